@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Needs Python 3.11 or newer, make and git; everything else goes into the virtual environment VENV.
+#
+#   make demo   fit a model on real data          make bench  compare the speed with PyTensor, JAX and NumPy
+#   make test   lint, types, lit and pytest       make docs   regenerate the generated pages of docs/
+#   make lint   ruff and import contracts         make fuzz   random graphs and inputs, FUZZ_EXAMPLES each
+#   make types  mypy                              make clean  remove what these made
+#
+# PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demo.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+VENV ?= .venv
+PEERS ?= .venv-peers
+JOBS ?= 2
+FUZZ_EXAMPLES ?= 500
+DEMO_ARGS ?=
+BENCH_ARGS ?=
+
+BIN := $(VENV)/bin
+CODE := compiler dialects runtime tools
+# An installed copy is not needed to run the sources, and the sources win over one.
+export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
+
+.PHONY: help demo test lint types lit pytest bench docs fuzz format clean
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# --- environments: a stamp file for each set of extras, remade when pyproject.toml changes ---------------------------
+
+$(VENV)/pyvenv.cfg:
+	@python=""; \
+	for candidate in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14 python); do \
+	  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; \
+	  then python="$$candidate"; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "make: no usable Python 3.11 to 3.14 found (tried $(or $(PYTHON),python3 and python3.11 to 3.14))." >&2; \
+	  echo "make: install one with its venv module, or name one: make PYTHON=/path/to/python3" >&2; exit 1; \
+	fi; \
+	echo "creating $(VENV) with $$("$$python" --version)"; "$$python" -m venv $(VENV)
+
+$(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,test,docs]'
+	@touch $@ $(VENV)/.demo
+
+# The peers live in an environment of their own: PyTensor's numba needs another llvmlite than graphc.
+$(PEERS)/.peers: tests/bench/peers.txt $(VENV)/pyvenv.cfg
+	$(BIN)/python -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/bench/peers.txt
+	@touch $@
+
+# --- the daily commands ----------------------------------------------------------------------------------------------
+
+demo: $(VENV)/.demo
+	$(BIN)/python docs/examples/logistic_regression.py $(DEMO_ARGS)
+
+test: lint types lit pytest
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/lint-imports --config pyproject.toml
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+lit: $(VENV)/.test
+	$(BIN)/lit --quiet --workers $(JOBS) tests/lit
+
+pytest: $(VENV)/.test
+	$(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.test
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) -m fuzz $(PYTEST_ARGS)
+
+bench: $(VENV)/.demo $(PEERS)/.peers
+	$(BIN)/python tests/bench/run.py --peers-python $(PEERS)/bin/python $(BENCH_ARGS)
+
+docs: $(VENV)/.test
+	$(BIN)/python -m graphc_tools.docs
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format --quiet
+
+clean:
+	rm -rf $(VENV) $(PEERS) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""graphc: a compiler for symbolic tensor graphs.
+
+Public names follow PyTensor: ``import graphc as pytensor; import graphc.tensor as pt`` runs its tutorials. Submodules and
+names load when they are first used, so that importing the package costs little.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from graphc.config import config
+
+__version__ = "0.1.0"
+
+# Where each public name lives.
+_NAMES = {
+    "Apply": "graphc.graph.basic",
+    "Constant": "graphc.graph.basic",
+    "Variable": "graphc.graph.basic",
+    "Op": "graphc.graph.op",
+    "Type": "graphc.graph.type",
+    "FunctionGraph": "graphc.graph.function_graph",
+    "OpFromGraph": "graphc.graph.op_from_graph",
+    "clone_replace": "graphc.graph.replace",
+    "graph_replace": "graphc.graph.replace",
+    "ancestors": "graphc.graph.traversal",
+    "explicit_graph_inputs": "graphc.graph.traversal",
+    "dprint": "graphc.graph.printing",
+    "debugprint": "graphc.graph.printing",
+    "to_svg": "graphc.graph.svg",
+    "In": "graphc.function.io",
+    "Out": "graphc.function.io",
+    "shared": "graphc.function.shared",
+    "SharedVariable": "graphc.function.shared",
+    "as_symbolic": "graphc.tensor.basic",
+    **dict.fromkeys(
+        (
+            "grad",
+            "jacobian",
+            "hessian",
+            "pushforward",
+            "pullback",
+            "Lop",
+            "Rop",
+            "verify_grad",
+            "consider_constant",
+            "disconnected_grad",
+            "zero_grad",
+            "grad_clip",
+        ),
+        "graphc.gradient",
+    ),
+}
+_RENAMED = {"as_symbolic": "as_tensor_variable"}
+_SUBMODULES = ("errors", "function", "gradient", "graph", "ops", "passes", "tensor")
+
+__all__ = ["config", *sorted({*_NAMES, *_SUBMODULES})]
+
+
+def __getattr__(name: str) -> Any:
+    module = _NAMES.get(name)
+    if module is not None:
+        value = getattr(importlib.import_module(module), _RENAMED.get(name, name))
+    elif name in _SUBMODULES:
+        value = importlib.import_module(f"graphc.{name}")
+    else:
+        raise AttributeError(f"module 'graphc' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

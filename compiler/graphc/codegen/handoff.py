@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The one place where IR passes from MLIR's LLVM to llvmlite's, which is older.
+
+Textual IR of the newer version is valid for the older one except for some spellings: attributes that the older version
+does not know (hints that it derives itself), and floating-point literals, which the newer version writes as `+inf`,
+`-qnan`, `f0x3DFCD6EA` or, for float and half, as decimals that are only correctly rounded. They become the older version's
+hexadecimal literals, bit for bit.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+# Attributes of intrinsic declarations that LLVM 22 does not parse.
+_UNKNOWN_ATTRIBUTES = re.compile(r"\s*\bnocreateundeforpoison\b")
+_KERNELS = re.compile(r"^define i64 @(main|shapes)\(", re.MULTILINE)
+_LITERALS = re.compile(
+    r"(?P<type>(?<![\w.%@])(?:double|float|half)\b)"
+    r"|(?P<bits>\bf0x[0-9A-Fa-f]+)"
+    r"|(?P<special>(?<=[ (\[])[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]+\)))"
+    r"|(?P<decimal>(?<=[ (\[])-?\d+\.\d+e[+-]\d+)"
+)
+# name -> (bytes, bits of the significand, struct format, unsigned format)
+_FORMATS = {"double": (8, 52, "<d", "<Q"), "float": (4, 23, "<f", "<I"), "half": (2, 10, "<e", "<H")}
+
+
+def to_llvmlite(text: str) -> str:
+    """IR text that llvmlite's LLVM parses, with the kernels made internal.
+
+    Args:
+        text: what the bindings' translation printed.
+    """
+    text = _UNKNOWN_ATTRIBUTES.sub("", text)
+    text = _KERNELS.sub(r"define internal i64 @\1(", text)
+    return _translate_literals(text)
+
+
+def _translate_literals(text: str) -> str:
+    """Rewrites floating-point literals; a literal has the type that was last named before it."""
+    kind = "double"
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal kind
+        group, token = match.lastgroup, match.group()
+        if group == "type":
+            kind = token
+            return token
+        if group == "decimal" and kind == "double":
+            return token
+        return _hexadecimal(kind, _bits(kind, group or "", token))
+
+    return _LITERALS.sub(replace, text)
+
+
+def _bits(kind: str, group: str, token: str) -> int:
+    """The literal's bit pattern in its own format."""
+    size, significand, floating, unsigned = _FORMATS[kind]
+    if group == "bits":
+        return int(token[3:], 16)
+    if group == "decimal":
+        return int(struct.unpack(unsigned, struct.pack(floating, float(token)))[0])
+    sign = 1 << size * 8 - 1 if token[0] == "-" else 0
+    infinity = (1 << size * 8 - 1) - (1 << significand)
+    quiet = 1 << significand - 1
+    name = token[1:]
+    if name == "inf":
+        return sign | infinity
+    if name == "qnan":
+        return sign | infinity | quiet
+    payload = int(name[name.index("(") + 1 : -1], 16)
+    return sign | infinity | payload | (0 if name.startswith("snan") else quiet)
+
+
+def _hexadecimal(kind: str, bits: int) -> str:
+    """LLVM 22's spelling: halves by their own bits, floats by those of the equal double."""
+    if kind == "half":
+        return f"0xH{bits:04X}"
+    if kind == "float":
+        sign, exponent, fraction = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
+        if exponent == 0xFF:  # NaN payloads do not survive a conversion in floating point
+            bits = sign << 63 | 0x7FF << 52 | fraction << 29
+        else:
+            value = struct.unpack("<f", struct.pack("<I", bits))[0]
+            bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+    return f"0x{bits:016X}"

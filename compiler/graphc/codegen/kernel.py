@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""LLVM IR text around the translated kernel: the uniform kernel ABI over MLIR's expanded memref arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Shape = Sequence[int | None]
+
+
+def kernel_wrappers(inputs: Sequence[Shape], outputs: Sequence[Shape], *, has_shapes: bool) -> str:
+    """Defines `graphc_run` and `graphc_shapes` on top of `main` and `shapes`.
+
+    Args:
+        inputs: static shapes of the inputs (None where dynamic).
+        outputs: static shapes of the results.
+        has_shapes: whether the module defines `@shapes`; otherwise `graphc_shapes` only returns success.
+
+    Returns:
+        IR text. `data` holds a pointer per input and result; `dims` all their sizes, flattened in the same order.
+        Static sizes are constants in the calls, whatever `dims` says.
+    """
+    run = _Call([*inputs, *outputs])
+    text = [
+        "define i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims) {",
+        *run.setup,
+        f"  %status = call i64 @main({', '.join(['ptr %ctx', *run.arguments])})",
+        "  ret i64 %status",
+        "}",
+        "define i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %out) {",
+    ]
+    if has_shapes:
+        shapes = _Call(inputs)
+        out = [] if all(None not in shape for shape in outputs) else ["ptr %out"]
+        text += [
+            *shapes.setup,
+            f"  %status = call i64 @shapes({', '.join(['ptr %ctx', *shapes.arguments, *out])})",
+            "  ret i64 %status",
+        ]
+    else:
+        text.append("  ret i64 0")
+    return "\n".join([*text, "}", ""])
+
+
+class _Call:
+    """Loads of pointers and sizes, and the expanded argument list of a call."""
+
+    def __init__(self, shapes: Sequence[Shape]) -> None:
+        self.setup: list[str] = []
+        self.arguments: list[str] = []
+        position = 0
+        for number, shape in enumerate(shapes):
+            self.setup += [
+                f"  %a{number} = getelementptr ptr, ptr %data, i64 {number}",
+                f"  %p{number} = load ptr, ptr %a{number}",
+            ]
+            sizes = []
+            for axis, size in enumerate(shape):
+                if size is None:
+                    self.setup += [
+                        f"  %e{number}_{axis} = getelementptr i64, ptr %dims, i64 {position}",
+                        f"  %d{number}_{axis} = load i64, ptr %e{number}_{axis}",
+                    ]
+                sizes.append(f"%d{number}_{axis}" if size is None else str(size))
+                position += 1
+            strides = self._strides(number, sizes)
+            pointer = f"ptr %p{number}"
+            self.arguments += [pointer, pointer, "i64 0", *(f"i64 {x}" for x in (*sizes, *strides))]
+
+    def _strides(self, number: int, sizes: list[str]) -> list[str]:
+        """Row-major strides in elements."""
+        strides = ["1"] * len(sizes)
+        for axis in range(len(sizes) - 2, -1, -1):
+            name = f"%s{number}_{axis}"
+            self.setup.append(f"  {name} = mul nsw i64 {strides[axis + 1]}, {sizes[axis + 1]}")
+            strides[axis] = name
+        return strides

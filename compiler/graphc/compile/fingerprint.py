@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The key of a graph in the on-disk cache.
+
+Two graphs get one key exactly if they would compile to the same code: same structure, ops, types, literals, mode, compiler
+and machine. Names, source lines and the data of large constants do not count. Neither MLIR nor LLVM is loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from graphc.emit import MAX_LITERAL
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.function_graph import FunctionGraph
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def fingerprint(fgraph: FunctionGraph, *parts: Any) -> str | None:
+    """Hexadecimal SHA-256 key of a graph.
+
+    Args:
+        fgraph: the graph to compile.
+        parts: anything else the code depends on, by its `repr` (mode, signature, ...).
+
+    Returns:
+        The key, or None if the graph cannot be identified: an op has no ``__props__``, or one that is not plain data.
+    """
+    numbers: dict[Variable, str] = {v: f"i{k}" for k, v in enumerate(fgraph.inputs)}
+    lines = [repr(parts), toolchain(), *(_type(v) for v in fgraph.inputs)]
+    for k, node in enumerate(fgraph.nodes):
+        op = _op(node.op)
+        if op is None:
+            return None
+        inputs = [_reference(v, numbers) for v in node.inputs]
+        lines.append(f"{op}({','.join(inputs)}):{','.join(map(_type, node.outputs))}")
+        numbers.update((v, f"n{k}.{j}") for j, v in enumerate(node.outputs))
+    lines.append(",".join(_reference(v, numbers) for v in fgraph.outputs))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _type(v: Variable) -> str:
+    return f"{v.type.dtype}{v.type.shape}"  # type: ignore[attr-defined]
+
+
+def _reference(v: Variable, numbers: dict[Variable, str]) -> str:
+    if v in numbers:
+        return numbers[v]
+    if not isinstance(v, Constant):
+        return "?"
+    if v.data.size > MAX_LITERAL:
+        # A hidden argument: its place in the order of first use is what the code depends on.
+        numbers[v] = f"c{len(numbers)}"
+        return f"{numbers[v]}={_type(v)}"
+    return f"{_type(v)}{v.data.tobytes().hex()}"
+
+
+def _op(op: Any) -> str | None:
+    props = op.__props__
+    if props is None:
+        return None
+    values = [_plain(getattr(op, prop)) for prop in props]
+    if None in values:
+        return None
+    cls = type(op)
+    return f"{cls.__module__}.{cls.__qualname__}[{';'.join(map(str, values))}]"
+
+
+def _plain(value: Any) -> str | None:
+    """`repr` of plain data; None for anything whose `repr` might not identify it."""
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    if isinstance(value, (tuple, list, frozenset, set)):
+        ordered = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+        items = [_plain(item) for item in ordered]
+        return None if None in items else f"{type(value).__name__}({','.join(map(str, items))})"
+    if type(value).__module__ == "numpy" and hasattr(value, "name") and hasattr(value, "kind"):
+        return str(value)
+    return None
+
+
+@cache
+def toolchain() -> str:
+    """Identifies the compiler's sources, its dependencies, Python, NumPy and the CPU."""
+    import numpy as np
+
+    digest = hashlib.sha256()
+    for package in ("graphc", "graphc_dialects", "graphc_runtime"):
+        for path in _sources(package):
+            status = path.stat()
+            digest.update(f"{path.name}:{status.st_size}:{status.st_mtime_ns};".encode())
+    digest.update(f"{sys.version};{np.__version__};{platform.machine()};{sys.platform}".encode())
+    for module in ("llvmlite", "torch_mlir"):
+        digest.update(_installed(module).encode())
+    digest.update(_cpu().encode())
+    digest.update(os.environ.get("GRAPHC_CALL_TIER", "").encode())
+    return digest.hexdigest()
+
+
+def _sources(package: str) -> list[Path]:
+    import importlib.util
+
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    return sorted(Path(next(iter(spec.submodule_search_locations))).rglob("*.py"))
+
+
+def _installed(module: str) -> str:
+    """Where a dependency lies and when it was installed; cheaper than reading its metadata."""
+    import importlib.util
+
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return f"{module} missing"
+    return f"{spec.origin}:{os.stat(spec.origin).st_mtime_ns}"
+
+
+def _cpu() -> str:
+    """CPU model and features."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor()
+    wanted = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+    first = text.split("\n\n", 1)[0]
+    return "\n".join(line for line in first.splitlines() if line.startswith(wanted))

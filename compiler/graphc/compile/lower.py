@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs a pipeline on emitted text and hands the result over as LLVM IR."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphc.errors import CompileError
+
+
+@dataclass
+class Lowered:
+    """A module at the end of its pipeline.
+
+    Attributes:
+        llvm_ir: text that llvmlite parses; defines `main` and perhaps `shapes`.
+        sites: message, error class and node of each check.
+        has_shapes: whether `shapes` is defined.
+        passes: name and seconds of each pass.
+        stages: name and IR text of the module after emission and after each stage, if they were asked for.
+        seconds: time of each step: "load MLIR", "parse", "passes", "translate".
+    """
+
+    llvm_ir: str
+    sites: list[dict[str, str]]
+    has_shapes: bool
+    passes: list[tuple[str, float]]
+    stages: list[tuple[str, str]] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+class _Snapshots:
+    """An instrument that keeps the IR at the end of each stage."""
+
+    def __init__(self, module: Any, with_locations: bool = False) -> None:
+        self.stages: list[tuple[str, str]] = [("graph", str(module))]
+        self._stage = "graph"
+        self._last = ""
+
+    def before(self, name: str, module: Any) -> None:
+        """A pass that leads into another stage closes the one before it."""
+        stage = _ENTERED.get(name.split("{")[0], self._stage)
+        if stage != self._stage:
+            self.stages.append((f"{self._stage} (optimised)" if self._stage == "graph" else self._stage, str(module)))
+            self._stage = stage
+
+    def after(self, name: str, module: Any) -> None:
+        """Nothing to do: the next `before` sees the result."""
+
+    def failed(self, name: str, module: Any) -> None:
+        """Keeps what there is."""
+
+    def finish(self, module: Any) -> list[tuple[str, str]]:
+        return [*self.stages, (self._stage, str(module))]
+
+
+_ENTERED = {"graphc-convert-to-linalg": "tensor", "graphc-matmul-to-blas": "buffer", "convert-scf-to-cf": "llvm"}
+
+
+def lower(text: str, mode: str, *, keep_stages: bool = False) -> Lowered:
+    """Compiles graph-stage text to LLVM IR.
+
+    Args:
+        text: a module with `@main`.
+        mode: a key of `graphc.pipelines.PIPELINES`.
+        keep_stages: record the IR at each stage (slower: upstream passes run one by one).
+
+    Raises:
+        CompileError: a pass or the verifier refused the module; the message carries MLIR's diagnostics.
+    """
+    from graphc.passes._base import run_pipeline
+    from graphc.pipelines import PIPELINES
+
+    start = time.perf_counter()
+    from graphc_dialects._mlir import ir, translate_module_to_llvmir
+    from graphc_dialects.dialect import new_context
+
+    from graphc.codegen.handoff import to_llvmlite
+
+    seconds = {"load MLIR": time.perf_counter() - start}
+    start = time.perf_counter()
+    context = new_context()
+    try:
+        with context, ir.Location.unknown():
+            module = ir.Module.parse(text)
+            seconds["parse"] = time.perf_counter() - start
+            start = time.perf_counter()
+            snapshots = _Snapshots(module) if keep_stages else None
+            report = run_pipeline(module, PIPELINES[mode], instrument=snapshots)
+            seconds["passes"] = time.perf_counter() - start
+            start = time.perf_counter()
+            llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
+            seconds["translate"] = time.perf_counter() - start
+            return Lowered(
+                llvm_ir,
+                [_site(ir, site) for site in module.operation.attributes["graphc.sites"]],
+                "@shapes(" in llvm_ir,
+                [(run.name, run.seconds) for run in report.runs],
+                snapshots.finish(module) if snapshots else [],
+                seconds,
+            )
+    except ir.MLIRError as error:
+        raise CompileError(f"the compiler rejected a module of its own making; please report this\n{error}") from error
+
+
+def _site(ir: Any, site: Any) -> dict[str, str]:
+    return {name: ir.StringAttr(site[name]).value for name in ("message", "error", "node")}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Settings: one typed object, ``graphc.config``, filled from ``GRAPHC_*`` environment variables at import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+MODES = ("fast_run", "fast_compile", "reference", "debug")
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")
+        return str(value)
+
+    return parse
+
+
+def _mode(value: Any) -> str:
+    text = str(value)
+    return _one_of(*MODES)(text.lower())
+
+
+def _positive_int(value: Any) -> int:
+    number = int(value)
+    if number < 0:
+        raise ValueError(f"expected a number of at least 0, got {value!r}")
+    return number
+
+
+def _default_cache_dir() -> str:
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache"), "graphc")
+
+
+def _setting(default: Any, parse: Callable[[Any], Any], doc: str) -> Any:
+    kwargs = {"default_factory": default} if callable(default) else {"default": default}
+    return field(**kwargs, metadata={"parse": parse, "doc": doc})  # type: ignore[call-overload]
+
+
+@dataclass
+class Config:
+    """Settings of the compiler. Each can be set in code, or by the environment variable ``GRAPHC_<NAME>``."""
+
+    floatX: str = _setting(
+        "float64", _one_of("float16", "float32", "float64"), "dtype of `vector()`, `shared(1.5)` and other unspecified floats"
+    )
+    mode: str = _setting("fast_run", _mode, "how functions are compiled when `mode=` is not given")
+    on_unused_input: str = _setting(
+        "raise", _one_of("raise", "warn", "ignore"), "what to do about function inputs that nothing uses"
+    )
+    cache_dir: str = _setting(_default_cache_dir, str, "folder of the on-disk cache; empty switches the cache off")
+    cache_size_mb: int = _setting(512, _positive_int, "size the on-disk cache is kept below, in MiB")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        for setting in fields(self):
+            if setting.name == name:
+                try:
+                    parsed = setting.metadata["parse"](value)
+                except (TypeError, ValueError) as error:
+                    raise ValueError(f"config.{name}: {error}") from None
+                object.__setattr__(self, name, parsed)
+                return
+        known = ", ".join(setting.name for setting in fields(self))
+        raise AttributeError(f"there is no setting {name!r}; the settings are {known}")
+
+    @contextmanager
+    def change_flags(self, mapping: Mapping[str, Any] | None = None, **kwargs: Any) -> Iterator[Config]:
+        """Change settings inside a ``with`` block or a decorated function, and restore them after it.
+
+        Args:
+            mapping: settings by name.
+            kwargs: more settings by name.
+        """
+        changes = {**(mapping or {}), **kwargs}
+        before = {name: getattr(self, name) for name in changes}
+        try:
+            for name, value in changes.items():
+                setattr(self, name, value)
+            yield self
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+    def table(self) -> list[tuple[str, str, Any, str]]:
+        """One row for each setting: name, environment variable, present value, meaning."""
+        return [(f.name, f"GRAPHC_{f.name.upper()}", getattr(self, f.name), f.metadata["doc"]) for f in fields(self)]
+
+
+def _from_environment() -> Config:
+    values = {f.name: os.environ.get(f"GRAPHC_{f.name.upper()}") for f in fields(Config)}
+    return Config(**{name: value for name, value in values.items() if value is not None})
+
+
+config = _from_environment()

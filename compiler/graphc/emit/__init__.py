@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs to text of the graphc dialect."""
+
+from graphc.emit.emitter import EmittedModule, Emitter, emit_module
+
+__all__ = ["EmittedModule", "Emitter", "emit_module"]

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``emit_module``: a `FunctionGraph` as text of the graphc dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphc.emit.index_code import IndexCode
+from graphc.emit.literals import dense, location, quoted, tensor_type
+from graphc.errors import CompileError
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.location import describe
+from graphc.lowering.types import NAMES
+from graphc.tensor.type import TensorType
+
+# Larger constants are arguments, so that code depends on the structure of a graph and not on data.
+MAX_LITERAL = 16
+
+
+@dataclass(frozen=True)
+class EmittedModule:
+    """A module and what its arguments stand for.
+
+    Attributes:
+        text: the module, with the function ``@main``.
+        inputs: variables behind the arguments of ``@main``, in order: those of the graph, then ``constants``.
+        constants: the large constants among them.
+        nodes: applications by number; ``n12`` in a location is ``nodes[12]``.
+    """
+
+    text: str
+    inputs: list[Variable]
+    constants: list[Constant]
+    nodes: list[Apply]
+
+
+class Emitter(IndexCode):
+    """Writes the operations of one function. Operands and results are SSA names."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.values: dict[Variable, str] = {}
+        self._types: dict[Any, str] = {}
+        self._names: dict[Any, str] = {}
+        self._literals: dict[str, int | bool] = {}
+        self._indices: dict[str, str] = {}
+        self._location = ""
+        self._count = 0
+
+    def at(self, number: int, node: Apply) -> None:
+        """Make node ``number`` the location of what follows."""
+        self._location = " " + location(f"n{number}", node.location)
+
+    def type_of(self, variable: Any) -> str:
+        """Text of the MLIR type of a tensor variable."""
+        type_ = variable.type
+        text = self._types.get(type_)
+        if text is None:
+            if not isinstance(type_, TensorType):
+                raise CompileError(f"{variable} of type {type_} has no representation in compiled code")
+            text = self._types[type_] = tensor_type(type_.dtype, type_.shape)
+        return text
+
+    def raw(self, text: str) -> str:
+        """Any operation with one result, without the result; returns its name."""
+        name = f"%{self._count}"
+        self._count += 1
+        self.lines.append(f"    {name} = {text}{self._location}")
+        return name
+
+    def op(self, name: str, operands: Sequence[str], in_types: Sequence[str], out_type: str, attrs: str = "") -> str:
+        """An operation with one result, in generic form.
+
+        Args:
+            name: full name, such as ``graphc.add``.
+            operands: SSA names.
+            in_types: their types.
+            out_type: type of the result.
+            attrs: attributes without the braces, such as ``axis = 0 : i64``.
+
+        Returns:
+            The SSA name of the result.
+        """
+        braces = f" {{{attrs}}}" if attrs else ""
+        return self.raw(f'"{name}"({", ".join(operands)}){braces} : ({", ".join(in_types)}) -> {out_type}')
+
+    def check(self, condition: str, given: str, expected: str, message: str, error: str = "ValueError") -> None:
+        """Raise at run time unless the ``i1`` condition holds.
+
+        Args:
+            condition: SSA name.
+            given: index operand that replaces ``{given}`` in the message.
+            expected: index operand that replaces ``{expected}``.
+            message: text of the exception.
+            error: name of the exception class.
+        """
+        if self._literals.get(condition):
+            return
+        self.lines.append(
+            f'    "graphc.check"({condition}, {given}, {expected}) '
+            f"{{message = {quoted(message)}, error = {quoted(error)}}} : (i1, index, index) -> (){self._location}"
+        )
+
+    def dim(self, operand: str, type_text: str, axis: int) -> str:
+        """The size of a dimension, of index type."""
+        size = type_text[len("tensor<") :].split("x")[axis]
+        if size != "?":
+            return self.const_index(int(size))
+        key = (operand, axis)
+        if key not in self._names:
+            self._names[key] = self.raw(f"tensor.dim {operand}, {self.const_index(axis)} : {type_text}")
+        return self._names[key]
+
+    def dim_of(self, variable: Any, operand: str, axis: int) -> str:
+        """The size of a dimension of a variable."""
+        return self.dim(operand, self.type_of(variable), axis)
+
+    def index(self, variable: Any, operand: str) -> str:
+        """A 0-d integer tensor as an index."""
+        if isinstance(variable, Constant):
+            return self.const_index(int(variable.data))
+        if operand not in self._indices:
+            type_ = variable.type
+            if type_.ndim or type_.numpy_dtype.kind != "i":
+                raise CompileError(f"expected a 0-d signed integer as a size or index, got {variable} of type {type_}")
+            element = self.raw(f"tensor.extract {operand}[] : {self.type_of(variable)}")
+            self._indices[operand] = self.raw(f"arith.index_cast {element} : {NAMES[type_.dtype]} to index")
+        return self._indices[operand]
+
+    def from_index(self, index: str) -> str:
+        """An index as a 0-d int64 tensor."""
+        element = self.raw(f"arith.index_cast {index} : index to i64")
+        operand = self.raw(f"tensor.from_elements {element} : tensor<i64>")
+        self._indices[operand] = index
+        return operand
+
+    def cast_type(self, operand: str, given: str, wanted: str) -> str:
+        """A tensor with another static shape, which nothing checks."""
+        return operand if given == wanted else self.raw(f"tensor.cast {operand} : {given} to {wanted}")
+
+    def literal(self, constant: Any) -> str:
+        """A constant of at most ``MAX_LITERAL`` elements."""
+        data, type_text = constant.data, self.type_of(constant)
+        key = (type_text, data.tobytes())
+        if key not in self._names:
+            value = f"{dense(np.ascontiguousarray(data).reshape(data.shape))} : {type_text}"
+            if data.dtype.kind == "u":
+                self._names[key] = self.op("graphc.constant", (), (), type_text, f"value = {value}")
+            else:
+                self._names[key] = self.raw(f"arith.constant {value}")
+        return self._names[key]
+
+    def operand(self, variable: Variable) -> str:
+        """The SSA name of a variable that an earlier node computed, of an argument, or of a literal."""
+        name = self.values.get(variable)
+        return self.literal(variable) if name is None else name
+
+
+def large_constants(graph: FunctionGraph) -> list[Constant]:
+    """The constants of a graph that become arguments, in order of first use."""
+    found: dict[Variable, None] = {}
+    for variable in (*(x for node in graph.nodes for x in node.inputs), *graph.outputs):
+        if isinstance(variable, Constant) and isinstance(variable.type, TensorType) and variable.data.size > MAX_LITERAL:
+            found[variable] = None
+    return [v for v in found if isinstance(v, Constant) and v not in graph.inputs]
+
+
+def emit_module(graph: FunctionGraph) -> EmittedModule:
+    """Write a graph as a module.
+
+    Args:
+        graph: a graph of tensors whose ops all have ``emit``.
+
+    Returns:
+        The text and the meaning of its arguments.
+
+    Raises:
+        CompileError: an op has no ``emit``, or a variable is no tensor.
+    """
+    e = Emitter()
+    constants = large_constants(graph)
+    arguments = [*graph.inputs, *constants]
+    for number, variable in enumerate(arguments):
+        e.values[variable] = f"%arg{number}"
+    for number, node in enumerate(graph.nodes):
+        emit = getattr(node.op, "emit", None)
+        if emit is None:
+            raise CompileError(f"{node.op}{describe(node.location)} has no emit method, so it cannot be compiled")
+        e.at(number, node)
+        results = emit(node, [e.operand(x) for x in node.inputs], e)
+        e.values.update(zip(node.outputs, results, strict=True))
+    results = [e.operand(v) for v in graph.outputs]
+    types = ", ".join(e.type_of(v) for v in graph.outputs)
+    signature = ", ".join(f"%arg{i}: {e.type_of(v)}" for i, v in enumerate(arguments))
+    lines = [
+        "module {",
+        f"  func.func @main({signature}) -> ({types}) {{",
+        *e.lines,
+        f"    return{' ' + ', '.join(results) + ' : ' + types if results else ''}",
+        "  }",
+        "}",
+        "",
+    ]
+    return EmittedModule("\n".join(lines), arguments, constants, list(graph.nodes))

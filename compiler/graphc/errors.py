@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exceptions of graphc.
+
+Each is also one of Python's own exceptions, so that code written for NumPy or PyTensor catches it by the usual name.
+"""
+
+from __future__ import annotations
+
+
+class GraphcError(Exception):
+    """Base of every error that graphc defines."""
+
+
+class MissingInputError(GraphcError, ValueError):
+    """A compiled function, or a gradient, needs a root variable that is not among its inputs."""
+
+
+class UnusedInputError(GraphcError, ValueError):
+    """An input of a compiled function is not used by any of its outputs or updates."""
+
+
+class AsTensorError(GraphcError, TypeError):
+    """A value cannot be turned into a tensor variable."""
+
+
+class NullTypeGradError(GraphcError, TypeError):
+    """A gradient is undefined where it was asked for."""
+
+
+class DisconnectedInputError(GraphcError, ValueError):
+    """A gradient was asked for with respect to a variable that the cost does not depend on."""
+
+
+class UndefinedGradientError(GraphcError, NotImplementedError):
+    """An op has no rule for the derivative that was asked for."""
+
+
+class CompileError(GraphcError, RuntimeError):
+    """The compiler could not turn a graph into code."""
+
+
+class DebugModeError(GraphcError, AssertionError):
+    """Compiled code and the reference disagree about the value of a variable."""
+
+
+class VectorizeError(GraphcError, NotImplementedError):
+    """An op of a graph has no rule that adds a batch axis."""

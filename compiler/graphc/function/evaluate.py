@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Variable.eval``: compile and run in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphc.function.function import function
+from graphc.graph.basic import Variable
+from graphc.graph.traversal import get_var_by_name
+
+
+def evaluate(variable: Variable, given: Mapping[Any, Any], options: dict[str, Any]) -> Any:
+    """The value of ``variable``, see `Variable.eval`.
+
+    Raises:
+        ValueError: a name in ``given`` fits no variable of the graph, or several.
+        TypeError: ``given`` is no mapping from variables or names.
+    """
+    if not isinstance(given, Mapping):
+        raise TypeError(f"eval() takes a dict from variables to values, got {given!r}")
+    inputs = [_resolve(variable, key) for key in given]
+    compiled = variable.__dict__.setdefault("_compiled", {})
+    key = (tuple(inputs), tuple(sorted((name, str(value)) for name, value in options.items())))
+    if key not in compiled:
+        compiled[key] = function(inputs, variable, **options)
+    return compiled[key](*given.values())
+
+
+def _resolve(variable: Variable, key: Any) -> Variable:
+    if isinstance(key, Variable):
+        return key
+    if not isinstance(key, str):
+        raise TypeError(f"the keys of eval()'s argument must be variables or names, got {key!r}")
+    found = get_var_by_name([variable], key)
+    if len(found) != 1:
+        count = "no variable" if not found else f"{len(found)} variables"
+        raise ValueError(f"{count} named {key!r} in the graph of {variable}; pass the variable itself as the key")
+    return found[0]

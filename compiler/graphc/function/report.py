@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What happened when a function was compiled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from graphc.graph.basic import Apply
+from graphc.graph.location import SourceLocation
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """An op that runs in Python.
+
+    Attributes:
+        op: the op as text.
+        reason: why it is not compiled.
+        location: the user's line that applied it.
+    """
+
+    op: str
+    reason: str
+    location: SourceLocation | None
+
+
+@dataclass
+class CompileReport:
+    """Times and decisions of one compilation; ``print(f.report)`` shows it.
+
+    Attributes:
+        name: the function's name.
+        mode: the mode it was compiled in.
+        nodes: number of applications in the graph.
+        native_nodes: how many of them are machine code.
+        segments: number of native executables the function runs.
+        phases: seconds spent in each step.
+        fallbacks: ops that run in Python.
+        cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
+        fast_call: whether calls go straight to machine code.
+    """
+
+    name: str
+    mode: str
+    nodes: int = 0
+    native_nodes: int = 0
+    segments: int = 0
+    phases: dict[str, float] = field(default_factory=dict)
+    fallbacks: list[Fallback] = field(default_factory=list)
+    cache: list[str] = field(default_factory=list)
+    fast_call: bool = False
+
+    @property
+    def total(self) -> float:
+        """Seconds in all."""
+        return sum(self.phases.values())
+
+    def add_phase(self, name: str, seconds: float) -> None:
+        """Add time to a step."""
+        self.phases[name] = self.phases.get(name, 0.0) + seconds
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Measure the body as a step."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add_phase(name, time.perf_counter() - start)
+
+    def add_fallback(self, node: Apply, reason: str) -> None:
+        """Note that a node runs in Python."""
+        self.fallbacks.append(Fallback(str(node.op), reason, node.location))
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.name}: mode {self.mode}, {self.nodes} nodes, {self.native_nodes} of them native "
+            f"in {self.segments} segment{'' if self.segments == 1 else 's'}, {self.total * 1e3:.1f} ms"
+        ]
+        width = max(map(len, self.phases), default=0)
+        lines += [f"  {name:<{width}}  {seconds * 1e3:9.2f} ms" for name, seconds in self.phases.items()]
+        if self.cache:
+            lines.append(f"  disk cache: {', '.join(f'{self.cache.count(s)} {s}' for s in dict.fromkeys(self.cache))}")
+        for fallback in self.fallbacks:
+            where = f" at {fallback.location}" if fallback.location else ""
+            lines.append(f"  runs in Python: {fallback.op} ({fallback.reason}){where}")
+        return "\n".join(lines)

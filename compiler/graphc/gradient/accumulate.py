@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The reverse sweep: visit nodes from the outputs to the inputs and add up cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from graphc.gradient.arithmetic import match_dtype, total
+from graphc.gradient.connectivity import Paths
+from graphc.gradient.rules import call_pullback
+from graphc.gradient.types import is_disconnected, is_discrete, is_null
+from graphc.graph.basic import Apply, Variable
+
+
+class Cotangents:
+    """Cotangents of the variables between ``wrt`` and the outputs.
+
+    Args:
+        paths: the nodes to visit.
+        seeds: cotangents that are added to what the graph contributes.
+        known: cotangents that are used instead of what the graph contributes.
+        label: name of the cost, for the names ``(dcost/dx)`` of the results; None names nothing.
+
+    Attributes:
+        reached: variables that the outputs depend on.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        seeds: Mapping[Variable, Variable],
+        known: Mapping[Variable, Variable] | None = None,
+        label: str | None = None,
+    ) -> None:
+        self.paths = paths
+        self.known = dict(known or {})
+        self.terms = {v: [g] for v, g in seeds.items()}
+        self.done: dict[Variable, Variable | None] = {}
+        self.reached = set(seeds) | {v for v, g in self.known.items() if not is_disconnected(g)}
+        self.label = label
+
+    def run(self) -> None:
+        """Visit every node."""
+        for node in reversed(self.paths.nodes):
+            self.visit(node)
+
+    def of(self, v: Variable) -> Variable | None:
+        """The total cotangent of ``v``, None for zero; all nodes that read ``v`` must have been visited."""
+        if v not in self.done:
+            self.done[v] = self._sum(v)
+        return self.done[v]
+
+    def _sum(self, v: Variable) -> Variable | None:
+        if v in self.known:
+            return None if is_disconnected(self.known[v]) else self.known[v]
+        terms = self.terms.get(v, [])
+        null = next((term for term in terms if is_null(term)), None)
+        if null is not None or not terms:
+            return null
+        g = total(terms)
+        assert g is not None
+        g = match_dtype(v, g)
+        # A variable that the user made or that already stands for another gradient keeps its name.
+        if self.label is not None and v.name is not None and g.name is None and g.owner is not None:
+            g.name = f"(d{self.label}/d{v.name})"
+        return g
+
+    def visit(self, node: Apply) -> None:
+        """Add the terms that ``node`` contributes to its inputs."""
+        pattern, depends = self.paths.patterns[node], self.paths.depends
+        live = [y in self.reached and y in depends for y in node.outputs]
+        wanted = [x in depends and any(map(_both, pattern[i], live)) for i, x in enumerate(node.inputs)]
+        if not any(wanted):
+            return
+        cotangents = [self.of(y) if ok else None for y, ok in zip(node.outputs, live, strict=True)]
+        usable = [
+            None if is_null(g) or is_discrete(y) else g for y, g in zip(node.outputs, cotangents, strict=True)
+        ]
+        terms: Sequence[Variable | None] = [None] * len(node.inputs)
+        if any(g is not None for g in usable):
+            terms = call_pullback(node, usable)
+        for i, (x, term) in enumerate(zip(node.inputs, terms, strict=True)):
+            if not wanted[i]:
+                continue
+            null = next((g for j, g in enumerate(cotangents) if pattern[i][j] and is_null(g)), None)
+            if is_disconnected(term) and null is None:
+                continue
+            self.reached.add(x)
+            term = term if null is None else null
+            if term is not None:
+                self.terms.setdefault(x, []).append(term)
+
+
+def _both(a: bool, b: bool) -> bool:
+    return a and b

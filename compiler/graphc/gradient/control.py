@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations that return their input unchanged and say what becomes of its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.gradient.types import grad_undefined
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+
+
+class _Identity(Op):
+    """The value of the input, under a rule for the derivative."""
+
+    __props__: tuple[str, ...] = ()
+    view_map = {0: [0]}
+
+    def make_node(self, x: Any) -> Apply:
+        import graphc.tensor as pt
+
+        x = x if isinstance(x, Variable) else pt.as_tensor_variable(x)
+        return Apply(self, [x], [x.type.make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        output_storage[0][0] = inputs[0]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        return [operands[0]]
+
+    def batch(self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable) -> list[Variable]:
+        return [self(inputs[0])]
+
+
+class ZeroGrad(_Identity):
+    """The derivative is zero."""
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+        return [None]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+        return [None]
+
+
+class DisconnectedGrad(ZeroGrad):
+    """The output counts as independent of the input."""
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False]]
+
+
+class UndefinedGrad(_Identity):
+    """Asking for the derivative is an error."""
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+        return [grad_undefined(self, 0, inputs[0], "it passes through undefined_grad")]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+        return [grad_undefined(self, 0, inputs[0], "it passes through undefined_grad")]
+
+
+class GradClip(_Identity):
+    """The cotangent is clipped; tangents pass unchanged, because clipping is not linear and has no transpose."""
+
+    __props__ = ("clip_lower_bound", "clip_upper_bound")
+
+    def __init__(self, clip_lower_bound: float, clip_upper_bound: float) -> None:
+        if not clip_lower_bound <= clip_upper_bound:
+            raise ValueError(
+                f"grad_clip needs lower_bound <= upper_bound, got {clip_lower_bound!r} and {clip_upper_bound!r}"
+            )
+        self.clip_lower_bound = clip_lower_bound
+        self.clip_upper_bound = clip_upper_bound
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+        import graphc.tensor as pt
+
+        return [pt.clip(cotangents[0], self.clip_lower_bound, self.clip_upper_bound)]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+        return [tangents[0]]
+
+
+class GradScale(_Identity):
+    """The cotangent is multiplied by a number."""
+
+    __props__ = ("multiplier",)
+
+    def __init__(self, multiplier: float) -> None:
+        self.multiplier = multiplier
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+        return [cotangents[0] * self.multiplier]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+        return [tangents[0] * self.multiplier]
+
+
+zero_grad_ = ZeroGrad()
+disconnected_grad_ = DisconnectedGrad()
+undefined_grad_ = UndefinedGrad()
+
+
+def zero_grad(x: Any) -> Variable:
+    """``x`` with a zero derivative; the cost still counts as depending on it."""
+    return zero_grad_(x)
+
+
+def disconnected_grad(x: Any) -> Variable:
+    """``x`` as a constant for derivatives: `grad` does not see what it was computed from."""
+    return disconnected_grad_(x)
+
+
+def undefined_grad(x: Any) -> Variable:
+    """``x``; asking for a derivative through it raises `NullTypeGradError`."""
+    return undefined_grad_(x)
+
+
+def grad_clip(x: Any, lower_bound: float, upper_bound: float) -> Variable:
+    """``x`` whose gradient is clipped elementwise to ``[lower_bound, upper_bound]``."""
+    return GradClip(lower_bound, upper_bound)(x)
+
+
+def grad_scale(x: Any, multiplier: float) -> Variable:
+    """``x`` whose gradient is multiplied by ``multiplier``."""
+    return GradScale(multiplier)(x)
+
+
+consider_constant = zero_grad

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reverse mode: `grad` of a scalar cost and `pullback` (vector-Jacobian product).
+
+Each op contributes `Op.pullback`. Between ops a cotangent is a variable, or None for zero; the cotangent of a float or complex
+variable has its dtype, that of an integer variable is a float. Cotangents of integer outputs are not passed on,
+because a function with integer values is constant almost everywhere; a cast of an integer to float does pass its
+cotangent, so the gradient with respect to an integer variable is that of the function continued to the reals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from graphc.errors import NullTypeGradError
+from graphc.gradient.arithmetic import conjugate, match_dtype, one_like, total, zeros_like
+from graphc.gradient.connectivity import Paths, check_choice, input_message, report_disconnected
+from graphc.gradient.rules import call_pullback
+from graphc.gradient.types import disconnected_type, is_disconnected, is_discrete, is_null, kind_of
+from graphc.graph.basic import Apply, Variable
+
+_FIX = "pass disconnected_inputs='ignore' (or 'warn') to get zeros"
+_POLICIES = ("raise", "warn", "ignore")
+_RETURNS = ("zero", "none", "disconnected")
+
+
+class _Cotangents:
+    """Cotangents collected while the nodes are visited from the outputs to the inputs."""
+
+    def __init__(self, paths: Paths, seeds: Mapping[Variable, Variable], label: str | None) -> None:
+        self.paths = paths
+        self.seeds = {v: match_dtype(v, conjugate(g)) if kind_of(g) else g for v, g in seeds.items()}
+        self.terms: dict[Variable, list[Variable]] = {}
+        self.done: dict[Variable, Variable | None] = {}
+        self.reached: set[Variable] = {v for v, g in self.seeds.items() if not is_disconnected(g)}
+        self.label = label
+
+    def of(self, v: Variable) -> Variable | None:
+        """The total cotangent of ``v``; all nodes that read ``v`` must have been visited."""
+        if v not in self.done:
+            self.done[v] = self._sum(v)
+        return self.done[v]
+
+    def _sum(self, v: Variable) -> Variable | None:
+        if v in self.seeds:
+            return None if is_disconnected(self.seeds[v]) else self.seeds[v]
+        terms = self.terms.get(v, [])
+        for term in terms:
+            if is_null(term):
+                return term
+        g = total(terms)
+        if g is None:
+            return None
+        g = match_dtype(v, g)
+        if self.label is not None and v.name is not None and g.name is None and g.owner is not None:
+            g.name = f"(d{self.label}/d{v.name})"
+        return g
+
+    def visit(self, node: Apply) -> None:
+        """Add the terms that ``node`` contributes to its inputs."""
+        pattern, depends = self.paths.patterns[node], self.paths.depends
+        live = [y in self.reached for y in node.outputs]
+        wanted = [
+            x in depends and any(p and ok for p, ok in zip(pattern[i], live, strict=True))
+            for i, x in enumerate(node.inputs)
+        ]
+        if not any(wanted) or not any(y in depends for y in node.outputs):
+            return
+        cotangents = [self.of(y) if ok else None for y, ok in zip(node.outputs, live, strict=True)]
+        nulls = [is_null(g) for g in cotangents]
+        usable = [
+            None if is_null(g) or is_discrete(y) else g for y, g in zip(node.outputs, cotangents, strict=True)
+        ]
+        terms: Sequence[Variable | None] = [None] * len(node.inputs)
+        if any(g is not None for g in usable):
+            terms = call_pullback(node, usable)
+        for i, (x, term) in enumerate(zip(node.inputs, terms, strict=True)):
+            if not wanted[i]:
+                continue
+            null = next((g for j, g in enumerate(cotangents) if nulls[j] and pattern[i][j]), None)
+            term = null if null is not None else term
+            if is_disconnected(term):
+                continue
+            self.reached.add(x)
+            if term is not None:
+                self.terms.setdefault(x, []).append(term)
+
+
+def _as_constants(consider_constant: Iterable[Variable] | None) -> Collection[Variable]:
+    if consider_constant is None:
+        return ()
+    if isinstance(consider_constant, Variable) or not isinstance(consider_constant, Iterable):
+        raise TypeError(f"consider_constant must be a list of variables, got {consider_constant!r}")
+    constants = list(consider_constant)
+    for v in constants:
+        if not isinstance(v, Variable):
+            raise TypeError(f"consider_constant must hold variables, got {v!r} of type {type(v).__name__}")
+    return constants
+
+
+def _check_wrt(wrt: Sequence[Any], caller: str) -> list[Variable]:
+    for i, x in enumerate(wrt):
+        if not isinstance(x, Variable):
+            raise TypeError(f"{caller}: element {i} of wrt must be a variable, got {x!r} of type {type(x).__name__}")
+    return list(wrt)
+
+
+def _gradients(
+    seeds: Mapping[Variable, Variable],
+    wrt: list[Variable],
+    consider_constant: Iterable[Variable] | None,
+    disconnected_inputs: str,
+    return_disconnected: str,
+    null_gradients: str = "raise",
+    label: str | None = None,
+) -> list[Variable | None]:
+    """Gradients of the function whose outputs have the cotangents ``seeds``."""
+    check_choice("disconnected_inputs", disconnected_inputs, _POLICIES)
+    return_disconnected = check_choice("return_disconnected", return_disconnected, _RETURNS)
+    check_choice("null_gradients", null_gradients, ("raise", "return"))
+    paths = Paths(seeds, wrt, _as_constants(consider_constant))
+    cotangents = _Cotangents(paths, seeds, label)
+    constants = set(_as_constants(consider_constant))
+    for node in reversed(paths.nodes):
+        if not all(y in constants for y in node.outputs):
+            cotangents.visit(node)
+    result: list[Variable | None] = []
+    for x in wrt:
+        if x not in cotangents.reached:
+            report_disconnected(input_message(x), disconnected_inputs, _FIX)
+            result.append(_placeholder(x, return_disconnected))
+            continue
+        g = cotangents.of(x)
+        if is_null(g):
+            if null_gradients == "raise":
+                raise NullTypeGradError(f"the gradient with respect to {x} is undefined: {g.type.why_null}")
+            result.append(g)
+            continue
+        result.append(zeros_like(x) if g is None else conjugate(g))
+    return result
+
+
+def _placeholder(x: Variable, kind: str) -> Variable | None:
+    if kind == "none":
+        return None
+    return zeros_like(x) if kind == "zero" else disconnected_type()
+
+
+def _like(wrt: Any, values: list[Any]) -> Any:
+    """``values`` in the container that ``wrt`` came in."""
+    if isinstance(wrt, tuple):
+        return tuple(values)
+    return values if isinstance(wrt, Sequence) else values[0]
+
+
+def _check_cost(cost: Variable) -> None:
+    if not isinstance(cost, Variable):
+        raise TypeError(f"grad needs a variable as cost, got {cost!r} of type {type(cost).__name__}")
+    if is_null(cost):
+        raise ValueError(f"cannot differentiate an undefined cost: {cost.type.why_null}")
+    if getattr(cost.type, "ndim", None) != 0:
+        raise TypeError(
+            f"grad needs a scalar (0-d) cost, got {cost} of type {cost.type}; reduce it, for example with .sum(), "
+            "or use jacobian or pullback"
+        )
+    if kind_of(cost) == "c":
+        raise TypeError(f"grad needs a real cost, got {cost} of type {cost.type}; take its real part or its abs")
+
+
+def grad(
+    cost: Variable | None,
+    wrt: Variable | Sequence[Variable],
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+    add_names: bool = True,
+    known_grads: Mapping[Variable, Variable] | None = None,
+    return_disconnected: str = "zero",
+    null_gradients: str = "raise",
+) -> Any:
+    """Symbolic gradient of a scalar cost.
+
+    Args:
+        cost: real 0-d variable; may be None when ``known_grads`` is given.
+        wrt: variable or list of variables to differentiate with respect to; they may be inner variables of the graph.
+        consider_constant: variables that no gradient is passed through.
+        disconnected_inputs: ``"raise"``, ``"warn"`` or ``"ignore"`` when the cost does not depend on a ``wrt``.
+        add_names: name the results ``(dcost/dx)`` where cost and variable have names.
+        known_grads: gradients of some variables, used instead of what would be computed for them.
+        return_disconnected: ``"zero"``, ``"none"`` or ``"disconnected"``: what stands for the gradient of a ``wrt``
+            without influence.
+        null_gradients: ``"raise"``, or ``"return"`` to get a variable of `NullType` where a gradient is undefined.
+
+    Returns:
+        A variable, or a list or tuple as ``wrt`` is one. Each has the shape of its ``wrt`` and its dtype, or ``floatX`` for
+        integers. For complex ``z = a + ib`` it is ``dL/da + i dL/db``.
+
+    Raises:
+        TypeError: the cost is not a real scalar, or a rule returned something wrong.
+        DisconnectedInputError: a ``wrt`` has no influence on the cost.
+        NullTypeGradError: a gradient is undefined.
+
+    Source: reverse accumulation, semantics of PyTensor's ``grad``.
+    """
+    if cost is None and known_grads is None:
+        raise ValueError("grad needs a cost or known_grads; both are None")
+    seeds: dict[Variable, Variable] = {}
+    if cost is not None:
+        _check_cost(cost)
+        seeds[cost] = one_like(cost)
+    for v, g in (known_grads or {}).items():
+        seeds[v] = _known_grad(v, g)
+    wrt_list = _check_wrt(wrt if isinstance(wrt, Sequence) else [wrt], "grad")
+    label = cost.name if add_names and cost is not None else None
+    result = _gradients(
+        seeds, wrt_list, consider_constant, disconnected_inputs, return_disconnected, null_gradients, label
+    )
+    return _like(wrt, result)
+
+
+def _known_grad(v: Variable, g: Any) -> Variable:
+    if not isinstance(g, Variable):
+        raise TypeError(f"known_grads[{v}] must be a variable, got {g!r} of type {type(g).__name__}")
+    if is_discrete(g):
+        raise TypeError(f"known_grads[{v}] must have a floating-point type, got {g.type}; cast it")
+    return g
+
+
+def pullback(
+    f: Variable | Sequence[Variable],
+    wrt: Variable | Sequence[Variable],
+    eval_points: Variable | Sequence[Variable] | None = None,
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+    return_disconnected: str = "zero",
+    *,
+    cotangents: Variable | Sequence[Variable] | None = None,
+) -> Any:
+    """Vector-Jacobian product: the cotangents of ``wrt`` from those of ``f``.
+
+    Args:
+        f: variable or list of variables.
+        wrt: variable or list of variables.
+        eval_points: one cotangent for each ``f``, of its shape; ``cotangents`` is another name for it.
+        consider_constant, disconnected_inputs, return_disconnected: as in `grad`.
+
+    Returns:
+        ``sum_i eval_points[i] * d f[i] / d wrt[j]`` for each ``wrt``, in the container that ``wrt`` came in.
+
+    Raises:
+        ValueError: the numbers of ``f`` and ``eval_points`` differ, or their ranks.
+        DisconnectedInputError: a ``wrt`` has no influence on ``f``.
+    """
+    import graphc.tensor as pt
+
+    points = _one_of(eval_points, cotangents, "pullback", "eval_points", "cotangents")
+    f_list = list(f) if isinstance(f, Sequence) else [f]
+    point_list = list(points) if isinstance(points, list | tuple) else [points]
+    if len(f_list) != len(point_list):
+        raise ValueError(f"pullback needs one cotangent for each f: got {len(f_list)} f and {len(point_list)} cotangents")
+    seeds: dict[Variable, Variable] = {}
+    for i, (y, g) in enumerate(zip(f_list, point_list, strict=True)):
+        if not isinstance(y, Variable):
+            raise TypeError(f"pullback: element {i} of f must be a variable, got {y!r} of type {type(y).__name__}")
+        g = g if isinstance(g, Variable) else pt.as_tensor_variable(g, dtype=None)
+        g = pt.cast(g, zero_dtype(y)) if is_discrete(g) else g
+        check_ranks(y, g, f"cotangent {i} of pullback")
+        seeds[y] = seeds[y] + g if y in seeds else g
+    wrt_list = _check_wrt(wrt if isinstance(wrt, Sequence) else [wrt], "pullback")
+    return _like(wrt, _gradients(seeds, wrt_list, consider_constant, disconnected_inputs, return_disconnected))
+
+
+def zero_dtype(x: Variable) -> str:
+    """Dtype of derivatives with respect to ``x``."""
+    from graphc.gradient.arithmetic import gradient_dtype
+
+    return gradient_dtype(x)
+
+
+def check_ranks(x: Variable, g: Variable, what: str) -> None:
+    """Refuse a derivative whose rank is not that of the variable it belongs to."""
+    ndim, g_ndim = getattr(x.type, "ndim", None), getattr(g.type, "ndim", None)
+    if ndim is not None and g_ndim is not None and ndim != g_ndim:
+        raise ValueError(f"{what} must have {ndim} dimensions as {x} of type {x.type} has, got type {g.type}")
+
+
+def _one_of(a: Any, b: Any, caller: str, name_a: str, name_b: str) -> Any:
+    if (a is None) == (b is None):
+        raise TypeError(f"{caller} needs {name_a} (or {name_b}, another name for it), and not both")
+    return a if a is not None else b
+
+
+def Lop(
+    f: Variable | Sequence[Variable],
+    wrt: Variable | Sequence[Variable],
+    eval_points: Variable | Sequence[Variable],
+    consider_constant: Iterable[Variable] | None = None,
+    disconnected_inputs: str = "raise",
+    return_disconnected: str = "zero",
+) -> Any:
+    """Theano's name for `pullback`."""
+    return pullback(f, wrt, eval_points, consider_constant, disconnected_inputs, return_disconnected)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The three kinds of node of a graph: ``Variable``, ``Constant`` and ``Apply``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from graphc.graph.location import SourceLocation, capture
+
+if TYPE_CHECKING:
+    from graphc.graph.op import Op
+    from graphc.graph.type import Type
+
+_auto_names = itertools.count()
+
+
+class Variable:
+    """A value in a graph, known only by its type until the graph is run.
+
+    Args:
+        type: what values it may take.
+        owner: the ``Apply`` that computes it; None for an input, a constant or a shared variable.
+        index: which output of ``owner`` it is.
+        name: a name for people; it has no meaning to the compiler.
+    """
+
+    def __init__(
+        self,
+        type: Type,
+        owner: Apply | None = None,
+        index: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"the name of a variable must be a string, got {name!r}")
+        self.type = type
+        self.owner = owner
+        self.index = index
+        self.name = name
+        self._location: SourceLocation | None = None
+        self.auto_name = f"auto_{next(_auto_names)}"
+
+    @property
+    def location(self) -> SourceLocation | None:
+        """The user's line that made this variable, where known."""
+        return self.owner.location if self.owner is not None else self._location
+
+    @property
+    def tag(self) -> SimpleNamespace:
+        """Attributes that a user or a tool attaches; the compiler ignores them."""
+        tag = self.__dict__.get("_tag")
+        if tag is None:
+            tag = self.__dict__["_tag"] = SimpleNamespace()
+        return tag
+
+    def __str__(self) -> str:
+        if self.name is not None:
+            return self.name
+        if self.owner is None:
+            return f"<{self.type}>"
+        if len(self.owner.outputs) == 1 and self.index == 0:
+            return f"{self.owner.op}.out"
+        return f"{self.owner.op}.{self.index}"
+
+    __repr__ = __str__
+
+    def clone(self, name: str | None = None) -> Variable:
+        """A new root variable of the same type; ``name`` defaults to this one's."""
+        copy = self.type.make_variable(name=self.name if name is None else name)
+        copy._location = self.location
+        if "_tag" in self.__dict__:
+            copy.__dict__["_tag"] = SimpleNamespace(**vars(self.tag))
+        return copy
+
+    def equals(self, other: object) -> bool:
+        """Whether both are the same node; constants compare by type and value instead."""
+        return self is other
+
+    def get_parents(self) -> list[Apply]:
+        """The owner in a list, or an empty list for a root."""
+        return [] if self.owner is None else [self.owner]
+
+    def dprint(self, **kwargs: Any) -> Any:
+        """Print the graph below this variable; arguments as in `graphc.dprint`."""
+        from graphc.graph.printing import debugprint
+
+        return debugprint(self, **kwargs)
+
+    def eval(self, inputs_to_values: dict[Any, Any] | None = None, **kwargs: Any) -> Any:
+        """Compile and run the graph that computes this variable.
+
+        Args:
+            inputs_to_values: values of the graph's inputs, keyed by the variables or by their names.
+            kwargs: further arguments of `graphc.function`.
+
+        Returns:
+            The value. Compiled functions are kept, so a second call with the same inputs does not compile.
+        """
+        from graphc.function.evaluate import evaluate
+
+        return evaluate(self, inputs_to_values or {}, kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("_compiled", None)
+        return state
+
+
+class Constant(Variable):
+    """A variable whose value is known.
+
+    Args:
+        type: its type.
+        data: the value; passed through ``type.filter``.
+        name: a name for people.
+    """
+
+    def __init__(self, type: Type, data: Any, name: str | None = None) -> None:
+        super().__init__(type, None, None, name)
+        self.data = type.filter(data)
+
+    @property
+    def value(self) -> Any:
+        """The value; the same as ``data``."""
+        return self.data
+
+    def equals(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Constant) and self.type == other.type and bool(self.type.values_eq(self.data, other.data))
+        )
+
+    def clone(self, name: str | None = None) -> Constant:
+        copy = type(self)(self.type, self.data, self.name if name is None else name)
+        copy._location = self._location
+        return copy
+
+    def __str__(self) -> str:
+        if self.name is not None:
+            return self.name
+        text = str(self.data)
+        return text if len(text) <= 40 and "\n" not in text else f"Constant{{{self.type}}}"
+
+    __repr__ = __str__
+
+
+class Apply:
+    """The application of an op to inputs.
+
+    Each output must be free (no owner yet); it becomes owned by this node.
+
+    Args:
+        op: the operation.
+        inputs: variables it reads.
+        outputs: fresh variables it computes.
+
+    Attributes:
+        location: the user's line that made the node, where known.
+    """
+
+    def __init__(self, op: Op, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+        self.op = op
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        for x in self.inputs:
+            if not isinstance(x, Variable):
+                raise TypeError(f"the inputs of an Apply of {op} must be Variables, got {x!r} of type {type(x).__name__}")
+        for i, output in enumerate(self.outputs):
+            if not isinstance(output, Variable):
+                raise TypeError(f"output {i} of an Apply of {op} must be a Variable, got {output!r}")
+            if output.owner is not None and output.owner is not self:
+                raise ValueError(f"output {i} of an Apply of {op} already belongs to {output.owner}; give a new variable")
+            output.owner = self
+            output.index = i
+        self.location = capture()
+
+    nin = property(lambda self: len(self.inputs), doc="Number of inputs.")
+    nout = property(lambda self: len(self.outputs), doc="Number of outputs.")
+
+    @property
+    def out(self) -> Variable:
+        """The only output, or the op's default one."""
+        return self.default_output()
+
+    def default_output(self) -> Variable:
+        """The output that stands for the node when one variable is wanted.
+
+        Raises:
+            ValueError: the node has several outputs and its op names none of them.
+        """
+        index = self.op.default_output
+        if index is None:
+            if len(self.outputs) != 1:
+                raise ValueError(f"{self.op} has {len(self.outputs)} outputs and no default_output")
+            index = 0
+        return self.outputs[index]
+
+    def get_parents(self) -> list[Variable]:
+        """The inputs, as a new list."""
+        return list(self.inputs)
+
+    def clone(self, clone_inner_graph: bool = False) -> Apply:
+        """A node of the same op and inputs with fresh outputs."""
+        return self.clone_with_new_inputs(self.inputs, strict=False, clone_inner_graph=clone_inner_graph)
+
+    def clone_with_new_inputs(
+        self, inputs: Sequence[Variable], strict: bool = True, clone_inner_graph: bool = False
+    ) -> Apply:
+        """A node of the same op on other inputs.
+
+        Args:
+            inputs: as many variables as this node has inputs.
+            strict: demand that every new input can be seen as the old one's type (``filter_variable``), which keeps
+                the output types; otherwise ``make_node`` runs again where the types differ.
+            clone_inner_graph: also copy the inner graph of ops that hold one.
+
+        Raises:
+            TypeError: a new input does not fit, with ``strict``.
+        """
+        if len(inputs) != len(self.inputs):
+            raise ValueError(f"{self.op} takes {len(self.inputs)} inputs, got {len(inputs)}")
+        new_inputs, remake = list(inputs), False
+        for i, (old, new) in enumerate(zip(self.inputs, inputs, strict=True)):
+            if old.type == new.type:
+                continue
+            if strict:
+                new_inputs[i] = old.type.filter_variable(new)
+            remake = remake or new_inputs[i].type != old.type
+        op = self.op.clone() if clone_inner_graph and hasattr(self.op, "fgraph") else self.op
+        if remake:
+            node = op.make_node(*new_inputs)
+        else:
+            node = Apply(op, new_inputs, [output.type.make_variable() for output in self.outputs])
+        for old_output, new_output in zip(self.outputs, node.outputs, strict=True):
+            new_output.name = old_output.name
+        node.location = self.location
+        return node
+
+    def __str__(self) -> str:
+        return f"{self.op}({', '.join(map(str, self.inputs))})"
+
+    __repr__ = __str__

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``FunctionGraph``: a graph with fixed inputs and outputs, as the compiler sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphc.errors import MissingInputError
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.location import describe
+from graphc.graph.traversal import io_toposort
+
+
+class FunctionGraph:
+    """Inputs, outputs, and the nodes between them in the order in which they run. It does not change once built.
+
+    Args:
+        inputs: variables whose values are given; what lies behind them is not part of the graph.
+        outputs: variables to compute.
+        clone: copy the graph first, so that the variables are nobody else's.
+
+    Attributes:
+        nodes: applications, each after those it needs.
+        variables: every variable of the graph, inputs first.
+        clients: for each variable, its uses as (node, position); a use as output is ``("output", position)``.
+
+    Raises:
+        MissingInputError: an output depends on a root that is neither an input nor a constant.
+    """
+
+    def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable], clone: bool = False) -> None:
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        if len(set(self.inputs)) != len(self.inputs):
+            repeated = next(v for i, v in enumerate(self.inputs) if v in self.inputs[:i])
+            raise ValueError(f"the variable {repeated} is given more than once among the inputs")
+        if clone:
+            from graphc.graph.replace import clone_with_inputs
+
+            self.inputs, self.outputs = clone_with_inputs(self.inputs, self.outputs)
+        self.nodes: list[Apply] = io_toposort(self.inputs, self.outputs)
+        self.clients: dict[Variable, list[tuple[Apply | str, int]]] = {v: [] for v in self.inputs}
+        for node in self.nodes:
+            for position, v in enumerate(node.inputs):
+                self._add_client(v, node, position)
+            for v in node.outputs:
+                self.clients.setdefault(v, [])
+        for position, v in enumerate(self.outputs):
+            self._add_client(v, "output", position)
+        self.variables = list(self.clients)
+
+    def _add_client(self, v: Variable, client: Apply | str, position: int) -> None:
+        uses = self.clients.get(v)
+        if uses is None:
+            if not isinstance(v, Constant):
+                user = client if isinstance(client, Apply) else None
+                used_by = f"it is used by {user.op}{describe(user.location)}" if user else f"it is output {position}"
+                raise MissingInputError(
+                    f"the input {v} of type {v.type}{describe(v.location)} is needed, but is not among the inputs; "
+                    f"{used_by}. Add it to the inputs, or give it a value with givens="
+                )
+            uses = self.clients[v] = []
+        uses.append((client, position))
+
+    def toposort(self) -> list[Apply]:
+        """The nodes in the order in which they run."""
+        return list(self.nodes)
+
+    @property
+    def apply_nodes(self) -> set[Apply]:
+        """The nodes as a set."""
+        return set(self.nodes)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self.clients or item in self.nodes
+
+    def __str__(self) -> str:
+        return f"FunctionGraph({', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
+
+    __repr__ = __str__

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where in the user's code a node was made."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NamedTuple
+
+_PACKAGE_NAMES = ("graphc", "graphc_dialects", "graphc_runtime", "graphc_tools")
+_INTERNAL: dict[str, bool] = {"<frozen importlib._bootstrap>": True}
+
+
+class SourceLocation(NamedTuple):
+    """A line of the user's code.
+
+    Attributes:
+        file: path as Python reports it.
+        line: 1-based line number.
+        function: name of the function the line is in, ``<module>`` at the top level.
+    """
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} in {self.function}"
+
+
+def _is_internal(frame) -> bool:
+    """Whether the code of ``frame`` belongs to graphc, by its module's top-level package."""
+    module = frame.f_globals.get("__name__") or ""
+    return module.partition(".")[0] in _PACKAGE_NAMES or frame.f_code.co_filename.startswith("<frozen importlib")
+
+
+def capture() -> SourceLocation | None:
+    """The innermost frame outside graphc's own packages, or None when there is none.
+
+    Every node asks for its location, so whether a file is internal is looked up once for each file name.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        internal = _INTERNAL.get(name)
+        if internal is None:
+            internal = _is_internal(frame)
+            # Names such as <string> or <stdin> are shared by unrelated code, so they are judged each time.
+            if not name.startswith("<"):
+                _INTERNAL[name] = internal
+        if not internal:
+            return SourceLocation(name, frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back
+    return None
+
+
+def describe(location: SourceLocation | None) -> str:
+    """A clause for error messages, ``" (made at model.py:10 in loss)"``; empty when the place is unknown."""
+    if location is None:
+        return ""
+    file = os.path.relpath(location.file) if os.path.isabs(location.file) else location.file
+    if file.startswith(".."):
+        file = location.file
+    return f" (made at {file}:{location.line} in {location.function})"

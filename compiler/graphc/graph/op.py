@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Op``: an operation, apart from what it is applied to."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from graphc.errors import UndefinedGradientError
+from graphc.graph.basic import Apply, Variable
+
+
+class Op:
+    """Base of all operations.
+
+    A subclass defines `make_node` (or ``itypes`` and ``otypes``) and `perform`. If it also has
+    ``emit(node, operands, e)`` it compiles to native code, otherwise compiled functions call `perform`.
+
+    Attributes:
+        __props__: names of the attributes that identify an instance. Two ops of one class with equal props are equal and
+            interchangeable; without ``__props__`` an op equals only itself.
+        default_output: index of the output that a call returns when the node has several; None returns all.
+        view_map: output index to list of inputs it may alias. destroy_map: the same for inputs that `perform` overwrites.
+        itypes, otypes: types of inputs and outputs, for ops whose `make_node` has nothing to compute.
+    """
+
+    __props__: ClassVar[tuple[str, ...] | None] = None
+    default_output: int | None = None
+    view_map: dict[int, list[int]] = {}
+    destroy_map: dict[int, list[int]] = {}
+    itypes: Sequence[Any] | None = None
+    otypes: Sequence[Any] | None = None
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Check the inputs and build the node; the default uses ``itypes`` and ``otypes``."""
+        if self.itypes is None or self.otypes is None:
+            raise NotImplementedError(f"{type(self).__name__} must define make_node, or itypes and otypes")
+        if len(inputs) != len(self.itypes):
+            raise ValueError(f"{self} takes {len(self.itypes)} inputs, got {len(inputs)}")
+        variables = [itype.filter_variable(x) for itype, x in zip(self.itypes, inputs, strict=True)]
+        return Apply(self, variables, [otype.make_variable() for otype in self.otypes])
+
+    def __call__(
+        self, *inputs: Any, name: str | None = None, return_list: bool = False, **kwargs: Any
+    ) -> Any:
+        """Apply the op.
+
+        Args:
+            inputs: what `make_node` takes.
+            name: name of the output, or first part of the names of several.
+            return_list: return a list even for a single output.
+            kwargs: passed to `make_node`.
+
+        Returns:
+            The output variable, or a list of them when there are several and no ``default_output``.
+        """
+        node = self.make_node(*inputs, **kwargs)
+        outputs = node.outputs
+        if name is not None:
+            if len(outputs) == 1:
+                outputs[0].name = name
+            else:
+                for i, output in enumerate(outputs):
+                    output.name = f"{name}_{i}"
+        if self.default_output is not None:
+            chosen = outputs[self.default_output]
+            return [chosen] if return_list else chosen
+        return outputs[0] if len(outputs) == 1 and not return_list else list(outputs)
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        """Compute the outputs in Python.
+
+        Args:
+            node: the application that is run.
+            inputs: values of ``node.inputs``; they must not be changed.
+            output_storage: one cell for each output, a list of length one to put the value into.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no perform; define perform(node, inputs, output_storage)")
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        """Cotangents of the inputs from those of the outputs (vector-Jacobian product); None stands for zero."""
+        raise UndefinedGradientError(f"{self} has no gradient; define pullback(inputs, outputs, cotangents)")
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        """Tangents of the outputs from those of the inputs (Jacobian-vector product); None stands for zero.
+
+        An op that defines only `pullback` needs no rule of its own: the gradient module transposes its pullback.
+        """
+        raise UndefinedGradientError(f"{self} has no pushforward; define pushforward(inputs, outputs, tangents)")
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        """``pattern[i][j]``: whether output j depends on the elements of input i; by default all do."""
+        return [[True] * len(node.outputs) for _ in node.inputs]
+
+    def clone(self) -> Op:
+        """A copy of the op."""
+        return copy.copy(self)
+
+    def _props(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, prop) for prop in self.__props__ or ())
+
+    def _props_dict(self) -> dict[str, Any]:
+        return {prop: getattr(self, prop) for prop in self.__props__ or ()}
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if self.__props__ is None or type(self) is not type(other):
+            return False
+        return self._props() == other._props()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return object.__hash__(self) if self.__props__ is None else hash((type(self), self._props()))
+
+    def __str__(self) -> str:
+        name = getattr(self, "name", None) or type(self).__name__
+        if not self.__props__:
+            return name
+        return f"{name}{{{', '.join(f'{prop}={getattr(self, prop)!r}' for prop in self.__props__)}}}"
+
+    def __repr__(self) -> str:
+        return str(self)

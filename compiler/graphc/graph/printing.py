@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`debugprint` (`dprint`): a graph as text, and `pprint`: an expression as a formula."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any, TextIO
+
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.infix import pprint
+
+__all__ = ["debugprint", "dprint", "pprint"]
+
+_REPEATED = "···"
+
+
+def letters(n: int) -> str:
+    """``A, B, ..., Z, AA, AB, ...`` for 0, 1, 2, ..."""
+    text = ""
+    n += 1
+    while n:
+        n, digit = divmod(n - 1, 26)
+        text = chr(ord("A") + digit) + text
+    return text
+
+
+@dataclass
+class _Options:
+    """What is printed on each line; the fields are arguments of `debugprint`."""
+
+    depth: int
+    print_type: bool
+    print_shape: bool
+    id_type: str
+    stop_on_name: bool
+    print_destroy_map: bool
+    print_view_map: bool
+    print_location: bool
+    inner_graphs: bool
+    used_ids: dict[Any, str]
+    done: dict[Any, str]
+    order: dict[Apply, int] = field(default_factory=dict)
+    inner: list[Apply] = field(default_factory=list)
+
+
+def _identifier(key: Variable | Apply, options: _Options) -> str:
+    """``[id A]``: nodes are numbered in the order in which they are first printed."""
+    if options.id_type == "":
+        return ""
+    if key not in options.used_ids:
+        count = len(options.used_ids)
+        makers = {"CHAR": letters, "int": str, "id": lambda _: str(id(key)), "auto": lambda _: _auto_name(key)}
+        options.used_ids[key] = f"[id {makers[options.id_type](count)}]"
+    return options.used_ids[key]
+
+
+def _auto_name(key: Variable | Apply) -> str:
+    return key.auto_name if isinstance(key, Variable) else key.outputs[0].auto_name
+
+
+def _line(v: Variable, options: _Options) -> str:
+    """Text of one variable."""
+    node = v.owner
+    if node is None:
+        # A root without a name prints as its type already.
+        parts = [str(v), _identifier(v, options)]
+    else:
+        suffix = f".{v.index}" if len(node.outputs) > 1 else ""
+        parts = [f"{node.op}{suffix}", _identifier(node, options)]
+    if options.print_type and not (node is None and v.name is None and not isinstance(v, Constant)):
+        parts.append(f"<{v.type}>")
+    if options.print_shape and hasattr(v.type, "shape"):
+        parts.append(f"shape=({', '.join('?' if d is None else str(d) for d in v.type.shape)})")
+    if node is not None:
+        if v.name is not None:
+            parts.append(f"'{v.name}'")
+        if options.print_destroy_map and node.op.destroy_map:
+            parts.append(f"d={node.op.destroy_map}")
+        if options.print_view_map and node.op.view_map:
+            parts.append(f"v={node.op.view_map}")
+        if node in options.order:
+            parts.append(str(options.order[node]))
+    if options.print_location and v.location is not None:
+        parts.append(f"at {v.location.file}:{v.location.line}")
+    return " ".join(part for part in parts if part)
+
+
+def _tree(root: Variable, options: _Options, first: str = "", rest: str = "") -> Iterator[str]:
+    """Lines of the graph below ``root``; ``first`` and ``rest`` are put before the first and the other lines."""
+    stack: list[tuple[Variable | None, str, str, int]] = [(root, first, rest, 1)]
+    while stack:
+        v, head, tail, level = stack.pop()
+        if v is None:
+            yield head + _REPEATED
+            continue
+        yield head + _line(v, options)
+        node = v.owner
+        if node is None or (options.stop_on_name and v.name is not None) or level == options.depth:
+            continue
+        if node in options.done:
+            stack.append((None, f"{tail} └─ ", "", level + 1))
+            continue
+        options.done[node] = ""
+        if options.inner_graphs and hasattr(node.op, "inner_outputs"):
+            options.inner.append(node)
+        for i in reversed(range(len(node.inputs))):
+            last = i == len(node.inputs) - 1
+            branch, column = (" └─ ", "    ") if last else (" ├─ ", " │  ")
+            stack.append((node.inputs[i], tail + branch, tail + column, level + 1))
+
+
+def _graphs(graph_like: Any) -> Iterator[tuple[list[Variable], list[Variable], dict[Apply, int]]]:
+    """Inputs, outputs and node numbers of each graph in the argument."""
+    if isinstance(graph_like, Variable):
+        yield [], [graph_like], {}
+    elif isinstance(graph_like, Apply):
+        yield [], list(graph_like.outputs), {}
+    elif hasattr(graph_like, "outputs") and hasattr(graph_like, "toposort"):
+        yield list(graph_like.inputs), list(graph_like.outputs), {n: i for i, n in enumerate(graph_like.toposort())}
+    elif hasattr(graph_like, "graph") or hasattr(graph_like, "fgraph"):
+        yield from _graphs(getattr(graph_like, "graph", None) or graph_like.fgraph)
+    elif isinstance(graph_like, Iterable) and not isinstance(graph_like, str | bytes):
+        for item in graph_like:
+            yield from _graphs(item)
+    else:
+        raise TypeError(
+            f"debugprint needs a Variable, Apply, FunctionGraph, compiled function or a list of them, "
+            f"got {graph_like!r} of type {type(graph_like).__name__}"
+        )
+
+
+def _inner_graphs(options: _Options) -> Iterator[str]:
+    """The graphs inside ops, each after the first node that uses it."""
+    if options.inner:
+        yield from ("", "Inner graphs:")
+    shown: set[Any] = set()
+    while options.inner:
+        node = options.inner.pop(0)
+        if node.op in shown:
+            continue
+        shown.add(node.op)
+        yield ""
+        yield f"{node.op} {_identifier(node, options)}".rstrip()
+        for inner, outer in zip(node.op.inner_inputs, node.inputs, strict=True):
+            yield f" → {_line(inner, options)} = {_line(outer, options)}"
+        for output in node.op.inner_outputs:
+            yield from _tree(output, options, " ← ", "   ")
+
+
+def debugprint(
+    graph_like: Any,
+    depth: int = -1,
+    print_type: bool = False,
+    print_shape: bool = False,
+    file: str | TextIO | None = None,
+    id_type: str = "CHAR",
+    stop_on_name: bool = False,
+    done: dict[Any, str] | None = None,
+    used_ids: dict[Any, str] | None = None,
+    print_destroy_map: bool = False,
+    print_view_map: bool = False,
+    print_memory_map: bool = False,
+    print_inner_graphs: bool | str = "auto",
+    print_fgraph_inputs: bool = False,
+    print_location: bool = False,
+) -> Any:
+    """Print a graph as text.
+
+    Each line is a variable: its op or name, an identifier, and what the options add; what it is computed from is
+    indented below it. A node that was printed before shows ``···`` instead. Nodes of function graphs and compiled functions
+    end with their position in the order of execution.
+
+    Args:
+        graph_like: a Variable, Apply, `FunctionGraph`, compiled function, or a list of them.
+        depth: number of levels to print; -1 prints all.
+        print_type: add the types. print_shape: add the static shapes.
+        file: where to print; None is standard output, ``"str"`` returns the text.
+        id_type: ``"CHAR"`` (A, B, ...), ``"int"``, ``"id"`` (Python's id), ``"auto"`` (``auto_name``) or ``""`` for none.
+        stop_on_name: print nothing below variables that have a name.
+        done: nodes printed by earlier calls, to share between calls. used_ids: the same for identifiers.
+        print_destroy_map, print_view_map: add these maps of the ops. print_memory_map: add both.
+        print_inner_graphs: print the graphs of ops such as `OpFromGraph` below; ``"auto"`` does.
+        print_fgraph_inputs: print the inputs of function graphs first.
+        print_location: add the user's line that made each node.
+
+    Returns:
+        The text with ``file="str"``, otherwise ``file``.
+
+    Raises:
+        TypeError: ``graph_like`` or ``depth`` is of the wrong kind.
+        ValueError: ``id_type`` is unknown.
+    """
+    if not isinstance(depth, int):
+        raise TypeError(f"depth must be an int, got {depth!r}")
+    if id_type not in ("CHAR", "int", "id", "auto", ""):
+        raise ValueError(f"id_type must be 'CHAR', 'int', 'id', 'auto' or '', got {id_type!r}")
+    options = _Options(
+        depth,
+        print_type,
+        print_shape,
+        id_type,
+        stop_on_name,
+        print_destroy_map or print_memory_map,
+        print_view_map or print_memory_map,
+        print_location,
+        bool(print_inner_graphs),
+        {} if used_ids is None else used_ids,
+        {} if done is None else done,
+    )
+    out: Any = StringIO() if file == "str" else sys.stdout if file is None else file
+    if depth != 0:
+        for line in _lines(graph_like, options, print_fgraph_inputs):
+            print(line, file=out)
+    return out.getvalue() if file == "str" else file
+
+
+def _lines(graph_like: Any, options: _Options, inputs_too: bool) -> Iterator[str]:
+    for inputs, outputs, order in _graphs(graph_like):
+        options.order.update(order)
+        if inputs_too:
+            for x in inputs:
+                yield f"-{_line(x, options)}"
+        for output in outputs:
+            yield from _tree(output, options)
+    yield from _inner_graphs(options)
+
+
+dprint = debugprint

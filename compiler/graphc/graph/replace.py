@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copying graphs, with and without replacing parts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.traversal import ancestors, io_toposort, toposort
+
+Replacements = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]] | None
+
+
+def _as_dict(replace: Replacements) -> dict[Variable, Variable]:
+    """Replacements as a dict of variables; values that are no variables become constants of the old one's type."""
+    if replace is None:
+        return {}
+    pairs = replace.items() if isinstance(replace, Mapping) else replace
+    result: dict[Variable, Variable] = {}
+    for pair in pairs:
+        try:
+            old, new = pair
+        except (TypeError, ValueError):
+            raise ValueError(f"replace must be a dict or pairs (old, new), got the entry {pair!r}") from None
+        if not isinstance(old, Variable):
+            raise TypeError(f"only variables can be replaced, got {old!r} of type {type(old).__name__}")
+        result[old] = new if isinstance(new, Variable) else old.type.filter_variable(new)
+    return result
+
+
+def rebuild(
+    outputs: Sequence[Variable], memo: dict[Variable, Variable], *, copy_nodes: bool, strict: bool
+) -> list[Variable]:
+    """Copies of ``outputs`` in which the keys of ``memo`` are replaced by its values.
+
+    Args:
+        outputs: what to copy.
+        memo: replacements; gains an entry for each variable that is copied.
+        copy_nodes: copy every node, not only those that a replacement changes.
+        strict: keep every type, converting replacements where needed.
+    """
+    for node in toposort(outputs, blockers=set(memo)):
+        new_inputs = [memo.get(v, v) for v in node.inputs]
+        if not copy_nodes and all(new is old for new, old in zip(new_inputs, node.inputs, strict=True)):
+            continue
+        new_node = node.clone_with_new_inputs(new_inputs, strict=strict)
+        for old, new in zip(node.outputs, new_node.outputs, strict=True):
+            memo.setdefault(old, new)
+    return [memo.get(v, v) for v in outputs]
+
+
+def clone_replace(
+    output: Variable | Sequence[Variable] | Mapping[Any, Variable],
+    replace: Replacements = None,
+    copy_inputs_over: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Copy the graph of ``output``, replacing variables; the replacements themselves are not searched.
+
+    Args:
+        output: a variable, or a list or dict of them; the result has the same form.
+        replace: old and new variables; a new one may have another type when the ops accept it.
+        copy_inputs_over: keep the roots; otherwise they are copied too.
+        kwargs: ``rebuild_strict=True`` demands that types stay the same, which is the default.
+
+    Raises:
+        TypeError: a replacement does not fit (with ``rebuild_strict``).
+    """
+    strict = kwargs.pop("rebuild_strict", True)
+    if kwargs:
+        raise TypeError(f"clone_replace() got unknown arguments {', '.join(kwargs)}")
+    outputs = _listed(output)
+    memo = _as_dict(replace)
+    if strict:
+        memo = {old: old.type.filter_variable(new) for old, new in memo.items()}
+    if not copy_inputs_over:
+        for v in list(ancestors(outputs, set(memo))):
+            if v.owner is None and v not in memo and not _keeps_its_identity(v):
+                memo[v] = v.clone()
+    return _like(output, rebuild(outputs, memo, copy_nodes=True, strict=False))
+
+
+def graph_replace(
+    outputs: Variable | Sequence[Variable] | Mapping[Any, Variable], replace: Replacements = None, *, strict: bool = True
+) -> Any:
+    """Replace variables of a graph, keeping whatever does not depend on them.
+
+    Replacements are applied together, and chains are followed: with ``{a: b, b: c}`` the result depends on c where it
+    depended on a or b.
+
+    Args:
+        outputs: a variable, or a list or dict of them; the result has the same form.
+        replace: old and new variables.
+        strict: raise when a key is not part of the graph.
+
+    Raises:
+        ValueError: a key is not part of the graph (with ``strict``), or the replacements form a cycle.
+    """
+    memo = _as_dict(replace)
+    listed = _listed(outputs)
+    if strict:
+        present = set(ancestors(listed)) | set(ancestors(memo.values()))
+        for old in memo:
+            if old not in present:
+                raise ValueError(f"{old} is not part of the graph, so it cannot be replaced; pass strict=False to ignore it")
+    return _like(outputs, rebuild(listed, _resolve(memo), copy_nodes=False, strict=False))
+
+
+def _resolve(replace: dict[Variable, Variable]) -> dict[Variable, Variable]:
+    """Apply the replacements to each other's new values, so that the result needs a single pass."""
+    resolved: dict[Variable, Variable] = {}
+    open_: set[Variable] = set()
+
+    def inside(old: Variable) -> list[Variable]:
+        new = replace[old]
+        return [v for v in ancestors([new]) if v in replace and v is not old]
+
+    def visit(old: Variable) -> None:
+        if old in resolved:
+            return
+        if old in open_:
+            raise ValueError(f"the replacement of {old} depends on itself through other replacements")
+        open_.add(old)
+        needed = inside(old)
+        for other in needed:
+            visit(other)
+        memo = {other: resolved[other] for other in needed}
+        resolved[old] = rebuild([replace[old]], memo, copy_nodes=False, strict=False)[0] if memo else replace[old]
+        open_.discard(old)
+
+    for old in replace:
+        visit(old)
+    return resolved
+
+
+def _keeps_its_identity(v: Variable) -> bool:
+    from graphc.function.shared import SharedVariable
+
+    return isinstance(v, SharedVariable)
+
+
+def _listed(outputs: Any) -> list[Variable]:
+    if isinstance(outputs, Variable):
+        return [outputs]
+    return list(outputs.values()) if isinstance(outputs, Mapping) else list(outputs)
+
+
+def _like(form: Any, variables: list[Variable]) -> Any:
+    if isinstance(form, Variable):
+        return variables[0]
+    if isinstance(form, Mapping):
+        return dict(zip(form, variables, strict=True))
+    return tuple(variables) if isinstance(form, tuple) else variables
+
+
+def clone_with_inputs(
+    inputs: Sequence[Variable], outputs: Sequence[Variable]
+) -> tuple[list[Variable], list[Variable]]:
+    """Copy the graph between ``inputs`` and ``outputs``, with fresh inputs; constants and other roots are shared."""
+    memo = {v: _fresh_root(v) for v in inputs}
+    return list(memo.values()), rebuild(outputs, dict(memo), copy_nodes=True, strict=True)
+
+
+def _fresh_root(v: Variable) -> Variable:
+    copy = v.type.make_variable(v.name)
+    copy._location = v.location
+    return copy
+
+
+def clone(
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    copy_inputs: bool = True,
+    copy_orphans: bool | None = None,
+) -> tuple[Collection[Variable], Collection[Variable]]:
+    """Copy the graph between ``inputs`` and ``outputs``.
+
+    Args:
+        inputs: variables at which the copy ends.
+        outputs: variables to copy.
+        copy_inputs: make new inputs; otherwise the copy reads the given ones.
+        copy_orphans: copy other roots too; by default the same as ``copy_inputs``.
+
+    Returns:
+        The inputs and outputs of the copy.
+    """
+    copy_orphans = copy_inputs if copy_orphans is None else copy_orphans
+    memo: dict[Variable, Variable] = {v: v.clone() if copy_inputs else v for v in inputs}
+    if copy_orphans:
+        for node in io_toposort(inputs, outputs):
+            for v in node.inputs:
+                if v.owner is None and v not in memo and not _keeps_its_identity(v):
+                    memo[v] = v.clone()
+        for v in outputs:
+            if v.owner is None and v not in memo and not _keeps_its_identity(v):
+                memo[v] = v.clone()
+    new_inputs = [memo[v] for v in inputs]
+    return new_inputs, rebuild(outputs, memo, copy_nodes=True, strict=True)
+
+
+def clone_get_equiv(
+    inputs: Sequence[Variable], outputs: Sequence[Variable], copy_inputs: bool = True
+) -> dict[Variable | Apply, Variable | Apply]:
+    """Copy a graph and return which variable and node became which."""
+    memo: dict[Variable, Variable] = {v: v.clone() if copy_inputs else v for v in inputs}
+    rebuild(outputs, memo, copy_nodes=True, strict=True)
+    result: dict[Any, Any] = dict(memo)
+    for v in ancestors(outputs, set(inputs)):
+        if isinstance(v, Constant):
+            result[v] = v
+    for old, new in memo.items():
+        if old.owner is not None and new.owner is not None and old not in set(inputs):
+            result[old.owner] = new.owner
+    return result

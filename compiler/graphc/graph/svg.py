@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`to_svg`: a picture of a graph, or of a compiled module with one frame for each fused kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from graphc.graph.svg_layout import Box, Picture, layout
+from graphc.graph.svg_sources import picture_of_graph, picture_of_module
+
+_MARGIN = 14.0
+_STYLE = """
+text { font: 11px ui-monospace, Menlo, Consolas, monospace; text-anchor: middle; fill: #1f2328 }
+.box { stroke: #57606a; stroke-width: 1 }
+.op { fill: #ddf4ff } .input { fill: #dafbe1 } .constant { fill: #f6f8fa; stroke-dasharray: 3 2 }
+.shared { fill: #fff8c5 } .output { fill: #ffebe9 }
+.group { fill: #fbefff; stroke: #8250df; stroke-width: 1; fill-opacity: 0.6 }
+.label { text-anchor: start; fill: #8250df; font-weight: bold }
+.edge { fill: none; stroke: #57606a; stroke-width: 1.1 }
+"""
+
+
+def to_svg(graph: Any, file: str | PathLike[str] | None = None, *, print_type: bool = True, stage: str = "fusion") -> str:
+    """Draw a graph.
+
+    Args:
+        graph: a Variable, Apply, `FunctionGraph`, list of variables; or a compiled function or the text of an MLIR module,
+            which are drawn as compiled: one box for each operation, one frame for each loop nest that they were fused into.
+        file: also write the picture to this path.
+        print_type: show types in the boxes.
+        stage: for compiled functions, the pass after which the module is drawn.
+
+    Returns:
+        The text of a self-contained SVG picture. Inputs are green, shared variables yellow, constants grey, outputs red.
+
+    Raises:
+        TypeError: ``graph`` is none of these.
+    """
+    if isinstance(graph, str):
+        picture = picture_of_module(graph, print_type)
+    elif hasattr(graph, "ir") and callable(graph.ir):
+        picture = picture_of_module(graph.ir(stage), print_type)
+    else:
+        picture = picture_of_graph(graph, print_type)
+    layout(picture)
+    text = "\n".join(_draw(picture))
+    if file is not None:
+        Path(file).write_text(text, encoding="utf-8")
+    return text
+
+
+def _draw(picture: Picture) -> Iterator[str]:
+    width, height = picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.1f} {height:.1f}">'
+    )
+    yield f"<style>{_STYLE}</style>"
+    yield (
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0 L8 4 L0 8 z" fill="#57606a"/></marker></defs>'
+    )
+    yield f'<g transform="translate({_MARGIN:g} {_MARGIN:g})">'
+    for group in picture.groups.values():
+        if group.width:
+            yield (
+                f'<rect class="group" x="{group.x:.1f}" y="{group.y:.1f}" width="{group.width:.1f}" '
+                f'height="{group.height:.1f}" rx="8"/>'
+            )
+            yield f'<text class="label" x="{group.x + 10:.1f}" y="{group.y + 16:.1f}">{escape(group.label)}</text>'
+    for a, b in picture.edges:
+        yield _edge(picture.boxes[a], picture.boxes[b])
+    for box in picture.boxes.values():
+        yield from _box(box)
+    yield "</g></svg>"
+
+
+def _edge(a: Box, b: Box) -> str:
+    x0, y0 = a.x + a.width / 2, a.y + a.height
+    x1, y1 = b.x + b.width / 2, b.y
+    bend = max((y1 - y0) / 2, 10.0)
+    return (
+        f'<path class="edge" marker-end="url(#arrow)" d="M{x0:.1f} {y0:.1f} '
+        f'C{x0:.1f} {y0 + bend:.1f} {x1:.1f} {y1 - bend:.1f} {x1:.1f} {y1:.1f}"/>'
+    )
+
+
+def _box(box: Box) -> Iterator[str]:
+    yield f"<g><title>{escape(box.title)}</title>" if box.title else "<g>"
+    radius = 10 if box.kind != "op" else 3
+    yield (
+        f'<rect class="box {box.kind}" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}" rx="{radius}"/>'
+    )
+    for i, line in enumerate(box.lines):
+        yield f'<text x="{box.x + box.width / 2:.1f}" y="{box.y + 16 + 14 * i:.1f}">{escape(line)}</text>'
+    yield "</g>"

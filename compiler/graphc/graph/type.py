@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Type``: which values a variable may take, and how to convert to them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.location import capture
+
+Transfer = Callable[[Variable, str], "Variable | None"]
+_transfers: list[Transfer] = []
+
+
+class Type:
+    """Base of all types. A subclass must define `filter`; everything else has a default built on it.
+
+    A type compares by its class and attributes unless it defines ``__eq__`` and ``__hash__`` (or ``__props__``, a tuple of
+    the names of the attributes that identify it).
+    """
+
+    variable_type: type[Variable] = Variable
+    constant_type: type[Constant] = Constant
+    __props__: tuple[str, ...] | None = None
+
+    # Values ---------------------------------------------------------------------------------------------------------
+
+    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+        """Return ``value``, or a conversion of it, as a value of this type.
+
+        Args:
+            value: any Python object that is not a Variable.
+            strict: accept only values that need no conversion.
+            allow_downcast: True allows conversions that lose information, False forbids them, None forbids them except
+                for Python floats where the type says so.
+
+        Raises:
+            TypeError: the value is no value of this type and must not or cannot be converted.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define filter(value, strict=False, allow_downcast=None)")
+
+    def filter_inplace(
+        self, value: Any, storage: Any, strict: bool = False, allow_downcast: bool | None = None
+    ) -> Any:
+        """As `filter`, reusing the object ``storage`` where the type knows how to; the result may be another object."""
+        return self.filter(value, strict=strict, allow_downcast=allow_downcast)
+
+    def is_valid_value(self, value: Any, strict: bool = True) -> bool:
+        """Whether `filter` accepts ``value``."""
+        try:
+            self.filter(value, strict=strict)
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    def values_eq(self, a: Any, b: Any) -> bool:
+        """Whether two values of this type are equal."""
+        return bool(a == b)
+
+    def values_eq_approx(self, a: Any, b: Any) -> bool:
+        """Whether two values of this type are equal up to rounding; exact equality unless a type knows better."""
+        return self.values_eq(a, b)
+
+    @staticmethod
+    def may_share_memory(a: Any, b: Any) -> bool:
+        """Whether writing to one value could change the other."""
+        return a is b
+
+    def get_shape_info(self, obj: Any) -> Any:
+        """What `get_size` needs to know about a value, for memory profiles."""
+        return None
+
+    def get_size(self, shape_info: Any) -> int:
+        """Number of bytes of a value described by `get_shape_info`; 0 when the type does not say."""
+        return 0
+
+    # Relations ------------------------------------------------------------------------------------------------------
+
+    def in_same_class(self, otype: Type) -> bool:
+        """Whether ``otype`` is of the same kind, so that one op implementation fits both."""
+        return self == otype
+
+    def is_super(self, otype: Type) -> bool:
+        """Whether every value of ``otype`` is a value of this type."""
+        return self.in_same_class(otype)
+
+    def clone(self, *args: Any, **kwargs: Any) -> Type:
+        """A copy; with arguments, a type of the same class built from them."""
+        return type(self)(*args, **kwargs) if args or kwargs else copy.copy(self)
+
+    def _identity(self) -> tuple[Any, ...]:
+        if self.__props__ is not None:
+            return tuple(getattr(self, prop) for prop in self.__props__)
+        return tuple(sorted((key, value) for key, value in self.__dict__.items() if not key.startswith("_")))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(self) is type(other) and self._identity() == other._identity())  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._identity()))
+
+    # Variables ------------------------------------------------------------------------------------------------------
+
+    def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
+        """Return a variable of this type, or of a narrower one, that stands for ``other``.
+
+        Args:
+            other: a variable, or a value that becomes a constant.
+            allow_convert: also try `convert_variable`.
+
+        Raises:
+            TypeError: ``other`` cannot be seen as this type.
+        """
+        if not isinstance(other, Variable):
+            return self.make_constant(other)
+        if self == other.type or self.is_super(other.type):
+            return other
+        converted = self.convert_variable(other) if allow_convert else None
+        if converted is None:
+            raise TypeError(
+                f"cannot use {other} of type {other.type} where {self} is expected; convert it explicitly first"
+            )
+        return converted
+
+    def convert_variable(self, var: Variable) -> Variable | None:
+        """``var`` as a variable of this type, or None when no conversion is known."""
+        return var if self.is_super(var.type) else None
+
+    def make_variable(self, name: str | None = None) -> Variable:
+        """A new root variable of this type."""
+        return self.variable_type(self, None, name=name)
+
+    def make_constant(self, value: Any, name: str | None = None) -> Constant:
+        """A constant of this type; ``value`` passes through `filter`."""
+        constant = self.constant_type(self, value, name=name)
+        constant._location = capture()
+        return constant
+
+    def __call__(self, name: str | None = None) -> Variable:
+        """A new root variable of this type that knows the user's line."""
+        variable = self.make_variable(name)
+        variable._location = capture()
+        return variable
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def register_transfer(fn: Transfer) -> None:
+    """Register a way to move variables to another target.
+
+    Args:
+        fn: called with a variable and the target's name; returns the transferred variable, or None when it does not know
+            the target. Functions registered later are asked first.
+    """
+    if not callable(fn):
+        raise TypeError(f"register_transfer needs a callable (variable, target) -> variable or None, got {fn!r}")
+    _transfers.insert(0, fn)
+
+
+def transfer(variable: Variable, target: str) -> Variable:
+    """``variable`` on ``target``; ``"cpu"`` is where every variable already is.
+
+    Raises:
+        ValueError: no registered transfer knows the target.
+    """
+    for fn in _transfers:
+        result = fn(variable, target)
+        if result is not None:
+            return result
+    if target == "cpu":
+        return variable
+    raise ValueError(f"no registered transfer knows the target {target!r}; add one with register_transfer")

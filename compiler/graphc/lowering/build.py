@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small builders for the upstream operations the lowering creates most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc_dialects._mlir import ir
+
+from graphc.lowering.types import dtype_of, storage_name
+
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+def create(name: str, results: Sequence[Any], operands: Sequence[Any], **attributes: Any) -> Any:
+    """An operation by name at the current insertion point."""
+    return ir.Operation.create(name, results=list(results), operands=list(operands), attributes=attributes)
+
+
+def index_type() -> Any:
+    return ir.IndexType.get()
+
+
+def const_index(value: int) -> Any:
+    return create("arith.constant", [index_type()], [], value=ir.IntegerAttr.get(index_type(), value)).result
+
+
+def index_op(name: str, *operands: Any) -> Any:
+    """`arith.<name>` on index operands."""
+    return create(f"arith.{name}", [index_type()], operands).result
+
+
+def compare_index(predicate: int, a: Any, b: Any) -> Any:
+    """`arith.cmpi` with a numeric predicate (0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge)."""
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
+    return create("arith.cmpi", [ir.IntegerType.get_signless(1)], [a, b], predicate=attribute).result
+
+
+def select(condition: Any, a: Any, b: Any) -> Any:
+    return create("arith.select", [a.type], [condition, a, b]).result
+
+
+def constant_value(value: Any) -> int | None:
+    """The number behind an index value if an `arith.constant` defines it."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return None
+    return ir.IntegerAttr(owner.attributes["value"]).value
+
+
+def dim(tensor: Any, axis: int) -> Any:
+    """`tensor.dim` or `memref.dim`, folded to a constant where the size is static."""
+    shape = tensor.type.shape
+    if shape[axis] >= 0:
+        return const_index(shape[axis])
+    dialect = "tensor" if isinstance(tensor.type, ir.RankedTensorType) else "memref"
+    return create(f"{dialect}.dim", [index_type()], [tensor, const_index(axis)]).result
+
+
+def dims(tensor: Any) -> list[Any]:
+    return [dim(tensor, axis) for axis in range(len(tensor.type.shape))]
+
+
+def storage_type(tensor_type: Any) -> Any:
+    """The tensor type with the element type its buffer has."""
+    tensor_type = ir.RankedTensorType(tensor_type)
+    element = tensor_type.element_type
+    if str(element) == "index":
+        return tensor_type
+    storage = ir.Type.parse(storage_name(dtype_of(element)))
+    return ir.RankedTensorType.get(tensor_type.shape, storage)
+
+
+def empty(tensor_type: Any, sizes: Sequence[Any]) -> Any:
+    """`tensor.empty`; `sizes` has one index value per dimension, used for the dynamic ones."""
+    dynamic = [size for size, known in zip(sizes, tensor_type.shape, strict=True) if known < 0]
+    return create("tensor.empty", [tensor_type], dynamic).result
+
+
+def cast(tensor: Any, tensor_type: Any) -> Any:
+    """`tensor.cast` where the types differ."""
+    return tensor if tensor.type == tensor_type else create("tensor.cast", [tensor_type], [tensor]).result
+
+
+def index_array(values: Sequence[int]) -> Any:
+    return ir.DenseI64ArrayAttr.get(list(values))
+
+
+def slice_attributes(rank: int) -> dict[str, Any]:
+    """Attributes of insert/extract_slice whose offsets, sizes and strides are all operands."""
+    every = index_array([DYNAMIC] * rank)
+    return {"static_offsets": every, "static_sizes": every, "static_strides": every}

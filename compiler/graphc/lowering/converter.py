@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Converts one graph-stage function to linalg on tensors.
+
+Units (a fused cluster, or one operation) are emitted in dependence order; a check comes before everything that follows
+it in the source, so that no loop runs on sizes or indices a failing check would have refused.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+from graphc_dialects._mlir import ir
+
+from graphc.lowering import build
+from graphc.lowering.generic import GenericBuilder
+from graphc.lowering.kinds import REDUCTIONS, VIEWS, is_elementwise, static_shape
+from graphc.lowering.structural import STRUCTURAL
+
+Unit = tuple[str, int]
+
+
+class FunctionConverter:
+    """The state of one conversion.
+
+    Args:
+        old: the graph-stage `func.func`; the new one is created right before it.
+    """
+
+    def __init__(self, old: Any) -> None:
+        self._old = old
+        self._operations = [op.operation for op in old.regions[0].blocks[0].operations]
+        self._values: dict[Any, Any] = {}
+        self._sizes: dict[Any, list[Any]] = {}
+        self._members: dict[Unit, list[Any]] = {}
+
+    # -- what builders ask ----------------------------------------------------------------------------------------
+
+    def is_materialised(self, value: Any) -> bool:
+        return value in self._values
+
+    def tensor_of(self, value: Any) -> Any:
+        """The new tensor of a value; a view is copied into one on first demand."""
+        if value not in self._values:
+            self._materialise(value)
+        return self._values[value]
+
+    def index_of(self, value: Any) -> Any:
+        return self._values[value]
+
+    def sizes_of(self, value: Any) -> list[Any]:
+        """Index values of a value's dimensions, without computing the value."""
+        if value not in self._sizes:
+            self._sizes[value] = self._find_sizes(value)
+        return self._sizes[value]
+
+    def is_last_use(self, value: Any, members: list[Any]) -> bool:
+        """Whether a value computed by a cluster is read by its own and these operations only: its buffer is then free."""
+        owner = value.owner
+        if isinstance(owner, ir.Block) or "cluster" not in owner.attributes:
+            return False
+        inside = {*members, *self._members[self._unit_of(owner, -1)]}
+        return all(use.owner.operation in inside for use in value.uses)
+
+    def define(self, value: Any, new: Any) -> None:
+        self._values[value] = new
+
+    # -- conversion -----------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Creates the converted function and erases the old one."""
+        name = ir.StringAttr(self._old.attributes["sym_name"]).value
+        old_type = ir.FunctionType(ir.TypeAttr(self._old.attributes["function_type"]).value)
+        inputs = [self._argument_type(t) for t in old_type.inputs]
+        returns_tensors = all(isinstance(t.maybe_downcast(), ir.RankedTensorType) for t in old_type.results)
+        outputs = [self._buffer_type(t) for t in old_type.results] if returns_tensors else []
+        results = [] if returns_tensors else list(old_type.results)
+        function_type = ir.FunctionType.get([*inputs, *outputs], results)
+        with ir.InsertionPoint(self._old), self._old.location:
+            new = ir.Operation.create(
+                "func.func",
+                attributes={
+                    "sym_name": ir.StringAttr.get(name + "__converted"),
+                    "function_type": ir.TypeAttr.get(function_type),
+                },
+                regions=1,
+            )
+        arguments = list(self._old.regions[0].blocks[0].arguments)
+        block = ir.Block.create_at_start(
+            new.regions[0], [*inputs, *outputs], [*[a.location for a in arguments], *[self._old.location] * len(outputs)]
+        )
+        self._outputs = list(block.arguments)[len(inputs) :]
+        self._values.update(zip(arguments, list(block.arguments)[: len(inputs)], strict=True))
+        with ir.InsertionPoint(block):
+            for unit in self._order():
+                self._emit(unit)
+        self._old.operation.erase()
+        new.attributes["sym_name"] = ir.StringAttr.get(name)
+
+    def _argument_type(self, old: Any) -> Any:
+        return build.storage_type(old) if isinstance(old.maybe_downcast(), ir.RankedTensorType) else old
+
+    def _buffer_type(self, old: Any) -> Any:
+        tensor = build.storage_type(old)
+        return ir.MemRefType.get(tensor.shape, tensor.element_type)
+
+    def _order(self) -> list[Unit]:
+        """Kahn's algorithm over units, earliest operation first."""
+        unit_of: dict[Any, Unit] = {}
+        first: dict[Unit, int] = {}
+        needs: dict[Unit, set[Unit]] = {}
+        last_check: Unit | None = None
+        for number, op in enumerate(self._operations):
+            unit = self._unit_of(op, number)
+            self._members.setdefault(unit, []).append(op)
+            first.setdefault(unit, number)
+            wanted = needs.setdefault(unit, set())
+            wanted |= {unit_of[x] for x in op.operands if x in unit_of}
+            if last_check is not None:
+                wanted.add(last_check)
+            wanted.discard(unit)
+            unit_of.update((result, unit) for result in op.results)
+            if op.name == "graphc.check":
+                last_check = unit
+        users: dict[Unit, list[Unit]] = {unit: [] for unit in needs}
+        missing = {unit: len(wanted) for unit, wanted in needs.items()}
+        for unit, wanted in needs.items():
+            for other in wanted:
+                users[other].append(unit)
+        ready = [(first[unit], unit) for unit, count in missing.items() if not count]
+        heapq.heapify(ready)
+        order = []
+        while ready:
+            unit = heapq.heappop(ready)[1]
+            order.append(unit)
+            for user in users[unit]:
+                missing[user] -= 1
+                if not missing[user]:
+                    heapq.heappush(ready, (first[user], user))
+        return order
+
+    def _unit_of(self, op: Any, number: int) -> Unit:
+        if "cluster" in op.attributes:
+            return ("cluster", ir.IntegerAttr(op.attributes["cluster"]).value)
+        alone = op.name in REDUCTIONS or is_elementwise(op.name)
+        return ("single", number) if alone else ("op", number)
+
+    def _emit(self, unit: Unit) -> None:
+        members = self._members[unit]
+        op = members[-1]
+        with op.location:
+            if unit[0] != "op":
+                self._emit_cluster(members)
+            elif op.name in VIEWS:
+                return
+            elif op.name == "func.return":
+                self._emit_return(op)
+            elif op.name in STRUCTURAL:
+                STRUCTURAL[op.name](self, op)
+            else:
+                self._clone(op)
+
+    def _clone(self, op: Any) -> None:
+        """An upstream operation (index arithmetic, tensor.dim, ...) on converted operands."""
+        operands = [self.tensor_of(x) for x in op.operands]
+        results = [self._argument_type(r.type) for r in op.results]
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        new = ir.Operation.create(op.name, results=results, operands=operands, attributes=attributes)
+        for result, value in zip(op.results, new.results, strict=True):
+            self.define(result, value)
+
+    def _emit_return(self, op: Any) -> None:
+        operands = list(op.operands)
+        if not self._outputs:
+            build.create("func.return", [], [self.tensor_of(x) for x in operands])
+            return
+        unit = ir.UnitAttr.get()
+        for value, buffer in zip(operands, self._outputs, strict=True):
+            memref = ir.MemRefType(buffer.type)
+            tensor = build.cast(self.tensor_of(value), ir.RankedTensorType.get(memref.shape, memref.element_type))
+            build.create(
+                "bufferization.materialize_in_destination", [], [tensor, buffer], restrict=unit, writable=unit
+            )
+        build.create("func.return", [], [])
+
+    # -- clusters and views ---------------------------------------------------------------------------------------
+
+    def _emit_cluster(self, members: list[Any]) -> None:
+        inside = set(members)
+        shape, sizes = self._domain(members)
+        outputs = [
+            result
+            for op in members
+            for result in op.results
+            if any(use.owner.operation not in inside for use in result.uses)
+        ]
+        tensors = GenericBuilder(self, shape, sizes, members).build(outputs)
+        for output, tensor in zip(outputs, tensors, strict=True):
+            self.define(output, build.cast(tensor, build.storage_type(output.type)))
+
+    def _domain(self, members: list[Any]) -> tuple[tuple[int | None, ...], list[Any]]:
+        spaces = [op.operands[0] if op.name in REDUCTIONS else op.results[0] for op in members]
+        shapes = [static_shape(space) for space in spaces]
+        known = tuple(next((s for s in column if s is not None), None) for column in zip(*shapes, strict=True))
+        for op in members:
+            for result in op.results:
+                if op.name not in REDUCTIONS:
+                    self.sizes_of(result)
+        sizes = self.sizes_of(spaces[0])
+        return known, [
+            build.const_index(size) if size is not None else value
+            for size, value in zip(known, sizes, strict=True)
+        ]
+
+    def _materialise(self, value: Any) -> None:
+        """Copies a view (or a reordered read of one) into a tensor of its own."""
+        sizes = self.sizes_of(value)
+        builder = GenericBuilder(self, static_shape(value), sizes, [])
+        self.define(value, builder.copy(value))
+
+    def _find_sizes(self, value: Any) -> list[Any]:
+        shape = static_shape(value)
+        if value in self._values:
+            return build.dims(self._values[value])
+        op = value.owner
+        if all(size is not None for size in shape):
+            return [build.const_index(size) for size in shape]
+        sizes = self._sizes_by_operation(op, len(shape))
+        return [
+            build.const_index(known) if known is not None else size
+            for known, size in zip(shape, sizes, strict=True)
+        ]
+
+    def _sizes_by_operation(self, op: Any, rank: int) -> list[Any]:
+        operands = list(op.operands)
+        if op.name == "graphc.dimshuffle":
+            source = self.sizes_of(operands[0])
+            return [source[axis] if axis >= 0 else build.const_index(1) for axis in op.attributes["order"]]
+        if op.name == "graphc.broadcast_to":
+            return [self.index_of(x) for x in operands[1:]]
+        if op.name == "graphc.iota":
+            return [self.index_of(operands[2])]
+        if op.name == "graphc.slice":
+            return [self.index_of(x) for x in operands[1 + rank : 1 + 2 * rank]]
+        if op.name == "graphc.take":
+            axis = op.attributes["axis"].value
+            source = self.sizes_of(operands[0])
+            return [*source[:axis], *self.sizes_of(operands[1]), *source[axis + 1 :]]
+        sizes = []
+        for axis in range(rank):
+            wide = [x for x in operands if static_shape(x)[axis] != 1]
+            sizes.append(self.sizes_of((wide or operands)[0])[axis])
+        return sizes
+

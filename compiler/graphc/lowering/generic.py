@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Builds one `linalg.generic` from a cluster of fused operations.
+
+The body is emitted by walking from the members towards their operands with *coordinates*: one per dimension of the
+value that is read, either a loop dimension, the constant 0 (a broadcast or dropped dimension), or an index computed in
+the body (a slice or gather). Views only change coordinates. A value read at affine coordinates becomes an input of
+the generic with that indexing map; one read at computed coordinates is loaded with `tensor.extract`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from graphc_dialects._mlir import ir
+
+from graphc.lowering import build
+from graphc.lowering.kinds import REDUCTIONS, VIEWS, reduced_axes, static_shape
+from graphc.lowering.reductions import REDUCERS
+from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.types import dtype_of, storage_name
+
+ZERO = "0"  # the coordinate of a broadcast or dropped dimension
+Coordinates = tuple[Any, ...]  # int: loop dimension; ZERO; or an ir.Value of index type
+
+
+class GenericBuilder:
+    """One cluster.
+
+    Args:
+        context: the function conversion, which knows what is already materialised (`tensor_of`) and sizes (`sizes_of`).
+        domain: static shape of the iteration space (None where dynamic).
+        sizes: one index value per loop dimension.
+        members: the operations of the cluster in program order.
+    """
+
+    def __init__(self, context: Any, domain: tuple[int | None, ...], sizes: list[Any], members: list[Any]) -> None:
+        self._context = context
+        self._rank = len(domain)
+        self._domain = domain
+        self._sizes = sizes
+        self._members = members
+        self._results = {result for op in members for result in op.results}
+        self._scalars: dict[Any, Scalar] = {}
+        self._inputs: list[Any] = []
+        self._donors: list[Any] = []
+        self._maps: list[Any] = []
+        self._identity: Coordinates = tuple(range(self._rank))
+        self.scalar = ScalarBuilder(ir)
+
+    def build(self, outputs: list[Any]) -> list[Any]:
+        """Emits the generic; returns the new tensor of each output.
+
+        Args:
+            outputs: results of members that are needed outside, each elementwise or a reduction.
+        """
+        scratch = ir.Operation.create("scf.execute_region", results=[], operands=[], regions=1)
+        self._block = ir.Block.create_at_start(scratch.regions[0], [])
+        with ir.InsertionPoint(self._block):
+            for op in self._members:
+                if op.name not in REDUCTIONS:
+                    with op.location:
+                        self.read(op.results[0], self._identity)
+                else:
+                    self.read(op.operands[0], self._identity)
+        targets = [self._target(output) for output in outputs]
+        flat = [tensor for tensors, _ in targets for tensor in tensors]
+        self._cover_domain([axes for _, axes in targets])
+        with ir.InsertionPoint(self._block):
+            yields = self._yields(outputs, flat)
+            build.create("linalg.yield", [], yields)
+        generic = self._create(flat, [axes for tensors, axes in targets for _ in tensors])
+        self._block.append_to(generic.regions[0])
+        scratch.erase()
+        results, position = [], 0
+        for tensors, _ in targets:
+            results.append(generic.results[position + len(tensors) - 1])
+            position += len(tensors)
+        return results
+
+    def copy(self, value: Any) -> Any:
+        """Emits a generic that writes a view's elements; returns the new tensor."""
+        scratch = ir.Operation.create("scf.execute_region", results=[], operands=[], regions=1)
+        self._block = ir.Block.create_at_start(scratch.regions[0], [])
+        with ir.InsertionPoint(self._block):
+            element = self._stored(self.read(value, self._identity)).value
+        target = build.empty(build.storage_type(value.type), self._sizes)
+        self._cover_domain([None])
+        with ir.InsertionPoint(self._block):
+            self._block.add_argument(element.type, ir.Location.unknown())
+            build.create("linalg.yield", [], [element])
+        generic = self._create([target], [None])
+        self._block.append_to(generic.regions[0])
+        scratch.erase()
+        return generic.results[0]
+
+    # -- outputs --------------------------------------------------------------------------------------------------
+
+    def _target(self, output: Any) -> tuple[list[Any], tuple[int, ...] | None]:
+        """Destination tensors of an output and, for a reduction, the removed axes.
+
+        The last tensor is the output itself; argmax and argmin carry the extreme value in another one before it.
+        """
+        op = output.owner
+        if op.name not in REDUCTIONS:
+            tensor_type = build.storage_type(output.type)
+            return [self._donated(tensor_type) or build.empty(tensor_type, self._sizes)], None
+        axes = reduced_axes(op)
+        kept = [size for axis, size in enumerate(self._sizes) if axis not in axes]
+        shape = list(ir.RankedTensorType(output.type).shape)
+        tensors = []
+        for dtype, initial in REDUCERS[op.name].accumulators(dtype_of(op.operands[0].type.element_type)):
+            tensor_type = ir.RankedTensorType.get(shape, ir.Type.parse(storage_name(dtype)))
+            value = self._stored(self.scalar.const(initial, dtype)).value
+            tensors.append(fill(value, build.empty(tensor_type, kept)))
+        return tensors, axes
+
+    def _donated(self, tensor_type: Any) -> Any:
+        """A tensor that is read for the last time here, at the loop's own position: its buffer can hold the result."""
+        for position, tensor in enumerate(self._donors):
+            if tensor.type == tensor_type:
+                return self._donors.pop(position)
+        return None
+
+    def _yields(self, outputs: list[Any], tensors: list[Any]) -> list[Any]:
+        location = ir.Location.unknown()
+        arguments = [
+            self._block.add_argument(ir.RankedTensorType(t.type).element_type, location) for t in tensors
+        ]
+        yields: list[Any] = []
+        for output in outputs:
+            op = output.owner
+            if op.name not in REDUCTIONS:
+                yields.append(self._stored(self.read(output, self._identity)).value)
+                continue
+            value = self.read(op.operands[0], self._identity)
+            reducer = REDUCERS[op.name]
+            accumulators = [
+                self._loaded(arguments[len(yields) + i], dtype)
+                for i, (dtype, _) in enumerate(reducer.accumulators(value.dtype))
+            ]
+            position = None
+            if reducer.needs_position:
+                position = self._as_int64(self._index(reduced_axes(op)[0]))
+            yields += [self._stored(x).value for x in reducer.combine(self.scalar, value, accumulators, position)]
+        return yields
+
+    def _create(self, tensors: list[Any], axes: list[tuple[int, ...] | None]) -> Any:
+        removed = next((a for a in axes if a is not None), ())
+        maps = list(self._maps)
+        for target in axes:
+            kept = [axis for axis in range(self._rank) if target is None or axis not in target]
+            maps.append(ir.AffineMap.get(self._rank, 0, [ir.AffineExpr.get_dim(axis) for axis in kept]))
+        kinds = ["reduction" if axis in removed else "parallel" for axis in range(self._rank)]
+        return ir.Operation.create(
+            "linalg.generic",
+            results=[tensor.type for tensor in tensors],
+            operands=[*self._inputs, *tensors],
+            attributes={
+                "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
+                "iterator_types": ir.ArrayAttr.get(
+                    [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
+                ),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(self._inputs), len(tensors)]),
+            },
+            regions=1,
+        )
+
+    def _cover_domain(self, axes: list[tuple[int, ...] | None]) -> None:
+        """Adds a shape-only input when no operand tells the extent of some loop dimension."""
+        covered: set[int] = set()
+        for affine in self._maps:
+            covered |= {e.position for e in affine.results if isinstance(e, ir.AffineDimExpr)}
+        for target in axes:
+            covered |= {axis for axis in range(self._rank) if target is None or axis not in target}
+        if len(covered) == self._rank:
+            return
+        shape = [build.DYNAMIC if size is None else size for size in self._domain]
+        tensor_type = ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(8))
+        self._add_input(build.empty(tensor_type, self._sizes), self._identity)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def read(self, value: Any, coordinates: Coordinates) -> Scalar:
+        """The scalar of a graph-stage value at the given coordinates."""
+        key = (value, coordinates)
+        if key not in self._scalars:
+            self._scalars[key] = self._read(value, coordinates)
+        return self._scalars[key]
+
+    def _read(self, value: Any, coordinates: Coordinates) -> Scalar:
+        owner = value.owner
+        if not isinstance(owner, ir.Block):
+            if value in self._results and owner.name not in REDUCTIONS:
+                return self._compute(owner, coordinates)
+            if owner.name in ("arith.constant", "graphc.constant"):
+                splat = self._splat(value, owner)
+                if splat is not None:
+                    return splat
+            if owner.name in VIEWS and not self._context.is_materialised(value):
+                return getattr(self, "_" + owner.name[7:])(owner, coordinates)
+        tensor = self._context.tensor_of(value)
+        if coordinates == self._identity and self._context.is_last_use(value, self._members):
+            self._donors.append(tensor)
+        return self._load(tensor, dtype_of(value.type.element_type), coordinates)
+
+    def _compute(self, op: Any, coordinates: Coordinates) -> Scalar:
+        dtype = dtype_of(op.results[0].type.element_type)
+        if op.name == "graphc.take":
+            return self._take(op, coordinates)
+        operands = [self.read(x, self._broadcast(x, op.results[0], coordinates)) for x in op.operands]
+        if op.name == "graphc.cast":
+            return self.scalar.cast(operands[0], dtype)
+        from graphc.ops.elementwise import ROWS
+
+        result = ROWS[op.name[7:]].scalar(self.scalar, *operands)
+        return self.scalar.cast(result, dtype)
+
+    def _broadcast(self, operand: Any, result: Any, coordinates: Coordinates) -> Coordinates:
+        """Coordinates in an operand: dimensions that are statically 1 are read at 0."""
+        return tuple(
+            ZERO if size == 1 and whole != 1 else coordinate
+            for size, whole, coordinate in zip(
+                static_shape(operand), static_shape(result), coordinates, strict=True
+            )
+        )
+
+    def _splat(self, value: Any, owner: Any) -> Scalar | None:
+        attribute = ir.DenseElementsAttr(owner.attributes["value"])
+        if not attribute.is_splat:
+            return None
+        return self.scalar.const(build_splat(attribute, value), dtype_of(value.type.element_type))
+
+    def _dimshuffle(self, op: Any, coordinates: Coordinates) -> Scalar:
+        source: list[Any] = [ZERO] * len(static_shape(op.operands[0]))
+        for position, axis in enumerate(op.attributes["order"]):
+            if axis >= 0:
+                source[axis] = coordinates[position]
+        return self.read(op.operands[0], tuple(source))
+
+    def _broadcast_to(self, op: Any, coordinates: Coordinates) -> Scalar:
+        source, result = op.operands[0], op.results[0]
+        shape = static_shape(source)
+        skip = len(coordinates) - len(shape)
+        whole = static_shape(result)[skip:]
+        return self.read(source, tuple(
+            ZERO if size == 1 and full != 1 else coordinate
+            for size, full, coordinate in zip(shape, whole, coordinates[skip:], strict=True)
+        ))
+
+    def _iota(self, op: Any, coordinates: Coordinates) -> Scalar:
+        dtype = dtype_of(op.results[0].type.element_type)
+        start, step = (self.read(x, ()) for x in op.operands[:2])
+        position = self.scalar.cast(self._as_int64(self._index(coordinates[0])), dtype)
+        return self.scalar.add(start, self.scalar.mul(step, position))
+
+    def _slice(self, op: Any, coordinates: Coordinates) -> Scalar:
+        rank = len(coordinates)
+        operands = [self._context.index_of(x) for x in list(op.operands)[1:]]
+        offsets, strides = operands[:rank], operands[2 * rank :]
+        source = []
+        for coordinate, offset, stride in zip(coordinates, offsets, strides, strict=True):
+            if build.constant_value(offset) == 0 and build.constant_value(stride) == 1:
+                source.append(coordinate)
+                continue
+            scaled = build.index_op("muli", self._index(coordinate), stride)
+            source.append(build.index_op("addi", scaled, offset))
+        return self.read(op.operands[0], tuple(source))
+
+    def _take(self, op: Any, coordinates: Coordinates) -> Scalar:
+        source, indices = op.operands
+        axis = op.attributes["axis"].value
+        rank = len(static_shape(indices))
+        position = self.read(indices, coordinates[axis : axis + rank])
+        size = self._context.sizes_of(source)[axis]
+        index = build.create("arith.index_cast", [build.index_type()], [position.value]).result
+        negative = build.compare_index(2, index, build.const_index(0))
+        index = build.select(negative, build.index_op("addi", index, size), index)
+        return self.read(source, (*coordinates[:axis], index, *coordinates[axis + rank :]))
+
+    def _index(self, coordinate: Any) -> Any:
+        """The coordinate as an index value inside the body."""
+        if isinstance(coordinate, int):
+            attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), coordinate)
+            return build.create("linalg.index", [build.index_type()], [], dim=attribute).result
+        return build.const_index(0) if isinstance(coordinate, str) else coordinate
+
+    def _as_int64(self, index: Any) -> Scalar:
+        i64 = ir.IntegerType.get_signless(64)
+        return Scalar(build.create("arith.index_cast", [i64], [index]).result, np.dtype("int64"))
+
+    def _load(self, tensor: Any, dtype: np.dtype, coordinates: Coordinates) -> Scalar:
+        if all(isinstance(c, (int, str)) for c in coordinates):
+            return self._loaded(self._add_input(tensor, coordinates), dtype)
+        element = ir.RankedTensorType(tensor.type).element_type
+        indices = [self._index(c) for c in coordinates]
+        return self._loaded(build.create("tensor.extract", [element], [tensor, *indices]).result, dtype)
+
+    def _add_input(self, tensor: Any, coordinates: Coordinates) -> Any:
+        results = [
+            ir.AffineExpr.get_dim(c) if isinstance(c, int) else ir.AffineExpr.get_constant(0) for c in coordinates
+        ]
+        self._inputs.append(tensor)
+        self._maps.append(ir.AffineMap.get(self._rank, 0, results))
+        return self._block.add_argument(ir.RankedTensorType(tensor.type).element_type, ir.Location.unknown())
+
+    def _loaded(self, value: Any, dtype: np.dtype) -> Scalar:
+        if dtype != np.bool_:
+            return Scalar(value, dtype)
+        byte = Scalar(value, np.dtype("uint8"))
+        return self.scalar.ne(byte, self.scalar.const(0, byte.dtype))
+
+    def _stored(self, x: Scalar) -> Scalar:
+        return self.scalar.cast(x, np.dtype("uint8")) if x.dtype == np.bool_ else x
+
+
+def build_splat(attribute: Any, value: Any) -> Any:
+    """The Python number of a splat constant."""
+    dtype = dtype_of(value.type.element_type)
+    splat = attribute.get_splat_value()
+    if dtype.kind == "f":
+        return ir.FloatAttr(splat).value
+    if dtype.kind == "c":
+        return np.array(attribute).ravel()[0]
+    number = ir.IntegerAttr(splat).value
+    return number & ((1 << dtype.itemsize * 8) - 1) if dtype.kind == "u" else number
+
+
+def fill(value: Any, tensor: Any) -> Any:
+    """`linalg.fill` as a generic-free named operation."""
+    operation = ir.Operation.create(
+        "linalg.fill",
+        results=[tensor.type],
+        operands=[value, tensor],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
+        regions=1,
+    )
+    element = ir.RankedTensorType(tensor.type).element_type
+    block = ir.Block.create_at_start(operation.regions[0], [element, element])
+    with ir.InsertionPoint(block):
+        build.create("linalg.yield", [], [block.arguments[0]])
+    return operation.results[0]
+
+

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How the lowering treats each graph-stage operation.
+
+* a *view* computes no new value: each reader inlines it as an index computation;
+* an *elementwise* operation computes one value per element of its result;
+* a *reduction* combines the elements of its operand along some axes;
+* everything else is lowered by a rule of its own (graphc.lowering.structural).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+VIEWS = frozenset({"graphc.dimshuffle", "graphc.broadcast_to", "graphc.iota", "graphc.slice"})
+REDUCTIONS = frozenset(
+    {f"graphc.reduce_{kind}" for kind in ("sum", "prod", "max", "min", "and", "or")}
+    | {"graphc.argmax", "graphc.argmin"}
+)
+# Operands of these that are read at computed positions, so they must be materialised first.
+GATHERED_OPERANDS = {"graphc.take": (0, 1)}
+
+
+def is_elementwise(name: str) -> bool:
+    """Whether the dialect operation computes one scalar per result element."""
+    from graphc.ops.elementwise import ROWS
+
+    return name in ("graphc.cast", "graphc.take") or (name.startswith("graphc.") and name[7:] in ROWS)
+
+
+def reduced_axes(op: Any) -> tuple[int, ...]:
+    """The axes a reduction removes."""
+    if op.name in ("graphc.argmax", "graphc.argmin"):
+        return (op.attributes["axis"].value,)
+    return tuple(op.attributes["axes"])
+
+
+def static_shape(value: Any) -> tuple[int | None, ...]:
+    """The shape of a ranked tensor value, None where it is dynamic."""
+    return tuple(None if size < 0 else size for size in value.type.shape)

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Turns one bufferised `linalg.generic` into an `scf.for` nest.
+
+Order and shape of the nest:
+
+* dimensions of static size 1 need no loop;
+* neighbouring dimensions of one kind collapse into one loop when every operand walks them contiguously, so that an
+  elementwise operation on contiguous arrays is one flat loop, whatever the rank;
+* loops keep the order of the dimensions, which is the order of memory for row-major arrays; accumulators of the
+  trailing reduction loops live in registers, those of outer reductions in the result buffer (a column sum adds
+  whole rows);
+* every load sits in the outermost loop that knows its indices;
+* a float sum in registers is accumulated in blocks of 4096 elements whose partial sums are then added: the error grows
+  with n / 4096 instead of n, and inside a block LLVM may reassociate, hence vectorise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc_dialects._mlir import ir
+
+from graphc.lowering import build
+
+SUM_BLOCK = 4096
+_REASSOCIATE = "#arith.fastmath<reassoc,nsz,contract>"
+
+
+@dataclass
+class _Operand:
+    """A buffer and, per dimension, the loop that indexes it (None: index 0)."""
+
+    buffer: Any
+    axes: list[int | None]
+    argument: Any
+
+
+class LoopNest:
+    """Lowers one generic; the generic is erased."""
+
+    def __init__(self, generic: Any) -> None:
+        self._generic = generic
+        attributes = generic.attributes
+        self._kinds = [str(kind) for kind in attributes["iterator_types"]]
+        self._reduction = ["reduction" in kind for kind in self._kinds]
+        block = generic.regions[0].blocks[0]
+        self._block = block
+        inputs = list(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"]))[0]
+        maps = [ir.AffineMapAttr(a).value for a in attributes["indexing_maps"]]
+        operands = [
+            _Operand(buffer, [_axis_of(e) for e in affine.results], argument)
+            for buffer, affine, argument in zip(generic.operands, maps, block.arguments, strict=True)
+        ]
+        self._inputs, self._outputs = operands[:inputs], operands[inputs:]
+        self._indexed = {
+            ir.IntegerAttr(op.attributes["dim"]).value
+            for op in block.operations
+            if op.operation.name == "linalg.index"
+        }
+
+    def lower(self) -> None:
+        with ir.InsertionPoint(self._generic), self._generic.location:
+            self._sizes = self._extents()
+            self._groups = self._collapse()
+            self._apply_groups()
+            count = len(self._groups)
+            removed = [self._reduction[group[0]] for group in self._groups]
+            self._suffix = count
+            while self._suffix and removed[self._suffix - 1]:
+                self._suffix -= 1
+            self._nest(0, [])
+        self._generic.erase()
+
+    # -- preparation ----------------------------------------------------------------------------------------------
+
+    def _extents(self) -> list[Any]:
+        """One size per dimension; a static one wherever some operand knows it."""
+        found: list[Any] = [None] * len(self._kinds)
+        static: list[int | None] = [None] * len(self._kinds)
+        for operand in (*self._inputs, *self._outputs):
+            for position, axis in enumerate(operand.axes):
+                if axis is None:
+                    continue
+                found[axis] = found[axis] or (operand.buffer, position)
+                size = ir.MemRefType(operand.buffer.type).shape[position]
+                if size >= 0:
+                    static[axis] = size
+        self._static = static
+        return [
+            build.const_index(known) if known is not None else build.dim(*where)
+            for known, where in zip(static, found, strict=True)
+        ]
+
+    def _collapse(self) -> list[list[int]]:
+        """Groups of dimensions that become one loop each; dimensions of size 1 vanish."""
+        groups: list[list[int]] = []
+        for axis in range(len(self._kinds)):
+            if self._static[axis] == 1 and axis not in self._indexed:
+                continue
+            if groups and self._mergeable(groups[-1][-1], axis):
+                groups[-1].append(axis)
+            else:
+                groups.append([axis])
+        return groups
+
+    def _mergeable(self, left: int, right: int) -> bool:
+        if self._reduction[left] != self._reduction[right] or {left, right} & self._indexed:
+            return False
+        if right != left + 1:
+            return False
+        for operand in (*self._inputs, *self._outputs):
+            has_left, has_right = left in operand.axes, right in operand.axes
+            if not has_left and not has_right:
+                continue
+            if not (has_left and has_right):
+                return False
+            adjacent = operand.axes.index(right) == operand.axes.index(left) + 1
+            if not adjacent or not is_contiguous(operand.buffer):
+                return False
+        return True
+
+    def _apply_groups(self) -> None:
+        """Collapses the operands' buffers and renumbers their axes to loop numbers."""
+        loop_of = {axis: number for number, group in enumerate(self._groups) for axis in group}
+        wide = [group for group in self._groups if len(group) > 1]
+        for operand in (*self._inputs, *self._outputs):
+            merged: list[list[int]] = []
+            axes: list[int | None] = []
+            for position, axis in enumerate(operand.axes):
+                if axis is not None and any(axis in g[1:] for g in wide):
+                    merged[-1].append(position)
+                    continue
+                merged.append([position])
+                axes.append(loop_of.get(axis) if axis is not None else None)
+            if len(merged) < len(operand.axes):
+                operand.buffer = _collapse_buffer(operand.buffer, merged)
+            operand.axes = axes
+        self._bounds = []
+        for group in self._groups:
+            extent = self._sizes[group[0]]
+            for axis in group[1:]:
+                extent = build.index_op("muli", extent, self._sizes[axis])
+            self._bounds.append(extent)
+        self._loop_of = loop_of
+
+    # -- emission -------------------------------------------------------------------------------------------------
+
+    def _nest(self, depth: int, indices: list[Any]) -> None:
+        """Emits loop `depth` and everything inside; loads that are ready are emitted first."""
+        self._load_ready(depth, indices)
+        if depth == self._suffix:
+            self._innermost(depth, indices)
+            return
+        nest, block = loop(self._bounds[depth], [])
+        with ir.InsertionPoint(block):
+            self._nest(depth + 1, [*indices, block.arguments[0]])
+            build.create("scf.yield", [], [])
+
+    def _load_ready(self, depth: int, indices: list[Any]) -> None:
+        for operand in self._inputs:
+            needed = max((axis for axis in operand.axes if axis is not None), default=-1) + 1
+            if needed == depth:
+                if _is_used(operand.argument):
+                    operand.argument.replace_all_uses_with(self._load(operand, indices))
+
+    def _load(self, operand: _Operand, indices: list[Any]) -> Any:
+        memref = ir.MemRefType(operand.buffer.type)
+        where = self._where(operand, indices)
+        return build.create("memref.load", [memref.element_type], [operand.buffer, *where]).result
+
+    def _where(self, operand: _Operand, indices: list[Any]) -> list[Any]:
+        return [build.const_index(0) if axis is None else indices[axis] for axis in operand.axes]
+
+    def _innermost(self, depth: int, indices: list[Any]) -> None:
+        """The body, wrapped in the trailing reduction loops if there are any."""
+        accumulators = [operand for operand in self._outputs if self._accumulates(operand)]
+        initial = [self._load(operand, indices) for operand in accumulators]
+        self._sum_positions = [i for i, operand in enumerate(accumulators) if self._combiner(operand) is not None]
+        if depth < len(self._groups):
+            final = self._reduce(depth, indices, initial, accumulators)
+        else:
+            final = self._body(indices, initial, accumulators)
+        for operand, value in zip(accumulators, final, strict=True):
+            build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
+
+    def _accumulates(self, operand: _Operand) -> bool:
+        """Whether the output is reduced over some loop, or reads its previous value."""
+        return _is_used(operand.argument) or any(
+            self._reduction[g[0]] and number not in operand.axes for number, g in enumerate(self._groups)
+        )
+
+    def _combiner(self, operand: _Operand) -> Any:
+        """The `arith.addf` that adds to this output's accumulator, if that is how it is combined."""
+        position = [o.argument for o in self._outputs].index(operand.argument)
+        terminator = list(self._block.operations)[-1]
+        value = terminator.operands[position]
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.name != "arith.addf":
+            return None
+        return owner if operand.argument in list(owner.operands) else None
+
+    def _reduce(self, depth: int, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
+        last = depth == len(self._groups) - 1
+        if last and self._sum_positions:
+            return self._blocked(depth, indices, values, accumulators)
+        nest, block = loop(self._bounds[depth], values)
+        with ir.InsertionPoint(block):
+            position, *carried = block.arguments
+            inner = [*indices, position]
+            self._load_ready(depth + 1, inner)
+            step = self._body if last else self._reduce_next
+            build.create("scf.yield", [], step(inner, carried, accumulators))
+        return list(nest.results)
+
+    def _reduce_next(self, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
+        return self._reduce(len(indices), indices, values, accumulators)
+
+    def _blocked(self, depth: int, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
+        bound = self._bounds[depth]
+        number = build.constant_value(bound)
+        if number is not None and number <= SUM_BLOCK:
+            return self._block_of(depth, indices, build.const_index(0), bound, values, accumulators)
+        width = build.const_index(SUM_BLOCK)
+        outer, block = loop(bound, values, step=width)
+        with ir.InsertionPoint(block):
+            start, *carried = block.arguments
+            stop = build.index_op("minsi", build.index_op("addi", start, width), bound)
+            zeros = [
+                _zero_like(value) if i in self._sum_positions else value for i, value in enumerate(carried)
+            ]
+            partial = self._block_of(depth, indices, start, stop, zeros, accumulators)
+            total = [
+                build.create("arith.addf", [value.type], [value, part]).result if i in self._sum_positions else part
+                for i, (value, part) in enumerate(zip(carried, partial, strict=True))
+            ]
+            build.create("scf.yield", [], total)
+        return list(outer.results)
+
+    def _block_of(
+        self, depth: int, indices: list[Any], start: Any, stop: Any, values: list[Any], accumulators: list[_Operand]
+    ) -> list[Any]:
+        nest, block = loop(stop, values, start=start)
+        with ir.InsertionPoint(block):
+            position, *carried = block.arguments
+            inner = [*indices, position]
+            self._load_ready(depth + 1, inner)
+            build.create("scf.yield", [], self._body(inner, carried, accumulators))
+        return list(nest.results)
+
+    def _body(self, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
+        """Moves the body here; returns the new accumulators and stores the other outputs."""
+        for operand in accumulators:
+            combiner = self._combiner(operand)
+            if combiner is not None:
+                combiner.attributes["fastmath"] = ir.Attribute.parse(_REASSOCIATE)
+        for operand, value in zip(accumulators, values, strict=True):
+            operand.argument.replace_all_uses_with(value)
+        anchor = build.create("arith.constant", [build.index_type()], [], value=ir.IntegerAttr.get(build.index_type(), 0))
+        operations = [op.operation for op in self._block.operations]
+        for op in operations[:-1]:
+            if op.name == "linalg.index":
+                number = self._loop_of[ir.IntegerAttr(op.attributes["dim"]).value]
+                op.results[0].replace_all_uses_with(indices[number])
+            else:
+                op.move_before(anchor)
+        yielded = list(operations[-1].operands)
+        anchor.erase()
+        results = []
+        for operand, value in zip(self._outputs, yielded, strict=True):
+            if any(operand is other for other in accumulators):
+                results.append(value)
+            else:
+                build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
+        return results
+
+
+def _axis_of(expression: Any) -> int | None:
+    return expression.position if isinstance(expression, ir.AffineDimExpr) else None
+
+
+def _is_used(value: Any) -> bool:
+    return next(iter(value.uses), None) is not None
+
+
+def is_contiguous(buffer: Any) -> bool:
+    return ir.MemRefType(buffer.type).layout == ir.AffineMapAttr.get(
+        ir.AffineMap.get_identity(ir.MemRefType(buffer.type).rank)
+    )
+
+
+def _collapse_buffer(buffer: Any, groups: list[list[int]]) -> Any:
+    memref = ir.MemRefType(buffer.type)
+    shape = []
+    for group in groups:
+        sizes = [memref.shape[position] for position in group]
+        product = 1
+        for size in sizes:
+            product *= size
+        shape.append(product if all(size >= 0 for size in sizes) else build.DYNAMIC)
+    i64 = ir.IntegerType.get_signless(64)
+    reassociation = ir.ArrayAttr.get(
+        [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, position) for position in group]) for group in groups]
+    )
+    target = ir.MemRefType.get(shape, memref.element_type)
+    return build.create("memref.collapse_shape", [target], [buffer], reassociation=reassociation).result
+
+
+def _zero_like(value: Any) -> Any:
+    return build.create("arith.constant", [value.type], [], value=ir.FloatAttr.get(value.type, 0.0)).result
+
+
+def loop(stop: Any, values: list[Any], *, start: Any = None, step: Any = None) -> tuple[Any, Any]:
+    """An empty `scf.for` with iter_args; returns the operation and its block."""
+    start = build.const_index(0) if start is None else start
+    step = build.const_index(1) if step is None else step
+    types = [value.type for value in values]
+    loop = ir.Operation.create("scf.for", results=types, operands=[start, stop, step, *values], regions=1)
+    return loop, ir.Block.create_at_start(loop.regions[0], [build.index_type(), *types])
+
+
+def lower_fill(op: Any) -> None:
+    """Lowers one `linalg.fill` on a buffer; contiguous buffers are filled by a flat loop."""
+    value, buffer = op.operands
+    with ir.InsertionPoint(op), op.location:
+        memref = ir.MemRefType(buffer.type)
+        if memref.rank > 1 and is_contiguous(buffer):
+            buffer = _collapse_buffer(buffer, [list(range(memref.rank))])
+        _fill_nest(value, buffer, build.dims(buffer), [])
+    op.erase()
+
+
+def _fill_nest(value: Any, buffer: Any, sizes: list[Any], indices: list[Any]) -> None:
+    if len(indices) == len(sizes):
+        build.create("memref.store", [], [value, buffer, *indices])
+        return
+    _, block = loop(sizes[len(indices)], [])
+    with ir.InsertionPoint(block):
+        _fill_nest(value, buffer, sizes, [*indices, block.arguments[0]])
+        build.create("scf.yield", [], [])

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Scalar arithmetic written as Python expressions that build `arith` and `math` operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from graphc_dialects._mlir import ir
+
+from graphc.lowering.math.formats import Format
+
+# arith.cmpf predicates; the unordered ones are true for NaN.
+_OEQ, _OGT, _OLT, _UGT = 1, 2, 4, 9
+
+
+class Number:
+    """An SSA value of float or integer type. Operators build operations without fast-math flags."""
+
+    __slots__ = ("builder", "is_float", "value")
+
+    def __init__(self, builder: Builder, value: Any, is_float: bool) -> None:
+        self.builder = builder
+        self.value = value
+        self.is_float = is_float
+
+    def _binary(self, name: str, other: Number | float, swap: bool = False) -> Number:
+        b = self.builder
+        if not isinstance(other, Number):
+            other = b.const(other) if self.is_float else b.integer(int(other))
+        operands = [other.value, self.value] if swap else [self.value, other.value]
+        return Number(b, b.create(name, self.value.type, operands), self.is_float)
+
+    def _numeric(self, stem: str, other: Number | float, swap: bool = False) -> Number:
+        return self._binary(f"arith.{stem}{'f' if self.is_float else 'i'}", other, swap)
+
+    def __add__(self, other: Number | float) -> Number:
+        return self._numeric("add", other)
+
+    def __radd__(self, other: float) -> Number:
+        return self._numeric("add", other, swap=True)
+
+    def __sub__(self, other: Number | float) -> Number:
+        return self._numeric("sub", other)
+
+    def __rsub__(self, other: float) -> Number:
+        return self._numeric("sub", other, swap=True)
+
+    def __mul__(self, other: Number | float) -> Number:
+        return self._numeric("mul", other)
+
+    def __rmul__(self, other: float) -> Number:
+        return self._numeric("mul", other, swap=True)
+
+    def __truediv__(self, other: Number) -> Number:
+        return self._binary("arith.divf", other)
+
+    def __rtruediv__(self, other: float) -> Number:
+        return self._binary("arith.divf", other, swap=True)
+
+    def __neg__(self) -> Number:
+        return Number(self.builder, self.builder.create("arith.negf", self.value.type, [self.value]), True)
+
+    def __lshift__(self, other: int) -> Number:
+        return self._binary("arith.shli", other)
+
+    def __rshift__(self, other: int) -> Number:
+        """Logical: AVX2 has no 64-bit arithmetic shift."""
+        return self._binary("arith.shrui", other)
+
+    def __and__(self, other: int) -> Number:
+        return self._binary("arith.andi", other)
+
+    def __or__(self, other: int) -> Number:
+        return self._binary("arith.ori", other)
+
+
+class Builder:
+    """Builds at `ip`, in the float format of `value_type` (a scalar or vector of f32 or f64)."""
+
+    def __init__(self, ip: Any, loc: Any, value_type: Any, fmt: Format) -> None:
+        self.ip = ip
+        self.loc = loc
+        self.format = fmt
+        self.float_type = value_type
+        self.integer_type = self._like(ir.IntegerType.get_signless(fmt.width))
+        self.flag_type = self._like(ir.IntegerType.get_signless(1))
+        self._constants: dict[tuple[bool, float | int, bool], Number] = {}
+
+    def _like(self, element: Any) -> Any:
+        if isinstance(self.float_type, ir.VectorType):
+            return ir.VectorType.get(self.float_type.shape, element)
+        return element
+
+    def create(self, name: str, result: Any, operands: Sequence[Any], attributes: dict[str, Any] | None = None) -> Any:
+        """The result of one operation."""
+        return ir.Operation.create(
+            name, results=[result], operands=operands, attributes=attributes, loc=self.loc, ip=self.ip
+        ).result
+
+    def number(self, value: Any) -> Number:
+        """An existing float SSA value."""
+        return Number(self, value, True)
+
+    def const(self, value: float | Fraction) -> Number:
+        """A float constant, rounded to the format."""
+        return self._constant(self.format.round(value), True)
+
+    def integer(self, value: int) -> Number:
+        """An integer constant of the format's width, given as its unsigned encoding or a negative number."""
+        half = 1 << (self.format.width - 1)
+        return self._constant((value + half) % (2 * half) - half, False)
+
+    def _constant(self, value: float | int, is_float: bool) -> Number:
+        key = (is_float, value, str(value)[0] == "-")  # -0.0 == 0.0
+        known = self._constants.get(key)
+        if known is not None:
+            return known
+        kind = self.float_type if is_float else self.integer_type
+        vector = isinstance(kind, ir.VectorType)
+        element = kind.element_type if vector else kind
+        attribute: Any = (ir.FloatAttr if is_float else ir.IntegerAttr).get(element, value)
+        if vector:
+            attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
+        number = Number(self, self.create("arith.constant", kind, [], {"value": attribute}), is_float)
+        self._constants[key] = number
+        return number
+
+    def fma(self, a: Number | float, b: Number | float, c: Number | float) -> Number:
+        """`a * b + c`, rounded once."""
+        operands = [(x if isinstance(x, Number) else self.const(x)).value for x in (a, b, c)]
+        return Number(self, self.create("math.fma", self.float_type, operands), True)
+
+    def polynomial(self, x: Number, coefficients: Sequence[float]) -> Number:
+        """Sum of `coefficients[i] x^i` as two interleaved Horner chains in `x^2`: half the latency, one more product."""
+        square = x * x
+        even, odd = (self._horner(square, coefficients[start::2]) for start in (0, 1))
+        return self.fma(odd, x, even)
+
+    def _horner(self, x: Number, coefficients: Sequence[float]) -> Number:
+        total = self.const(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            total = self.fma(total, x, coefficient)
+        return total
+
+    def bits(self, x: Number) -> Number:
+        """The encoding of a float as an integer."""
+        return Number(self, self.create("arith.bitcast", self.integer_type, [x.value]), False)
+
+    def from_bits(self, n: Number) -> Number:
+        """The float with a given encoding."""
+        return Number(self, self.create("arith.bitcast", self.float_type, [n.value]), True)
+
+    def _compare(self, predicate: int, a: Number, b: Number | float) -> Number:
+        other = b if isinstance(b, Number) else self.const(b)
+        attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
+        flag = self.create("arith.cmpf", self.flag_type, [a.value, other.value], {"predicate": attribute})
+        return Number(self, flag, False)
+
+    def equal(self, a: Number, b: Number | float) -> Number:
+        return self._compare(_OEQ, a, b)
+
+    def greater(self, a: Number, b: Number | float) -> Number:
+        return self._compare(_OGT, a, b)
+
+    def less(self, a: Number, b: Number | float) -> Number:
+        return self._compare(_OLT, a, b)
+
+    def greater_or_nan(self, a: Number, b: Number | float) -> Number:
+        return self._compare(_UGT, a, b)
+
+    def select(self, flag: Number, a: Number | float, b: Number | float) -> Number:
+        """`a if flag else b`."""
+        x, y = ((v if isinstance(v, Number) else self.const(v)) for v in (a, b))
+        value = self.create("arith.select", x.value.type, [flag.value, x.value, y.value])
+        return Number(self, value, x.is_float)
+
+    def at_most(self, x: Number, limit: Number | float) -> Number:
+        """The smaller of both, NaN if `x` is: the form of one x86 `min` instruction."""
+        bound = limit if isinstance(limit, Number) else self.const(limit)
+        return self.select(self._compare(_OLT, bound, x), bound, x)
+
+    def at_least(self, x: Number, limit: Number | float) -> Number:
+        """The larger of both, NaN if `x` is."""
+        bound = limit if isinstance(limit, Number) else self.const(limit)
+        return self.select(self._compare(_OGT, bound, x), bound, x)
+
+    def abs(self, x: Number) -> Number:
+        return Number(self, self.create("math.absf", self.float_type, [x.value]), True)
+
+    def sqrt(self, x: Number) -> Number:
+        return Number(self, self.create("math.sqrt", self.float_type, [x.value]), True)
+
+    def copysign(self, magnitude: Number, sign: Number) -> Number:
+        return Number(self, self.create("math.copysign", self.float_type, [magnitude.value, sign.value]), True)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copies cheap producers into every cluster that reads them.
+
+Storing `x - y` in one loop to load it in another moves three times the data of computing it again from x and y, which
+the second loop has to wait for anyway. A value is copied if it is the result of a few cheap operations on at most two
+arrays that are in memory in any case, and if nothing but clusters reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.lowering.kinds import REDUCTIONS, VIEWS, is_elementwise, static_shape
+
+CHEAP = frozenset(
+    f"graphc.{name}"
+    for name in (
+        "add sub mul neg sqr abs cast eq ne lt le gt ge and or xor invert logical_and logical_or logical_not"
+        " switch maximum minimum sign second identity"
+    ).split()
+)
+MAX_OPERATIONS = 3
+MAX_ARRAYS = 2
+
+
+class Recomputation:
+    """One function's copies.
+
+    Args:
+        cluster_of: cluster number of an operation, None if it has none.
+    """
+
+    def __init__(self, cluster_of: Any) -> None:
+        self._cluster_of = cluster_of
+        self._copies: dict[tuple[Any, int], Any] = {}
+        self.copied = 0
+
+    def apply(self, op: Any) -> None:
+        """Replaces operands of a cluster member by copies in its own cluster, where that pays."""
+        number = self._cluster_of(op)
+        for position, operand in enumerate(op.operands):
+            key = (operand, number)
+            if key not in self._copies:
+                self._copies[key] = self._copy(op, operand, number)
+            replacement = self._copies[key]
+            if replacement is not None:
+                op.operands[position] = replacement
+
+    def _copy(self, user: Any, value: Any, number: int) -> Any:
+        arrays: set[Any] = set()
+        chain: list[Any] = []
+        if not self._collect(value, number, arrays, chain) or not chain:
+            return None
+        mapping: dict[Any, Any] = {}
+        ir = _ir()
+        for op in reversed(chain):
+            if op.results[0] in mapping:
+                continue
+            copy = op.clone(ip=ir.InsertionPoint(user))
+            copy.attributes["cluster"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+            for position, operand in enumerate(copy.operands):
+                if operand in mapping:
+                    copy.operands[position] = mapping[operand]
+            mapping[op.results[0]] = copy.results[0]
+            self.copied += 1
+        return mapping[value]
+
+    def _collect(self, value: Any, number: int, arrays: set[Any], chain: list[Any]) -> bool:
+        """Whether the value is cheap; gathers the operations to copy (users before producers) and the arrays read."""
+        owner = value.owner
+        ir = _ir()
+        if isinstance(owner, ir.Block):
+            return self._array(value, arrays)
+        other = self._cluster_of(owner)
+        if other is None:
+            if owner.name == "arith.constant":
+                return True
+            if owner.name in VIEWS:
+                return all(self._is_stored(x) for x in owner.operands) and self._array(value, arrays)
+            return self._array(value, arrays)
+        if other == number or owner.name in REDUCTIONS:
+            return self._array(value, arrays)
+        if owner.name not in CHEAP or not self._only_clusters_read(value):
+            return False
+        chain.append(owner)
+        if len(chain) > MAX_OPERATIONS:
+            return False
+        return all(self._collect(x, number, arrays, chain) for x in owner.operands)
+
+    def _array(self, value: Any, arrays: set[Any]) -> bool:
+        if any(size != 1 for size in static_shape(value)):
+            arrays.add(value)
+        return len(arrays) <= MAX_ARRAYS
+
+    def _is_stored(self, value: Any) -> bool:
+        """Whether a view's operand is in memory (or no tensor at all) without this view."""
+        owner = value.owner
+        if isinstance(owner, _ir().Block):
+            return True
+        return owner.name in REDUCTIONS or not (is_elementwise(owner.name) or owner.name in VIEWS)
+
+    def _only_clusters_read(self, value: Any) -> bool:
+        return all(self._cluster_of(use.owner.operation) is not None for use in value.uses)
+
+
+def _ir() -> Any:
+    from graphc_dialects._mlir import ir
+
+    return ir

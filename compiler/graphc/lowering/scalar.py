@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""ScalarBuilder: dtype-aware scalar code at the current insertion point.
+
+Rows of the operation table describe their scalar lowering with it (`scalar=lambda b, x, y: b.add(x, y)`). It knows
+NumPy's semantics for every dtype: bool, signed, unsigned, floating and complex. No method can trap or invoke undefined
+behaviour: integer division by zero gives 0, over-wide shifts give 0 or the sign, casts saturate the way the
+hardware does for the values NumPy itself leaves undefined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphc.lowering.scalar_cast import CastMixin
+from graphc.lowering.scalar_complex import ComplexMixin
+from graphc.lowering.types import compute_name
+
+# Contraction into fused multiply-add is the one liberty taken with elementwise arithmetic.
+_CONTRACT = "#arith.fastmath<contract>"
+_BOOL = np.dtype("bool")
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar SSA value and the dtype it stands for.
+
+    Attributes:
+        value: the MLIR value, of the dtype's compute type.
+        dtype: what the bits mean (signedness is not in the MLIR type).
+    """
+
+    value: Any
+    dtype: np.dtype
+
+
+class ScalarBuilder(CastMixin, ComplexMixin):
+    """Creates scalar operations; every method takes and returns `Scalar`.
+
+    Args:
+        ir: the MLIR `ir` module, so that importing this file does not load MLIR.
+    """
+
+    def __init__(self, ir: Any) -> None:
+        self.ir = ir
+        self._types: dict[str, Any] = {}
+        self._contract = ir.Attribute.parse(_CONTRACT)
+
+    # -- building blocks ------------------------------------------------------------------------------------------
+
+    def type(self, dtype: np.dtype) -> Any:
+        name = compute_name(dtype)
+        if name not in self._types:
+            self._types[name] = self.ir.Type.parse(name)
+        return self._types[name]
+
+    def op(self, name: str, dtype: np.dtype, *operands: Scalar, **attributes: Any) -> Scalar:
+        """One operation with one result of the given dtype."""
+        if name in ("arith.addf", "arith.subf", "arith.mulf"):
+            attributes["fastmath"] = self._contract
+        operation = self.ir.Operation.create(
+            name, results=[self.type(dtype)], operands=[x.value for x in operands], attributes=attributes
+        )
+        return Scalar(operation.result, np.dtype(dtype))
+
+    def const(self, value: Any, dtype: np.dtype) -> Scalar:
+        """A literal, converted to `dtype` first."""
+        dtype = np.dtype(dtype)
+        if dtype.kind == "c":
+            value = complex(value)
+            part = np.dtype(f"float{dtype.itemsize * 4}")
+            return self.complex(self.const(value.real, part), self.const(value.imag, part))
+        mlir_type = self.type(dtype)
+        if dtype.kind == "f":
+            attribute = self.ir.FloatAttr.get(mlir_type, float(np.asarray(value, dtype)))
+        else:
+            bits = 1 if dtype == _BOOL else dtype.itemsize * 8
+            number = int(np.asarray(value, dtype))
+            number = number - (1 << bits) if number >= 1 << (bits - 1) else number
+            attribute = self.ir.IntegerAttr.get(mlir_type, number)
+        return self.op("arith.constant", dtype, value=attribute)
+
+    def _by_kind(self, x: Scalar, floating: str, signed: str, unsigned: str | None = None) -> str:
+        if x.dtype.kind == "f":
+            return floating
+        return signed if x.dtype.kind == "i" or unsigned is None else unsigned
+
+    # -- arithmetic -----------------------------------------------------------------------------------------------
+
+    def add(self, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype == _BOOL:
+            return self.op("arith.ori", x.dtype, x, y)
+        if x.dtype.kind == "c":
+            return self.op("complex.add", x.dtype, x, y)
+        return self.op(self._by_kind(x, "arith.addf", "arith.addi"), x.dtype, x, y)
+
+    def sub(self, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype == _BOOL:
+            return self.op("arith.xori", x.dtype, x, y)
+        if x.dtype.kind == "c":
+            return self.op("complex.sub", x.dtype, x, y)
+        return self.op(self._by_kind(x, "arith.subf", "arith.subi"), x.dtype, x, y)
+
+    def mul(self, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype == _BOOL:
+            return self.op("arith.andi", x.dtype, x, y)
+        if x.dtype.kind == "c":
+            return self.complex_mul(x, y)
+        return self.op(self._by_kind(x, "arith.mulf", "arith.muli"), x.dtype, x, y)
+
+    def truediv(self, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype.kind == "c":
+            return self.complex_div(x, y)
+        if x.dtype.kind != "f":
+            float64 = np.dtype("float64")
+            x, y = self.cast(x, float64), self.cast(y, float64)
+        return self.op("arith.divf", x.dtype, x, y)
+
+    def floordiv(self, x: Scalar, y: Scalar) -> Scalar:
+        """NumPy's floor division; integers divided by zero give 0."""
+        if x.dtype.kind == "f":
+            return self._float_divmod(x, y)[0]
+        return self._int_divmod(x, y)[0]
+
+    def mod(self, x: Scalar, y: Scalar) -> Scalar:
+        """NumPy's remainder, with the divisor's sign; integers modulo zero give 0."""
+        if x.dtype.kind == "f":
+            return self._float_divmod(x, y)[1]
+        return self._int_divmod(x, y)[1]
+
+    def _int_divmod(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
+        dtype = x.dtype
+        if dtype == _BOOL:
+            i8 = np.dtype("int8")
+            q, r = self._int_divmod(self.cast(x, i8), self.cast(y, i8))
+            return q, r
+        zero, one = self.const(0, dtype), self.const(1, dtype)
+        by_zero = self.eq(y, zero)
+        if dtype.kind == "u":
+            safe = self.select(by_zero, one, y)
+            q, r = self.op("arith.divui", dtype, x, safe), self.op("arith.remui", dtype, x, safe)
+            return self.select(by_zero, zero, q), self.select(by_zero, zero, r)
+        # INT_MIN / -1 overflows in hardware; dividing by 1 and negating gives NumPy's wrapped result.
+        minus_one = self.eq(y, self.const(-1, dtype))
+        safe = self.select(self.logical_or(by_zero, minus_one), one, y)
+        q, r = self.op("arith.divsi", dtype, x, safe), self.op("arith.remsi", dtype, x, safe)
+        inexact = self.ne(r, zero)
+        adjust = self.logical_and(inexact, self.ne(self.lt(r, zero), self.lt(safe, zero)))
+        q = self.select(adjust, self.sub(q, one), q)
+        r = self.select(adjust, self.add(r, safe), r)
+        q = self.select(minus_one, self.neg(x), q)
+        return self.select(by_zero, zero, q), self.select(by_zero, zero, r)
+
+    def _float_divmod(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
+        """Floor division and remainder after CPython's and NumPy's `divmod` for floats."""
+        dtype = x.dtype
+        if dtype == np.float16:
+            single = np.dtype("float32")
+            q, r = self._float_divmod(self.cast(x, single), self.cast(y, single))
+            return self.cast(q, dtype), self.cast(r, dtype)
+        zero, one = self.const(0, dtype), self.const(1, dtype)
+        r = self.op("arith.remf", dtype, x, y)
+        quotient = self.op("arith.divf", dtype, self.sub(x, r), y)
+        nonzero = self.ne(r, zero)
+        adjust = self.logical_and(nonzero, self.ne(self.lt(y, zero), self.lt(r, zero)))
+        signed_zero = self.copysign(zero, y)
+        remainder = self.select(nonzero, self.select(adjust, self.add(r, y), r), signed_zero)
+        quotient = self.select(adjust, self.sub(quotient, one), quotient)
+        floored = self.floor(quotient)
+        half_up = self.gt(self.sub(quotient, floored), self.const(0.5, dtype))
+        floored = self.select(half_up, self.add(floored, one), floored)
+        exact = self.truediv(x, y)
+        floored = self.select(self.ne(quotient, zero), floored, self.copysign(zero, exact))
+        by_zero = self.eq(y, zero)
+        nan = self.const(np.nan, dtype)
+        return self.select(by_zero, exact, floored), self.select(by_zero, nan, remainder)
+
+    def copysign(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.op("math.copysign", x.dtype, x, y)
+
+    def neg(self, x: Scalar) -> Scalar:
+        if x.dtype.kind == "f":
+            return self.op("arith.negf", x.dtype, x)
+        if x.dtype.kind == "c":
+            return self.complex(self.neg(self.real(x)), self.neg(self.imag(x)))
+        return self.sub(self.const(0, x.dtype), x)
+
+    def abs(self, x: Scalar) -> Scalar:
+        """Magnitude; complex input gives a real result."""
+        if x.dtype.kind == "f":
+            return self.op("math.absf", x.dtype, x)
+        if x.dtype.kind == "c":
+            return self.complex_abs(x)
+        return self.op("math.absi", x.dtype, x) if x.dtype.kind == "i" else x
+
+    def sign(self, x: Scalar) -> Scalar:
+        if x.dtype.kind in "ub":
+            return self.cast(self.ne(x, self.const(0, x.dtype)), x.dtype)
+        if x.dtype.kind == "c":
+            return self.complex_sign(x)
+        zero = self.const(0, x.dtype)
+        up = self.select(self.gt(x, zero), self.const(1, x.dtype), zero)
+        result = self.select(self.lt(x, zero), self.const(-1, x.dtype), up)
+        return self.select(self.isnan(x), x, result) if x.dtype.kind == "f" else result
+
+    def minimum(self, x: Scalar, y: Scalar) -> Scalar:
+        """The smaller one; NaN wins."""
+        return self._extremum(x, y, "arith.minimumf", "arith.minsi", "arith.minui", self.lt)
+
+    def maximum(self, x: Scalar, y: Scalar) -> Scalar:
+        """The larger one; NaN wins."""
+        return self._extremum(x, y, "arith.maximumf", "arith.maxsi", "arith.maxui", self.gt)
+
+    def _extremum(self, x: Scalar, y: Scalar, floating: str, signed: str, unsigned: str, better: Any) -> Scalar:
+        if x.dtype.kind == "c":
+            keep = self.logical_or(better(x, y), self.logical_or(self.isnan(x), self.eq(x, y)))
+            return self.select(keep, x, y)
+        return self.op(self._by_kind(x, floating, signed, unsigned), x.dtype, x, y)
+
+    # -- comparison and logic -------------------------------------------------------------------------------------
+
+    def _compare(self, x: Scalar, y: Scalar, floating: int, signed: int, unsigned: int) -> Scalar:
+        predicate = floating if x.dtype.kind == "f" else signed if x.dtype.kind == "i" else unsigned
+        i64 = self.ir.IntegerType.get_signless(64)
+        name = "arith.cmpf" if x.dtype.kind == "f" else "arith.cmpi"
+        return self.op(name, _BOOL, x, y, predicate=self.ir.IntegerAttr.get(i64, predicate))
+
+    def eq(self, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype.kind == "c":
+            return self.op("complex.eq", _BOOL, x, y)
+        return self._compare(x, y, 1, 0, 0)
+
+    def ne(self, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype.kind == "c":
+            return self.op("complex.neq", _BOOL, x, y)
+        return self._compare(x, y, 13, 1, 1)
+
+    def lt(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.complex_order(x, y, self.lt) if x.dtype.kind == "c" else self._compare(x, y, 4, 2, 6)
+
+    def le(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.complex_order(x, y, self.le) if x.dtype.kind == "c" else self._compare(x, y, 5, 3, 7)
+
+    def gt(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.complex_order(x, y, self.gt) if x.dtype.kind == "c" else self._compare(x, y, 2, 4, 8)
+
+    def ge(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.complex_order(x, y, self.ge) if x.dtype.kind == "c" else self._compare(x, y, 3, 5, 9)
+
+    def truth(self, x: Scalar) -> Scalar:
+        """Nonzero, as a bool (NaN is true)."""
+        return x if x.dtype == _BOOL else self.logical_not(self.eq(x, self.const(0, x.dtype)))
+
+    def logical_not(self, x: Scalar) -> Scalar:
+        x = self.truth(x)
+        return self.op("arith.xori", _BOOL, x, self.const(True, _BOOL))
+
+    def logical_and(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.op("arith.andi", _BOOL, self.truth(x), self.truth(y))
+
+    def logical_or(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.op("arith.ori", _BOOL, self.truth(x), self.truth(y))
+
+    def logical_xor(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.op("arith.xori", _BOOL, self.truth(x), self.truth(y))
+
+    def and_(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.op("arith.andi", x.dtype, x, y)
+
+    def or_(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.op("arith.ori", x.dtype, x, y)
+
+    def xor(self, x: Scalar, y: Scalar) -> Scalar:
+        return self.op("arith.xori", x.dtype, x, y)
+
+    def invert(self, x: Scalar) -> Scalar:
+        if x.dtype == _BOOL:
+            return self.logical_not(x)
+        ones = -1 if x.dtype.kind == "i" else np.iinfo(x.dtype).max
+        return self.xor(x, self.const(ones, x.dtype))
+
+    def shl(self, x: Scalar, y: Scalar) -> Scalar:
+        """Left shift; shifting by the width or more gives 0, as in NumPy."""
+        over, amount = self._shift_amount(y)
+        return self.select(over, self.const(0, x.dtype), self.op("arith.shli", x.dtype, x, amount))
+
+    def shr(self, x: Scalar, y: Scalar) -> Scalar:
+        """Right shift (arithmetic for signed); over-wide shifts give 0 or -1, as in NumPy."""
+        over, amount = self._shift_amount(y)
+        if x.dtype.kind == "i":
+            wide = self.select(self.lt(x, self.const(0, x.dtype)), self.const(-1, x.dtype), self.const(0, x.dtype))
+            return self.select(over, wide, self.op("arith.shrsi", x.dtype, x, amount))
+        return self.select(over, self.const(0, x.dtype), self.op("arith.shrui", x.dtype, x, amount))
+
+    def _shift_amount(self, y: Scalar) -> tuple[Scalar, Scalar]:
+        bits = y.dtype.itemsize * 8
+        over = self._compare(y, self.const(bits, y.dtype), 0, 9, 9)  # unsigned >=: catches negative amounts too
+        return over, self.select(over, self.const(0, y.dtype), y)
+
+    def select(self, condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
+        return self.op("arith.select", x.dtype, self.truth(condition), x, y)
+
+    # -- rounding, classification, functions ----------------------------------------------------------------------
+
+    def _rounding(self, x: Scalar, name: str) -> Scalar:
+        return self.op(name, x.dtype, x) if x.dtype.kind == "f" else x
+
+    def floor(self, x: Scalar) -> Scalar:
+        return self._rounding(x, "math.floor")
+
+    def ceil(self, x: Scalar) -> Scalar:
+        return self._rounding(x, "math.ceil")
+
+    def trunc(self, x: Scalar) -> Scalar:
+        return self._rounding(x, "math.trunc")
+
+    def rint(self, x: Scalar) -> Scalar:
+        """Nearest integer, halves to even."""
+        return self._rounding(x, "math.roundeven")
+
+    def isnan(self, x: Scalar) -> Scalar:
+        if x.dtype.kind == "c":
+            return self.logical_or(self.isnan(self.real(x)), self.isnan(self.imag(x)))
+        return self._compare(x, x, 14, 1, 1)
+
+    def isinf(self, x: Scalar) -> Scalar:
+        if x.dtype.kind == "c":
+            return self.logical_or(self.isinf(self.real(x)), self.isinf(self.imag(x)))
+        if x.dtype.kind != "f":
+            return self.const(False, _BOOL)
+        return self.eq(self.abs(x), self.const(np.inf, x.dtype))
+
+    def pow(self, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype.kind == "f":
+            return self.math("pow", x, y)
+        if x.dtype.kind == "c":
+            return self.op("complex.pow", x.dtype, x, y)
+        return self._integer_pow(x, y)
+
+    def _integer_pow(self, x: Scalar, y: Scalar) -> Scalar:
+        """Square and multiply over the bits of y, unrolled; negative exponents of integers give 0 or +-1."""
+        zero, one = self.const(0, x.dtype), self.const(1, x.dtype)
+        result, base = one, x
+        for bit in range(min(x.dtype.itemsize * 8, 64)):
+            factor = self.and_(self.op("arith.shrui", y.dtype, y, self.const(bit, y.dtype)), one)
+            result = self.select(self.ne(factor, zero), self.mul(result, base), result)
+            base = self.mul(base, base)
+        if x.dtype.kind != "i":
+            return result
+        minus_one = self.const(-1, x.dtype)
+        parity = self.select(self.ne(self.and_(y, one), zero), minus_one, one)
+        inverse = self.select(self.eq(x, minus_one), parity, zero)
+        inverse = self.select(self.eq(x, one), one, inverse)
+        return self.select(self.lt(y, zero), inverse, result)
+
+    def math(self, name: str, *xs: Scalar) -> Scalar:
+        """A libm-style function by its C name; float16 is computed in float32.
+
+        Functions the math dialect does not have (`lgamma`, `tgamma`) become calls of the C library.
+        """
+        dtype = xs[0].dtype
+        if dtype.kind == "c":
+            return self.op(f"complex.{name}", dtype, *xs)
+        if dtype == np.float16:
+            single = np.dtype("float32")
+            return self.cast(self.math(name, *(self.cast(x, single) for x in xs)), dtype)
+        if name == "pow":
+            return self.op("math.powf", dtype, *xs)
+        if name in ("lgamma", "tgamma"):
+            suffix = "f" if dtype == np.float32 else ""
+            symbol = self.ir.FlatSymbolRefAttr.get(f"{name}{suffix}")
+            return self.op("func.call", dtype, *xs, callee=symbol)
+        return self.op(f"math.{name}", dtype, *xs)

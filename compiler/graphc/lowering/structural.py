@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering rules of the operations that are not loops over elements.
+
+Each rule takes the function conversion and the graph-stage operation, creates the replacement at the current insertion
+point and defines the result with `context.define`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from graphc_dialects._mlir import ir
+
+from graphc.lowering import build
+from graphc.lowering.generic import build_splat, fill
+from graphc.lowering.kinds import static_shape
+from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.types import dtype_of, storage_name
+
+Rule = Callable[[Any, Any], None]
+STRUCTURAL: dict[str, Rule] = {}
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def register(function: Rule) -> Rule:
+        STRUCTURAL.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+@_rule("arith.constant", "graphc.constant")
+def _constant(context: Any, op: Any) -> None:
+    result = op.results[0]
+    if not isinstance(result.type.maybe_downcast(), ir.RankedTensorType):
+        context.define(result, build.create("arith.constant", [result.type], [], value=op.attributes["value"]).result)
+        return
+    tensor_type = build.storage_type(result.type)
+    dtype = dtype_of(result.type.element_type)
+    attribute = ir.DenseElementsAttr(op.attributes["value"])
+    if attribute.is_splat:
+        array = np.full(tensor_type.shape, build_splat(attribute, result), dtype)
+    else:
+        array = np.array(attribute, dtype=dtype).reshape(tensor_type.shape)
+    if dtype.kind in "bu":
+        array = array.view(f"int{dtype.itemsize * 8}")
+        value = ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=tensor_type)
+    else:
+        value = attribute
+    context.define(result, build.create("arith.constant", [tensor_type], [], value=value).result)
+
+
+@_rule("graphc.check")
+def _check(context: Any, op: Any) -> None:
+    attributes = {name: op.attributes[name] for name in ("message", "error")}
+    build.create("graphc.check", [], [context.index_of(x) for x in op.operands], **attributes)
+
+
+@_rule("tensor.extract")
+def _extract(context: Any, op: Any) -> None:
+    tensor, *indices = op.operands
+    new = context.tensor_of(tensor)
+    element = ir.RankedTensorType(new.type).element_type
+    value = build.create("tensor.extract", [element], [new, *map(context.index_of, indices)]).result
+    if str(ir.RankedTensorType(tensor.type).element_type) == "i1":
+        b = ScalarBuilder(ir)
+        value = b.truth(Scalar(value, np.dtype("uint8"))).value
+    context.define(op.results[0], value)
+
+
+@_rule("tensor.from_elements")
+def _from_elements(context: Any, op: Any) -> None:
+    operands = [context.index_of(x) for x in op.operands]
+    tensor_type = build.storage_type(op.results[0].type)
+    context.define(op.results[0], build.create("tensor.from_elements", [tensor_type], operands).result)
+
+
+@_rule("tensor.dim")
+def _dim(context: Any, op: Any) -> None:
+    axis = build.constant_value(op.operands[1])
+    if axis is None:
+        tensor, position = context.tensor_of(op.operands[0]), context.index_of(op.operands[1])
+        context.define(op.results[0], build.create("tensor.dim", [build.index_type()], [tensor, position]).result)
+    else:
+        context.define(op.results[0], context.sizes_of(op.operands[0])[axis])
+
+
+@_rule("graphc.specify_shape")
+def _specify_shape(context: Any, op: Any) -> None:
+    result = op.results[0]
+    context.define(result, build.cast(context.tensor_of(op.operands[0]), build.storage_type(result.type)))
+
+
+@_rule("graphc.reshape")
+def _reshape(context: Any, op: Any) -> None:
+    result = op.results[0]
+    sizes = [
+        build.const_index(known) if known is not None else context.index_of(size)
+        for known, size in zip(static_shape(result), list(op.operands)[1:], strict=True)
+    ]
+    context.define(result, reshape(context.tensor_of(op.operands[0]), build.storage_type(result.type), sizes))
+
+
+def _flat(tensor: Any) -> Any:
+    """The tensor as a vector, without a copy."""
+    source = ir.RankedTensorType(tensor.type)
+    if source.rank == 1:
+        return tensor
+    if source.rank == 0:
+        one = ir.RankedTensorType.get([1], source.element_type)
+        return _expand(tensor, one, [build.const_index(1)], [])
+    total = int(np.prod(source.shape)) if all(s >= 0 for s in source.shape) else build.DYNAMIC
+    target = ir.RankedTensorType.get([total], source.element_type)
+    return build.create("tensor.collapse_shape", [target], [tensor], reassociation=_groups([list(range(source.rank))])).result
+
+
+def _groups(groups: list[list[int]]) -> Any:
+    i64 = ir.IntegerType.get_signless(64)
+    return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, axis) for axis in g]) for g in groups])
+
+
+def _expand(tensor: Any, target: Any, sizes: list[Any], groups: list[list[int]]) -> Any:
+    dynamic = [size for size, known in zip(sizes, target.shape, strict=True) if known < 0]
+    return build.create(
+        "tensor.expand_shape",
+        [target],
+        [tensor, *dynamic],
+        reassociation=_groups(groups),
+        static_output_shape=build.index_array(list(target.shape)),
+    ).result
+
+
+def reshape(tensor: Any, target: Any, sizes: list[Any]) -> Any:
+    """A row-major reshape: collapse to a vector, then expand. Never copies a contiguous tensor."""
+    flat = _flat(tensor)
+    if target.rank == 1:
+        return build.cast(flat, target)
+    flat_type = ir.RankedTensorType(flat.type)
+    total = int(np.prod(target.shape)) if all(s >= 0 for s in target.shape) else build.DYNAMIC
+    flat = build.cast(flat, ir.RankedTensorType.get([total], flat_type.element_type))
+    if target.rank == 0:
+        return build.create("tensor.collapse_shape", [target], [flat], reassociation=_groups([])).result
+    return _expand(flat, target, sizes, [list(range(target.rank))])
+
+
+@_rule("graphc.join")
+def _join(context: Any, op: Any) -> None:
+    result = op.results[0]
+    axis = ir.IntegerAttr(op.attributes["axis"]).value
+    tensors = [context.tensor_of(x) for x in op.operands]
+    parts = [build.dims(t) for t in tensors]
+    total = parts[0][axis]
+    for part in parts[1:]:
+        total = build.index_op("addi", total, part[axis])
+    sizes = list(parts[0])
+    sizes[axis] = total
+    whole = build.empty(build.storage_type(result.type), sizes)
+    position, zero, one = build.const_index(0), build.const_index(0), build.const_index(1)
+    for tensor, part in zip(tensors, parts, strict=True):
+        offsets = [position if i == axis else zero for i in range(len(part))]
+        whole = insert_slice(tensor, whole, offsets, part, [one] * len(part))
+        position = build.index_op("addi", position, part[axis])
+    context.define(result, whole)
+
+
+def insert_slice(part: Any, whole: Any, offsets: list[Any], sizes: list[Any], strides: list[Any]) -> Any:
+    """`tensor.insert_slice`, with static sizes where the part's type knows them."""
+    shape = list(ir.RankedTensorType(part.type).shape)
+    dynamic = [size for size, known in zip(sizes, shape, strict=True) if known < 0]
+    steps = [build.constant_value(stride) for stride in strides]
+    attributes = build.slice_attributes(len(sizes))
+    attributes["static_sizes"] = build.index_array([s if s >= 0 else build.DYNAMIC for s in shape])
+    attributes["static_strides"] = build.index_array([s if s is not None else build.DYNAMIC for s in steps])
+    moving = [stride for stride, step in zip(strides, steps, strict=True) if step is None]
+    segments = ir.DenseI32ArrayAttr.get([1, 1, len(offsets), len(dynamic), len(moving)])
+    return build.create(
+        "tensor.insert_slice",
+        [whole.type],
+        [part, whole, *offsets, *dynamic, *moving],
+        operandSegmentSizes=segments,
+        **attributes,
+    ).result
+
+
+@_rule("graphc.matmul")
+def _matmul(context: Any, op: Any) -> None:
+    """A contraction as a generic; later passes hand it to BLAS or tile it, by its `graphc.matmul` attribute."""
+    a, b = (context.tensor_of(x) for x in op.operands)
+    result = op.results[0]
+    flags = [ir.BoolAttr(op.attributes[name]).value for name in ("transpose_a", "transpose_b")]
+    target_type = build.storage_type(result.type)
+    rank = target_type.rank
+    batch = list(range(rank - 2))
+    row, column, inner = rank - 2, rank - 1, rank
+    a_axes = [*batch, inner, row] if flags[0] else [*batch, row, inner]
+    b_axes = [*batch, column, inner] if flags[1] else [*batch, inner, column]
+    a_dims, b_dims = build.dims(a), build.dims(b)
+    sizes = [*a_dims[: rank - 2], a_dims[a_axes.index(row)], b_dims[b_axes.index(column)]]
+    dtype = dtype_of(result.type.element_type)
+    scalars = ScalarBuilder(ir)
+    zero = scalars.const(0, np.dtype("uint8") if dtype == np.bool_ else dtype)
+    start = fill(zero.value, build.empty(target_type, sizes))
+    context.define(result, contraction(a, b, start, (a_axes, b_axes), dtype, flags))
+
+
+def contraction(a: Any, b: Any, start: Any, axes: tuple[list[int], list[int]], dtype: np.dtype, flags: list[bool]) -> Any:
+    """`sum_k a * b` into `start`; `axes` gives the loop dimension of each operand dimension."""
+    rank = ir.RankedTensorType(start.type).rank + 1
+    maps = [
+        ir.AffineMapAttr.get(ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(axis) for axis in operand]))
+        for operand in (*axes, list(range(rank - 1)))
+    ]
+    kinds = ["parallel"] * (rank - 1) + ["reduction"]
+    generic = ir.Operation.create(
+        "linalg.generic",
+        results=[start.type],
+        operands=[a, b, start],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get(maps),
+            "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
+            "graphc.matmul": ir.DenseBoolArrayAttr.get(flags),
+        },
+        regions=1,
+    )
+    element = ir.Type.parse(storage_name(dtype))
+    block = ir.Block.create_at_start(generic.regions[0], [element] * 3)
+    with ir.InsertionPoint(block):
+        s = ScalarBuilder(ir)
+        work = np.dtype("uint8") if dtype == np.bool_ else dtype
+        x, y, total = (Scalar(argument, work) for argument in block.arguments)
+        combined = s.or_(total, s.and_(x, y)) if dtype == np.bool_ else s.add(total, s.mul(x, y))
+        build.create("linalg.yield", [], [combined.value])
+    return generic.results[0]
+
+
+def _register_updates() -> None:
+    from graphc.lowering import updates
+
+    STRUCTURAL["graphc.update_slice"] = updates.update_slice
+    STRUCTURAL["graphc.put"] = updates.put
+
+
+_register_updates()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Element types on both sides: NumPy dtypes, graph-stage types and storage types.
+
+In the graph stage an element type says everything NumPy's dtype says (`ui8` is unsigned, `i1` is bool). Buffers hold
+*storage types*: signless integers, and one byte for a bool, because LLVM does not vectorise loads of `i1`. Inside a
+loop body values have *compute types*, which are signless with `i1` for bool.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+NAMES: dict[str, str] = {
+    "bool": "i1",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+}
+DTYPES: dict[str, np.dtype] = {text: np.dtype(name) for name, text in NAMES.items()}
+
+
+def dtype_of(element_type: Any) -> np.dtype:
+    """The NumPy dtype of a graph-stage element type.
+
+    Raises:
+        TypeError: the type is none of the element types of the dialect.
+    """
+    try:
+        return DTYPES[str(element_type)]
+    except KeyError:
+        raise TypeError(
+            f"element type {element_type} is not supported; expected one of {', '.join(DTYPES)}"
+        ) from None
+
+
+def compute_name(dtype: np.dtype) -> str:
+    """MLIR text of the type a scalar of this dtype has inside a loop body."""
+    name = NAMES[dtype.name]
+    return name[1:] if name.startswith("ui") else name
+
+
+def storage_name(dtype: np.dtype) -> str:
+    """MLIR text of the element type buffers of this dtype have."""
+    return "i8" if dtype == np.bool_ else compute_name(dtype)
+
+
+def is_signed(dtype: np.dtype) -> bool:
+    return dtype.kind == "i"

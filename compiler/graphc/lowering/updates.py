@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of `graphc.update_slice` and `graphc.put`: writes into part of a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from graphc_dialects._mlir import ir
+
+from graphc.lowering import build
+from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.types import dtype_of
+
+
+def _accumulates(op: Any) -> bool:
+    return ir.BoolAttr(op.attributes["accumulate"]).value
+
+
+def _sum(dtype: np.dtype, old: Any, new: Any) -> Any:
+    """old + new on storage values."""
+    b = ScalarBuilder(ir)
+    if dtype == np.bool_:
+        return b.or_(Scalar(old, np.dtype("uint8")), Scalar(new, np.dtype("uint8"))).value
+    return b.add(Scalar(old, dtype), Scalar(new, dtype)).value
+
+
+class _Loops:
+    """A nest of `scf.for` loops that carries one tensor."""
+
+    def __init__(self, sizes: list[Any]) -> None:
+        self._sizes = sizes
+
+    def run(self, tensor: Any, body: Any) -> Any:
+        """`body(tensor, indices) -> tensor`, executed for every index tuple in row-major order."""
+        return self._nest(tensor, body, [])
+
+    def _nest(self, tensor: Any, body: Any, indices: list[Any]) -> Any:
+        if len(indices) == len(self._sizes):
+            return body(tensor, indices)
+        bounds = [build.const_index(0), self._sizes[len(indices)], build.const_index(1)]
+        loop = ir.Operation.create("scf.for", results=[tensor.type], operands=[*bounds, tensor], regions=1)
+        block = ir.Block.create_at_start(loop.regions[0], [build.index_type(), tensor.type])
+        with ir.InsertionPoint(block):
+            position, carried = block.arguments
+            build.create("scf.yield", [], [self._nest(carried, body, [*indices, position])])
+        return loop.results[0]
+
+
+def _write(dtype: np.dtype, accumulate: bool, value: Any, tensor: Any, where: list[Any]) -> Any:
+    element = ir.RankedTensorType(tensor.type).element_type
+    if accumulate:
+        old = build.create("tensor.extract", [element], [tensor, *where]).result
+        value = _sum(dtype, old, value)
+    return build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result
+
+
+def update_slice(context: Any, op: Any) -> None:
+    """x with the elements at `offset + i * stride` set to, or increased by, those of y.
+
+    A loop writes element by element at the computed position, so any stride (also a negative one) is right;
+    LLVM turns the unit-stride case into block copies.
+    """
+    x, y = (context.tensor_of(v) for v in list(op.operands)[:2])
+    rank = ir.RankedTensorType(x.type).rank
+    positions = [context.index_of(v) for v in list(op.operands)[2:]]
+    offsets, sizes, strides = positions[:rank], positions[rank : 2 * rank], positions[2 * rank :]
+    dtype = dtype_of(op.results[0].type.element_type)
+    element = ir.RankedTensorType(y.type).element_type
+    accumulate = _accumulates(op)
+
+    def body(tensor: Any, indices: list[Any]) -> Any:
+        value = build.create("tensor.extract", [element], [y, *indices]).result
+        where = [
+            build.index_op("addi", offset, build.index_op("muli", index, stride))
+            for offset, index, stride in zip(offsets, indices, strides, strict=True)
+        ]
+        return _write(dtype, accumulate, value, tensor, where)
+
+    result = _Loops(sizes).run(x, body)
+    context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))
+
+
+def put(context: Any, op: Any) -> None:
+    """x with rows along one axis set or increased at integer positions; duplicates act in order."""
+    x, y, indices = (context.tensor_of(v) for v in op.operands)
+    axis = ir.IntegerAttr(op.attributes["axis"]).value
+    dtype = dtype_of(op.results[0].type.element_type)
+    element = ir.RankedTensorType(y.type).element_type
+    index_rank = ir.RankedTensorType(indices.type).rank
+    size = build.dim(x, axis)
+    i64 = ir.IntegerType.get_signless(64)
+    accumulate = _accumulates(op)
+
+    def body(tensor: Any, position: list[Any]) -> Any:
+        inner = position[axis : axis + index_rank]
+        raw = build.create("tensor.extract", [i64], [indices, *inner]).result
+        index = build.create("arith.index_cast", [build.index_type()], [raw]).result
+        negative = build.compare_index(2, index, build.const_index(0))
+        index = build.select(negative, build.index_op("addi", index, size), index)
+        value = build.create("tensor.extract", [element], [y, *position]).result
+        where = [*position[:axis], index, *position[axis + index_rank :]]
+        return _write(dtype, accumulate, value, tensor, where)
+
+    result = _Loops(build.dims(y)).run(x, body)
+    context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``DimShuffle``: permute, insert and drop axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.location import describe
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.ops.axes import attribute
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import TensorType
+
+
+class DimShuffle(Op):
+    """Rearrange axes.
+
+    Args:
+        new_order: for each axis of the result, the operand's axis that goes there, or ``"x"`` for a new one of size 1. An
+            axis that is not named is dropped; it must have the static size 1.
+    """
+
+    __props__ = ("new_order",)
+    view_map = {0: [0]}
+
+    def __init__(self, new_order: Sequence[int | str]) -> None:
+        self.new_order = tuple(new_order)
+
+    def __str__(self) -> str:
+        return f"DimShuffle{{{','.join(map(str, self.new_order))}}}"
+
+    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+        x = as_tensor_variable(x)
+        shape = x.type.shape
+        used = [axis for axis in self.new_order if axis != "x"]
+        if len(set(used)) != len(used) or any(not isinstance(a, int) or not 0 <= a < len(shape) for a in used):
+            raise ValueError(
+                f"dimshuffle {self.new_order} must name each of the {len(shape)} axes at most once, or 'x'; got {x.type}"
+            )
+        for axis, size in enumerate(shape):
+            if axis not in used and size != 1:
+                raise ValueError(
+                    f"dimshuffle {self.new_order} drops axis {axis} of {x}{describe(x.location)}, whose static size is "
+                    f"{'unknown' if size is None else size}, not 1"
+                )
+        out = [1 if axis == "x" else shape[axis] for axis in self.new_order]  # type: ignore[index]
+        return Apply(self, [x], [TensorType(x.type.dtype, out).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        (x,) = inputs
+        used = [axis for axis in self.new_order if axis != "x"]
+        dropped = [axis for axis in range(x.ndim) if axis not in used]
+        x = np.transpose(x, (*used, *dropped))[(..., *(0,) * len(dropped))]  # type: ignore[arg-type]
+        output_storage[0][0] = x[tuple(None if axis == "x" else slice(None) for axis in self.new_order)]
+
+    def inverse(self, ndim: int) -> tuple[int | str, ...]:
+        """The order that undoes this one for operands of ``ndim`` dimensions."""
+        return tuple(self.new_order.index(axis) if axis in self.new_order else "x" for axis in range(ndim))
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (g,) = cotangents
+        return [None if g is None else pt.dimshuffle(g, self.inverse(inputs[0].type.ndim))]  # type: ignore[attr-defined]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (t,) = tangents
+        return [None if t is None else self(t)]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        order = [-1 if axis == "x" else int(axis) for axis in self.new_order]
+        types = [e.type_of(node.inputs[0])]
+        return [e.op("graphc.dimshuffle", operands, types, e.type_of(node.outputs[0]), attribute("order", order))]

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Elementwise``: operations that compute each element of the result from the elements at the same place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.location import describe
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.ops.broadcast import broadcast_static, check_broadcast, unbroadcast
+from graphc.tensor.basic import as_tensor_variable, constant, is_weak_scalar
+from graphc.tensor.type import TensorType
+
+# What a dtype rule gets for each operand: a NumPy dtype, or int, float or complex for a Python number.
+OperandType = Any
+DtypeRule = Callable[[tuple[OperandType, ...]], tuple[np.dtype, ...]]
+Partial = Callable[..., Variable | None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """All there is to know about one elementwise operation.
+
+    Attributes:
+        name: name of the row, of the dialect operation ``graphc.<name>``, and of the op.
+        reference: the NumPy function that defines the values.
+        doc: one sentence.
+        scalar: lowering: takes a `ScalarBuilder` and a `Scalar` for each operand, returns a `Scalar`.
+        grad: for each operand, a function of ``(*inputs, out, g)`` that returns the cotangent of that operand, or None
+            where it is zero. The rules transpose without conjugation. None for the whole: see ``absent``.
+        absent: why there is no gradient.
+        dtypes: dtypes of the loop, operands then result; by default those that the reference, a ufunc, resolves to.
+        holomorphic: whether ``grad`` is the complex derivative, so that tangents pass through the same formula.
+        folds: whether the public function takes any number of operands, applied from the left.
+        compares: whether Python integers beyond the range of the other operand's dtype are compared exactly.
+    """
+
+    name: str
+    reference: Callable[..., Any]
+    doc: str
+    scalar: Callable[..., Any]
+    grad: tuple[Partial | None, ...] | None = None
+    absent: str | None = None
+    dtypes: DtypeRule | None = None
+    nin: int = 0
+    holomorphic: bool = True
+    folds: bool = False
+    compares: bool = False
+
+    @property
+    def arity(self) -> int:
+        """Number of operands."""
+        return self.nin or self.reference.nin  # type: ignore[attr-defined]
+
+    def resolve(self, types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+        """Dtypes of the loop for the given operands.
+
+        Raises:
+            TypeError: NumPy has no loop for them.
+        """
+        if self.dtypes is not None:
+            return self.dtypes(types)
+        return ufunc_rule(self.reference)(types)
+
+
+ROWS: dict[str, Row] = {}
+OPS: dict[str, Elementwise] = {}
+
+
+def ufunc_rule(ufunc: Any) -> DtypeRule:
+    """The dtype rule of a NumPy ufunc: promotion of NumPy 2 (NEP 50)."""
+
+    def rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+        return tuple(ufunc.resolve_dtypes((*types, None)))
+
+    return rule
+
+
+def register(name: str, reference: Callable[..., Any], doc: str, scalar: Any, **rules: Any) -> Elementwise:
+    """Add a row to the table; arguments as the fields of `Row`."""
+    if name in ROWS:
+        raise ValueError(f"there are two elementwise rows named {name}")
+    row = Row(name, reference, doc, scalar, **rules)
+    ROWS[name] = row
+    OPS[name] = Elementwise(row)
+    return OPS[name]
+
+
+@lru_cache(maxsize=4096)
+def _resolve(name: str, types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    try:
+        resolved = ROWS[name].resolve(types)
+    except TypeError as error:
+        given = ", ".join(t.__name__ if isinstance(t, type) else str(t) for t in types)
+        raise TypeError(f"{name} is not defined for operands of dtype {given}: {str(error).splitlines()[0]}") from None
+    for dtype in resolved:
+        if dtype.kind in "gG" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
+            raise TypeError(f"{name} of {types} needs the unsupported dtype {dtype}")
+    return resolved
+
+
+def _find(name: str) -> Elementwise:
+    return OPS[name]
+
+
+class Elementwise(Op):
+    """An elementwise operation of the table.
+
+    The operands of its nodes have equal ranks and exactly the dtypes of the loop; `make_node` inserts the casts
+    and dimension shuffles. Only dimensions of static size 1 broadcast.
+    """
+
+    __props__ = ("name",)
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+        self.name = row.name
+        self.__doc__ = row.doc
+
+    def __reduce__(self) -> Any:
+        return _find, (self.name,)
+
+    def clone(self) -> Op:
+        return self
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Apply to operands, which are array-like; operations such as add take any number of them."""
+        if self.row.folds and len(inputs) > 2:
+            result = inputs[0]
+            for x in inputs[1:-1]:
+                result = super().__call__(result, x)
+            return super().__call__(result, inputs[-1], **kwargs)
+        return super().__call__(*inputs, **kwargs)
+
+    def make_node(self, *inputs: Any) -> Apply:
+        if len(inputs) != self.row.arity:
+            raise TypeError(f"{self.name} takes {self.row.arity} operands, got {len(inputs)}")
+        operands = weak_operands(inputs)
+        if self.row.compares:
+            operands = [constant(x) if type(x) is int and not -128 <= x < 128 else x for x in operands]
+        dtypes = _resolve(self.name, tuple(_operand_type(x) for x in operands))
+        return self.apply([to_dtype(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)], dtypes[-1])
+
+    def apply(self, operands: Sequence[Any], dtype: np.dtype) -> Apply:
+        """The node for operands that already have the dtypes of the loop."""
+        rank = max(x.type.ndim for x in operands)
+        aligned = [x if x.type.ndim == rank else expand_left(x, rank) for x in operands]
+        shape = broadcast_static([x.type.shape for x in aligned], self.name, aligned)
+        return Apply(self, aligned, [TensorType(dtype, shape).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        check_broadcast(node, inputs)
+        with np.errstate(all="ignore"):
+            value = self.row.reference(*inputs)
+        output_storage[0][0] = np.asarray(value, dtype=node.outputs[0].type.numpy_dtype)  # type: ignore[attr-defined]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (out,), (g,) = outputs, cotangents
+        if g is None or is_discrete(out):
+            return [None] * len(inputs)
+        terms: list[Variable | None] = []
+        for i, x in enumerate(inputs):
+            partial = None if is_discrete(x) or isinstance(x, Constant) else self._partial(i, x)
+            term = None if partial is None else partial(*inputs, out, g)
+            terms.append(None if term is None else unbroadcast(term, x))
+        return terms
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (out,) = outputs
+        if is_discrete(out):
+            return [None]
+        if not self.row.holomorphic and any(x.type.numpy_dtype.kind == "c" for x in (*inputs, out)):  # type: ignore[attr-defined]
+            from graphc.gradient.rules import pushforward_through_pullback
+
+            return pushforward_through_pullback(self, inputs, outputs, tangents)
+        total = None
+        for i, (x, t) in enumerate(zip(inputs, tangents, strict=True)):
+            partial = None if t is None or is_discrete(x) else self._partial(i, x)
+            term = None if partial is None else partial(*inputs, out, t)
+            if term is not None:
+                total = term if total is None else total + term
+        if total is not None and total.type.broadcastable != out.type.broadcastable:  # type: ignore[attr-defined]
+            total = OPS["second"](out, total)
+        return [total]
+
+    def _partial(self, i: int, x: Variable) -> Partial | None:
+        """The rule for operand i; None where the derivative is zero."""
+        if self.row.grad is None:
+            from graphc.gradient.types import grad_not_implemented
+
+            why = self.row.absent or ""
+            return lambda *_: grad_not_implemented(self, i, x, why)
+        return self.row.grad[i]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True] for _ in node.inputs]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        types = [e.type_of(x) for x in node.inputs]
+        return [e.op(f"graphc.{self.name}", operands, types, e.type_of(node.outputs[0]))]
+
+
+class Cast(Elementwise):
+    """Conversion of the elements to another dtype, as NumPy's ``astype``."""
+
+    __props__ = ("dtype",)
+
+    def __init__(self, dtype: str) -> None:
+        row = Row("cast", lambda x: x.astype(dtype), "Conversion to another dtype.", lambda b, x: b.cast(x, dtype), nin=1)
+        super().__init__(row)
+        self.dtype = dtype
+
+    def __reduce__(self) -> Any:
+        return Cast, (self.dtype,)
+
+    def __str__(self) -> str:
+        return f"cast{{{self.dtype}}}"
+
+    def make_node(self, *inputs: Any) -> Apply:
+        (x,) = inputs
+        x = as_tensor_variable(x)
+        if x.type.numpy_dtype.kind == "c" and np.dtype(self.dtype).kind not in "cb":
+            raise TypeError(
+                f"a cast from {x.type.dtype} to {self.dtype} would drop the imaginary part"
+                f"{describe(x.location)}; take real(x), imag(x) or abs(x) first"
+            )
+        return Apply(self, [x], [TensorType(self.dtype, x.type.shape).make_variable()])
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (x,), (g,) = inputs, cotangents
+        if g is None or is_discrete(x) or is_discrete(outputs[0]):
+            return [None]
+        if g.type.numpy_dtype.kind == "c" and x.type.numpy_dtype.kind != "c":  # type: ignore[attr-defined]
+            g = pt.real(g)
+        return [cast_to(g, x.type.dtype)]  # type: ignore[attr-defined]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (t,) = tangents
+        if t is None or is_discrete(inputs[0]) or is_discrete(outputs[0]):
+            return [None]
+        return [cast_to(t, self.dtype)]
+
+
+def is_discrete(x: Any) -> bool:
+    """Whether the variable holds booleans or integers, which have no derivative."""
+    return x.type.numpy_dtype.kind in "biu"
+
+
+def cast_to(x: Any, dtype: str) -> Any:
+    """``x`` converted to a dtype; itself when it has it, a constant when it is a small one."""
+    if x.type.dtype == dtype:
+        return x
+    if isinstance(x, Constant) and x.data.size <= 16 and (x.data.dtype.kind != "c" or np.dtype(dtype).kind == "c"):
+        with np.errstate(all="ignore"):
+            return constant(x.data.astype(dtype))
+    return Cast(dtype)(x)
+
+
+def weak_operands(inputs: Sequence[Any]) -> list[Any]:
+    """Operands as variables, but Python numbers as they are when at least one operand is an array."""
+    weak = [is_weak_scalar(x) for x in inputs]
+    if all(weak):
+        return [constant(x) for x in inputs]
+    return [x if w and type(x) is not bool else as_tensor_variable(x) for x, w in zip(inputs, weak, strict=True)]
+
+
+def _operand_type(x: Any) -> OperandType:
+    return x.type.numpy_dtype if isinstance(x, Variable) else type(x)  # type: ignore[attr-defined]
+
+
+def to_dtype(x: Any, dtype: np.dtype) -> Any:
+    """An operand, possibly a Python number, as a variable of the loop's dtype."""
+    if isinstance(x, Variable):
+        return cast_to(x, dtype.name)
+    try:
+        return constant(np.asarray(x, dtype=dtype))
+    except OverflowError:
+        raise OverflowError(
+            f"the Python number {x} does not fit into {dtype}, the dtype of the array it meets; "
+            f"convert one of them, for example x.astype('int64')"
+        ) from None
+
+
+def expand_left(x: Any, rank: int) -> Any:
+    """``x`` with dimensions of size 1 put in front."""
+    missing = rank - x.type.ndim
+    if isinstance(x, Constant) and x.data.size <= 16:
+        return constant(x.data.reshape((1,) * missing + x.data.shape))
+    return pt.dimshuffle(x, ("x",) * missing + tuple(range(x.type.ndim)))

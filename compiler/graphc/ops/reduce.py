@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions. The public functions with ``axis`` and ``keepdims`` are in ``graphc.tensor.reductions``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.location import describe
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.ops.axes import attribute, normalize_axes, normalize_axis
+from graphc.ops.elementwise import is_discrete
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import TensorType
+
+_REFERENCES: dict[str, Callable[..., Any]] = {
+    "sum": np.add.reduce,
+    "prod": np.multiply.reduce,
+    "max": np.maximum.reduce,
+    "min": np.minimum.reduce,
+    "and": np.bitwise_and.reduce,
+    "or": np.bitwise_or.reduce,
+}
+
+
+def _expand(y: Variable, axes: Sequence[int], ndim: int) -> Any:
+    """``y`` with the reduced axes put back, of size 1."""
+    kept = iter(range(ndim))
+    return pt.dimshuffle(y, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
+
+
+class Reduce(Op):
+    """Combine the elements along axes, which are dropped. The result has the operand's dtype.
+
+    Args:
+        kind: sum, prod, max, min, and, or. Extremes propagate NaN; and/or act on bits.
+        axes: ascending axes.
+    """
+
+    __props__ = ("kind", "axes")
+
+    def __init__(self, kind: str, axes: Sequence[int]) -> None:
+        if kind not in _REFERENCES:
+            raise ValueError(f"the kind of a reduction must be one of {', '.join(_REFERENCES)}, got {kind!r}")
+        self.kind = kind
+        self.axes = tuple(axes)
+
+    def __str__(self) -> str:
+        return f"{self.kind.capitalize()}{{axes={list(self.axes)}}}"
+
+    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+        x = as_tensor_variable(x)
+        normalize_axes(self.axes, x.type.ndim, self.kind)
+        kept = [size for axis, size in enumerate(x.type.shape) if axis not in self.axes]
+        if self.kind in ("max", "min") and any(x.type.shape[axis] == 0 for axis in self.axes):
+            raise ValueError(f"{self.kind} over an empty axis has no value; the operand has shape {x.type.shape}")
+        return Apply(self, [x], [TensorType(x.type.dtype, kept).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        (x,) = inputs
+        if self.kind in ("max", "min") and any(x.shape[axis] == 0 for axis in self.axes):
+            raise ValueError(f"{self.kind} over an empty axis has no value{describe(node.location)}: shape {x.shape}")
+        with np.errstate(all="ignore"):
+            value = _REFERENCES[self.kind](x, axis=self.axes, dtype=x.dtype)
+        output_storage[0][0] = np.asarray(value, dtype=x.dtype)
+
+    def _weight(self, x: Variable, out: Variable) -> Any:
+        """Derivative of the result with respect to each element; None stands for 1."""
+        ndim = x.type.ndim  # type: ignore[attr-defined]
+        if self.kind == "sum":
+            return None
+        out = _expand(out, self.axes, ndim)
+        if self.kind in ("max", "min"):
+            return pt.cast(pt.eq(x, out), x.type.dtype)  # type: ignore[attr-defined]
+        # With one zero along the axes only its own derivative is not 0; with more, all are.
+        zero = pt.eq(x, 0)
+        zeros = pt.sum(zero, axis=self.axes, keepdims=True)
+        others = pt.prod(pt.switch(zero, 1, x), axis=self.axes, keepdims=True)
+        at_zero = pt.switch(pt.eq(zeros, 1), others, 0)
+        return pt.switch(zero, at_zero, pt.switch(pt.eq(zeros, 0), out / x, 0))
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (x,), (g,) = inputs, cotangents
+        if g is None or is_discrete(x):
+            return [None]
+        g = _expand(g, self.axes, x.type.ndim)  # type: ignore[attr-defined]
+        weight = self._weight(x, outputs[0])
+        return [pt.second(x, g) if weight is None else g * weight]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (x,), (t,) = inputs, tangents
+        if t is None or is_discrete(x):
+            return [None]
+        weight = self._weight(x, outputs[0])
+        return [Reduce("sum", self.axes)(t if weight is None else t * weight)]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        types = [e.type_of(node.inputs[0])]
+        out_type = e.type_of(node.outputs[0])
+        return [e.op(f"graphc.reduce_{self.kind}", operands, types, out_type, attribute("axes", self.axes))]
+
+
+class ArgReduce(Op):
+    """Position of the first extreme element along an axis, which is dropped; the first NaN counts as extreme.
+
+    Args:
+        kind: argmax or argmin.
+        axis: the axis.
+    """
+
+    __props__ = ("kind", "axis")
+
+    def __init__(self, kind: str, axis: int) -> None:
+        if kind not in ("argmax", "argmin"):
+            raise ValueError(f"expected argmax or argmin, got {kind!r}")
+        self.kind = kind
+        self.axis = axis
+
+    def __str__(self) -> str:
+        return f"{self.kind.capitalize()}{{axis={self.axis}}}"
+
+    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+        x = as_tensor_variable(x)
+        normalize_axis(self.axis, x.type.ndim, self.kind)
+        if x.type.shape[self.axis] == 0:
+            raise ValueError(f"{self.kind} over an empty axis has no value; the operand has shape {x.type.shape}")
+        kept = [size for axis, size in enumerate(x.type.shape) if axis != self.axis]
+        return Apply(self, [x], [TensorType("int64", kept).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        (x,) = inputs
+        if x.shape[self.axis] == 0:
+            raise ValueError(f"{self.kind} over an empty axis has no value{describe(node.location)}: shape {x.shape}")
+        output_storage[0][0] = np.asarray(getattr(np, self.kind)(x, axis=self.axis), dtype=np.int64)
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [None]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [None]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        types = [e.type_of(node.inputs[0])]
+        attrs = f"axis = {self.axis} : i64"
+        return [e.op(f"graphc.{self.kind}", operands, types, e.type_of(node.outputs[0]), attrs)]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise rows: arithmetic, extremes and selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Constant
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import OperandType, register, ufunc_rule
+
+
+def promote(*types: OperandType) -> np.dtype:
+    """The dtype in which operands of any dtype meet."""
+    result = types[0]
+    if len(types) == 1:
+        return np.add.resolve_dtypes((result, result, None))[-1]
+    for other in types[1:]:
+        result = np.add.resolve_dtypes((result, other, None))[-1]
+    return np.dtype(result)
+
+
+def _chosen(x: Any, out: Any, g: Any) -> Any:
+    return pt.switch(pt.eq(out, x), g, 0)
+
+
+def _pow_x(x: Any, y: Any, out: Any, g: Any) -> Any:
+    if isinstance(y, Constant):
+        if y.unique_value == 2:  # type: ignore[attr-defined]
+            return g * x * y
+        return g * y * pt.pow(x, pt.constant(y.data - np.ones((), y.data.dtype)))
+    return g * y * pt.pow(x, y - 1)
+
+
+def _pow_y(x: Any, y: Any, out: Any, g: Any) -> Any:
+    # At x = 0 the derivative is 0 for y > 0; log would make it NaN.
+    zero = pt.eq(x, 0)
+    return pt.switch(zero, 0, g * out * pt.log(pt.switch(zero, 1, x)))
+
+
+def _sign(x: Any, out: Any, g: Any) -> Any:
+    if x.type.numpy_dtype.kind != "c":
+        return None
+    # Only the angle of x changes the sign: d sign = i sign(x) d angle, and angle's own rule does the rest.
+    along = pt.neg(pt.imag(g * out))
+    return _angle(x, None, along)
+
+
+def _angle(x: Any, out: Any, g: Any) -> Any:
+    if x.type.numpy_dtype.kind != "c":
+        return None
+    return pt.complex(0, -1).astype(x.type.dtype) * g * pt.conj(x) / pt.sqr(pt.abs(x))
+
+
+def _abs(x: Any, out: Any, g: Any) -> Any:
+    return g * pt.conj(pt.sign(x))
+
+
+def _reciprocal(x: Any) -> Any:
+    if x.dtype.kind in "fc":
+        return np.reciprocal(x)
+    return np.where(np.isin(x, (1, -1)), x, 0)
+
+
+def _reciprocal_scalar(b: Any, x: Any) -> Any:
+    one = b.const(1, x.dtype)
+    if x.dtype.kind in "fc":
+        return b.truediv(one, x)
+    unit = b.eq(x, one)
+    if x.dtype.kind == "i":
+        unit = b.logical_or(unit, b.eq(x, b.const(-1, x.dtype)))
+    return b.select(unit, x, b.const(0, x.dtype))
+
+
+def _clip_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    return (promote(*types),) * 4
+
+
+def _copysign(x: Any, y: Any, out: Any, g: Any) -> Any:
+    return pt.switch(pt.signbit(x), -g, g) * pt.copysign(pt.constant(np.ones((), x.type.dtype)), y)
+
+
+register("add", np.add, "Sum; of booleans, logical or.", lambda b, x, y: b.add(x, y),
+         grad=(lambda x, y, out, g: g, lambda x, y, out, g: g), folds=True)  # fmt: skip
+register("sub", np.subtract, "Difference.", lambda b, x, y: b.sub(x, y),
+         grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g))  # fmt: skip
+register("mul", np.multiply, "Product; of booleans, logical and.", lambda b, x, y: b.mul(x, y),
+         grad=(lambda x, y, out, g: g * y, lambda x, y, out, g: g * x), folds=True)  # fmt: skip
+register("true_div", np.true_divide, "Quotient; of integers, a float64.", lambda b, x, y: b.truediv(x, y),
+         grad=(lambda x, y, out, g: g / y, lambda x, y, out, g: -(g * out) / y))  # fmt: skip
+register("floor_div", np.floor_divide, "Largest integer not above the quotient; integers divided by 0 give 0.",
+         lambda b, x, y: b.floordiv(x, y), grad=(None, None))  # fmt: skip
+register("mod", np.mod, "Remainder with the sign of the divisor; integers modulo 0 give 0.",
+         lambda b, x, y: b.mod(x, y),
+         grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g * pt.int_div(x, y)))  # fmt: skip
+register("pow", np.power, "x to the power y.", lambda b, x, y: b.pow(x, y), grad=(_pow_x, _pow_y))
+register("neg", np.negative, "Negation.", lambda b, x: b.neg(x), grad=(lambda x, out, g: -g,))
+register("abs", np.absolute, "Magnitude; real also for complex numbers.", lambda b, x: b.abs(x),
+         grad=(_abs,), holomorphic=False)  # fmt: skip
+register("sign", np.sign, "-1, 0 or 1; x / abs(x) for complex numbers.", lambda b, x: b.sign(x),
+         grad=(_sign,), holomorphic=False)  # fmt: skip
+register("maximum", np.maximum, "Larger operand; NaN wins.", lambda b, x, y: b.maximum(x, y),
+         grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
+         folds=True)  # fmt: skip
+register("minimum", np.minimum, "Smaller operand; NaN wins.", lambda b, x, y: b.minimum(x, y),
+         grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
+         folds=True)  # fmt: skip
+register("sqr", np.square, "Square.", lambda b, x: b.mul(x, x), grad=(lambda x, out, g: 2 * g * x,))
+register("reciprocal", _reciprocal, "1 / x; of integers, rounded towards 0, and 0 for 0.", _reciprocal_scalar,
+         grad=(lambda x, out, g: -g * pt.sqr(out),), dtypes=ufunc_rule(np.reciprocal), nin=1)  # fmt: skip
+register("copysign", np.copysign, "Magnitude of x with the sign of y.", lambda b, x, y: b.copysign(x, y),
+         grad=(_copysign, None))  # fmt: skip
+register("angle", np.angle, "Angle of a complex number in radians.",
+         lambda b, x: b.angle(x) if x.dtype.kind == "c" else b.math("atan2", b.const(0, x.dtype), x),
+         grad=(_angle,), holomorphic=False, nin=1,
+         dtypes=lambda types: ((t := promote(types[0], np.dtype("float16"))), np.dtype(f"f{t.itemsize // 2}")
+                               if t.kind == "c" else t))  # fmt: skip
+register("clip", lambda x, low, high: np.minimum(np.maximum(x, low), high), "x limited to the interval [low, high].",
+         lambda b, x, low, high: b.minimum(b.maximum(x, low), high), nin=3, dtypes=_clip_rule,
+         grad=(lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.ge(x, low), pt.le(x, high)), g, 0),
+               lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.lt(x, low), pt.le(low, high)), g, 0),
+               lambda x, low, high, out, g: pt.switch(pt.gt(pt.maximum(x, low), high), g, 0)))  # fmt: skip
+register("switch", np.where, "x where the condition holds, y elsewhere.", lambda b, c, x, y: b.select(c, x, y), nin=3,
+         grad=(None, lambda c, x, y, out, g: pt.switch(c, g, 0), lambda c, x, y, out, g: pt.switch(c, 0, g)),
+         dtypes=lambda types: (np.dtype("bool"), *(promote(*types[1:]),) * 3))  # fmt: skip
+register("identity", np.positive, "A copy.", lambda b, x: x, grad=(lambda x, out, g: g,), nin=1,
+         dtypes=lambda types: (types[0], types[0]))  # fmt: skip
+register("second", lambda x, y: np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)).copy(),
+         "y in the shape of x.", lambda b, x, y: y, nin=2, grad=(None, lambda x, y, out, g: g),
+         dtypes=lambda types: (types[0], np.dtype(types[1]), np.dtype(types[1])))  # fmt: skip

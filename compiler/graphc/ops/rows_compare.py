@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise rows: comparison, logic, bits and classification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.elementwise import OperandType, register
+
+_BOOL = np.dtype("bool")
+
+
+def _logic_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    return (_BOOL,) * (len(types) + 1)
+
+
+def _compare(name: str) -> Callable[..., Any]:
+    """Comparison of operands of one dtype, and of int64 with uint64, whose values no common integer dtype holds."""
+    mirrored = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+    def scalar(b: Any, x: Any, y: Any) -> Any:
+        if x.dtype == y.dtype:
+            return getattr(b, name)(x, y)
+        if x.dtype.kind == "u":
+            return _compare(mirrored[name])(b, y, x)
+        same_range = getattr(b, name)(b.cast(x, y.dtype), y)
+        negative = b.lt(x, b.const(0, x.dtype))
+        return b.select(negative, b.const(name in ("ne", "lt", "le"), _BOOL), same_range)
+
+    return scalar
+
+
+def _not_finite(b: Any, x: Any) -> Any:
+    return b.logical_or(b.isnan(x), b.isinf(x))
+
+
+def _signbit(b: Any, x: Any) -> Any:
+    one = b.const(1, x.dtype)
+    return b.lt(b.copysign(one, x), b.const(0, x.dtype))
+
+
+for _name, _ufunc, _text in (
+    ("eq", np.equal, "equals"),
+    ("ne", np.not_equal, "differs from"),
+    ("lt", np.less, "is less than"),
+    ("le", np.less_equal, "is at most"),
+    ("gt", np.greater, "is greater than"),
+    ("ge", np.greater_equal, "is at least"),
+):
+    register(_name, _ufunc, f"Whether x {_text} y.", _compare(_name), grad=(None, None), compares=True)
+
+register("logical_and", np.logical_and, "Whether both are nonzero.", lambda b, x, y: b.logical_and(x, y),
+         grad=(None, None), dtypes=_logic_rule, folds=True)  # fmt: skip
+register("logical_or", np.logical_or, "Whether one is nonzero.", lambda b, x, y: b.logical_or(x, y),
+         grad=(None, None), dtypes=_logic_rule, folds=True)  # fmt: skip
+register("logical_xor", np.logical_xor, "Whether exactly one is nonzero.", lambda b, x, y: b.logical_xor(x, y),
+         grad=(None, None), dtypes=_logic_rule)  # fmt: skip
+register("logical_not", np.logical_not, "Whether x is zero.", lambda b, x: b.logical_not(x),
+         grad=(None,), dtypes=_logic_rule)  # fmt: skip
+register("and", np.bitwise_and, "Bitwise and.", lambda b, x, y: b.and_(x, y), grad=(None, None), folds=True)
+register("or", np.bitwise_or, "Bitwise or.", lambda b, x, y: b.or_(x, y), grad=(None, None), folds=True)
+register("xor", np.bitwise_xor, "Bitwise exclusive or.", lambda b, x, y: b.xor(x, y), grad=(None, None), folds=True)
+register("invert", np.invert, "Every bit flipped; of booleans, not.", lambda b, x: b.invert(x), grad=(None,))
+register("left_shift", np.left_shift, "x * 2**y in the bits of the dtype.", lambda b, x, y: b.shl(x, y),
+         grad=(None, None))  # fmt: skip
+register("right_shift", np.right_shift, "x shifted right by y bits, keeping the sign.", lambda b, x, y: b.shr(x, y),
+         grad=(None, None))  # fmt: skip
+register("isnan", np.isnan, "Whether x is NaN.", lambda b, x: b.isnan(x), grad=(None,))
+register("isinf", np.isinf, "Whether x is an infinity.", lambda b, x: b.isinf(x), grad=(None,))
+register("isfinite", np.isfinite, "Whether x is neither NaN nor an infinity.",
+         lambda b, x: b.logical_not(_not_finite(b, x)), grad=(None,))  # fmt: skip
+register("signbit", np.signbit, "Whether the sign bit is set.", _signbit, grad=(None,))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise rows: exponentials, logarithms and roots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.ops import forms
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import OperandType, register
+
+_LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
+
+
+def real_float(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    """Operands and result of the dtype that ``numpy.arctan2`` uses: floating point, not complex."""
+    pair = types if len(types) == 2 else types * 2
+    return (np.arctan2.resolve_dtypes((*pair, None))[-1],) * (len(types) + 1)
+
+
+def _sigmoid(x: Any) -> Any:
+    tail = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + tail), tail / (1 + tail))
+
+
+def _log1mexp(x: Any) -> Any:
+    return np.where(x > -_LN2, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+
+
+register("exp", np.exp, "e to the power x.", forms.libm("exp"), grad=(lambda x, out, g: g * out,))
+register("exp2", np.exp2, "2 to the power x.",
+         forms.libm("exp2", lambda b, x: b.math("exp", forms.scaled(b, x, _LN2))),
+         grad=(lambda x, out, g: g * out * _LN2,))  # fmt: skip
+register("expm1", np.expm1, "exp(x) - 1 without cancellation.", forms.libm("expm1"),
+         grad=(lambda x, out, g: g * (out + 1),))  # fmt: skip
+register("log", np.log, "Natural logarithm.", forms.libm("log"), grad=(lambda x, out, g: g / x,))
+register("log2", np.log2, "Logarithm to base 2.",
+         forms.libm("log2", lambda b, x: forms.scaled(b, b.math("log", x), 1 / _LN2)),
+         grad=(lambda x, out, g: g / (x * _LN2),))  # fmt: skip
+register("log10", np.log10, "Logarithm to base 10.",
+         forms.libm("log10", lambda b, x: forms.scaled(b, b.math("log", x), 1 / _LN10)),
+         grad=(lambda x, out, g: g / (x * _LN10),))  # fmt: skip
+register("log1p", np.log1p, "log(1 + x) without cancellation.", forms.libm("log1p"),
+         grad=(lambda x, out, g: g / (1 + x),))  # fmt: skip
+register("sqrt", np.sqrt, "Square root.", forms.libm("sqrt"), grad=(lambda x, out, g: 0.5 * g / out,))
+register("cbrt", np.cbrt, "Cube root.", forms.libm("cbrt"), grad=(lambda x, out, g: g / (3 * pt.sqr(out)),))
+register("sigmoid", _sigmoid, "1 / (1 + exp(-x)).", forms.wide(forms.sigmoid), nin=1, dtypes=real_float,
+         grad=(lambda x, out, g: g * out * (1 - out),))  # fmt: skip
+register("softplus", lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), "log(1 + exp(x)).",
+         forms.wide(forms.softplus), nin=1, dtypes=real_float, grad=(lambda x, out, g: g * pt.sigmoid(x),))  # fmt: skip
+register("log1mexp", _log1mexp, "log(1 - exp(x)), for negative x.", forms.wide(forms.log1mexp), nin=1,
+         dtypes=real_float, grad=(lambda x, out, g: -g / pt.expm1(-x),))  # fmt: skip
+register("logaddexp", np.logaddexp, "log(exp(x) + exp(y)).", forms.wide(forms.logaddexp),
+         grad=(lambda x, y, out, g: g * pt.exp(x - out), lambda x, y, out, g: g * pt.exp(y - out)))  # fmt: skip

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise rows: rounding, and the parts of complex numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import OperandType, register
+from graphc.ops.rows_arithmetic import promote
+
+
+def _round_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    if types[0] == np.bool_:
+        raise TypeError("booleans cannot be rounded; cast them first")
+    return types[0], types[0]
+
+
+def _real_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    dtype = types[0]
+    return dtype, np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def _complex_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    part = promote(*types, np.dtype("float32"))
+    if part.kind == "c":
+        raise TypeError("the parts of a complex number must be real")
+    return part, part, np.dtype(f"c{part.itemsize * 2}")
+
+
+def _round_half_away(x: Any) -> Any:
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
+
+
+def _round_half_away_scalar(b: Any, x: Any) -> Any:
+    if x.dtype.kind != "f":
+        return x
+    whole = b.trunc(x)
+    far = b.ge(b.abs(b.sub(x, whole)), b.const(0.5, x.dtype))
+    return b.select(far, b.add(whole, b.sign(x)), whole)
+
+
+def _rint_scalar(b: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return b.complex(b.rint(b.real(x)), b.rint(b.imag(x)))
+    return b.rint(x)
+
+
+def _conj(x: Any, out: Any, g: Any) -> Any:
+    return pt.conj(g)
+
+
+def _imag(x: Any, out: Any, g: Any) -> Any:
+    return None if x.type.numpy_dtype.kind != "c" else pt.complex(0, -1).astype(x.type.dtype) * g
+
+
+register("floor", np.floor, "Largest integer not above x.", lambda b, x: b.floor(x), grad=(None,))
+register("ceil", np.ceil, "Smallest integer not below x.", lambda b, x: b.ceil(x), grad=(None,))
+register("trunc", np.trunc, "x without its fraction.", lambda b, x: b.trunc(x), grad=(None,))
+register("round", np.round, "Nearest integer; halves go to the even one.", _rint_scalar,
+         grad=(None,), dtypes=_round_rule, nin=1)  # fmt: skip
+register("round_half_away", _round_half_away, "Nearest integer; halves go away from zero.", _round_half_away_scalar,
+         grad=(None,), dtypes=_round_rule, nin=1)  # fmt: skip
+register("real", np.real, "Real part.", lambda b, x: b.real(x), dtypes=_real_rule, nin=1, holomorphic=False,
+         grad=(lambda x, out, g: pt.cast(g, x.type.dtype),))  # fmt: skip
+register("imag", np.imag, "Imaginary part.", lambda b, x: b.imag(x), dtypes=_real_rule, nin=1, holomorphic=False,
+         grad=(_imag,))  # fmt: skip
+register("conj", np.conjugate, "Complex conjugate.",
+         lambda b, x: b.conj(x), grad=(_conj,), holomorphic=False, dtypes=lambda types: (types[0], types[0]))  # fmt: skip
+register("complex", lambda x, y: x + np.multiply(y, 1j, dtype=np.result_type(x, np.complex64)),
+         "Complex number with real part x and imaginary part y.", lambda b, x, y: b.complex(x, y), nin=2,
+         dtypes=_complex_rule, holomorphic=False,
+         grad=(lambda x, y, out, g: pt.real(g), lambda x, y, out, g: -pt.imag(g)))  # fmt: skip

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reading and writing the literals of graph-stage IR as NumPy arrays."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Any
+
+import numpy as np
+from graphc_dialects._mlir import ir
+
+CONSTANTS = frozenset({"arith.constant", "graphc.constant"})
+
+_ELEMENTS: dict[str, np.dtype] = {
+    "i1": np.dtype("bool"),
+    **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    "f16": np.dtype("float16"),
+    "f32": np.dtype("float32"),
+    "f64": np.dtype("float64"),
+    "complex<f32>": np.dtype("complex64"),
+    "complex<f64>": np.dtype("complex128"),
+    "index": np.dtype("int64"),
+}
+_COMPLEX = re.compile(r"\(([^,()]+),([^,()]+)\)")
+
+
+def element_dtype(element_type: Any) -> np.dtype:
+    """The NumPy dtype of a graph-stage element type; `index` counts as int64.
+
+    Raises:
+        TypeError: the type is none of the dialect's.
+    """
+    try:
+        return _ELEMENTS[str(element_type)]
+    except KeyError:
+        raise TypeError(f"graphc has no NumPy dtype for element type {element_type}") from None
+
+
+def _number(text: str, width: int) -> float:
+    text = text.strip()
+    if not text.startswith("0x"):
+        return float(text)
+    return float(struct.unpack("<d" if width == 8 else "<f", int(text, 16).to_bytes(width, "little"))[0])
+
+
+def _complex_literal(op: Any, dtype: np.dtype, shape: list[int]) -> np.ndarray | None:
+    """Parses the printed form: the bindings cannot wrap dense complex attributes."""
+    width = dtype.itemsize // 2
+    found = _COMPLEX.findall(op.get_asm())
+    values = np.array([complex(_number(re_, width), _number(im, width)) for re_, im in found], dtype)
+    count = int(np.prod(shape))
+    if values.size == 1:
+        return np.full(shape, values[0], dtype)
+    return values.reshape(shape) if values.size == count else None
+
+
+def read_constant(op: Any) -> Any:
+    """The value of an `arith.constant` or `graphc.constant`.
+
+    Returns:
+        An ndarray with the dtype and shape of a tensor result, a Python int for index and integer results, else None.
+    """
+    type_ = op.results[0].type
+    if not isinstance(type_, ir.RankedTensorType):
+        attribute = op.attributes["value"]
+        return attribute.value if isinstance(attribute, (ir.IntegerAttr, ir.BoolAttr, ir.FloatAttr)) else None
+    dtype, shape = element_dtype(type_.element_type), list(type_.shape)
+    if dtype.kind == "c":
+        return _complex_literal(op, dtype, shape)
+    attribute = op.attributes["value"]
+    if not isinstance(attribute, ir.DenseElementsAttr):
+        return None
+    return np.array(attribute).astype(dtype, copy=False).reshape(shape)
+
+
+def constant_attribute(array: np.ndarray, type_: Any) -> tuple[str, Any]:
+    """Operation name and `value` attribute of a literal with the given ranked tensor type."""
+    name = "graphc.constant" if array.dtype.kind == "u" else "arith.constant"
+    return name, ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=type_)

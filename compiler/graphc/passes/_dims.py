@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which tensor dimensions are known to have equal sizes.
+
+Every dimension of every value gets a *key*: an int for a static size, else a hashable name of the place the size comes
+from. Equal keys mean equal sizes; different keys mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from graphc_dialects._mlir import ir
+
+from graphc.passes._constants import CONSTANTS
+
+Key = Any
+_REDUCTIONS = tuple(f"graphc.{name}" for name in ("reduce_", "argmax", "argmin"))
+_SIZED = frozenset({"graphc.reshape", "graphc.broadcast_to", "graphc.specify_shape"})
+_LIKE_FIRST = frozenset(
+    {"graphc.softmax", "graphc.log_softmax", "graphc.update_slice", "graphc.put", "tensor.cast"}
+)
+
+
+class DimKeys:
+    """Keys of the dimensions of a function's values, computed on demand and remembered.
+
+    Args:
+        defs: the operation that defines each value; values that are missing are arguments.
+    """
+
+    def __init__(self, defs: dict[Any, Any]) -> None:
+        self._defs = defs
+        self._shapes: dict[Any, list[Key]] = {}
+        self._sizes: dict[Any, Key] = {}
+        self._leader: dict[Key, Key] = {}
+
+    def shape(self, value: Any) -> list[Key]:
+        """One key per dimension of a tensor value."""
+        known = self._shapes.get(value)
+        if known is None:
+            static = value.type.shape
+            known = static
+            if any(size < 0 for size in static):
+                known = self._dynamic(value, static)
+            self._shapes[value] = known
+        return [self.find(key) for key in known] if self._leader else known
+
+    def size(self, value: Any) -> Key:
+        """The key of an index value."""
+        known = self._sizes.get(value)
+        if known is None:
+            known = self._size(value)
+            self._sizes[value] = known
+        return self.find(known)
+
+    def same(self, a: Key, b: Key) -> bool:
+        """Whether two keys are known to stand for equal sizes."""
+        return bool(self.find(a) == self.find(b))
+
+    def assume_equal(self, a: Key, b: Key) -> None:
+        """Records that two sizes are equal from here on, because a check has just passed."""
+        a, b = self.find(a), self.find(b)
+        if a != b:
+            if isinstance(a, int):
+                a, b = b, a
+            self._leader[a] = b
+
+    def find(self, key: Key) -> Key:
+        """The representative of the keys that are equal to `key`."""
+        while key in self._leader:
+            key = self._leader[key]
+        return key
+
+    def count(self, keys: Iterable[Key]) -> tuple[int, tuple[Key, ...]]:
+        """The product of sizes in a normal form: a number, and the other factors in an order of their own."""
+        number, factors = 1, []
+        pending = list(keys)
+        while pending:
+            key = self.find(pending.pop())
+            if isinstance(key, int):
+                number *= key
+                continue
+            op = self._defs.get(key[1]) if key[0] == "index" else None
+            if op is not None and op.name == "arith.muli":
+                pending.extend(self.size(operand) for operand in op.operands)
+            else:
+                factors.append(key)
+        return number, tuple(sorted(factors, key=hash))
+
+    # -- how each operation derives its sizes -------------------------------------------------------------------------
+
+    def _size(self, value: Any) -> Key:
+        op = self._defs.get(value)
+        if op is None:
+            return ("index", value)
+        if op.name in CONSTANTS:
+            return int(op.attributes["value"].value)
+        if op.name == "tensor.dim":
+            axis = self.size(op.operands[1])
+            if isinstance(axis, int):
+                return self.shape(op.operands[0])[axis]
+        if op.name == "arith.index_cast":
+            return self._through_integers(value, op)
+        return ("index", value)
+
+    def _through_integers(self, value: Any, op: Any) -> Key:
+        """Sees through `index_cast` of an i64 that was cast from index, also through a 0-d tensor."""
+        source = self._defs.get(op.operands[0])
+        if source is None:
+            return ("index", value)
+        if source.name == "arith.index_cast":
+            return self.size(source.operands[0])
+        if source.name == "arith.constant":
+            return int(source.attributes["value"].value)
+        if source.name == "tensor.extract" and len(source.operands) == 1:
+            tensor = source.operands[0]
+            made = self._defs.get(tensor)
+            if made is not None and made.name == "tensor.from_elements":
+                inner = self._defs.get(made.operands[0])
+                if inner is not None and inner.name == "arith.index_cast":
+                    return self.size(inner.operands[0])
+            return ("element", tensor)
+        return ("index", value)
+
+    def _dynamic(self, value: Any, static: list[int]) -> list[Key]:
+        op = self._defs.get(value)
+        derived = None if op is None else self._derive(op, static)
+        if derived is None:
+            derived = [("dim", value, axis) for axis in range(len(static))]
+        return [size if size >= 0 else key for size, key in zip(static, derived, strict=True)]
+
+    def _derive(self, op: Any, static: list[int]) -> list[Key] | None:
+        name = op.name
+        operands = list(op.operands)
+        if name in _SIZED:
+            return [self.size(size) for size in operands[1:]]
+        if name in _LIKE_FIRST:
+            return self.shape(operands[0])
+        if name.startswith(_REDUCTIONS):
+            attributes = op.attributes
+            removed = list(attributes["axes"]) if "axes" in attributes else [attributes["axis"].value]
+            return [key for axis, key in enumerate(self.shape(operands[0])) if axis not in removed]
+        rule = _RULES.get(name)
+        if rule is not None:
+            return rule(self, op, operands)
+        if name.startswith("graphc.") and len(operands) and self._is_elementwise(operands, len(static)):
+            return self._joint([self.shape(operand) for operand in operands])
+        return None
+
+    def _is_elementwise(self, operands: list[Any], rank: int) -> bool:
+        return all(
+            isinstance(operand.type, ir.RankedTensorType) and len(operand.type.shape) == rank for operand in operands
+        )
+
+    def _joint(self, shapes: list[list[Key]]) -> list[Key]:
+        """Per axis a static size other than 1 if there is one, else the first operand's that does not broadcast."""
+        joint = []
+        for keys in zip(*shapes, strict=True):
+            wide = [key for key in keys if key != 1] or [1]
+            joint.append(next((key for key in wide if isinstance(key, int)), wide[0]))
+        return joint
+
+
+def _dimshuffle(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    source = keys.shape(operands[0])
+    return [1 if axis < 0 else source[axis] for axis in op.attributes["order"]]
+
+
+def _iota(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    return [keys.size(operands[2])]
+
+
+def _slice(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    rank = (len(operands) - 1) // 3
+    return [keys.size(size) for size in operands[1 + rank : 1 + 2 * rank]]
+
+
+def _take(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    axis, shape = op.attributes["axis"].value, keys.shape(operands[0])
+    return [*shape[:axis], *keys.shape(operands[1]), *shape[axis + 1 :]]
+
+
+def _matmul(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    a, b = (keys.shape(operand) for operand in operands)
+    rows = a[-1] if op.attributes["transpose_a"].value else a[-2]
+    columns = b[-2] if op.attributes["transpose_b"].value else b[-1]
+    return [*a[:-2], rows, columns]
+
+
+def _join(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    axis, shape = op.attributes["axis"].value, list(keys.shape(operands[0]))
+    shape[axis] = ("dim", op.results[0], axis)
+    return shape
+
+
+_RULES: dict[str, Callable[[DimKeys, Any, list[Any]], list[Key]]] = {
+    "graphc.dimshuffle": _dimshuffle,
+    "graphc.iota": _iota,
+    "graphc.slice": _slice,
+    "graphc.take": _take,
+    "graphc.matmul": _matmul,
+    "graphc.join": _join,
+}

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Executes graph-stage IR in NumPy, operation by operation.
+
+Slow and simple: what a module means before and after each graph-stage pass is decided here.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from graphc_dialects._mlir import ir
+
+from graphc.passes._constants import CONSTANTS, element_dtype, read_constant
+from graphc.passes._references import elementwise_reference, evaluate
+from graphc.passes._rewrite import functions, walk
+
+_BROADCAST_FREE = ("dimshuffle", "reshape", "broadcast_to", "specify_shape", "reduce_", "arg", "join", "slice", "update_",
+                   "take", "put", "matmul", "iota", "softmax", "log_softmax", "check", "constant", "cast")
+
+
+def run_function(module: Any, inputs: Sequence[Any], name: str = "main") -> list[Any]:
+    """Runs a function of a module in the graph stage.
+
+    Args:
+        module: an `ir.Module`.
+        inputs: one array (or int, for index arguments) per argument.
+        name: symbol of the function.
+
+    Returns:
+        Its results: ndarrays, and ints for index results.
+
+    Raises:
+        ValueError, IndexError, ...: the error class of a `graphc.check` that fails.
+        ValueError: an operand's shape is not what an operation or a type requires.
+        NotImplementedError: an operation is none of graphc's and none of the upstream ones used in this stage.
+    """
+    for function in functions(module):
+        if function.attributes["sym_name"].value == name:
+            return _Frame(function, inputs).run()
+    raise ValueError(f"the module has no function @{name}")
+
+
+class _Frame:
+    """One call."""
+
+    def __init__(self, function: Any, inputs: Sequence[Any]) -> None:
+        arguments = list(function.regions[0].blocks[0].arguments)
+        if len(arguments) != len(inputs):
+            raise ValueError(f"the function takes {len(arguments)} arguments, but was given {len(inputs)}")
+        self._function = function
+        self._values: dict[Any, Any] = {}
+        for argument, value in zip(arguments, inputs, strict=True):
+            self._set(argument, value)
+
+    def _set(self, value: Any, data: Any) -> None:
+        type_ = value.type
+        if isinstance(type_, ir.RankedTensorType):
+            dtype = element_dtype(type_.element_type)
+            if isinstance(data, np.ndarray) and data.dtype != dtype:
+                raise TypeError(f"a value of type {type_} was given dtype {data.dtype}")
+            data = np.asarray(data, dtype)
+            static = [size if size >= 0 else None for size in type_.shape]
+            if len(static) != data.ndim or any(s not in (None, n) for s, n in zip(static, data.shape, strict=True)):
+                raise ValueError(f"a value of type {type_} was given shape {data.shape}")
+        self._values[value] = data
+
+    def run(self) -> list[Any]:
+        for op in walk(self._function):
+            operands = [self._values[operand] for operand in op.operands]
+            if op.name == "func.return":
+                return operands
+            self._execute(op, operands)
+        raise ValueError("the function does not return")
+
+    def _execute(self, op: Any, operands: list[Any]) -> None:
+        if op.name in CONSTANTS:
+            self._set(op.results[0], read_constant(op))
+        elif op.name == "graphc.check":
+            self._check(op, *operands)
+        elif op.name.startswith("graphc."):
+            result = op.results[0]
+            self._check_elementwise(op, operands)
+            self._set(result, evaluate(op, operands, element_dtype(result.type.element_type)))
+        elif op.name in _UPSTREAM:
+            self._set(op.results[0], _UPSTREAM[op.name](op, *operands))
+        else:
+            raise NotImplementedError(f"the interpreter does not know {op.name}")
+
+    def _check(self, op: Any, condition: Any, given: Any, expected: Any) -> None:
+        if not condition:
+            text = op.attributes["message"].value
+            text = text.replace("{given}", str(given)).replace("{expected}", str(expected))
+            raise getattr(builtins, op.attributes["error"].value)(text)
+
+    def _check_elementwise(self, op: Any, operands: list[Any]) -> None:
+        """Only static ones broadcast: NumPy would also broadcast sizes that are 1 by chance."""
+        if op.name[7:].startswith(_BROADCAST_FREE) or len(operands) < 2:
+            return
+        shapes = zip(*(operand.type.shape for operand in op.operands), strict=True)
+        for axis, static in enumerate(shapes):
+            sizes = {x.shape[axis] for x, known in zip(operands, static, strict=True) if known != 1}
+            if len(sizes) > 1:
+                raise ValueError(f"{op.name}: operands have sizes {sorted(sizes)} in dimension {axis}")
+
+
+def _index_cast(op: Any, x: Any) -> Any:
+    return np.asarray(x)[()].item()
+
+
+_PREDICATES: list[Callable[[Any, Any], Any]] = [
+    lambda a, b: a == b,
+    lambda a, b: a != b,
+    lambda a, b: a < b,
+    lambda a, b: a <= b,
+    lambda a, b: a > b,
+    lambda a, b: a >= b,
+]
+
+
+def _compare(op: Any, a: Any, b: Any) -> bool:
+    predicate = op.attributes["predicate"].value
+    return bool(_PREDICATES[predicate if predicate < 6 else predicate - 4](a, b))
+
+
+def _select(op: Any, condition: Any, a: Any, b: Any) -> Any:
+    return a if condition else b
+
+
+def _truncated_division(op: Any, a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _from_elements(op: Any, *xs: Any) -> np.ndarray:
+    type_ = op.results[0].type
+    return np.array(xs, element_dtype(type_.element_type)).reshape(type_.shape)
+
+
+_UPSTREAM: dict[str, Callable[..., Any]] = {
+    "tensor.dim": lambda op, x, axis: x.shape[axis],
+    "tensor.cast": lambda op, x: x,
+    "tensor.extract": lambda op, x, *indices: x[tuple(indices)].item(),
+    "tensor.from_elements": _from_elements,
+    "arith.index_cast": _index_cast,
+    "arith.addi": lambda op, a, b: a + b,
+    "arith.subi": lambda op, a, b: a - b,
+    "arith.muli": lambda op, a, b: a * b,
+    "arith.divsi": _truncated_division,
+    "arith.remsi": lambda op, a, b: a - b * _truncated_division(op, a, b),
+    "arith.floordivsi": lambda op, a, b: a // b,
+    "arith.ceildivsi": lambda op, a, b: -(-a // b),
+    "arith.maxsi": lambda op, a, b: max(a, b),
+    "arith.minsi": lambda op, a, b: min(a, b),
+    "arith.andi": lambda op, a, b: a & b,
+    "arith.ori": lambda op, a, b: a | b,
+    "arith.xori": lambda op, a, b: a ^ b,
+    "arith.extsi": lambda op, a: -int(a) if isinstance(a, bool) else a,
+    "arith.extui": lambda op, a: int(a),
+    "arith.cmpi": _compare,
+    "arith.select": _select,
+}
+
+__all__ = ["elementwise_reference", "run_function"]

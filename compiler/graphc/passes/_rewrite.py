@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One forward sweep of local rewrites over a function, the base of the graph-stage simplifications.
+
+Wrapping an operation for Python costs about a microsecond, so a pass visits every operation once. Definitions come
+before uses, hence each rule sees operands that are simplified already; operations that a rule creates are visited at
+once. What the sweep leaves unused is erased at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from graphc_dialects._mlir import ir
+
+from graphc.passes._constants import CONSTANTS, constant_attribute, element_dtype, read_constant
+from graphc.passes._dims import DimKeys
+
+Rule = Callable[["Rewriter", Any], Any]
+RuleTable = dict[str, list[Rule]]
+
+# Operations without results that are used are kept unless they belong to one of these (all of whose ops are pure at
+# the graph stage, `graphc.check` excepted).
+_PURE_DIALECTS = ("graphc.", "arith.", "tensor.", "math.", "complex.")
+_VIEWS_OF_SPLATS = frozenset({"graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape"})
+
+
+def functions(module: Any) -> list[Any]:
+    """The `func.func` operations of a module that have a body."""
+    found = [op.operation for op in module.body.operations]
+    return [op for op in found if op.name == "func.func" and len(op.regions[0].blocks)]
+
+
+def walk(root: Any) -> list[Any]:
+    """All operations below `root`, in order, without the cost of wrapping each in its class."""
+    found: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return [op for op in found if op != root]
+
+
+def is_removable(op: Any) -> bool:
+    """Whether an operation without used results may be erased."""
+    name = op.name
+    return name.startswith(_PURE_DIALECTS) and name != "graphc.check" and not len(op.regions)
+
+
+def erase_unused(operations: list[Any]) -> int:
+    """Erases pure operations whose results have no uses, last first; returns how many."""
+    erased = 0
+    for op in reversed(operations):
+        if is_removable(op) and all(next(result.uses, None) is None for result in op.results):
+            op.erase()
+            erased += 1
+    return erased
+
+
+def tensor_type(shape: Sequence[int], element_type: Any) -> Any:
+    """`RankedTensorType`; negative sizes are dynamic."""
+    dynamic = ir.ShapedType.get_dynamic_size()
+    return ir.RankedTensorType.get([size if size >= 0 else dynamic for size in shape], element_type)
+
+
+class Rewriter:
+    """Applies rules to one function.
+
+    A rule gets the rewriter and an operation and returns the value that replaces the operation's result, or None.
+    The replacement must have the same element type and shape; a type that differs in what is static is cast.
+
+    Args:
+        function: a `func.func`.
+        rules: rules by operation name, tried in order; those of `"*"` are for every operation without an entry.
+
+    Attributes:
+        defs: the operation that defines each value seen so far (block arguments are absent).
+        counts: how often each rule fired, by the rule's name.
+    """
+
+    def __init__(self, function: Any, rules: RuleTable | None = None) -> None:
+        self.function = function
+        self.defs: dict[Any, Any] = {}
+        self.counts: dict[str, int] = {}
+        self.anchor: Any = None
+        self._rules = rules or {}
+        self._default = self._rules.get("*", [])
+        self._operations: list[Any] = []
+        self._constants: dict[Any, Any] = {}
+        self._sizes: dict[Any, Any] = {}
+        self.reified: dict[Any, Any] = {}
+        self._location: Any = None
+
+    # -- the sweep ----------------------------------------------------------------------------------------------------
+
+    def run(self) -> bool:
+        """Visits every operation once, then erases what became unused. Returns whether anything changed."""
+        for op in walk(self.function):
+            self.anchor = op
+            self._location = None
+            value = self._visit(op)
+            if value is not None:
+                self.replace(op, value)
+        erased = erase_unused(self._operations)
+        return bool(erased or self.counts)
+
+    def _visit(self, op: Any) -> Any:
+        self._operations.append(op)
+        rules = self._rules.get(op.name, self._default)
+        if rules:
+            for rule in rules:
+                value = rule(self, op)
+                if value is not None:
+                    name = rule.__name__
+                    self.counts[name] = self.counts.get(name, 0) + 1
+                    return value
+        for result in op.results:
+            self.defs[result] = op
+        return None
+
+    def replace(self, op: Any, value: Any) -> None:
+        """Uses `value` wherever the operation's result was used."""
+        result = op.results[0]
+        result.replace_all_uses_with(self.cast_static(value, result.type))
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def defining(self, value: Any, name: str) -> Any:
+        """The defining operation if its name is `name`, else None."""
+        op = self.defs.get(value)
+        return op if op is not None and op.name == name else None
+
+    def operand_of(self, value: Any, name: str) -> Any:
+        """First operand of the defining operation if its name is `name`, else None."""
+        op = self.defining(value, name)
+        return None if op is None else op.operands[0]
+
+    def constant(self, value: Any) -> Any:
+        """The literal behind a value: an ndarray for tensors, an int for index values, else None."""
+        op = self.defs.get(value)
+        if op is None or op.name not in CONSTANTS:
+            return None
+        if value not in self._constants:
+            self._constants[value] = read_constant(op)
+        return self._constants[value]
+
+    def splat(self, value: Any) -> Any:
+        """The one NumPy scalar all elements equal, seen through views, else None. Empty tensors give None."""
+        op = self.defs.get(value)
+        while op is not None and op.name in _VIEWS_OF_SPLATS:
+            value = op.operands[0]
+            op = self.defs.get(value)
+        array = self.constant(value)
+        if not isinstance(array, np.ndarray) or array.size == 0:
+            return None
+        first = array.flat[0]
+        return first if array.size == 1 or np.all(array == first) else None
+
+    def is_splat(self, value: Any, number: Any) -> bool:
+        """Whether all elements equal `number`, with the sign of zero."""
+        have = self.splat(value)
+        if have is None or have != number:
+            return False
+        if number == 0 and have.dtype.kind == "f":
+            return bool(np.signbit(have) == np.signbit(np.float64(number)))
+        return True
+
+    def dtype(self, value: Any) -> np.dtype:
+        """NumPy dtype of a tensor value."""
+        return element_dtype(value.type.element_type)
+
+    @cached_property
+    def dims(self) -> DimKeys:
+        """Known equalities of dimensions. Facts about operations that are replaced later stay true."""
+        return DimKeys(self.defs)
+
+    def can_replace(self, op: Any, value: Any) -> bool:
+        """Whether `value` has the shape of the op's result, and dropping the op drops no run-time shape check."""
+        if value.type == op.results[0].type and len(op.operands) == 1:
+            return True
+        have = self.dims.shape(value)
+        shapes = [self.dims.shape(x) for x in op.operands]
+        return all(
+            all(key == 1 or key == want for key in keys) and want in keys
+            for want, *keys in zip(have, *shapes, strict=True)
+        )
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def create(self, name: str, operands: Sequence[Any], type_: Any, **attributes: Any) -> Any:
+        """The result of a new operation before the visited one, simplified by the rules."""
+        if self._location is None:
+            self._location = self.anchor.location
+        op = ir.Operation.create(
+            name, [type_], list(operands), attributes, loc=self._location, ip=ir.InsertionPoint(self.anchor)
+        )
+        value = self._visit(op)
+        if value is None:
+            return op.result
+        return self.cast_static(value, type_)
+
+    def literal(self, array: Any, type_: Any) -> Any:
+        """A constant of a ranked tensor type with static shape; the array is cast and broadcast to it."""
+        full = np.broadcast_to(np.asarray(array, element_dtype(type_.element_type)), type_.shape)
+        name, attribute = constant_attribute(full, type_)
+        return self.create(name, [], type_, value=attribute)
+
+    def scalar_like(self, number: Any, like: Any) -> Any:
+        """A constant of the rank and element type of `like`, of size 1 along each axis."""
+        type_ = like.type
+        return self.literal(number, tensor_type([1] * len(type_.shape), type_.element_type))
+
+    def full_like(self, number: Any, like: Any) -> Any:
+        """A splat with the type and shape of the tensor `like`."""
+        type_ = like.type
+        shape = type_.shape
+        if all(size == 1 for size in shape):
+            return self.literal(number, type_)
+        one = self.literal(number, tensor_type([], type_.element_type))
+        return self.create("graphc.broadcast_to", [one, *(self.dim(like, axis) for axis in range(len(shape)))], type_)
+
+    def dim(self, value: Any, axis: int) -> Any:
+        """Index value with the size of a dimension, named by where the size comes from."""
+        key = self.dims.shape(value)[axis]
+        if key not in self._sizes:
+            self._sizes[key] = self._size_value(key, value, axis)
+        return self._sizes[key]
+
+    def _size_value(self, key: Any, value: Any, axis: int) -> Any:
+        if isinstance(key, int):
+            return self.index(key)
+        if key[0] == "index":
+            return key[1]
+        if key[0] == "dim":
+            _, value, axis = key
+        return self.create("tensor.dim", [value, self.index(axis)], ir.IndexType.get())
+
+    def adopt(self, value: Any) -> Any:
+        """Makes operations known that were created elsewhere (by `reify`); returns the value after simplification."""
+        owner = value.owner
+        if value in self.defs or isinstance(owner, ir.Block):
+            return value
+        op = owner.operation
+        for operand in op.operands:
+            self.adopt(operand)
+        new = self._visit(op)
+        if new is None:
+            return value
+        self.replace(op, new)
+        return new
+
+    def index(self, number: int) -> Any:
+        """A constant of index type."""
+        type_ = ir.IndexType.get()
+        return self.create("arith.constant", [], type_, value=ir.IntegerAttr.get(type_, number))
+
+    def cast_static(self, value: Any, type_: Any) -> Any:
+        """`tensor.cast` where the types differ in what is static."""
+        return value if value.type == type_ else self.create("tensor.cast", [value], type_)
+
+    def index_op(self, name: str, *operands: Any) -> Any:
+        """`arith.<name>` on index values."""
+        return self.create(f"arith.{name}", operands, ir.IndexType.get())

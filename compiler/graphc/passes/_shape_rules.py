@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The rules of the shape-simplification pass, which outline-shapes uses too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc_dialects._mlir import ir
+
+from graphc.passes._algebra import registrar
+from graphc.passes._rewrite import Rewriter, RuleTable
+
+RULES: RuleTable = {}
+_rule = registrar(RULES)
+
+
+def size_of(rw: Rewriter, value: Any, axis: int) -> Any:
+    """Index value with a size, computed from as little as possible, before the visited operation."""
+    key = rw.dims.shape(value)[axis]
+    if not isinstance(key, int) and key[0] == "dim":
+        _, source, source_axis = key
+        op = rw.defs.get(source)
+        if op is not None and op.name.startswith("graphc."):
+            known = rw.reified.get(key)
+            if known is None:
+                with ir.InsertionPoint(rw.anchor), rw.anchor.location:
+                    known = rw.adopt(op.opview.reify(source_axis))
+                rw.reified[key] = known
+            return known
+    return rw.dim(value, axis)
+
+
+@_rule("tensor.dim")
+def resolved_dim(rw: Rewriter, op: Any) -> Any:
+    axis = rw.constant(op.operands[1])
+    if axis is None:
+        return None
+    value = op.operands[0]
+    size = value.type.shape[axis]
+    if size < 0 and value not in rw.defs:
+        return None
+    if size < 0 and rw.dims.shape(value)[axis] == ("dim", value, axis) and not rw.defs[value].name.startswith("graphc."):
+        return None
+    return size_of(rw, value, axis)
+
+
+@_rule("tensor.extract")
+def extract_of_from_elements(rw: Rewriter, op: Any) -> Any:
+    tensor, *indices = op.operands
+    made = rw.defining(tensor, "tensor.from_elements")
+    if made is None:
+        return None
+    position = 0
+    for size, index in zip(tensor.type.shape, indices, strict=True):
+        at = rw.constant(index)
+        if at is None or not 0 <= at < size:
+            return None
+        position = position * size + at
+    return made.operands[position]
+
+
+@_rule("arith.index_cast")
+def index_cast_of_index_cast(rw: Rewriter, op: Any) -> Any:
+    """index -> i64 -> index; i64 -> index -> i64 is the same on the 64-bit targets there are."""
+    inner = rw.defining(op.operands[0], "arith.index_cast")
+    if inner is None or inner.operands[0].type != op.results[0].type:
+        return None
+    return inner.operands[0] if str(inner.results[0].type) in ("index", "i64") else None
+
+
+@_rule("reshape", "broadcast_to", "specify_shape")
+def useless_resize(rw: Rewriter, op: Any) -> Any:
+    x = op.operands[0]
+    rank = len(op.results[0].type.shape)
+    if len(x.type.shape) != rank:
+        return None
+    sizes = [rw.dims.size(size) for size in list(op.operands)[1:]]
+    have, result = rw.dims.shape(x), rw.dims.shape(op.results[0])
+    return x if have == sizes and have == result else None
+
+
+@_rule("dimshuffle")
+def useless_dimshuffle(rw: Rewriter, op: Any) -> Any:
+    x = op.operands[0]
+    return x if list(op.attributes["order"]) == list(range(len(x.type.shape))) else None
+
+
+@_rule("slice")
+def useless_slice(rw: Rewriter, op: Any) -> Any:
+    x, *bounds = op.operands
+    rank = len(x.type.shape)
+    offsets, sizes, strides = bounds[:rank], bounds[rank : 2 * rank], bounds[2 * rank :]
+    if any(rw.constant(offset) != 0 for offset in offsets):
+        return None
+    keys = [rw.dims.size(size) for size in sizes]
+    if any(rw.constant(stride) != 1 and key != 1 for stride, key in zip(strides, keys, strict=True)):
+        return None
+    return x if keys == rw.dims.shape(x) else None
+
+
+@_rule("tensor.cast")
+def useless_tensor_cast(rw: Rewriter, op: Any) -> Any:
+    x = op.operands[0]
+    return x if x.type == op.results[0].type else None

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The rules of the stabilize pass; its docstring lists them with their reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc_dialects._mlir import ir
+
+from graphc.passes._algebra import kind, negated, registrar, unary
+from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
+
+RULES: RuleTable = {}
+_rule = registrar(RULES)
+
+
+def _is_float(rw: Rewriter, op: Any) -> bool:
+    return kind(rw, op.results[0]) == "f"
+
+
+def _plus_one(rw: Rewriter, value: Any) -> Any:
+    """x of `1 + x` or `x + 1`, whose shape x must have."""
+    op = rw.defining(value, "graphc.add")
+    if op is None:
+        return None
+    a, b = op.operands
+    for one, x in ((a, b), (b, a)):
+        if rw.is_splat(one, 1) and rw.can_replace(op, x):
+            return x
+    return None
+
+
+@_rule("log")
+def log_of_one_plus(rw: Rewriter, op: Any) -> Any:
+    if not _is_float(rw, op):
+        return None
+    value = op.operands[0]
+    x = _plus_one(rw, value)
+    if x is not None:
+        return rw.create("graphc.log1p", [x], value.type) if x.type == value.type else None
+    difference = rw.defining(value, "graphc.sub")
+    if difference is None:
+        return None
+    one, x = difference.operands
+    if not rw.is_splat(one, 1) or x.type != value.type or not rw.can_replace(difference, x):
+        return None
+    return unary(rw, "log1p", negated(rw, x))
+
+
+@_rule("sub")
+def sub_with_one(rw: Rewriter, op: Any) -> Any:
+    """exp(x) - 1, 1 - exp(x), 1 - sigmoid(x), 1 - erf(x), 1 - erfc(x)."""
+    if not _is_float(rw, op):
+        return None
+    a, b = op.operands
+    if rw.is_splat(b, 1):
+        x = rw.operand_of(a, "graphc.exp")
+        return unary(rw, "expm1", x) if x is not None and rw.can_replace(op, a) else None
+    if not rw.is_splat(a, 1) or not rw.can_replace(op, b):
+        return None
+    inner = rw.defs.get(b)
+    if inner is None:
+        return None
+    if inner.name == "graphc.exp":
+        return negated(rw, unary(rw, "expm1", inner.operands[0]))
+    if inner.name == "graphc.sigmoid":
+        return unary(rw, "sigmoid", negated(rw, inner.operands[0]))
+    swapped = {"graphc.erf": "erfc", "graphc.erfc": "erf"}.get(inner.name)
+    return None if swapped is None else unary(rw, swapped, inner.operands[0])
+
+
+@_rule("add")
+def exp_minus_one(rw: Rewriter, op: Any) -> Any:
+    """exp(x) + (-1)."""
+    if not _is_float(rw, op):
+        return None
+    a, b = op.operands
+    for value, minus_one in ((a, b), (b, a)):
+        x = rw.operand_of(value, "graphc.exp")
+        if x is not None and rw.is_splat(minus_one, -1) and rw.can_replace(op, value):
+            return unary(rw, "expm1", x)
+    return None
+
+
+@_rule("log1p")
+def log1p_of_exp_or_sigmoid(rw: Rewriter, op: Any) -> Any:
+    if not _is_float(rw, op):
+        return None
+    value = op.operands[0]
+    x = rw.operand_of(value, "graphc.exp")
+    if x is not None:
+        return unary(rw, "softplus", x)
+    value = rw.operand_of(value, "graphc.neg")
+    if value is None:
+        return None
+    x = rw.operand_of(value, "graphc.exp")
+    if x is not None:
+        return unary(rw, "log1mexp", x)
+    x = rw.operand_of(value, "graphc.sigmoid")
+    return None if x is None else negated(rw, unary(rw, "softplus", x))
+
+
+@_rule("log")
+def log_of_unary(rw: Rewriter, op: Any) -> Any:
+    """log of sigmoid, softmax, expm1 and -expm1."""
+    inner = rw.defs.get(op.operands[0])
+    if inner is None or not _is_float(rw, op):
+        return None
+    if inner.name == "graphc.sigmoid":
+        return negated(rw, unary(rw, "softplus", negated(rw, inner.operands[0])))
+    if inner.name == "graphc.softmax":
+        return rw.create("graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=inner.attributes["axes"])
+    if inner.name == "graphc.expm1":
+        x = inner.operands[0]
+        return rw.create("graphc.add", [x, unary(rw, "log1mexp", negated(rw, x))], x.type)
+    if inner.name == "graphc.neg":
+        x = rw.operand_of(inner.operands[0], "graphc.expm1")
+        return None if x is None else unary(rw, "log1mexp", x)
+    return None
+
+
+@_rule("log")
+def log_of_exp_sum(rw: Rewriter, op: Any) -> Any:
+    """log(exp(x) + exp(y)) -> logaddexp(x, y)."""
+    total = rw.defining(op.operands[0], "graphc.add")
+    if total is None or not _is_float(rw, op):
+        return None
+    x, y = (rw.operand_of(value, "graphc.exp") for value in total.operands)
+    return None if x is None or y is None else rw.create("graphc.logaddexp", [x, y], op.results[0].type)
+
+
+@_rule("reciprocal", "true_div")
+def quotient_to_sigmoid(rw: Rewriter, op: Any) -> Any:
+    """1 / (1 + exp(-x)) and exp(x) / (1 + exp(x))."""
+    if not _is_float(rw, op):
+        return None
+    operands = list(op.operands)
+    exp = _plus_one(rw, operands[-1])
+    x = None if exp is None else rw.operand_of(exp, "graphc.exp")
+    if x is None:
+        return None
+    if len(operands) == 1 or (rw.is_splat(operands[0], 1) and rw.can_replace(op, operands[1])):
+        return unary(rw, "sigmoid", negated(rw, x))
+    return unary(rw, "sigmoid", x) if operands[0] == exp else None
+
+
+# -- sums of exponentials ---------------------------------------------------------------------------------------------
+
+
+def _exp_sum(rw: Rewriter, value: Any) -> tuple[Any, Any] | None:
+    """(x, reduction) of `sum(exp(x))`, unless x is shifted by a maximum already."""
+    reduction = rw.defining(value, "graphc.reduce_sum")
+    if reduction is None:
+        return None
+    x = rw.operand_of(reduction.operands[0], "graphc.exp")
+    return None if x is None or _is_shifted(rw, x) else (x, reduction)
+
+
+def _is_shifted(rw: Rewriter, x: Any) -> bool:
+    """Whether x is `y - m` with m a maximum, possibly guarded by `switch` and moved by views or `stop gradient`."""
+    difference = rw.defining(x, "graphc.sub")
+    if difference is None:
+        return False
+    op = rw.defs.get(difference.operands[1])
+    while op is not None and op.name in ("graphc.dimshuffle", "graphc.switch", "graphc.identity", "graphc.broadcast_to"):
+        op = rw.defs.get(op.operands[1 if op.name == "graphc.switch" else 0])
+    return op is not None and op.name == "graphc.reduce_max"
+
+
+def _with_axes_back(rw: Rewriter, value: Any, like: Any, axes: list[int]) -> Any:
+    """Inserts axes of size 1 where a reduction of `like` removed them."""
+    type_ = like.type
+    shape = type_.shape
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    order = [-1 if axis in axes else kept.index(axis) for axis in range(len(shape))]
+    result = tensor_type([1 if axis in axes else size for axis, size in enumerate(shape)], type_.element_type)
+    return rw.create("graphc.dimshuffle", [value], result, order=ir.DenseI64ArrayAttr.get(order))
+
+
+def _log_sum_exp(rw: Rewriter, x: Any, reduction: Any) -> Any:
+    """The shifted form. The shift is 0 where the maximum is not finite, so that no inf - inf appears."""
+    axes, type_ = reduction.attributes["axes"], reduction.results[0].type
+    top = rw.create("graphc.reduce_max", [x], type_, axes=axes, allow_empty=ir.BoolAttr.get(True))
+    finite = rw.create("graphc.isfinite", [top], tensor_type(type_.shape, ir.IntegerType.get_signless(1)))
+    shift = rw.create("graphc.switch", [finite, top, rw.scalar_like(0, top)], type_)
+    centred = rw.create("graphc.sub", [x, _with_axes_back(rw, shift, x, list(axes))], x.type)
+    total = rw.create("graphc.reduce_sum", [unary(rw, "exp", centred)], type_, axes=axes)
+    return rw.create("graphc.add", [unary(rw, "log", total), shift], type_)
+
+
+@_rule("log")
+def log_of_sum_of_exp(rw: Rewriter, op: Any) -> Any:
+    if not _is_float(rw, op):
+        return None
+    value = op.operands[0]
+    view = rw.defining(value, "graphc.dimshuffle")
+    found = _exp_sum(rw, value if view is None else view.operands[0])
+    if found is None:
+        return None
+    result = _log_sum_exp(rw, *found)
+    if view is None:
+        return result
+    return rw.create("graphc.dimshuffle", [result], op.results[0].type, order=view.attributes["order"])
+
+
+@_rule("true_div")
+def quotient_to_softmax(rw: Rewriter, op: Any) -> Any:
+    """exp(x) / sum(exp(x), axes, keepdims) -> softmax(x, axes)."""
+    if not _is_float(rw, op):
+        return None
+    numerator, denominator = op.operands
+    view = rw.defining(denominator, "graphc.dimshuffle")
+    found = _exp_sum(rw, denominator if view is None else view.operands[0])
+    if found is None:
+        return None
+    x, reduction = found
+    if rw.operand_of(numerator, "graphc.exp") != x:
+        return None
+    axes = list(reduction.attributes["axes"])
+    rank = len(x.type.shape)
+    kept = [axis for axis in range(rank) if axis not in axes]
+    wanted = [-1 if axis in axes else kept.index(axis) for axis in range(rank)]
+    order = list(view.attributes["order"]) if view is not None else list(range(rank - len(axes)))
+    if order != wanted:
+        return None
+    return rw.create("graphc.softmax", [x], x.type, axes=reduction.attributes["axes"])

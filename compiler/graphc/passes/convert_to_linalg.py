@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From the graphc dialect to linalg on tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._base import Pass
+
+
+@dataclass
+class ConvertToLinalg(Pass):
+    """Turns every cluster of fused operations into one `linalg.generic` and lowers the rest to tensor and scf.
+
+    Element types become storage types (signless; one byte for bool). Each tensor result becomes a buffer argument
+    that is written with `bufferization.materialize_in_destination`, so that the last loop writes straight into the
+    caller's memory. Functions that return index values (`@shapes`) keep their results.
+
+    Operations without a `cluster` attribute (the fusion pass did not run) get a loop of their own.
+    """
+
+    stage = "tensor"
+
+    def run(self, module: Any) -> None:
+        from graphc.lowering.converter import FunctionConverter
+
+        for function in list(module.body.operations):
+            if function.operation.name == "func.func" and len(function.regions[0].blocks):
+                FunctionConverter(function.operation).run()
+                self.count("functions", 1)

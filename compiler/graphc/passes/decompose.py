@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Expands composite operations into elementwise operations and reductions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._base import Pass
+
+
+@dataclass
+class Decompose(Pass):
+    """Writes `softmax` and `log_softmax` out in terms of what the lowering has loops for.
+
+    With `m = max(x)` over the axes and `e = exp(x - m)`, softmax is `e / sum(e)` and log_softmax is
+    `(x - m) - log(sum(e))`. No exponential exceeds 1, so nothing overflows; the sum is at least 1, so the logarithm is
+    finite. A NaN or +inf in a row, and a row of nothing but -inf, gives NaN, as the definition does. float16 is
+    computed in float32, because a sum of more than 2048 terms near 1 does not fit its precision.
+
+    It runs late, after the rewrites that recognise `log(softmax(x))`.
+
+    Source: PyTensor's `Softmax` and `LogSoftmax` ops (`tensor/special.py`).
+    """
+
+    stage = "graph"
+
+    def run(self, module: Any) -> None:
+        from graphc.passes._rewrite import Rewriter, functions
+
+        for function in functions(module):
+            rules = {"graphc.softmax": [_softmax], "graphc.log_softmax": [_log_softmax]}
+            rewriter = Rewriter(function, rules)
+            rewriter.run()
+            self.count("softmax", rewriter.counts.get("_softmax", 0))
+            self.count("log softmax", rewriter.counts.get("_log_softmax", 0))
+
+
+class _Normaliser:
+    """The pieces both expansions share."""
+
+    def __init__(self, rewriter: Any, op: Any) -> None:
+        from graphc_dialects._mlir import ir
+
+        from graphc.passes._rewrite import tensor_type
+
+        self._ir, self._rw, self._tensor_type = ir, rewriter, tensor_type
+        x = op.operands[0]
+        self._axes = op.attributes["axes"]
+        self._half = str(x.type.element_type) == "f16"
+        self.result_type = op.results[0].type
+        if self._half:
+            x = rewriter.create("graphc.cast", [x], tensor_type(x.type.shape, ir.F32Type.get()))
+        self.x = x
+        top = self._keep_dims(self._reduce("graphc.reduce_max", x, allow_empty=ir.BoolAttr.get(True)))
+        self.centred = self.binary("sub", x, top)
+        self.exp = rewriter.create("graphc.exp", [self.centred], x.type)
+        self.total = self._keep_dims(self._reduce("graphc.reduce_sum", self.exp))
+
+    def binary(self, name: str, a: Any, b: Any) -> Any:
+        return self._rw.create(f"graphc.{name}", [a, b], a.type)
+
+    def log(self, value: Any) -> Any:
+        return self._rw.create("graphc.log", [value], value.type)
+
+    def finish(self, value: Any) -> Any:
+        return self._rw.create("graphc.cast", [value], self.result_type) if self._half else value
+
+    def _reduce(self, name: str, value: Any, **attributes: Any) -> Any:
+        removed = set(self._axes)
+        shape = [size for axis, size in enumerate(value.type.shape) if axis not in removed]
+        type_ = self._tensor_type(shape, value.type.element_type)
+        return self._rw.create(name, [value], type_, axes=self._axes, **attributes)
+
+    def _keep_dims(self, value: Any) -> Any:
+        removed, shape = set(self._axes), self.x.type.shape
+        kept = [axis for axis in range(len(shape)) if axis not in removed]
+        order = [-1 if axis in removed else kept.index(axis) for axis in range(len(shape))]
+        type_ = self._tensor_type(
+            [1 if axis in removed else size for axis, size in enumerate(shape)], value.type.element_type
+        )
+        return self._rw.create("graphc.dimshuffle", [value], type_, order=self._ir.DenseI64ArrayAttr.get(order))
+
+
+def _softmax(rewriter: Any, op: Any) -> Any:
+    parts = _Normaliser(rewriter, op)
+    return parts.finish(parts.binary("true_div", parts.exp, parts.total))
+
+
+def _log_softmax(rewriter: Any, op: Any) -> Any:
+    parts = _Normaliser(rewriter, op)
+    return parts.finish(parts.binary("sub", parts.centred, parts.log(parts.total)))

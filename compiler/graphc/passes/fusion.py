@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decides which operations share a loop nest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphc.lowering.clusters import UnitGraph
+from graphc.lowering.kinds import (
+    GATHERED_OPERANDS,
+    REDUCTIONS,
+    is_elementwise,
+    reduced_axes,
+    static_shape,
+)
+from graphc.lowering.recompute import Recomputation
+from graphc.passes._base import Pass
+
+Shape = tuple[int | None, ...]
+
+
+@dataclass
+class _Cluster:
+    """What a unit of fused operations iterates over."""
+
+    domain: Shape
+    axes: tuple[int, ...] | None = None
+    reads: set[int] = field(default_factory=set)
+    writes: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Fusion(Pass):
+    """Marks the elementwise operations and reductions that will be computed in one loop nest.
+
+    Producers are merged into consumers over the same iteration domain, also when the producer has several users (its
+    value is then an additional result of the loop), and siblings that read the same array are merged, so that several
+    reductions over one input need one sweep. Each member gets the attribute `cluster = n`. Views (dimshuffle,
+    broadcast_to, iota, slice) get none: every reader inlines them.
+
+    Cheap producers that only clusters read are copied into each of them instead of being stored (see
+    graphc.lowering.recompute).
+
+    Two operations are merged only if no third one outside the loop lies between them, a reduction's result is never
+    read inside its own loop, and all reductions of a loop remove the same axes.
+
+    Options:
+        max-inputs: largest number of distinct arrays one loop may read.
+
+    Source: PyTensor's `local_elemwise_fusion` and `local_careduce_fusion`; the acyclicity test is the usual one of
+    fusion by contraction in a DAG (Kennedy and McKinley, 1993).
+    """
+
+    stage = "graph"
+    max_inputs: int = 16
+
+    def run(self, module: Any) -> None:
+        for function in module.body.operations:
+            if function.operation.name == "func.func":
+                for block in function.regions[0].blocks:
+                    self._mark(list(block.operations))
+
+    def _mark(self, operations: list[Any]) -> None:
+        planner = _Planner(self.max_inputs)
+        for op in operations:
+            planner.add(op.operation)
+        numbers: dict[int, int] = {}
+        for op, node in planner.members:
+            number = numbers.setdefault(planner.units.find(node), len(numbers))
+            op.attributes["cluster"] = planner.integer(number)
+        self._recompute([op for op, _ in planner.members])
+        self.count("clusters", len(numbers))
+        self.count("fused operations", len(planner.members))
+
+    def _recompute(self, members: list[Any]) -> None:
+        def cluster_of(op: Any) -> int | None:
+            return op.attributes["cluster"].value if "cluster" in op.attributes else None
+
+        copies = Recomputation(cluster_of)
+        for op in members:
+            copies.apply(op)
+        for op in reversed(members):
+            if not any(True for result in op.results for _ in result.uses):
+                op.erase()
+        self.count("recomputed operations", copies.copied)
+
+
+class _Planner:
+    """Greedy clustering in program order."""
+
+    def __init__(self, max_inputs: int) -> None:
+        self.units = UnitGraph()
+        self.members: list[tuple[Any, int]] = []
+        self._max_inputs = max_inputs
+        self._node_of: dict[Any, int] = {}
+        self._id_of: dict[Any, int] = {}
+        self._reductions: set[int] = set()
+        self._clusters: dict[int, _Cluster] = {}
+        self._readers: dict[tuple[int, Shape], list[int]] = {}
+        self._last_check: int | None = None
+
+    def integer(self, number: int) -> Any:
+        from graphc_dialects._mlir import ir
+
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+
+    def add(self, op: Any) -> None:
+        name, operands = op.name, list(op.operands)
+        reduction = name in REDUCTIONS
+        member = reduction or is_elementwise(name)
+        domain = static_shape(operands[0] if reduction else op.results[0]) if member else ()
+        gathered = GATHERED_OPERANDS.get(name, ())
+        inline = [
+            position for position, operand in enumerate(operands)
+            if member and position not in gathered and self._covers(operand, domain)
+        ]
+        node = self.units.add(self._dependences(operands, set(inline) if member else None))
+        for result in op.results:
+            self._node_of[result] = node
+        if name == "graphc.check":
+            self._last_check = node
+        if not member:
+            return
+        self.members.append((op, node))
+        if reduction:
+            self._reductions.add(node)
+        reads = {self._identity(value) for value in operands}
+        writes = {self._identity(value) for value in op.results}
+        self._clusters[node] = _Cluster(domain, reduced_axes(op) if reduction else None, reads, writes)
+        for position in inline:
+            producer = self._node_of.get(operands[position])
+            if producer is not None and producer in self._clusters:
+                self._try_merge(producer, node)
+        for position in inline:
+            key = (self._identity(operands[position]), domain)
+            for reader in self._readers.get(key, ()):
+                if self._try_merge(reader, node):
+                    break
+            self._readers.setdefault(key, []).append(node)
+
+    def _identity(self, value: Any) -> int:
+        return self._id_of.setdefault(value, len(self._id_of))
+
+    def _covers(self, operand: Any, domain: Shape) -> bool:
+        """Whether the operand is read once per iteration, at the iteration's own position."""
+        shape = static_shape(operand)
+        return len(shape) == len(domain) and all(
+            have == want or (want is not None and have is None) or (want is None and have not in (None, 1))
+            for have, want in zip(shape, domain, strict=True)
+        )
+
+    def _dependences(self, operands: list[Any], inline: set[int] | None) -> list[int]:
+        """Node ids an operation depends on.
+
+        An edge that needs its source finished (a reduction's result, a gathered or broadcast operand) goes through a
+        node of its own, which makes a merge across it a cycle. Every operation depends on the checks before it.
+        """
+        nodes = [] if self._last_check is None else [self._last_check]
+        for position, operand in enumerate(operands):
+            node = self._node_of.get(operand)
+            if node is None:
+                continue
+            blocking = inline is not None and (position not in inline or node in self._reductions)
+            nodes.append(self.units.add([node]) if blocking else node)
+        return nodes
+
+    def _try_merge(self, a: int, b: int) -> bool:
+        a, b = self.units.find(a), self.units.find(b)
+        if a == b:
+            return True
+        first, second = self._clusters[a], self._clusters[b]
+        domain = _common_domain(first.domain, second.domain)
+        axes_agree = first.axes is None or second.axes is None or first.axes == second.axes
+        reads, writes = first.reads | second.reads, first.writes | second.writes
+        if domain is None or not axes_agree or len(reads - writes) > self._max_inputs:
+            return False
+        if not self.units.can_merge(a, b):
+            return False
+        leader = self.units.merge(a, b)
+        axes = first.axes if first.axes is not None else second.axes
+        self._clusters[leader] = _Cluster(domain, axes, reads, writes)
+        return True
+
+
+def _common_domain(a: Shape, b: Shape) -> Shape | None:
+    """The more precise of two domains, or None if they may differ."""
+    if len(a) != len(b):
+        return None
+    merged: list[int | None] = []
+    for x, y in zip(a, b, strict=True):
+        if x is not None and y is not None and x != y:
+            return None
+        known = x if x is not None else y
+        if x != y and known == 1:
+            return None
+        merged.append(known)
+    return tuple(merged)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From bufferised linalg to loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._base import Pass
+
+
+@dataclass
+class LinalgToLoops(Pass):
+    """Lowers `linalg.generic` and `linalg.fill` on buffers to `scf.for` nests shaped for LLVM's vectoriser.
+
+    Contiguous dimensions are collapsed, accumulators are kept in registers, loads are placed in the outermost loop
+    that can hold them, and float sums are blocked (see graphc.lowering.loops for the rules). Unlike upstream's
+    `convert-linalg-to-loops`, a reduction is not a load and a store per element.
+    """
+
+    stage = "buffer"
+
+    def run(self, module: Any) -> None:
+        from graphc.lowering.loops import LoopNest, lower_fill
+
+        found: list[Any] = []
+        _collect(module.operation, found)
+        for op in found:
+            if op.name == "linalg.fill":
+                lower_fill(op)
+            else:
+                LoopNest(op).lower()
+        self.count("loop nests", len(found))
+
+
+def _collect(op: Any, found: list[Any]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                if inner.operation.name in ("linalg.generic", "linalg.fill"):
+                    found.append(inner.operation)
+                elif len(inner.operation.regions):
+                    _collect(inner.operation, found)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Computes shapes from shapes instead of from values, and removes operations that change none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._base import Pass
+
+
+@dataclass
+class ShapeSimplification(Pass):
+    """Resolves `tensor.dim` and removes reshapes, broadcasts, views and casts without effect.
+
+    * The size of a graphc operation's result becomes the size of an operand, an index value or a constant, as the
+      operation's `reify` says, repeatedly up to the function's arguments. An operation whose shape alone was asked for
+      then has no uses and disappears.
+    * `tensor.extract` of `tensor.from_elements`, and `index_cast` of `index_cast`, give back the index.
+    * `reshape`, `broadcast_to`, `specify_shape`, `dimshuffle` and `slice` that return their operand are removed. Sizes
+      count as equal only where that is certain, so no run-time check is lost.
+
+    Source: PyTensor's `ShapeFeature` and `local_useless_*` rewrites.
+    """
+
+    stage = "graph"
+
+    def run(self, module: Any) -> None:
+        from graphc.passes._rewrite import Rewriter, functions
+        from graphc.passes._shape_rules import RULES
+
+        for function in functions(module):
+            rewriter = Rewriter(function, RULES)
+            rewriter.run()
+            for name, number in rewriter.counts.items():
+                self.count(name.strip("_").replace("_", " "), number)

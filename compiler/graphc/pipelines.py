@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The pipelines, as plain ordered lists: (pass, reason).
+
+An entry is one of our flags (`graphc-...`) or a piece of upstream pipeline text. Nothing else decides what runs.
+"""
+
+from __future__ import annotations
+
+Entry = tuple[str, str]
+
+_SIMPLIFY: list[Entry] = [
+    ("canonicalize,cse", "drop what is dead or repeated before looking for patterns"),
+    ("graphc-constant-folding", "known values expose further simplification"),
+    ("graphc-stabilize", "safer forms first: simplification could break up the patterns it looks for"),
+    ("graphc-algebraic-simplification", "fewer operations"),
+    ("graphc-blas-recognition", "transposes and scalings become parts of the products"),
+    ("graphc-decompose", "composites into parts that can be fused"),
+    ("cse", "parts of composites repeat"),
+]
+
+_SHAPES: list[Entry] = [
+    ("graphc-shape-simplification", "sizes are computed from inputs, not from values"),
+    ("graphc-insert-checks", "every condition the loops rely on is tested first"),
+    ("graphc-outline-shapes", "result sizes and shape checks run before anything is allocated"),
+    ("canonicalize,cse", "leftovers of both functions"),
+]
+
+_TENSOR: list[Entry] = [
+    ("graphc-convert-to-linalg", "one loop nest per cluster"),
+    ("canonicalize,cse", "sizes and index arithmetic of the loops"),
+    ("eliminate-empty-tensors", "results are computed in their destination"),
+    (
+        "one-shot-bufferize{bufferize-function-boundaries"
+        " function-boundary-type-conversion=identity-layout-map}",
+        "tensors become buffers",
+    ),
+    ("canonicalize,cse", "casts between buffer types"),
+]
+
+_BUFFER: list[Entry] = [
+    ("graphc-matmul-to-blas", "large products go to BLAS"),
+    ("graphc-linalg-to-loops", "loops the vectoriser understands"),
+    ("canonicalize,cse,loop-invariant-code-motion", "index arithmetic leaves the loops"),
+    ("graphc-loop-fusion", "row-wise work visits each row once"),
+    ("func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=256})", "scalars need no heap"),
+]
+
+_LLVM: list[Entry] = [
+    ("convert-scf-to-cf", "structured loops into branches"),
+    ("graphc-kernel-abi", "status result, early return of failed checks"),
+    ("expand-strided-metadata,lower-affine", "subviews into pointer arithmetic"),
+    ("convert-complex-to-standard,convert-complex-to-llvm", "complex numbers as pairs"),
+    ("convert-math-to-llvm,convert-math-to-libm", "intrinsics, and libm for the rest"),
+    (
+        "finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
+        "convert-cf-to-llvm,convert-complex-to-llvm,reconcile-unrealized-casts",
+        "the llvm dialect",
+    ),
+    ("graphc-arena-allocation", "heap buffers belong to the call and are freed with it"),
+    ("canonicalize,cse", "what conversion left over"),
+]
+
+FAST_RUN: list[Entry] = [
+    *_SIMPLIFY,
+    *_SHAPES,
+    ("graphc-fusion", "decides which operations share a loop"),
+    *_TENSOR,
+    *_BUFFER,
+    ("graphc-expand-math", "inline math that vectorises"),
+    *_LLVM,
+]
+
+FAST_COMPILE: list[Entry] = [
+    ("canonicalize,cse", "drop what is dead or repeated"),
+    ("graphc-decompose", "composites have no lowering of their own"),
+    *_SHAPES,
+    *_TENSOR,
+    *_BUFFER,
+    *_LLVM,
+]
+
+PIPELINES: dict[str, list[Entry]] = {"fast_run": FAST_RUN, "fast_compile": FAST_COMPILE}
+
+# LLVM optimisation level of each pipeline.
+OPT_LEVEL = {"fast_run": 3, "fast_compile": 1}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Making tensor variables out of Python and NumPy values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.config import config
+from graphc.errors import AsTensorError
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.location import capture
+from graphc.graph.type import register_transfer, transfer
+from graphc.tensor.type import DTYPES, TensorType, parse_dtype
+from graphc.tensor.variable import TensorConstant, TensorVariable
+
+__all__ = [
+    "as_tensor",
+    "as_tensor_variable",
+    "constant",
+    "get_underlying_scalar_constant_value",
+    "is_weak_scalar",
+    "register_transfer",
+    "transfer",
+]
+
+
+def is_weak_scalar(x: Any) -> bool:
+    """Whether ``x`` is a Python number, whose dtype gives way to that of an array it meets (NEP 50)."""
+    return type(x) in (bool, int, float, complex)
+
+
+def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> TensorConstant:
+    """A constant tensor.
+
+    Args:
+        x: array-like; Python floats become ``config.floatX``, other Python numbers what NumPy makes of them.
+        name: a name for people.
+        ndim: number of dimensions it must have; missing ones are put in front.
+        dtype: dtype to convert to.
+
+    Raises:
+        AsTensorError: ``x`` is no array of a supported dtype.
+    """
+    if dtype is None and type(x) is float:
+        dtype = config.floatX
+    try:
+        data = np.asarray(x, dtype=None if dtype is None else parse_dtype(dtype))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise AsTensorError(f"cannot make a tensor of {x!r:.80} of type {type(x).__name__}: {error}") from None
+    if data.dtype.name not in DTYPES:
+        raise AsTensorError(
+            f"cannot make a tensor of {x!r:.80}: NumPy gives it dtype {data.dtype}, tensors hold one of {', '.join(DTYPES)}"
+        )
+    if ndim is not None:
+        data = _with_ndim(data, ndim)
+    if not data.dtype.isnative:
+        data = data.astype(data.dtype.newbyteorder("="))
+    result = TensorConstant(TensorType(data.dtype.name, data.shape), data, name)
+    result._location = capture()
+    return result
+
+
+def _with_ndim(data: np.ndarray, ndim: int) -> np.ndarray:
+    if data.ndim > ndim:
+        raise AsTensorError(f"expected at most {ndim} dimensions, got an array of shape {data.shape}")
+    return data.reshape((1,) * (ndim - data.ndim) + data.shape)
+
+
+def _has_variable(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any(_has_variable(item) for item in x)
+    return isinstance(x, Variable | Apply)
+
+
+def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
+    """``x`` as a tensor variable; a variable is returned as it is.
+
+    Args:
+        x: a tensor variable, an Apply with one output, array-like, or nested lists that may hold variables, which are
+            stacked.
+        name: name of a new constant.
+        ndim: number of dimensions the result must have; missing ones are put in front, leading 1s are dropped.
+        dtype: dtype of the result; variables of another one are cast.
+
+    Raises:
+        AsTensorError: ``x`` cannot be seen as a tensor.
+    """
+    if isinstance(x, Apply):
+        x = x.default_output()
+    convert = getattr(type(x), "__as_tensor_variable__", None)
+    if convert is not None:
+        x = convert(x)
+    if not isinstance(x, Variable) and _has_variable(x):
+        import graphc.tensor as pt
+
+        x = pt.stack([as_tensor_variable(item) for item in x])
+    if not isinstance(x, Variable):
+        return constant(x, name, ndim, dtype)
+    if not isinstance(x.type, TensorType):
+        if isinstance(x, Constant):
+            return constant(x.data, name, ndim, dtype)
+        raise AsTensorError(f"expected a tensor variable, got {x} of type {x.type}")
+    if dtype is not None and x.type.dtype != parse_dtype(dtype):
+        import graphc.tensor as pt
+
+        x = pt.cast(x, parse_dtype(dtype))
+    return x if ndim is None or x.type.ndim == ndim else _variable_with_ndim(x, ndim)
+
+
+def _variable_with_ndim(x: TensorVariable, ndim: int) -> Any:
+    surplus = x.type.ndim - ndim
+    if surplus < 0:
+        return x.dimshuffle(("x",) * -surplus + tuple(range(x.type.ndim)))
+    if not all(x.type.broadcastable[:surplus]):
+        raise AsTensorError(f"expected at most {ndim} dimensions, got {x} of {x.type}")
+    return x.dimshuffle(tuple(range(surplus, x.type.ndim)))
+
+
+as_tensor = as_tensor_variable
+
+
+def get_underlying_scalar_constant_value(x: Any) -> np.ndarray:
+    """The value of a scalar known before the graph runs: a number, a 0-d array, or a constant of equal elements.
+
+    Raises:
+        NotScalarConstantError: the value depends on inputs, or is not a single number.
+    """
+    if isinstance(x, TensorConstant):
+        value = x.unique_value
+        if value is not None:
+            return np.asarray(value)
+    elif not isinstance(x, Variable) and np.ndim(x) == 0:
+        return np.asarray(x)
+    elif isinstance(x, Variable) and x.owner is not None and len(x.owner.inputs) == 1:
+        if type(x.owner.op).__name__ == "DimShuffle":
+            return get_underlying_scalar_constant_value(x.owner.inputs[0])
+    raise NotScalarConstantError(f"{x} is not a scalar whose value is known before the graph is run")
+
+
+class NotScalarConstantError(AsTensorError):
+    """A scalar's value is not known before the graph is run."""

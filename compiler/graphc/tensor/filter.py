@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a tensor type accepts as a value; see ``TensorType.filter``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.config import config
+from graphc.graph.basic import Variable
+from graphc.tensor.compare import arrays_equal
+
+if TYPE_CHECKING:
+    from graphc.tensor.type import TensorType
+
+
+def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bool | None) -> np.ndarray:
+    """Convert ``value`` to an aligned array of native byte order, or raise TypeError."""
+    if isinstance(value, Variable):
+        raise TypeError(f"expected an array for {type_}, got the symbolic variable {value}; use givens= or eval() instead")
+    if strict:
+        array = _exact(type_, value)
+    elif allow_downcast:
+        array = _as_array(type_, value, type_.numpy_dtype)
+    elif isinstance(value, np.ndarray | np.generic):
+        array = _widened(type_, np.asarray(value))
+    else:
+        array = _from_python(type_, value, allow_downcast)
+    _check_shape(type_, array)
+    if not array.flags.aligned:
+        array = array.copy()
+    return array
+
+
+def _exact(type_: TensorType, value: Any) -> np.ndarray:
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"expected an array of {type_} (strict), got {value!r:.80} of type {type(value).__name__}")
+    if value.dtype != type_.numpy_dtype:
+        raise TypeError(f"expected dtype {type_.dtype} (strict), got an array of dtype {value.dtype}")
+    return value
+
+
+def _as_array(type_: TensorType, value: Any, dtype: np.dtype | None) -> np.ndarray:
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(value, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"expected a value for {type_}, got {value!r:.80} of type {type(value).__name__}: {error}") from None
+
+
+def _widened(type_: TensorType, array: np.ndarray) -> np.ndarray:
+    """Cast an array only to a dtype that holds all its values."""
+    wanted = type_.numpy_dtype
+    if array.dtype == wanted:
+        return array if array.dtype.isnative else array.astype(wanted)
+    # int64 to float64 may round, but NumPy, and every user, counts it as a safe cast.
+    if array.dtype.kind not in "biufc" or not np.can_cast(array.dtype, wanted, "safe"):
+        raise TypeError(
+            f"expected dtype {type_.dtype}, got an array of dtype {array.dtype}, and casting it could lose information; "
+            f"cast it with astype({type_.dtype!r}) or pass allow_downcast=True (allow_input_downcast=True to the function)"
+        )
+    return array.astype(wanted)
+
+
+def _from_python(type_: TensorType, value: Any, allow_downcast: bool | None) -> np.ndarray:
+    """Convert Python numbers and nested lists, whose dtype is not the user's choice, when the values survive."""
+    array = _as_array(type_, value, None)
+    wanted = type_.numpy_dtype
+    if array.dtype == wanted and array.dtype.isnative:
+        return array
+    if array.dtype.kind not in "biufc" and array.size:
+        raise TypeError(f"expected a value for {type_}, got {value!r:.80} of type {type(value).__name__}")
+    if allow_downcast is None and type(value) is float and type_.dtype == config.floatX:
+        return _as_array(type_, value, wanted)
+    with np.errstate(all="ignore"):
+        complex_to_real = array.dtype.kind == "c" and wanted.kind != "c"
+        converted = array.real.astype(wanted) if complex_to_real else array.astype(wanted)
+    if arrays_equal(converted, array, force_same_dtype=False) and not (complex_to_real and array.imag.any()):
+        return converted
+    raise TypeError(
+        f"expected a value for {type_}, got {value!r:.80}, and converting it to {type_.dtype} would change it; "
+        "pass allow_downcast=True (allow_input_downcast=True to the function) to accept that"
+    )
+
+
+def _check_shape(type_: TensorType, array: np.ndarray) -> None:
+    if array.ndim != type_.ndim:
+        raise TypeError(
+            f"wrong number of dimensions: expected {type_.ndim} for {type_}, got {array.ndim} with shape {array.shape}"
+        )
+    for axis, (expected, given) in enumerate(zip(type_.shape, array.shape, strict=True)):
+        if expected is not None and expected != given:
+            raise TypeError(
+                f"wrong size of dimension {axis}: expected {expected} for {type_}, got {given} with shape {array.shape}"
+            )

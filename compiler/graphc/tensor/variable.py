@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Variables of ``TensorType``: their operators and methods, which all call functions of ``graphc.tensor``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from graphc.errors import AsTensorError
+from graphc.graph.basic import Constant, Variable
+
+# NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
+_UFUNC_NAMES = {
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "true_div",
+    "true_divide": "true_div",
+    "floor_divide": "int_div",
+    "remainder": "mod",
+    "power": "pow",
+    "negative": "neg",
+    "absolute": "abs",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "equal": "eq",
+    "not_equal": "neq",
+    "invert": "bitwise_not",
+    "conjugate": "conj",
+}
+
+
+def _namespace() -> Any:
+    import graphc.tensor
+
+    return graphc.tensor
+
+
+def _binary(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        function = getattr(_namespace(), name)
+        try:
+            return function(other, self) if reflected else function(self, other)
+        except AsTensorError:
+            return NotImplemented
+
+    method.__doc__ = f"``graphc.tensor.{name}``{' with the operands exchanged' if reflected else ''}."
+    return method
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """A method that passes itself as the first argument of the namespace's function of that name."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(_namespace(), name)(self, *args, **kwargs)
+
+    method.__doc__ = f"``graphc.tensor.{name}`` of this variable."
+    method.__name__ = name
+    return method
+
+
+class TensorOperators:
+    """Operators and methods of tensor variables; arguments follow NumPy."""
+
+    __hash__ = object.__hash__
+
+    __add__, __radd__ = _binary("add"), _binary("add", True)
+    __sub__, __rsub__ = _binary("sub"), _binary("sub", True)
+    __mul__, __rmul__ = _binary("mul"), _binary("mul", True)
+    __truediv__, __rtruediv__ = _binary("true_div"), _binary("true_div", True)
+    __floordiv__, __rfloordiv__ = _binary("int_div"), _binary("int_div", True)
+    __mod__, __rmod__ = _binary("mod"), _binary("mod", True)
+    __divmod__, __rdivmod__ = _binary("divmod"), _binary("divmod", True)
+    __pow__, __rpow__ = _binary("pow"), _binary("pow", True)
+    __and__, __rand__ = _binary("bitwise_and"), _binary("bitwise_and", True)
+    __or__, __ror__ = _binary("bitwise_or"), _binary("bitwise_or", True)
+    __xor__, __rxor__ = _binary("bitwise_xor"), _binary("bitwise_xor", True)
+    __lshift__, __rlshift__ = _binary("left_shift"), _binary("left_shift", True)
+    __rshift__, __rrshift__ = _binary("right_shift"), _binary("right_shift", True)
+    __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", True)
+    __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
+    __neg__, __abs__, __invert__ = _method("neg"), _method("abs"), _method("bitwise_not")
+    __ceil__, __floor__, __trunc__, __round__ = _method("ceil"), _method("floor"), _method("trunc"), _method("round")
+
+    dot = __dot__ = _method("dot")
+    all, any, sum, prod = _method("all"), _method("any"), _method("sum"), _method("prod")
+    mean, var, std = _method("mean"), _method("var"), _method("std")
+    min, max, argmin, argmax, ptp = (_method(n) for n in ("min", "max", "argmin", "argmax", "ptp"))
+    eq, neq, ge, gt, le, lt = (_method(n) for n in ("eq", "neq", "ge", "gt", "le", "lt"))
+    exp, exp2, expm1, log, log2, log10, log1p, sqrt = (
+        _method(n) for n in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt")
+    )
+    sin, cos, tan, arcsin, arccos, arctan = (_method(n) for n in ("sin", "cos", "tan", "arcsin", "arccos", "arctan"))
+    sinh, cosh, tanh, arcsinh, arccosh, arctanh = (
+        _method(n) for n in ("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh")
+    )
+    ceil, floor, trunc, round = (_method(n) for n in ("ceil", "floor", "trunc", "round"))
+    deg2rad, rad2deg, conj, clip, abs = (_method(n) for n in ("deg2rad", "rad2deg", "conj", "clip", "abs"))
+    ravel, squeeze, swapaxes, take = (_method(n) for n in ("ravel", "squeeze", "swapaxes", "take"))
+    zeros_like, ones_like, repeat, diagonal, trace = (
+        _method(n) for n in ("zeros_like", "ones_like", "repeat", "diagonal", "trace")
+    )
+    cumsum, cumprod, sort, argsort, nonzero = (_method(n) for n in ("cumsum", "cumprod", "sort", "argsort", "nonzero"))
+    set, inc, copy = _method("set_subtensor"), _method("inc_subtensor"), _method("tensor_copy")
+
+    # Attributes -----------------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype of the elements."""
+        return self.type.dtype  # type: ignore[attr-defined]
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.type.ndim  # type: ignore[attr-defined]
+
+    @property
+    def broadcastable(self) -> tuple[bool, ...]:
+        """For each dimension, whether its size is statically 1."""
+        return self.type.broadcastable  # type: ignore[attr-defined]
+
+    @property
+    def shape(self) -> Any:
+        """The symbolic shape, an int64 vector; the static one is ``type.shape``."""
+        return _namespace().shape(self)
+
+    @property
+    def size(self) -> Any:
+        """Symbolic number of elements."""
+        return _namespace().size(self)
+
+    @property
+    def real(self) -> Any:
+        """Real part."""
+        return _namespace().real(self)
+
+    @property
+    def imag(self) -> Any:
+        """Imaginary part."""
+        return _namespace().imag(self)
+
+    @property
+    def T(self) -> Any:
+        """The variable with its axes reversed."""
+        return _namespace().transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        """The variable with its last two axes exchanged."""
+        return _namespace().swapaxes(self, -1, -2)
+
+    # Shapes and types -----------------------------------------------------------------------------------------------
+
+    def reshape(self, *shape: Any, ndim: int | None = None) -> Any:
+        """As ``graphc.tensor.reshape``; the sizes may be given one by one."""
+        if len(shape) == 1 and not (isinstance(shape[0], int | np.integer) or getattr(shape[0], "ndim", 1) == 0):
+            return _namespace().reshape(self, shape[0], ndim=ndim)
+        return _namespace().reshape(self, shape, ndim=ndim)
+
+    def dimshuffle(self, *pattern: Any) -> Any:
+        """Permute axes: each entry is an axis of this variable, or ``"x"`` for a new axis of size 1."""
+        if len(pattern) == 1 and isinstance(pattern[0], list | tuple):
+            pattern = tuple(pattern[0])
+        return _namespace().dimshuffle(self, pattern)
+
+    def transpose(self, *axes: Any) -> Any:
+        """As ``graphc.tensor.transpose``; the axes may be given one by one."""
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple)):
+            return _namespace().transpose(self, axes[0])
+        return _namespace().transpose(self, axes or None)
+
+    def flatten(self, ndim: int = 1) -> Any:
+        """Join the last axes until ``ndim`` remain."""
+        return _namespace().flatten(self, ndim)
+
+    def astype(self, dtype: Any) -> Any:
+        """The elements converted to ``dtype``."""
+        return _namespace().cast(self, dtype)
+
+    def transfer(self, target: str) -> Any:
+        """The variable on another target; see `graphc.graph.type.register_transfer`."""
+        from graphc.graph.type import transfer
+
+        return transfer(self, target)  # type: ignore[arg-type]
+
+    def norm(self, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """Norm of order ``L`` over the axes: ``sum(abs(x) ** L) ** (1 / L)``; 0 counts, inf takes the largest."""
+        pt = _namespace()
+        if L == 0:
+            return pt.sum(pt.neq(self, 0), axis=axis, keepdims=keepdims)
+        if L == float("inf"):
+            return pt.max(pt.abs(self), axis=axis, keepdims=keepdims)
+        return pt.pow(pt.sum(pt.pow(pt.abs(self), L), axis=axis, keepdims=keepdims), 1.0 / L)
+
+    # Indexing -------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        return _namespace().getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("symbolic variables do not change; use y = x[index].set(value) or x[index].inc(value)")
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim == 0:
+            raise TypeError(f"cannot iterate over the scalar {self}")
+        length = self.type.shape[0]  # type: ignore[attr-defined]
+        if length is None:
+            raise TypeError(
+                f"cannot iterate over {self}, whose length is not known before it is run; "
+                "give its type a static shape, or use specify_shape"
+            )
+        return (self[i] for i in range(length))
+
+    def __contains__(self, value: Any) -> bool:
+        raise TypeError("`in` has no symbolic meaning; use graphc.tensor.any(graphc.tensor.eq(x, value))")
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"{self} has no value before it is run, so it cannot be a condition; use graphc.tensor.switch(condition, a, b)"
+        )
+
+    # NumPy ----------------------------------------------------------------------------------------------------------
+
+    __array_priority__ = 1000
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Let ``np.exp(x)`` and ``array + x`` build graphs."""
+        function = getattr(_namespace(), _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__), None)
+        if method != "__call__" or kwargs or function is None:
+            return NotImplemented
+        return function(*inputs)
+
+
+class TensorVariable(TensorOperators, Variable):
+    """A variable whose values are NumPy arrays."""
+
+
+class TensorConstant(TensorVariable, Constant):
+    """A tensor whose value is known. The array is copied, and read-only."""
+
+    def __init__(self, type: Any, data: Any, name: str | None = None) -> None:
+        super().__init__(type, data, name)
+        array = self.data
+        # A view of the caller's array, even a read-only one, could still change through another view.
+        if array.base is not None or array.flags.writeable or not array.flags.c_contiguous:
+            array = np.array(array, order="C", copy=True)
+            array.flags.writeable = False
+            self.data = array
+
+    @property
+    def unique_value(self) -> Any:
+        """The value that all elements share, as a Python or NumPy scalar; None when they differ or there are none."""
+        data = self.data
+        if data.size == 0:
+            return None
+        first = data.flat[0]
+        return first if data.size == 1 or bool((data == first).all()) else None
+
+    def _scalar(self, convert: Callable[[Any], Any]) -> Any:
+        if self.data.ndim:
+            raise TypeError(f"only a constant of 0 dimensions converts to a Python number, got one of {self.type}")
+        return convert(self.data.item())
+
+    def __index__(self) -> int:
+        if self.data.dtype.kind not in "biu":
+            raise TypeError(f"only an integer constant can be an index, got one of {self.type}")
+        return self._scalar(int)
+
+    def __int__(self) -> int:
+        return self._scalar(int)
+
+    def __float__(self) -> float:
+        return self._scalar(float)
+
+    def __complex__(self) -> complex:
+        return self._scalar(complex)
+
+    def __bool__(self) -> bool:
+        return self._scalar(bool)
+
+    def __copy__(self) -> TensorConstant:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TensorConstant:
+        return self

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The dialect's namespace, and what its op classes share: diagnostics, shape checks and index builders.
+
+Files with op classes do not postpone the evaluation of annotations: the bindings read them to define the operations.
+"""
+
+from typing import Any
+
+from graphc_dialects._mlir import ext, ir
+
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+class Graphc(ext.Dialect, name="graphc"):  # type: ignore[misc, call-arg]
+    """Symbolic tensor graphs."""
+
+
+def fail(op: Any, message: str) -> bool:
+    """Reports a verifier failure at the op. The op itself must not be printed here: printing verifies."""
+    op.location.emit_error(f"'{op.name}' op {message}")
+    return False
+
+
+def shape_text(shape: Any) -> str:
+    """A shape the way types print it: `2x?x3`."""
+    return "x".join("?" if size < 0 else str(size) for size in shape) or "scalar"
+
+
+def tensor_types(op: Any, operands: int | None = None) -> list[Any] | None:
+    """Types of the first `operands` operands and of the result, or None after reporting one that is no ranked tensor.
+
+    Args:
+        op: the operation being verified.
+        operands: how many operands are tensors; None means all.
+    """
+    if not _check_counts(op):
+        return None
+    types = [value.type for value in op.operands]
+    if operands is not None:
+        types = types[:operands]
+    types.append(op.results[0].type)
+    for position, type_ in enumerate(types):
+        if type(type_) is not ir.RankedTensorType:
+            which = "result" if position == len(types) - 1 else f"operand #{position}"
+            fail(op, f"{which} must be a ranked tensor, but is {type_}")
+            return None
+    return types
+
+
+_COUNTS: dict[type, tuple[int, bool]] = {}
+
+
+def _check_counts(op: Any) -> bool:
+    """Whether the op has as many operands as its class defines, and one result.
+
+    Verifiers run before the checks generated from the definition, so they cannot rely on these.
+    """
+    cls = type(op)
+    if cls not in _COUNTS:
+        fields = [field for field in cls._fields if type(field).__name__ == "OperandDef"]
+        single = [field for field in fields if field.variadicity.name == "single"]
+        _COUNTS[cls] = len(single), len(single) < len(fields)
+    expected, more = _COUNTS[cls]
+    given = len(op.operands)
+    if given < expected or (given > expected and not more):
+        return fail(op, f"expects {'at least ' if more else ''}{expected} operands, but has {given}")
+    return len(op.results) == 1 or fail(op, f"expects 1 result, but has {len(op.results)}")
+
+
+def check_shape(op: Any, shape: list[int], expected: list[int]) -> bool:
+    """Whether a result shape does not contradict the one inferred (dynamic sizes contradict nothing)."""
+    if shape == expected:
+        return True
+    if len(shape) != len(expected):
+        return fail(op, f"result must have rank {len(expected)}, but has rank {len(shape)}")
+    for axis, (have, want) in enumerate(zip(shape, expected, strict=True)):
+        if have != want and have >= 0 and want >= 0:
+            return fail(op, f"result dimension {axis} must be {want}, but is {have}")
+    return True
+
+
+def is_signless(type_: Any, width: int) -> bool:
+    """Whether an element type is the signless integer of that width. (Verifiers run without a current context.)"""
+    return isinstance(type_, ir.IntegerType) and type_.width == width and type_.is_signless
+
+
+def check_axis(op: Any, name: str, rank: int) -> int | None:
+    """The integer attribute `name` as a normalised axis, or None after reporting that it is not one."""
+    attribute = op.attributes[name] if name in op.attributes else None
+    if not isinstance(attribute, ir.IntegerAttr):
+        fail(op, f"needs an integer attribute '{name}'")
+        return None
+    axis = int(attribute.value)
+    if not 0 <= axis < rank:
+        fail(op, f"{name} {axis} is out of range for rank {rank}")
+        return None
+    return axis
+
+
+def array(op: Any, name: str) -> list[int] | None:
+    """The values of an `array<i64: ...>` attribute, or None after reporting that it is missing."""
+    attribute = op.attributes[name] if name in op.attributes else None
+    if not isinstance(attribute, ir.DenseI64ArrayAttr):
+        fail(op, f"needs an attribute '{name}' of the form array<i64: ...>")
+        return None
+    return list(attribute)
+
+
+def check_bool(op: Any, name: str) -> bool:
+    """Whether the attribute is present and true or false; reports it otherwise."""
+    if name in op.attributes and isinstance(op.attributes[name], ir.BoolAttr):
+        return True
+    return fail(op, f"needs a boolean attribute '{name}'")
+
+
+# -- index code -------------------------------------------------------------------------------------------------------
+
+
+def const_index(value: int) -> Any:
+    """`arith.constant` of index type at the current insertion point."""
+    index = ir.IndexType.get()
+    attributes = {"value": ir.IntegerAttr.get(index, value)}
+    return ir.Operation.create("arith.constant", results=[index], attributes=attributes).result
+
+
+def dim_of(value: Any, axis: int) -> Any:
+    """The size of a tensor along an axis: a constant if it is static, else `tensor.dim`."""
+    size = value.type.shape[axis]
+    if size >= 0:
+        return const_index(size)
+    index = ir.IndexType.get()
+    return ir.Operation.create("tensor.dim", results=[index], operands=[value, const_index(axis)]).result
+
+
+def add_index(a: Any, b: Any) -> Any:
+    """`arith.addi` on index values."""
+    return ir.Operation.create("arith.addi", results=[ir.IndexType.get()], operands=[a, b]).result
+
+
+class GraphcOp(Graphc.Operation):  # type: ignore[name-defined, misc]
+    """Base of the dialect's operations with a tensor result."""
+
+    def reify(self, dim: int) -> Any:
+        """Index value with the size of result dimension `dim`, built at the current insertion point.
+
+        Args:
+            dim: axis of the (only) result, not negative.
+        """
+        size = self.results[0].type.shape[dim]
+        return const_index(size) if size >= 0 else self.reify_dynamic(dim)
+
+    def reify_dynamic(self, dim: int) -> Any:
+        """`reify` for a dimension whose size is not static."""
+        raise NotImplementedError(f"{self.name} does not say how large its result is")

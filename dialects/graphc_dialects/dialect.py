@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Registers the dialect, and makes contexts that have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc_dialects import check, elementwise, index, join, linalg, reduce, shape
+from graphc_dialects._base import Graphc
+from graphc_dialects._mlir import add_dialect_search_prefix, ir
+
+# Dialects whose operations our passes create by name; the others load when a parser or an upstream pass asks for them.
+_PRELOADED = (
+    "affine arith bufferization cf complex func index linalg llvm math memref scf tensor ub vector irdl".split()
+)
+_MODULES = (elementwise, reduce, shape, index, join, linalg, check)
+
+# Without this the bindings search the file system for the dialect's Python module each time they wrap an operation.
+add_dialect_search_prefix("graphc_dialects")
+
+
+def operation_classes() -> dict[str, type]:
+    """Every operation class of the dialect by its full name, such as `graphc.add`."""
+    return {cls.OPERATION_NAME: cls for cls in Graphc.operations}
+
+
+def load(context: Any) -> None:
+    """Registers the dialect in a context; does nothing where it already is."""
+    if context.is_dialect_loaded("graphc"):
+        return
+    with context:
+        Graphc.load()
+
+
+def new_context(*, allow_unregistered: bool = False) -> Any:
+    """A context that knows the graphc dialect and upstream's.
+
+    Args:
+        allow_unregistered: accept operations of dialects that are not registered.
+
+    Returns:
+        An `ir.Context` without threads. Errors are collected in the exceptions the bindings raise; to see them, attach a
+        `Diagnostics` (graphc_dialects.diagnostics).
+    """
+    context = ir.Context(load_on_create_dialects=[])
+    context.enable_multithreading(False)
+    for name in _PRELOADED:
+        # `context.dialects[name]` would also import the Python classes of each, which takes 0.1 s.
+        context.get_dialect_descriptor(name)
+    context.allow_unregistered_dialects = allow_unregistered
+    load(context)
+    return context

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise operations: one class per line of a table."""
+
+from typing import Any
+
+from graphc_dialects._base import Graphc, GraphcOp, dim_of, fail, is_signless, shape_text, tensor_types
+from graphc_dialects._mlir import ext
+
+# name -> (number of operands, result rule); rules: same (all types equal), bool (result i1), free (the dtype rule of the
+# compiler's table decides: casts, complex to real, mixed loops).
+ELEMENTWISE: dict[str, tuple[int, str]] = {}
+
+
+def _add(arity: int, rule: str, names: str) -> None:
+    for name in names.split():
+        ELEMENTWISE[name] = (arity, rule)
+
+
+_add(1, "free", "cast abs angle real imag")
+_add(1, "bool", "isnan isinf isfinite signbit logical_not")
+_add(1, "same", "neg sign ceil floor trunc round round_half_away reciprocal sqr sqrt conj invert identity")
+_add(1, "same", "exp exp2 expm1 log log2 log10 log1p sigmoid softplus log1mexp cbrt")
+_add(1, "same", "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg")
+_add(1, "same", "erf erfc gamma gammaln digamma")
+_add(2, "same", "add sub mul true_div floor_div mod pow maximum minimum arctan2 hypot logaddexp copysign")
+_add(2, "same", "and or xor left_shift right_shift")
+_add(2, "bool", "eq ne lt le gt ge logical_and logical_or logical_xor")
+_add(2, "free", "complex second")
+_add(3, "free", "switch")
+_add(3, "same", "clip")
+
+
+def broadcast_shape(op: Any, shapes: list[list[int]]) -> list[int] | None:
+    """Joint shape of operands of equal rank, in which static ones broadcast; None after reporting a conflict."""
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    if any(len(shape) != len(first) for shape in shapes):
+        fail(op, f"operands must have equal ranks, but have shapes {', '.join(map(shape_text, shapes))}")
+        return None
+    joint = list(first)
+    for shape in shapes[1:]:
+        for axis, size in enumerate(shape):
+            have = joint[axis]
+            if have == 1 or (have < 0 and size != 1):
+                joint[axis] = size
+            elif size >= 0 and size not in (1, have):
+                fail(op, f"operands disagree in dimension {axis}: {have} and {size}")
+                return None
+    return joint
+
+
+def _contradicts(shape: list[int], expected: list[int]) -> int | None:
+    """First axis at which two shapes of equal rank have different static sizes."""
+    for axis, (have, want) in enumerate(zip(shape, expected, strict=True)):
+        if have != want and have >= 0 and want >= 0:
+            return axis
+    return None
+
+
+class Elementwise(GraphcOp):
+    """Base of elementwise operations: operands of equal rank, static ones broadcast."""
+
+    def verify_invariants(self) -> bool:
+        """Checks ranks, static sizes and, where the table has a rule, element types."""
+        types = tensor_types(self)
+        if types is None:
+            return False
+        rule = ELEMENTWISE[self._op_name][1]
+        if rule == "same" and types.count(types[0]) == len(types):
+            return True
+        joint = broadcast_shape(self, [type_.shape for type_ in types[:-1]])
+        if joint is None:
+            return False
+        result = types[-1].shape
+        if len(result) != len(joint):
+            return fail(self, f"result must have rank {len(joint)}, but has rank {len(result)}")
+        axis = _contradicts(result, joint)
+        if axis is not None:
+            return fail(self, f"result dimension {axis} must be {joint[axis]}, but is {result[axis]}")
+        return self._verify_elements([type_.element_type for type_ in types], rule)
+
+    def _verify_elements(self, elements: list[Any], rule: str) -> bool:
+        if self._op_name == "switch":
+            return self._verify_switch(elements)
+        if rule == "free":
+            return True
+        if rule == "bool":
+            return is_signless(elements[-1], 1) or fail(
+                self, f"result must have element type i1, but has {elements[-1]}"
+            )
+        operands = elements[:-1]
+        if operands.count(elements[0]) != len(operands):
+            return fail(self, f"operands must have one element type, but have {', '.join(map(str, operands))}")
+        return elements[-1] == elements[0] or fail(
+            self, f"result must have element type {elements[0]}, but has {elements[-1]}"
+        )
+
+    def _verify_switch(self, elements: list[Any]) -> bool:
+        if not is_signless(elements[0], 1):
+            return fail(self, f"condition must have element type i1, but has {elements[0]}")
+        if elements[1] != elements[2] or elements[1] != elements[3]:
+            given = ", ".join(map(str, elements[1:]))
+            return fail(self, f"branches and result must have one element type, but have {given}")
+        return True
+
+    def reify_dynamic(self, dim: int) -> Any:
+        """The size of the first operand that does not broadcast along `dim`."""
+        for operand in self.operands:
+            if operand.type.shape[dim] != 1:
+                return dim_of(operand, dim)
+        return dim_of(self.operands[0], dim)
+
+
+def _define(name: str, arity: int) -> type:
+    annotations: dict[str, Any] = {operand: ext.Operand[Any] for operand in "xyz"[:arity]}
+    annotations["res"] = ext.Result[Any]
+    body = {"__annotations__": annotations, "__doc__": f"Elementwise `{name}`.", "__module__": __name__}
+    class_name = "".join(part.capitalize() for part in name.split("_")) + "Op"
+    return type(class_name, (Elementwise,), body, name=name, traits=[ext.Pure])  # type: ignore[call-overload, no-any-return]
+
+
+CLASSES: dict[str, type] = {name: _define(name, arity) for name, (arity, _) in ELEMENTWISE.items()}
+
+__all__ = ["CLASSES", "ELEMENTWISE", "Elementwise", "Graphc", "broadcast_shape"]

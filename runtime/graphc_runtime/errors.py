@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Exceptions of the runtime, and those that a kernel's status code stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphc_runtime.manifest import Site
+
+OUT_OF_MEMORY = -1
+
+_CLASSES: dict[str, type[Exception]] = {
+    "ValueError": ValueError,
+    "TypeError": TypeError,
+    "IndexError": IndexError,
+    "ZeroDivisionError": ZeroDivisionError,
+    "OverflowError": OverflowError,
+    "AssertionError": AssertionError,
+}
+
+
+class LoadError(RuntimeError):
+    """Object code cannot be loaded: it is corrupt, for another machine, or needs something that is not here."""
+
+
+class SymbolError(LoadError):
+    """An external symbol of an object is not known to this process."""
+
+
+class ArtifactError(ValueError):
+    """The bytes are not an artifact, or not what was once written."""
+
+
+def status_error(
+    sites: Sequence[Site], status: int, given: int, expected: int, where: Callable[[str], str | None] | None = None
+) -> Exception:
+    """The exception that a kernel's nonzero status stands for.
+
+    Args:
+        sites: check sites of the manifest; status k + 1 is site k, -1 is out of memory.
+        status: what the kernel returned.
+        given: the value the check saw; replaces `{given}` in the message.
+        expected: the value it wanted; replaces `{expected}`.
+        where: gives the user's line of a node, for example `model.py:12 in loss`; None if it is not known.
+    """
+    if status == OUT_OF_MEMORY:
+        return MemoryError("out of memory for the temporaries of a compiled function")
+    if not 1 <= status <= len(sites):
+        return RuntimeError(f"a compiled function returned status {status}; its check sites are 1 to {len(sites)}")
+    site = sites[status - 1]
+    message = site.message.replace("{given}", str(given)).replace("{expected}", str(expected))
+    line = where(site.node) if where is not None and site.node else None
+    if line:
+        message = f"{message}\n  made at {line}"
+    return _CLASSES.get(site.error, ValueError)(message)

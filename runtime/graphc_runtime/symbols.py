@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Addresses of the external symbols that compiled code may use, found when they are first asked for."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc_runtime.errors import SymbolError
+
+# Slots of NumPy's C API table (numpy/__multiarray_api.h); they never change within ABI 2.0.
+NUMPY_API = {
+    "PyArray_GetNDArrayCVersion": 0,
+    "PyArray_DescrFromType": 45,
+    "PyArray_NewFromDescr": 94,
+    "PyArray_GetPtr": 160,
+    "PyArray_GetNDArrayCFeatureVersion": 211,
+}
+
+DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+
+# The singletons that arrays made by NumPy share; keeping them here keeps their addresses valid.
+DESCRIPTORS: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in DTYPES}
+_INTERNED: dict[str, str] = {}
+_REGISTERED: dict[str, int] = {}
+_KNOWN: dict[str, int] = {}
+_ALIVE: list[Any] = []
+
+
+def resolve(name: str) -> int:
+    """Address of an external symbol.
+
+    Args:
+        name: a C-API function, `PyExc_*` or type; `PyArray_*`; `descr_<dtype>`; `str_<text>` (an interned str);
+            `blas_<routine>`; a function of the C library, libm or libmvec; or a registered name.
+
+    Raises:
+        SymbolError: nothing of that name is known here.
+    """
+    address = _KNOWN.get(name)
+    if address is None:
+        address = _KNOWN[name] = _find(name)
+    return address
+
+
+def register(name: str, address: int, keep_alive: Any = None) -> None:
+    """Makes `name` resolve to `address` in objects loaded from now on.
+
+    Args:
+        name: symbol name.
+        address: its address.
+        keep_alive: kept for the life of the process, for example the ctypes function behind the address.
+    """
+    _REGISTERED[name] = address
+    _KNOWN.pop(name, None)
+    _ALIVE.append(keep_alive)
+
+
+def _find(name: str) -> int:
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    for pattern, find in _FINDERS:
+        match = re.fullmatch(pattern, name)
+        if match:
+            address = find(match)
+            if address:
+                return address
+    raise SymbolError(
+        f"the compiled code needs {name!r}, which this process does not have; register it with "
+        "graphc_runtime.symbols.register, or compile again on this machine"
+    )
+
+
+def _descriptor(match: re.Match[str]) -> int | None:
+    return id(DESCRIPTORS[match[1]]) if match[1] in DESCRIPTORS else None
+
+
+def _interned(match: re.Match[str]) -> int:
+    return id(_INTERNED.setdefault(match[1], sys.intern(match[1])))
+
+
+def numpy_api_table() -> int:
+    """Address of NumPy's C API table."""
+    from numpy._core import _multiarray_umath
+
+    get = ctypes.pythonapi["PyCapsule_GetPointer"]
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get(_multiarray_umath._ARRAY_API, None))
+
+
+def _numpy(match: re.Match[str]) -> int | None:
+    if match[0] == "PyArray_Type":
+        return id(np.ndarray)
+    slot = NUMPY_API.get(match[0])
+    return None if slot is None else ctypes.c_uint64.from_address(numpy_api_table() + 8 * slot).value
+
+
+def _python(match: re.Match[str]) -> int | None:
+    name = match[0]
+    if re.fullmatch(r"PyExc_\w+|_Py_\w+Struct|Py\w+_Type", name):
+        try:
+            return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
+        except ValueError:
+            return None
+    return _function(ctypes.pythonapi, name)
+
+
+def _blas(match: re.Match[str]) -> int | None:
+    try:
+        from scipy.linalg import cython_blas
+    except ImportError:
+        raise SymbolError(f"the compiled code calls BLAS ({match[1]}): install SciPy") from None
+    capsule = cython_blas.__pyx_capi__.get(match[1])
+    if capsule is None:
+        return None
+    name = ctypes.pythonapi["PyCapsule_GetName"]
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get = ctypes.pythonapi["PyCapsule_GetPointer"]
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get(capsule, name(capsule)))
+
+
+def has_vector_math() -> bool:
+    """Whether libmvec (glibc's vector functions `_ZGV*`) is here."""
+    return _library("libmvec.so.1") is not None
+
+
+def _vector_math(match: re.Match[str]) -> int | None:
+    library = _library("libmvec.so.1")
+    return None if library is None else _function(library, match[0])
+
+
+def _c_library(match: re.Match[str]) -> int | None:
+    for file in (None, "libm.so.6"):
+        library = _library(file)
+        address = None if library is None else _function(library, match[0])
+        if address:
+            return address
+    return None
+
+
+_LIBRARIES: dict[str | None, ctypes.CDLL | None] = {}
+
+
+def _library(file: str | None) -> ctypes.CDLL | None:
+    if file not in _LIBRARIES:
+        try:
+            _LIBRARIES[file] = ctypes.CDLL(file)
+        except OSError:
+            _LIBRARIES[file] = None
+    return _LIBRARIES[file]
+
+
+def _function(library: ctypes.CDLL, name: str) -> int | None:
+    try:
+        return ctypes.cast(library[name], ctypes.c_void_p).value
+    except AttributeError:
+        return None
+
+
+_FINDERS: list[tuple[str, Callable[[re.Match[str]], int | None]]] = [
+    (r"descr_(\w+)", _descriptor),
+    (r"str_(\w+)", _interned),
+    (r"PyArray_\w+", _numpy),
+    (r"_?Py\w+", _python),
+    (r"blas_(\w+)", _blas),
+    (r"_ZGV\w+", _vector_math),
+    (r"\w+", _c_library),
+]

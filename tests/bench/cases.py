@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The workloads. Each is written once, against a namespace `m` that every library fills with its own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the benchmark.
+
+    Attributes:
+        name: identifies the line in the JSON file.
+        title: what the table says.
+        unit: `ns`, `us` or `ms`; times are kept in seconds.
+        inputs: makes the NumPy arguments.
+        expression: the computation, given the namespace and one variable an argument.
+        goal: the largest time in seconds; None asks to be as fast as the better compiler.
+        out: whether the result is written into an array of the caller.
+        lead: how many times faster than a peer, by peer, is asked for.
+    """
+
+    name: str
+    title: str
+    unit: str
+    inputs: Callable[[], tuple[Any, ...]]
+    expression: Callable[..., Any]
+    goal: float | None = None
+    out: bool = False
+    lead: tuple[tuple[str, float], ...] = ()
+
+
+def _normal(*shape: int) -> Any:
+    return np.random.default_rng(len(shape)).standard_normal(shape)
+
+
+def _pair() -> tuple[Any, Any]:
+    rng = np.random.default_rng(7)
+    return rng.standard_normal(1_000_000), rng.standard_normal(1_000_000)
+
+
+CASES = [
+    Case(
+        "call", "call overhead: `x + 1`, 3 elements", "ns", lambda: (np.arange(3.0),), lambda m, x: x + 1,
+        goal=100e-9, lead=(("pytensor", 15.0), ("jax", 50.0)),
+    ),
+    Case(
+        "call_out", "the same with `out=`", "ns", lambda: (np.arange(3.0),), lambda m, x: x + 1, goal=40e-9, out=True,
+    ),
+    Case("exp", "`exp(x) * y + 1`, 1e6 float64", "us", _pair, lambda m, x, y: m.exp(x) * y + 1),
+    Case(
+        "transcendental", "`log1p(exp(-abs(x))) + tanh(y) * sigmoid(x)`, 1e6 float64", "us", _pair,
+        lambda m, x, y: m.log1p(m.exp(-m.abs(x))) + m.tanh(y) * m.sigmoid(x),
+    ),
+    Case("square_distance", "`sum((x - y)**2)`, 1e6 float64", "us", _pair, lambda m, x, y: ((x - y) ** 2).sum()),
+    Case("softmax", "softmax of the rows of 1000 x 1000", "us", lambda: (_normal(1000, 1000),), lambda m, x: m.softmax(x)),
+    Case(
+        "matmul", "matrix product, 512 x 512", "us", lambda: (_normal(512, 512), _normal(512, 512) / 512),
+        lambda m, x, y: m.dot(x, y),
+    ),
+]  # fmt: skip
+
+
+def deep_graph(m: Any, x: Any) -> Any:
+    """300 elementwise operations and a sum: the graph whose compilation is timed."""
+    z = x
+    for i in range(100):
+        z = m.tanh(z * (1.0 + i / 100) + x)
+    return z.sum()

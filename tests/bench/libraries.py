@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compared libraries behind one interface: `build(case)` gives the statement to time and what it needs.
+
+No library is imported before it is chosen: the peers live in an environment where graphc is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from cases import Case, deep_graph
+
+Timed = tuple[str, dict[str, Any]]
+NAMES = ("graphc", "pytensor", "jax", "numpy")
+
+
+def _call(count: int, suffix: str = "") -> str:
+    return "f(" + ", ".join(f"a{i}" for i in range(count)) + suffix + ")"
+
+
+def _arguments(case: Case) -> dict[str, Any]:
+    return {f"a{i}": value for i, value in enumerate(case.inputs())}
+
+
+class NotOffered(Exception):
+    """This library has no counterpart of the case."""
+
+
+def _numpy_namespace() -> Any:
+    def softmax(x: Any) -> Any:
+        e = np.exp(x - x.max(axis=-1, keepdims=True))
+        e /= e.sum(axis=-1, keepdims=True)
+        return e
+
+    names = {name: getattr(np, name) for name in ("exp", "log1p", "abs", "tanh", "dot")}
+    return SimpleNamespace(**names, softmax=softmax, sigmoid=lambda x: 1 / (1 + np.exp(-x)))
+
+
+class Numpy:
+    """NumPy, operation by operation: the reference of every result."""
+
+    def __init__(self) -> None:
+        self.m, self.version = _numpy_namespace(), np.__version__
+
+    def build(self, case: Case) -> Timed:
+        """The statement and its names."""
+        names = _arguments(case)
+        if case.out:
+            return "np.add(a0, 1, out=o)", {"np": np, "o": np.empty_like(names["a0"]), **names}
+        m = self.m
+        return _call(len(names)), {"f": lambda *args: case.expression(m, *args), **names}
+
+    def first_call(self) -> Any:
+        """Nothing to compile."""
+        raise NotOffered("nothing is compiled")
+
+    deep = first_call
+
+
+class _Symbolic:
+    """What graphc and PyTensor share, as graphc follows PyTensor's interface."""
+
+    def __init__(self, package: Any, tensor: Any, function: Callable[..., Any], softmax: Any) -> None:
+        self.package, self.pt, self.function, self.version = package, tensor, function, package.__version__
+        names = {name: getattr(tensor, name) for name in ("exp", "log1p", "abs", "tanh", "sigmoid", "dot")}
+        self.m = SimpleNamespace(**names, softmax=lambda x: softmax(x, axis=-1))
+
+    def _compiled(self, case: Case) -> tuple[Any, dict[str, Any]]:
+        names = _arguments(case)
+        variables = [self.pt.TensorType("float64", (None,) * v.ndim)() for v in names.values()]
+        return self.function(variables, case.expression(self.m, *variables)), names
+
+    def build(self, case: Case) -> Timed:
+        """The statement and its names."""
+        if case.out:
+            raise NotOffered("there is no out= argument")
+        f, names = self._compiled(case)
+        return _call(len(names)), {"f": f, **names}
+
+    def first_call(self) -> Any:
+        """Compile and call x + 1."""
+        x = self.pt.vector("x")
+        return self.function([x], x + 1)(np.arange(3.0))
+
+    def deep(self) -> Any:
+        """Compile and call the deep graph with its gradient."""
+        x = self.pt.vector("x")
+        loss = deep_graph(self.m, x)
+        return self.function([x], [loss, self.package.grad(loss, x)])(np.linspace(-1, 1, 10))
+
+
+class Graphc(_Symbolic):
+    """The compiler under test."""
+
+    def __init__(self) -> None:
+        import graphc
+        import graphc.tensor as pt
+
+        super().__init__(graphc, pt, graphc.function, pt.softmax)
+
+    def build(self, case: Case) -> Timed:
+        """The statement and its names."""
+        f, names = self._compiled(case)
+        suffix = ""
+        if case.out:
+            names["o"], suffix = np.empty_like(names["a0"]), ", out=o"
+        return _call(len(_arguments(case)), suffix), {"f": f, **names}
+
+
+class Pytensor(_Symbolic):
+    """PyTensor 3 with its numba backend and trusted inputs, the fastest call it offers."""
+
+    def __init__(self) -> None:
+        import pytensor
+        import pytensor.tensor as pt
+        from pytensor.tensor.special import softmax
+
+        def function(inputs: Any, outputs: Any) -> Any:
+            return pytensor.function(inputs, outputs, mode="NUMBA", trust_input=True)
+
+        super().__init__(pytensor, pt, function, softmax)
+
+
+class Jax:
+    """jax.jit on the CPU in double precision, NumPy arrays in and out."""
+
+    def __init__(self) -> None:
+        import jax
+
+        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_enable_x64", True)
+        import jax.numpy as jnp
+
+        self.jax, self.version = jax, jax.__version__
+        names = {name: getattr(jnp, name) for name in ("exp", "log1p", "abs", "tanh", "dot")}
+        self.m = SimpleNamespace(**names, softmax=jax.nn.softmax, sigmoid=jax.nn.sigmoid)
+
+    def build(self, case: Case) -> Timed:
+        """The statement and its names; `np.asarray` waits for the result and does not copy it."""
+        if case.out:
+            raise NotOffered("there is no out= argument")
+        names = _arguments(case)
+        m = self.m
+        f = self.jax.jit(lambda *args: case.expression(m, *args))
+        return f"asarray({_call(len(names))})", {"f": f, "asarray": np.asarray, **names}
+
+    def first_call(self) -> Any:
+        """Compile and call x + 1."""
+        return np.asarray(self.jax.jit(lambda x: x + 1)(np.arange(3.0)))
+
+    def deep(self) -> Any:
+        """Compile and call the deep graph with its gradient."""
+        f = self.jax.jit(self.jax.value_and_grad(lambda x: deep_graph(self.m, x)))
+        return [np.asarray(v) for v in f(np.linspace(-1, 1, 10))]
+
+
+def load(name: str) -> Any:
+    """The library of that name; ImportError when it is not installed."""
+    return {"graphc": Graphc, "pytensor": Pytensor, "jax": Jax, "numpy": Numpy}[name]()

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One library in a process of its own, asked line by line: a JSON request in, a JSON answer out.
+
+Requests: `{"case": name, "seconds": s}`. Answers: `{"best": seconds}`, `{"absent": why}` or `{"error": text}`.
+A result that differs from NumPy's is an error, however fast it came.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import timeit
+from typing import Any
+
+import libraries
+import numpy as np
+from cases import CASES
+
+BATCH = 0.02  # seconds: long against the clock, short against a burst of other work
+
+
+def best_time(statement: str, names: dict[str, Any], seconds: float) -> float:
+    """The shortest time of one call, in seconds, over batches that take `seconds` together."""
+    timer = timeit.Timer(statement, globals=names)
+    number = 1
+    while (took := timer.timeit(number)) < BATCH / 2:
+        number = max(2 * number, min(100 * number, int(number * BATCH / max(took, 1e-9))))
+    best, deadline = took / number, time.perf_counter() + seconds
+    while time.perf_counter() < deadline:
+        best = min(best, timer.timeit(number) / number)
+    return best
+
+
+class Worker:
+    """Answers requests for one library; what is compiled once is kept."""
+
+    def __init__(self, name: str) -> None:
+        self.library = libraries.load(name)
+        self.reference = libraries.Numpy()
+        self.timed: dict[str, libraries.Timed] = {}
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Time one case."""
+        case = next(c for c in CASES if c.name == request["case"])
+        try:
+            if case.name not in self.timed:
+                self.timed[case.name] = self._checked(case)
+            return {"best": best_time(*self.timed[case.name], request["seconds"])}
+        except libraries.NotOffered as reason:
+            return {"absent": str(reason)}
+        except Exception as error:
+            return {"error": f"{type(error).__name__}: {error}"}
+
+    def _checked(self, case: Any) -> libraries.Timed:
+        statement, names = self.library.build(case)
+        expected, expected_names = self.reference.build(case)
+        np.testing.assert_allclose(
+            eval(statement, names), eval(expected, expected_names), rtol=1e-9, atol=1e-12
+        )
+        return statement, names
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints must not get into the answers
+    try:
+        worker = Worker(sys.argv[1])
+        hello: dict[str, Any] = {"version": worker.library.version}
+    except ImportError as error:
+        hello = {"absent": str(error)}
+    print(json.dumps(hello), file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(worker.answer(json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

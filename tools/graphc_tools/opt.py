@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""graphc-opt: runs passes of graphc and of upstream MLIR on .mlir files.
+
+    graphc-opt --graphc-constant-folding --canonicalize file.mlir
+    graphc-opt --pass-pipeline='builtin.module(graphc-fusion{max-inputs=4},func.func(cse))' file.mlir
+
+Passes run in the order in which they are given. Errors are diagnostics with locations on the standard error stream, and
+the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+PROGRAM = "graphc-opt"
+_EMIT = ("mlir", "llvm", "asm", "obj")
+
+
+class UsageError(Exception):
+    """The command line, an input file or a pipeline text is wrong; nothing was run."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise UsageError(message)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options that are not passes."""
+    parser = _Parser(
+        prog=PROGRAM,
+        description="Runs passes of graphc and upstream MLIR. Each pass is also an option: --PASS or --PASS='key=value ...'.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("input", nargs="?", default="-", help="file to read; - is the standard input")
+    add("-o", dest="output", default="-", metavar="FILE", help="file to write; - is the standard output")
+    add("--pass-pipeline", metavar="TEXT", help="builtin.module(...) with passes of both kinds")
+    add("--list-passes", action="store_true", help="list graphc's passes and their options")
+    add("--split-input-file", action="store_true", help="treat parts between '// -----' lines as separate modules")
+    add("--verify-diagnostics", action="store_true", help="compare diagnostics with expected-* comments")
+    add("--verify-each", default="true", choices=("true", "false"), help="verify after every pass (default true)")
+    add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
+    add("--emit", default="mlir", choices=_EMIT, help="what to print; other than mlir needs the llvm dialect")
+    add("--mlir-print-ir-before", action="append", default=[], metavar="PASS", help="print the IR before a pass")
+    add("--mlir-print-ir-after", action="append", default=[], metavar="PASS", help="print the IR after a pass")
+    add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
+    add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
+    add("--mlir-print-ir-after-change", action="store_true", help="print the IR after passes that changed it")
+    add("--mlir-print-ir-after-failure", action="store_true", help="print the IR after a pass that failed")
+    add("--mlir-print-op-generic", action="store_true", help="print the generic form")
+    add("--mlir-print-debuginfo", action="store_true", help="print locations")
+    add("--mlir-timing", action="store_true", help="report the time of each pass")
+    add("--mlir-pass-statistics", action="store_true", help="report the counters of each pass")
+    add("--mlir-disable-threading", action="store_true", help="accepted for compatibility; nothing is threaded")
+    add(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="on failure, write the input module and the pipeline to FILE",
+    )
+    add("--run-reproducer", action="store_true", help="run the pipeline stored in a reproducer file")
+    return parser
+
+
+def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Splits the command line into options and pass texts such as `graphc-fusion{max-inputs=4}`.
+
+    Raises:
+        UsageError: an option is malformed, or both passes and a pipeline are given.
+    """
+    parser = build_parser()
+    options, passes = [], []
+    known = {flag for action in parser._actions for flag in action.option_strings}
+    takes_value = {
+        flag for action in parser._actions if action.nargs != 0 for flag in action.option_strings
+    }
+    words = iter(argv)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if not word.startswith("-") or word == "-":
+            options.append(word)
+        elif flag in known or word.startswith("-o"):
+            options.append(word)
+            if flag in takes_value and not equals:
+                options.extend([item] if (item := next(words, None)) is not None else [])
+        else:
+            name = flag.lstrip("-")
+            passes.append(f"{name}{{{value}}}" if equals and value else name)
+    arguments = parser.parse_args(options)
+    if passes and arguments.pass_pipeline is not None:
+        raise UsageError(f"give either --pass-pipeline or passes (--{passes[0]}), not both")
+    return arguments, passes
+
+
+def list_passes(stdout: TextIO) -> None:
+    """Prints every pass of graphc with its stage, summary and options."""
+    from graphc.passes._base import STAGES, discover, find
+
+    classes = [find(flag) for flag in discover()]
+    for stage in STAGES:
+        print(f"{stage} stage:", file=stdout)
+        for cls in classes:
+            if cls.stage == stage:
+                summary = (cls.__doc__ or "").strip().partition("\n")[0]
+                print(f"  --{cls.flag()}: {summary}", file=stdout)
+                for name, default in cls.options().items():
+                    text = str(default).lower() if isinstance(default, bool) else default
+                    print(f"      {name}={text}", file=stdout)
+    print("Every pass of upstream MLIR is accepted as well.", file=stdout)
+
+
+def read_input(path: str, stdin: TextIO) -> str:
+    """Text of the input.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    if path == "-":
+        return stdin.read()
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"cannot open input file '{path}': {reason}") from None
+
+
+def write_output(path: str, content: str | bytes, stdout: TextIO) -> None:
+    """Writes text or bytes to a file or the standard output.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if path == "-":
+        if isinstance(content, bytes):
+            stdout.flush()
+            stdout.buffer.write(content)  # type: ignore[attr-defined]
+        else:
+            stdout.write(content)
+        return
+    try:
+        if isinstance(content, bytes):
+            Path(path).write_bytes(content)
+        else:
+            Path(path).write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot open output file '{path}': {error.strerror}") from None
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    stdin: TextIO | None = None,
+    stdout: TextIO | None = None,
+    stderr: TextIO | None = None,
+) -> int:
+    """Runs the tool.
+
+    Args:
+        argv: command line without the program's name; by default that of the process.
+        stdin, stdout, stderr: streams to use instead of the process's own.
+
+    Returns:
+        The exit code: 0, or 1 after an error.
+    """
+    stdin, stdout, stderr = stdin or sys.stdin, stdout or sys.stdout, stderr or sys.stderr
+    try:
+        arguments, passes = parse_arguments(sys.argv[1:] if argv is None else argv)
+        if arguments.list_passes:
+            list_passes(stdout)
+            return 0
+        source = read_input(arguments.input, stdin)
+        try:
+            from graphc_tools._driver import Driver
+        except ImportError as error:
+            raise UsageError(str(error)) from None
+        driver = Driver(arguments, passes, source, stderr)
+        content = driver.run()
+        if content is not None:
+            write_output(arguments.output, content, stdout)
+        return driver.exit_code
+    except UsageError as error:
+        print(f"{PROGRAM}: error: {error}", file=stderr)
+        return 1
+    except SystemExit as request:  # argparse after --help
+        return int(request.code or 0)
+    except BrokenPipeError:
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
