@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """graphc: a compiler for symbolic tensor graphs.
 
-Public names follow PyTensor: ``import graphc as pytensor; import graphc.tensor as pt`` runs its tutorials. Submodules and
-names load when they are first used, so that importing the package costs little.
+Public names follow PyTensor: ``import graphc as pytensor; import graphc.tensor as pt`` runs its tutorials.
+Submodules and names load when they are first used, so that importing the package costs little.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.config import config
+
+if TYPE_CHECKING:
+    # At run time this is the callable package `graphc.function`.
+    from graphc.function.function import function as function
+    from graphc.function.io import In as In
+    from graphc.function.io import Out as Out
+    from graphc.function.shared import shared as shared
 
 __version__ = "0.1.0"
 

@@ -40,7 +40,7 @@ def _default_cache_dir() -> str:
 
 def _setting(default: Any, parse: Callable[[Any], Any], doc: str) -> Any:
     kwargs = {"default_factory": default} if callable(default) else {"default": default}
-    return field(**kwargs, metadata={"parse": parse, "doc": doc})  # type: ignore[call-overload]
+    return field(**kwargs, metadata={"parse": parse, "doc": doc})
 
 
 @dataclass
@@ -48,13 +48,17 @@ class Config:
     """Settings of the compiler. Each can be set in code, or by the environment variable ``GRAPHC_<NAME>``."""
 
     floatX: str = _setting(
-        "float64", _one_of("float16", "float32", "float64"), "dtype of `vector()`, `shared(1.5)` and other unspecified floats"
+        "float64",
+        _one_of("float16", "float32", "float64"),
+        "dtype of `vector()`, `shared(1.5)` and other unspecified floats",
     )
     mode: str = _setting("fast_run", _mode, "how functions are compiled when `mode=` is not given")
     on_unused_input: str = _setting(
         "raise", _one_of("raise", "warn", "ignore"), "what to do about function inputs that nothing uses"
     )
-    cache_dir: str = _setting(_default_cache_dir, str, "folder of the on-disk cache; empty switches the cache off")
+    cache_dir: str = _setting(
+        _default_cache_dir, str, "folder of the on-disk cache; empty switches the cache off"
+    )
     cache_size_mb: int = _setting(512, _positive_int, "size the on-disk cache is kept below, in MiB")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -89,11 +93,14 @@ class Config:
 
     def table(self) -> list[tuple[str, str, Any, str]]:
         """One row for each setting: name, environment variable, present value, meaning."""
-        return [(f.name, f"GRAPHC_{f.name.upper()}", getattr(self, f.name), f.metadata["doc"]) for f in fields(self)]
+        return [
+            (f.name, f"GRAPHC_{f.name.upper()}", getattr(self, f.name), f.metadata["doc"])
+            for f in fields(self)
+        ]
 
 
 def _from_environment() -> Config:
-    values = {f.name: os.environ.get(f"GRAPHC_{f.name.upper()}") for f in fields(Config)}
+    values: dict[str, Any] = {f.name: os.environ.get(f"GRAPHC_{f.name.upper()}") for f in fields(Config)}
     return Config(**{name: value for name, value in values.items() if value is not None})
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exceptions of graphc.
 
-Each is also one of Python's own exceptions, so that code written for NumPy or PyTensor catches it by the usual name.
+Each is also one of Python's own exceptions, so that code written for NumPy or PyTensor catches it by the
+usual name.
 """
 
 from __future__ import annotations

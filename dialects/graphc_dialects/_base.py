@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The dialect's namespace, and what its op classes share: diagnostics, shape checks and index builders.
 
-Files with op classes do not postpone the evaluation of annotations: the bindings read them to define the operations.
+Files with op classes do not postpone the evaluation of annotations: the bindings read them to define the
+operations.
 """
 
 from typing import Any
@@ -11,8 +12,12 @@ from graphc_dialects._mlir import ext, ir
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-class Graphc(ext.Dialect, name="graphc"):  # type: ignore[misc, call-arg]
+class Graphc(ext.Dialect, name="graphc"):
     """Symbolic tensor graphs."""
+
+
+# The bindings make this class when the namespace is defined, so type checkers do not know it.
+Operation: Any = Graphc.Operation
 
 
 def fail(op: Any, message: str) -> bool:
@@ -27,7 +32,7 @@ def shape_text(shape: Any) -> str:
 
 
 def tensor_types(op: Any, operands: int | None = None) -> list[Any] | None:
-    """Types of the first `operands` operands and of the result, or None after reporting one that is no ranked tensor.
+    """Types of the operands and the result, or None after reporting one that is no ranked tensor.
 
     Args:
         op: the operation being verified.
@@ -80,13 +85,13 @@ def check_shape(op: Any, shape: list[int], expected: list[int]) -> bool:
 
 
 def is_signless(type_: Any, width: int) -> bool:
-    """Whether an element type is the signless integer of that width. (Verifiers run without a current context.)"""
+    """Whether an element type is the signless integer of that width. (Verifiers have no current context.)"""
     return isinstance(type_, ir.IntegerType) and type_.width == width and type_.is_signless
 
 
 def check_axis(op: Any, name: str, rank: int) -> int | None:
     """The integer attribute `name` as a normalised axis, or None after reporting that it is not one."""
-    attribute = op.attributes[name] if name in op.attributes else None
+    attribute = op.attributes.get(name)
     if not isinstance(attribute, ir.IntegerAttr):
         fail(op, f"needs an integer attribute '{name}'")
         return None
@@ -99,7 +104,7 @@ def check_axis(op: Any, name: str, rank: int) -> int | None:
 
 def array(op: Any, name: str) -> list[int] | None:
     """The values of an `array<i64: ...>` attribute, or None after reporting that it is missing."""
-    attribute = op.attributes[name] if name in op.attributes else None
+    attribute = op.attributes.get(name)
     if not isinstance(attribute, ir.DenseI64ArrayAttr):
         fail(op, f"needs an attribute '{name}' of the form array<i64: ...>")
         return None
@@ -113,7 +118,7 @@ def check_bool(op: Any, name: str) -> bool:
     return fail(op, f"needs a boolean attribute '{name}'")
 
 
-# -- index code -------------------------------------------------------------------------------------------------------
+# -- index code ------------------------------------------------------------------------------------
 
 
 def const_index(value: int) -> Any:
@@ -137,7 +142,7 @@ def add_index(a: Any, b: Any) -> Any:
     return ir.Operation.create("arith.addi", results=[ir.IndexType.get()], operands=[a, b]).result
 
 
-class GraphcOp(Graphc.Operation):  # type: ignore[name-defined, misc]
+class GraphcOp(Operation):
     """Base of the dialect's operations with a tensor result."""
 
     def reify(self, dim: int) -> Any:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The one module that imports MLIR's Python bindings.
 
-Upstream's bindings are used under the name `mlir` where a complete and recent build of them is installed, else through
-the `torch-mlir` wheel, which carries the same modules. Everything else imports from here:
+Upstream's bindings are used under the name `mlir` where a complete and recent build of them is installed,
+else through the `torch-mlir` wheel, which carries the same modules. Everything else imports from here:
 
     from graphc_dialects._mlir import arith, ir, tensor
 
@@ -21,8 +21,8 @@ _INSTALL_HINT = (
     "Install them with: pip install 'torch-mlir==20261001'"
 )
 _DIALECTS = frozenset(
-    "affine arith bufferization builtin cf complex ext func gpu index irdl linalg llvm math memref nvvm scf shape tensor "
-    "transform ub vector".split()
+    "affine arith bufferization builtin cf complex ext func gpu index irdl linalg llvm math memref nvvm scf "
+    "shape tensor transform ub vector".split()
 )
 
 

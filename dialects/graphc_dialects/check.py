@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Run-time checks."""
 
-from graphc_dialects._base import Graphc, fail
+from graphc_dialects._base import Operation, fail
 from graphc_dialects._mlir import ext, ir
 
 ERRORS = ("ValueError", "TypeError", "IndexError", "AssertionError", "ZeroDivisionError")
 
 
-class CheckOp(Graphc.Operation, name="check"):  # type: ignore[name-defined, misc]
+class CheckOp(Operation, name="check"):
     """Raises `error` at run time unless `cond` holds; `{given}` and `{expected}` are filled into the message.
 
     It has no effect traits, so that no pass removes it or moves it.
@@ -21,7 +21,7 @@ class CheckOp(Graphc.Operation, name="check"):  # type: ignore[name-defined, mis
 
     def verify_invariants(self) -> bool:
         """Checks that the error is one the run time can raise."""
-        attribute = self.attributes["error"] if "error" in self.attributes else None
+        attribute = self.attributes.get("error")
         error = attribute.value if isinstance(attribute, ir.StringAttr) else None
         if error not in ERRORS:
             return fail(self, f"error must be one of {', '.join(ERRORS)}, but is {error}")

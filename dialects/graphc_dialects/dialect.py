@@ -3,20 +3,26 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 from graphc_dialects import check, elementwise, index, join, linalg, reduce, shape
 from graphc_dialects._base import Graphc
 from graphc_dialects._mlir import add_dialect_search_prefix, ir
 
-# Dialects whose operations our passes create by name; the others load when a parser or an upstream pass asks for them.
+# Dialects whose operations our passes create by name; the others load when a parser or an upstream pass asks
+# for them.
 _PRELOADED = (
-    "affine arith bufferization cf complex func index linalg llvm math memref scf tensor ub vector irdl".split()
-)
+    "affine arith bufferization cf complex func index irdl linalg llvm math memref scf tensor ub vector"
+).split()
 _MODULES = (elementwise, reduce, shape, index, join, linalg, check)
 
-# Without this the bindings search the file system for the dialect's Python module each time they wrap an operation.
+# Without this the bindings search the file system for the dialect's Python module each time they wrap an
+# operation.
 add_dialect_search_prefix("graphc_dialects")
+
+
+_LOADING = Lock()
 
 
 def operation_classes() -> dict[str, type]:
@@ -28,7 +34,8 @@ def load(context: Any) -> None:
     """Registers the dialect in a context; does nothing where it already is."""
     if context.is_dialect_loaded("graphc"):
         return
-    with context:
+    # The bindings keep what they registered last in attributes of the class, so loading is not re-entrant.
+    with _LOADING, context:
         Graphc.load()
 
 
@@ -39,8 +46,8 @@ def new_context(*, allow_unregistered: bool = False) -> Any:
         allow_unregistered: accept operations of dialects that are not registered.
 
     Returns:
-        An `ir.Context` without threads. Errors are collected in the exceptions the bindings raise; to see them, attach a
-        `Diagnostics` (graphc_dialects.diagnostics).
+        An `ir.Context` without threads. Errors are collected in the exceptions the bindings raise; to see
+        them, attach a `Diagnostics` (graphc_dialects.diagnostics).
     """
     context = ir.Context(load_on_create_dialects=[])
     context.enable_multithreading(False)

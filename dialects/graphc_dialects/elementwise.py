@@ -6,8 +6,8 @@ from typing import Any
 from graphc_dialects._base import Graphc, GraphcOp, dim_of, fail, is_signless, shape_text, tensor_types
 from graphc_dialects._mlir import ext
 
-# name -> (number of operands, result rule); rules: same (all types equal), bool (result i1), free (the dtype rule of the
-# compiler's table decides: casts, complex to real, mixed loops).
+# name -> (number of operands, result rule); rules: same (all types equal), bool (result i1), free (the dtype
+# rule of the compiler's table decides: casts, complex to real, mixed loops).
 ELEMENTWISE: dict[str, tuple[int, str]] = {}
 
 
@@ -31,7 +31,7 @@ _add(3, "same", "clip")
 
 
 def broadcast_shape(op: Any, shapes: list[list[int]]) -> list[int] | None:
-    """Joint shape of operands of equal rank, in which static ones broadcast; None after reporting a conflict."""
+    """Joint shape of operands, in which static ones broadcast; None after reporting a conflict."""
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return first
@@ -91,7 +91,9 @@ class Elementwise(GraphcOp):
             )
         operands = elements[:-1]
         if operands.count(elements[0]) != len(operands):
-            return fail(self, f"operands must have one element type, but have {', '.join(map(str, operands))}")
+            return fail(
+                self, f"operands must have one element type, but have {', '.join(map(str, operands))}"
+            )
         return elements[-1] == elements[0] or fail(
             self, f"result must have element type {elements[0]}, but has {elements[-1]}"
         )
@@ -112,12 +114,17 @@ class Elementwise(GraphcOp):
         return dim_of(self.operands[0], dim)
 
 
+# Operations that the compiler's table does not describe.
+_DOCS = {"cast": "Converts the element type the way NumPy's `astype` does."}
+
+
 def _define(name: str, arity: int) -> type:
-    annotations: dict[str, Any] = {operand: ext.Operand[Any] for operand in "xyz"[:arity]}
+    annotations: dict[str, Any] = dict.fromkeys("xyz"[:arity], ext.Operand[Any])
     annotations["res"] = ext.Result[Any]
-    body = {"__annotations__": annotations, "__doc__": f"Elementwise `{name}`.", "__module__": __name__}
+    doc = _DOCS.get(name, f"Elementwise `{name}`; documented in the compiler's table of operations.")
+    body = {"__annotations__": annotations, "__doc__": doc, "__module__": __name__}
     class_name = "".join(part.capitalize() for part in name.split("_")) + "Op"
-    return type(class_name, (Elementwise,), body, name=name, traits=[ext.Pure])  # type: ignore[call-overload, no-any-return]
+    return type(class_name, (Elementwise,), body, name=name, traits=[ext.Pure])
 
 
 CLASSES: dict[str, type] = {name: _define(name, arity) for name, (arity, _) in ELEMENTWISE.items()}

@@ -32,7 +32,7 @@ def _is_i64(op: Any, type_: Any) -> bool:
 
 
 class SliceOp(GraphcOp, name="slice", traits=[ext.Pure]):
-    """Basic slicing with normalised bounds: offsets, sizes and (possibly negative) strides, one each per axis."""
+    """Basic slicing by one offset, size and (possibly negative) stride per axis, already normalised."""
 
     x: ext.Operand[Any]
     bounds: Sequence[ext.Operand[ir.IndexType]]
@@ -106,7 +106,7 @@ class TakeOp(GraphcOp, name="take", traits=[ext.Pure]):
 
 
 class PutOp(GraphcOp, name="put", traits=[ext.Pure]):
-    """`x` with the elements that `take` would read replaced by (or increased by) `y`; duplicates act in order."""
+    """`x` with the elements that `take` reads replaced or increased by `y`; duplicates act in order."""
 
     x: ext.Operand[Any]
     y: ext.Operand[Any]

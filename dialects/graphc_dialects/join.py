@@ -10,7 +10,7 @@ from graphc_dialects.shape import same_elements
 
 
 class JoinOp(GraphcOp, name="join", traits=[ext.Pure]):
-    """Concatenation along an axis. All operands have one type, whose size along the axis is usually dynamic."""
+    """Concatenation along an axis. All operands have one type; its size along the axis is usually dynamic."""
 
     xs: Sequence[ext.Operand[Any]]
     axis: ir.IntegerAttr

@@ -4,7 +4,7 @@
 from typing import Any
 
 from graphc_dialects._base import GraphcOp, check_bool, check_shape, dim_of, fail, tensor_types
-from graphc_dialects._mlir import ext, ir
+from graphc_dialects._mlir import ext
 from graphc_dialects.shape import same_elements
 
 

@@ -3,7 +3,16 @@
 
 from typing import Any
 
-from graphc_dialects._base import GraphcOp, array, check_axis, check_shape, dim_of, fail, is_signless, tensor_types
+from graphc_dialects._base import (
+    GraphcOp,
+    array,
+    check_axis,
+    check_shape,
+    dim_of,
+    fail,
+    is_signless,
+    tensor_types,
+)
 from graphc_dialects._mlir import ext, ir
 
 
@@ -38,7 +47,8 @@ class Reduction(GraphcOp):
         kept = [size for axis, size in enumerate(shape) if axis not in axes]
         if types[0].element_type != types[1].element_type:
             return fail(
-                self, f"result must have element type {types[0].element_type}, but has {types[1].element_type}"
+                self,
+                f"result must have element type {types[0].element_type}, but has {types[1].element_type}",
             )
         return check_shape(self, types[1].shape, kept)
 
@@ -142,7 +152,8 @@ class Normalisation(GraphcOp):
             return False
         if types[0].element_type != types[1].element_type:
             return fail(
-                self, f"result must have element type {types[0].element_type}, but has {types[1].element_type}"
+                self,
+                f"result must have element type {types[0].element_type}, but has {types[1].element_type}",
             )
         return check_shape(self, types[1].shape, types[0].shape)
 

@@ -27,7 +27,7 @@ class ConstantOp(GraphcOp, name="constant", traits=[ext.Pure]):
         """Checks that the literal has the result's type."""
         if tensor_types(self) is None:
             return False
-        value = self.attributes["value"] if "value" in self.attributes else None
+        value = self.attributes.get("value")
         if not isinstance(value, ir.DenseElementsAttr):
             return fail(self, "needs a dense elements attribute 'value'")
         if value.type != self.results[0].type:
@@ -51,7 +51,10 @@ class DimshuffleOp(GraphcOp, name="dimshuffle", traits=[ext.Pure]):
         shape = types[0].shape
         used = [axis for axis in order if axis != -1]
         if len(set(used)) != len(used) or any(not 0 <= axis < len(shape) for axis in used):
-            return fail(self, f"order {order} must name each axis of a rank {len(shape)} operand at most once, or be -1")
+            return fail(
+                self,
+                f"order {order} must name each axis of a rank {len(shape)} operand at most once, or be -1",
+            )
         for axis, size in enumerate(shape):
             if axis not in used and size != 1:
                 return fail(self, f"dropped axis {axis} must have static size 1")

@@ -85,7 +85,8 @@ class Progress:
         if self._live:
             print()
         print(
-            f"{self.label:<12} {outcome.nit} steps to loss {outcome.fun:.10f}; {len(self.seconds)} evaluations, "
+            f"{self.label:<12} {outcome.nit} steps to loss {outcome.fun:.10f}; "
+            f"{len(self.seconds)} evaluations, "
             f"first {1e6 * self.seconds[0]:.0f} us, median {1e6 * float(np.median(self.seconds)):.1f} us"
         )
 
@@ -95,7 +96,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     cells = [[f"{c:.6g}" if isinstance(c, float) else str(c) for c in row] for row in rows]
     widths = [max(len(row[i]) for row in [list(header), *cells]) for i in range(len(header))]
     for row in [list(header), ["-" * w for w in widths], *cells]:
-        print("  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]))
+        print(
+            "  ".join(
+                [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
+            )
+        )
 
 
 def check(what: str, difference: float, tolerance: float) -> bool:

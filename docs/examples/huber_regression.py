@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fit a robust linear regression to scikit-learn's diabetes data, with the noise scale as a parameter.
 
-The loss is the concomitant-scale form of Huber's M-estimator (P. J. Huber, Robust Statistics, 1981, section 7.7), which
-`sklearn.linear_model.HuberRegressor` minimises too: quadratic for residuals below `EPSILON` scales, linear beyond.
-A tenth of the responses is spoilt on purpose. The exit status is 1 if the two fits disagree.
+The loss is the concomitant-scale form of Huber's M-estimator (P. J. Huber, Robust Statistics, 1981, section
+7.7), which `sklearn.linear_model.HuberRegressor` minimises too: quadratic for residuals below `EPSILON`
+scales, linear beyond. A tenth of the responses is spoilt on purpose. The exit status is 1 if the two fits
+disagree.
 
     python docs/examples/huber_regression.py [--mode MODE] [--show-ir] [--plot FILE.png]
 """
@@ -70,7 +71,7 @@ def main() -> int:
     """Run the example; returns the exit status."""
     arguments = report.options(__doc__.splitlines()[0], "huber_regression.png").parse_args()
     features, response, spoilt, names = load()
-    print(f"diabetes data: {len(response)} samples, {features.shape[1]} features, {spoilt.sum()} responses spoilt")
+    print(f"diabetes data: {features.shape[0]} patients, 10 features, {spoilt.sum()} responses spoilt")
     loss_and_gradient = build(features, response, arguments.mode)
     if arguments.show_ir:
         report.show_ir(loss_and_gradient)
@@ -87,14 +88,22 @@ def main() -> int:
     expected = np.concatenate([[np.log(peer.scale_), peer.intercept_], peer.coef_])
     rows = zip(["log scale", "intercept", *names], best.x.tolist(), expected.tolist(), strict=True)
     print()
-    report.table(["parameter", "graphc", "scikit-learn", "difference"], [(*r, abs(r[1] - r[2])) for r in rows])
+    report.table(
+        ["parameter", "graphc", "scikit-learn", "difference"], [(*r, abs(r[1] - r[2])) for r in rows]
+    )
     print()
     theirs = float(loss_and_gradient(expected)[0])
     agreed = [
         report.check("relative excess of the loss", (best.fun - theirs) / theirs, LOSS_TOLERANCE),
-        report.check("largest difference of a parameter", np.abs(best.x - expected).max(), COEFFICIENT_TOLERANCE),
+        report.check(
+            "largest difference of a parameter", np.abs(best.x - expected).max(), COEFFICIENT_TOLERANCE
+        ),
     ]
-    plot(names, {"least squares": least_squares.coef_, "scikit-learn": peer.coef_, "graphc": best.x[2:]}, arguments.plot)
+    plot(
+        names,
+        {"least squares": least_squares.coef_, "scikit-learn": peer.coef_, "graphc": best.x[2:]},
+        arguments.plot,
+    )
     return 0 if all(agreed) else 1
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fit a logistic regression, written as a symbolic graph, to scikit-learn's breast cancer data.
 
-The loss, its gradient and its Hessian-vector product are compiled once. SciPy drives them to convergence, twice: with a
-quasi-Newton method that sees the gradient, and with a trust-region Newton method that also sees the curvature. The result
-is compared with `sklearn.linear_model.LogisticRegression`; the exit status is 1 if they disagree.
+The loss, its gradient and its Hessian-vector product are compiled once. SciPy drives them to convergence,
+twice: with a quasi-Newton method that sees the gradient, and with a trust-region Newton method that also sees
+the curvature. The result is compared with `sklearn.linear_model.LogisticRegression`; the exit status is 1 if
+they disagree.
 
     python docs/examples/logistic_regression.py [--mode MODE] [--show-ir] [--plot FILE.png] [--max-steps N]
 """
@@ -136,10 +137,22 @@ def plot(data: Data, theta: Any, expected: Any, runs: list[tuple[str, report.Pro
     order = np.argsort(theta[1:])
     rows = np.arange(len(order))
     right.axvline(0, color=report.GREY, linewidth=0.8)
-    right.plot(expected[1:][order], rows, "o", color=report.ORANGE, markersize=8, fillstyle="none", label="scikit-learn")
+    right.plot(
+        expected[1:][order],
+        rows,
+        "o",
+        color=report.ORANGE,
+        markersize=8,
+        fillstyle="none",
+        label="scikit-learn",
+    )
     right.plot(theta[1:][order], rows, "o", color=report.BLUE, markersize=3.5, label="graphc")
     right.set_yticks(rows, [data.names[i] for i in order], fontsize=7.5)
-    right.set(title="Weights of the standardised features", xlabel="weight (positive: benign)", ylim=(-0.8, len(rows) - 0.2))
+    right.set(
+        title="Weights of the standardised features",
+        xlabel="weight (positive: benign)",
+        ylim=(-0.8, len(rows) - 0.2),
+    )
     right.legend(loc="lower right")
     report.save(drawing, path)
 

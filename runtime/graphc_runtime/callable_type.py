@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``NativeCallable``: base class of Python objects whose call goes straight to machine code.
 
-A call of an instance of a Python class looks up ``__call__`` and packs the arguments into a tuple and a dict, which costs
-30 ns by position and over 80 ns by keyword. CPython's vectorcall protocol (PEP 590) avoids both: an instance carries the
-address of a C function. Here that address is a field of a base class made with ``PyType_FromSpec``, and may be empty: then
-the call goes to the class's Python ``__call__``. The same goes for interpreters that `SUPPORTED` does not trust.
+A call of an instance of a Python class looks up ``__call__`` and packs the arguments into a tuple and a dict,
+which costs 30 ns by position and over 80 ns by keyword. CPython's vectorcall protocol (PEP 590) avoids both:
+an instance carries the address of a C function. Here that address is a field of a base class made with
+``PyType_FromSpec``, and may be empty: then the call goes to the class's Python ``__call__``. The same goes
+for interpreters that `SUPPORTED` does not trust.
 
-Layout of an instance of a class that inherits from `NativeCallable` and names one slot first, ``_native_self``:
+Layout of an instance of a class that inherits from `NativeCallable` and names one slot first,
+``_native_self``:
 
-    16  address of ``PyObject *vectorcall(PyObject *callable, PyObject **args, size_t nargsf, PyObject *kwnames)``
-    24  ``_native_self``, the object that machine code works with (may be NULL)
+    16  address of ``PyObject *vectorcall(PyObject *callable, PyObject **args, size_t nargsf, PyObject
+    *kwnames)`` 24  ``_native_self``, the object that machine code works with (may be NULL)
 """
 
 from __future__ import annotations
@@ -77,7 +79,11 @@ def _trusted_interpreter() -> bool:
 
 def _probe(base: type) -> bool:
     """Check on a class and an instance that every field lies where this module takes it to be."""
-    cls = type("Probe", (base,), {"__slots__": ("_native_self", "__dict__", "__weakref__"), "__call__": lambda self: 1})
+    cls = type(
+        "Probe",
+        (base,),
+        {"__slots__": ("_native_self", "__dict__", "__weakref__"), "__call__": lambda self: 1},
+    )
     instance, marker = cls(), object()
     instance._native_self = marker
     return (
@@ -97,10 +103,11 @@ if _trusted_interpreter():
 
 
 def enable(cls: type) -> type:
-    """Class decorator: let calls of instances use their address field; a class that inherits must be decorated anew.
+    """Class decorator: let calls of instances use their address field; a class that inherits must be
+    decorated anew.
 
-    CPython clears the flag on a class that defines ``__call__``, since the two could disagree. Here they must not:
-    ``__call__`` is the slow way to the same result.
+    CPython clears the flag on a class that defines ``__call__``, since the two could disagree. Here they must
+    not: ``__call__`` is the slow way to the same result.
     """
     if SUPPORTED:
         ctypes.c_ulong.from_address(id(cls) + _TYPE_FLAGS_OFFSET).value |= _HAVE_VECTORCALL

@@ -157,3 +157,8 @@ def _string(strings: bytes, offset: int) -> str:
         return strings[offset:end].decode()
     except UnicodeDecodeError:
         raise LoadError("corrupt object: a name is not UTF-8") from None
+
+
+def external_symbols(data: bytes) -> list[str]:
+    """Names of the symbols that an object uses and does not define, sorted."""
+    return sorted(s.name for s in parse(data).symbols if s.section == SHN_UNDEF and s.name)

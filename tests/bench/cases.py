@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The workloads. Each is written once, against a namespace `m` that every library fills with its own functions."""
+"""The workloads. Each is written once, against a namespace `m` that every library fills with its own
+functions.
+"""
 
 from __future__ import annotations
 
@@ -46,24 +48,49 @@ def _pair() -> tuple[Any, Any]:
 
 CASES = [
     Case(
-        "call", "call overhead: `x + 1`, 3 elements", "ns", lambda: (np.arange(3.0),), lambda m, x: x + 1,
-        goal=100e-9, lead=(("pytensor", 15.0), ("jax", 50.0)),
+        "call",
+        "call overhead: `x + 1`, 3 elements",
+        "ns",
+        lambda: (np.arange(3.0),),
+        lambda m, x: x + 1,
+        goal=100e-9,
+        lead=(("pytensor", 15.0), ("jax", 50.0)),
     ),
     Case(
-        "call_out", "the same with `out=`", "ns", lambda: (np.arange(3.0),), lambda m, x: x + 1, goal=40e-9, out=True,
+        "call_out",
+        "the same with `out=`",
+        "ns",
+        lambda: (np.arange(3.0),),
+        lambda m, x: x + 1,
+        goal=40e-9,
+        out=True,
     ),
     Case("exp", "`exp(x) * y + 1`, 1e6 float64", "us", _pair, lambda m, x, y: m.exp(x) * y + 1),
     Case(
-        "transcendental", "`log1p(exp(-abs(x))) + tanh(y) * sigmoid(x)`, 1e6 float64", "us", _pair,
+        "transcendental",
+        "`log1p(exp(-abs(x))) + tanh(y) * sigmoid(x)`, 1e6 float64",
+        "us",
+        _pair,
         lambda m, x, y: m.log1p(m.exp(-m.abs(x))) + m.tanh(y) * m.sigmoid(x),
     ),
-    Case("square_distance", "`sum((x - y)**2)`, 1e6 float64", "us", _pair, lambda m, x, y: ((x - y) ** 2).sum()),
-    Case("softmax", "softmax of the rows of 1000 x 1000", "us", lambda: (_normal(1000, 1000),), lambda m, x: m.softmax(x)),
     Case(
-        "matmul", "matrix product, 512 x 512", "us", lambda: (_normal(512, 512), _normal(512, 512) / 512),
+        "square_distance", "`sum((x - y)**2)`, 1e6 float64", "us", _pair, lambda m, x, y: ((x - y) ** 2).sum()
+    ),
+    Case(
+        "softmax",
+        "softmax of the rows of 1000 x 1000",
+        "us",
+        lambda: (_normal(1000, 1000),),
+        lambda m, x: m.softmax(x),
+    ),
+    Case(
+        "matmul",
+        "matrix product, 512 x 512",
+        "us",
+        lambda: (_normal(512, 512), _normal(512, 512) / 512),
         lambda m, x, y: m.dot(x, y),
     ),
-]  # fmt: skip
+]
 
 
 def deep_graph(m: Any, x: Any) -> Any:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One library in a process of its own, asked line by line: a JSON request in, a JSON answer out.
 
-Requests: `{"case": name, "seconds": s}`. Answers: `{"best": seconds}`, `{"absent": why}` or `{"error": text}`.
-A result that differs from NumPy's is an error, however fast it came.
+Requests: `{"case": name, "seconds": s}`. Answers: `{"best": seconds}`, `{"absent": why}` or `{"error":
+text}`. A result that differs from NumPy's is an error, however fast it came.
 """
 
 from __future__ import annotations

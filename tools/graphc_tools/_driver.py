@@ -7,7 +7,7 @@ import argparse
 import re
 import traceback
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TextIO
 
 from graphc.passes._base import Pass, PassError
 from graphc.passes._parse import parse_pipeline
@@ -19,14 +19,14 @@ from graphc_tools import _reproducer
 from graphc_tools._emit import EmitError, emit
 from graphc_tools._expected import compare, parse_expectations
 from graphc_tools._printing import IRPrinter, print_diagnostic, print_statistics, print_timing
-from graphc_tools.opt import UsageError
+from graphc_tools._usage import UsageError
 
 _SEPARATOR = "// -----"
 _RESTRICTED = re.compile(r"restricted to '([\w.]+)' on a PassManager intended to run on 'builtin.module'")
 
 
 def split_source(source: str) -> Iterator[str]:
-    """The parts between separator lines, each preceded by blank lines so that line numbers stay those of the file."""
+    """The parts between separator lines, padded with blank lines so that line numbers stay right."""
     part: list[str] = []
     start = 0
     lines = source.splitlines(keepends=True)
@@ -64,7 +64,9 @@ class Driver:
         elif arguments.pass_pipeline is not None:
             text = arguments.pass_pipeline.strip()
             if not (text.startswith("builtin.module(") and text.endswith(")")):
-                raise UsageError(f"expected a pass pipeline of the form builtin.module(...), but was given '{text}'")
+                raise UsageError(
+                    f"expected a pass pipeline of the form builtin.module(...), but was given '{text}'"
+                )
             passes = [text]
         self._passes = passes
 
@@ -93,7 +95,7 @@ class Driver:
             raise UsageError(str(error).strip()) from None
 
     def _nested(self, entry: Pass | str) -> Pass | str:
-        """An upstream pass that only runs on some op, nested in it as mlir-opt does for passes given as options."""
+        """Nests an upstream pass in the op it runs on, as mlir-opt does for passes given as options."""
         if isinstance(entry, Pass):
             return entry
         try:
@@ -125,7 +127,9 @@ class Driver:
         self.exit_code = max(self.exit_code, int(output is None))
         return output
 
-    def _process(self, source: str, entries: list[Pass | str], diagnostics: list[Diagnostic]) -> str | bytes | None:
+    def _process(
+        self, source: str, entries: list[Pass | str], diagnostics: list[Diagnostic]
+    ) -> str | bytes | None:
         try:
             module = ir.Module.parse(source, context=self._context)
         except ir.MLIRError:

@@ -55,7 +55,9 @@ def parse_expectations(source: str) -> list[Expectation]:
     for index, line in enumerate(lines):
         matches = list(_COMMENT.finditer(line))
         if not matches and re.search(r"//.*expected-(error|warning|note|remark)", line):
-            raise ValueError(f"line {index + 1}: expected-* comments are written expected-error @below {{{{text}}}}")
+            raise ValueError(
+                f"line {index + 1}: expected-* comments are written expected-error @below {{{{text}}}}"
+            )
         for match in matches:
             severity, regex, where, text = match.groups()
             pattern = re.compile(text if regex else re.escape(text))
@@ -97,5 +99,7 @@ def compare(expectations: list[Expectation], diagnostics: list[Diagnostic]) -> l
             open_.remove(match)
     for item in open_:
         position = Position("-", item.written_at, 1)
-        problems.append(Diagnostic("error", f'expected {item.severity} "{item.text}" was not produced', position))
+        problems.append(
+            Diagnostic("error", f'expected {item.severity} "{item.text}" was not produced', position)
+        )
     return problems

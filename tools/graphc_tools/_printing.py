@@ -35,7 +35,9 @@ def print_diagnostic(diagnostic: Diagnostic, path: str, source: str, stream: Tex
         if 0 < position.line <= len(lines):
             print(lines[position.line - 1], file=stream)
             if position.column > 0:
-                indent = "".join("\t" if c == "\t" else " " for c in lines[position.line - 1][: position.column - 1])
+                indent = "".join(
+                    "\t" if c == "\t" else " " for c in lines[position.line - 1][: position.column - 1]
+                )
                 print(f"{indent}^", file=stream)
     for note in diagnostic.notes:
         print_diagnostic(note, path, source, stream)

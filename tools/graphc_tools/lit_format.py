@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A test format for lit that runs `graphc-opt ... | filecheck ...` in the worker process.
 
-Loading MLIR takes longer than most tests. RUN lines of any other form, and all of them if GRAPHC_LIT_SUBPROCESS is set, go
-through lit's shell.
+Loading MLIR takes longer than most tests. RUN lines of any other form, and all of them if
+GRAPHC_LIT_SUBPROCESS is set, go through lit's shell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import os
 import re
 import shlex
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +74,7 @@ def run_filecheck(arguments: list[str], content: str) -> tuple[int, str]:
     from filecheck.parser import Parser
 
     messages = io.StringIO()
-    with redirect_stderr(messages):
+    with redirect_stderr(messages), redirect_stdout(messages):
         options = parse_argv_options(["filecheck", *arguments])
         code = Matcher(options, FInput("-", content), Parser.from_opts(options)).run()
     return code, messages.getvalue()
@@ -88,7 +88,10 @@ def run_command(command: Command) -> tuple[bool, str]:
     code = main(command.arguments, io.StringIO(), stdout, stdout if command.merges else stderr)
     if (code != 0) != command.fails:
         expected = "to fail" if command.fails else "to succeed"
-        return False, f"expected graphc-opt {expected}, but it returned {code}\n{stdout.getvalue()}{stderr.getvalue()}"
+        return (
+            False,
+            f"expected graphc-opt {expected}, but it returned {code}\n{stdout.getvalue()}{stderr.getvalue()}",
+        )
     if command.check is None:
         return True, stderr.getvalue()
     code, messages = run_filecheck(command.check, stdout.getvalue())
@@ -97,7 +100,7 @@ def run_command(command: Command) -> tuple[bool, str]:
     return code == 0, messages
 
 
-class InProcessTest(ShTest):  # type: ignore[misc]
+class InProcessTest(ShTest):
     """lit's shell test, except that common RUN lines do not start processes."""
 
     def execute(self, test: Any, lit_config: Any) -> Any:

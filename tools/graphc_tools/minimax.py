@@ -42,7 +42,9 @@ def least_squares(
     from mpmath import mp, mpf
 
     count = 8 * (len(powers) + 1)
-    nodes = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (i + mpf("0.5")) / count) for i in range(count)]
+    nodes = [
+        (low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (i + mpf("0.5")) / count) for i in range(count)
+    ]
     matrix = mp.matrix(count, len(powers))
     right = mp.matrix(count, 1)
     for i, t in enumerate(nodes):
@@ -97,10 +99,22 @@ def targets() -> list[Target]:
 
     half_ln2, edge = 0.34658, 0.1716
     return [
-        Target("EXP", exp_tail, lambda r: abs(r) + mpf("1e-5"),
-               -half_ln2, half_ln2, {"float64": 10, "float32": 5}),
-        Target("EXPM1", exp_tail, lambda r: abs(r) + mpf("1e-5"),
-               -half_ln2, half_ln2, {"float64": 11, "float32": 6}),
+        Target(
+            "EXP",
+            exp_tail,
+            lambda r: abs(r) + mpf("1e-5"),
+            -half_ln2,
+            half_ln2,
+            {"float64": 10, "float32": 5},
+        ),
+        Target(
+            "EXPM1",
+            exp_tail,
+            lambda r: abs(r) + mpf("1e-5"),
+            -half_ln2,
+            half_ln2,
+            {"float64": 11, "float32": 6},
+        ),
         Target("COSH", cosh_tail, lambda z: z, 1e-12, half_ln2**2, {"float64": 6, "float32": 3}),
         Target("SINH", sinh_tail, lambda z: z, 1e-12, half_ln2**2, {"float64": 6, "float32": 3}),
         Target("LOG", atanh_tail, lambda z: z, 1e-12, edge**2 * 1.001, {"float64": 7, "float32": 3}),

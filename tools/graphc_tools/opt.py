@@ -4,8 +4,8 @@
     graphc-opt --graphc-constant-folding --canonicalize file.mlir
     graphc-opt --pass-pipeline='builtin.module(graphc-fusion{max-inputs=4},func.func(cse))' file.mlir
 
-Passes run in the order in which they are given. Errors are diagnostics with locations on the standard error stream, and
-the exit code is 1.
+Passes run in the order in which they are given. Errors are diagnostics with locations on the standard error
+stream, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from graphc_tools._usage import UsageError
+
 PROGRAM = "graphc-opt"
 _EMIT = ("mlir", "llvm", "asm", "obj")
-
-
-class UsageError(Exception):
-    """The command line, an input file or a pipeline text is wrong; nothing was run."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -33,7 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The options that are not passes."""
     parser = _Parser(
         prog=PROGRAM,
-        description="Runs passes of graphc and upstream MLIR. Each pass is also an option: --PASS or --PASS='key=value ...'.",
+        description="Runs passes of graphc and upstream MLIR. Each is an option: --PASS or --PASS='k=v'.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -41,13 +39,30 @@ def build_parser() -> argparse.ArgumentParser:
     add("-o", dest="output", default="-", metavar="FILE", help="file to write; - is the standard output")
     add("--pass-pipeline", metavar="TEXT", help="builtin.module(...) with passes of both kinds")
     add("--list-passes", action="store_true", help="list graphc's passes and their options")
-    add("--split-input-file", action="store_true", help="treat parts between '// -----' lines as separate modules")
+    add(
+        "--split-input-file",
+        action="store_true",
+        help="treat parts between '// -----' lines as separate modules",
+    )
     add("--verify-diagnostics", action="store_true", help="compare diagnostics with expected-* comments")
-    add("--verify-each", default="true", choices=("true", "false"), help="verify after every pass (default true)")
+    add(
+        "--verify-each",
+        default="true",
+        choices=("true", "false"),
+        help="verify after every pass (default true)",
+    )
     add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
     add("--emit", default="mlir", choices=_EMIT, help="what to print; other than mlir needs the llvm dialect")
-    add("--mlir-print-ir-before", action="append", default=[], metavar="PASS", help="print the IR before a pass")
-    add("--mlir-print-ir-after", action="append", default=[], metavar="PASS", help="print the IR after a pass")
+    add(
+        "--mlir-print-ir-before",
+        action="append",
+        default=[],
+        metavar="PASS",
+        help="print the IR before a pass",
+    )
+    add(
+        "--mlir-print-ir-after", action="append", default=[], metavar="PASS", help="print the IR after a pass"
+    )
     add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
     add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
     add("--mlir-print-ir-after-change", action="store_true", help="print the IR after passes that changed it")
@@ -56,7 +71,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--mlir-print-debuginfo", action="store_true", help="print locations")
     add("--mlir-timing", action="store_true", help="report the time of each pass")
     add("--mlir-pass-statistics", action="store_true", help="report the counters of each pass")
-    add("--mlir-disable-threading", action="store_true", help="accepted for compatibility; nothing is threaded")
+    add(
+        "--mlir-disable-threading",
+        action="store_true",
+        help="accepted for compatibility; nothing is threaded",
+    )
     add(
         "--mlir-pass-pipeline-crash-reproducer",
         metavar="FILE",
@@ -75,9 +94,7 @@ def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]
     parser = build_parser()
     options, passes = [], []
     known = {flag for action in parser._actions for flag in action.option_strings}
-    takes_value = {
-        flag for action in parser._actions if action.nargs != 0 for flag in action.option_strings
-    }
+    takes_value = {flag for action in parser._actions if action.nargs != 0 for flag in action.option_strings}
     words = iter(argv)
     for word in words:
         flag, equals, value = word.partition("=")
@@ -119,13 +136,15 @@ def read_input(path: str, stdin: TextIO) -> str:
     Raises:
         UsageError: the file cannot be read.
     """
-    if path == "-":
-        return stdin.read()
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"cannot open input file '{path}': {reason}") from None
+        source = stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot open input file '{path}': {error.strerror}") from None
+    except UnicodeDecodeError:
+        source = "\0"
+    if "\0" in source:
+        raise UsageError(f"cannot read input file '{path}': it is not UTF-8 text")
+    return source
 
 
 def write_output(path: str, content: str | bytes, stdout: TextIO) -> None:
@@ -137,7 +156,7 @@ def write_output(path: str, content: str | bytes, stdout: TextIO) -> None:
     if path == "-":
         if isinstance(content, bytes):
             stdout.flush()
-            stdout.buffer.write(content)  # type: ignore[attr-defined]
+            stdout.buffer.write(content)
         else:
             stdout.write(content)
         return

@@ -8,19 +8,23 @@ from collections.abc import Sequence
 Shape = Sequence[int | None]
 
 
-def kernel_wrappers(inputs: Sequence[Shape], outputs: Sequence[Shape], *, has_shapes: bool) -> str:
+def kernel_wrappers(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], *, has_shapes: bool, unused: Sequence[Shape] = ()
+) -> str:
     """Defines `graphc_run` and `graphc_shapes` on top of `main` and `shapes`.
 
     Args:
         inputs: static shapes of the inputs (None where dynamic).
         outputs: static shapes of the results.
         has_shapes: whether the module defines `@shapes`; otherwise `graphc_shapes` only returns success.
+        unused: static shapes of arguments between inputs and results that the kernel does not read (cells that are
+            only written).
 
     Returns:
         IR text. `data` holds a pointer per input and result; `dims` all their sizes, flattened in the same order.
         Static sizes are constants in the calls, whatever `dims` says.
     """
-    run = _Call([*inputs, *outputs])
+    run = _Call([*inputs, *unused, *outputs], skip=range(len(inputs), len(inputs) + len(unused)))
     text = [
         "define i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims) {",
         *run.setup,
@@ -45,11 +49,14 @@ def kernel_wrappers(inputs: Sequence[Shape], outputs: Sequence[Shape], *, has_sh
 class _Call:
     """Loads of pointers and sizes, and the expanded argument list of a call."""
 
-    def __init__(self, shapes: Sequence[Shape]) -> None:
+    def __init__(self, shapes: Sequence[Shape], skip: Sequence[int] = ()) -> None:
         self.setup: list[str] = []
         self.arguments: list[str] = []
         position = 0
         for number, shape in enumerate(shapes):
+            if number in skip:
+                position += len(shape)
+                continue
             self.setup += [
                 f"  %a{number} = getelementptr ptr, ptr %data, i64 {number}",
                 f"  %p{number} = load ptr, ptr %a{number}",

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from graphc.emit import MAX_LITERAL
+from graphc.emit.emitter import MAX_LITERAL
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 

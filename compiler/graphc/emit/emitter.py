@@ -139,6 +139,18 @@ class Emitter(IndexCode):
         self._indices[operand] = index
         return operand
 
+    @staticmethod
+    def tensor_type(dtype: str, shape: Sequence[int | None]) -> str:
+        """Text of a tensor type."""
+        return tensor_type(dtype, shape)
+
+    def broadcast(self, operand: str, given: str, sizes: Sequence[str], wanted: str) -> str:
+        """A tensor broadcast to index sizes of equal number; itself where its static shape already is the wanted one."""
+        if given == wanted and "?" not in wanted:
+            return operand
+        types = [given] + ["index"] * len(sizes)
+        return self.op("graphc.broadcast_to", [operand, *sizes], types, wanted)
+
     def cast_type(self, operand: str, given: str, wanted: str) -> str:
         """A tensor with another static shape, which nothing checks."""
         return operand if given == wanted else self.raw(f"tensor.cast {operand} : {given} to {wanted}")

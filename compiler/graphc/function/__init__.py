@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiled functions.
 
-The package shares its name with the function ``graphc.function``, as users know it from PyTensor, so the module itself can
+The package shares its name with the function ``graphc.function``, as users know it from PyTensor, so the
+module itself can
 be called: ``graphc.function([x], y)`` is `graphc.function.function.function`.
 """
 

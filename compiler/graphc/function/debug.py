@@ -59,7 +59,9 @@ class DebugExecutor:
             if not v.type.values_eq(old, new):
                 raise DebugModeError(f"compiled code changed the input {v}{describe(v.location)}")
 
-    def _explain(self, output: Variable, value: Any, expected: dict[Variable, Any], inputs: Sequence[Any]) -> str:
+    def _explain(
+        self, output: Variable, value: Any, expected: dict[Variable, Any], inputs: Sequence[Any]
+    ) -> str:
         """Find the first op that differs, by compiling the graph with every variable as an output."""
         if self._tracing is None:
             inner = [v for node in self.fgraph.nodes for v in node.outputs]
@@ -69,8 +71,8 @@ class DebugExecutor:
             if not v.type.values_eq_approx(got, expected[v]):
                 return f"the first op that differs is {_op_text(v.owner)}: {_difference(got, expected[v])}"
         return (
-            f"the output {output} differs ({_difference(value, expected[output])}), but no op does when each is computed "
-            f"for itself; the difference comes from optimising them together, at {_op_text(output.owner)}"
+            f"the output {output} differs ({_difference(value, expected[output])}), but no op does when each "
+            f"is computed for itself; the cause is their joint optimisation, at {_op_text(output.owner)}"
         )
 
 
@@ -95,7 +97,9 @@ def _difference(got: Any, expected: Any) -> str:
     with np.errstate(all="ignore"):
         wide = np.complex128 if a.dtype.kind == "c" else np.float64
         distance = np.abs(a.astype(wide) - b.astype(wide))
-    where = np.unravel_index(np.argmax(np.where(np.isnan(distance) & ~((a != a) & (b != b)), np.inf, distance)), a.shape)
+    where = np.unravel_index(
+        np.argmax(np.where(np.isnan(distance) & ~((a != a) & (b != b)), np.inf, distance)), a.shape
+    )
     index = f" at index {tuple(map(int, where))}" if a.ndim else ""
     return f"compiled gives {a[where]!r}, the reference {b[where]!r}{index}"
 

@@ -36,5 +36,7 @@ def _resolve(variable: Variable, key: Any) -> Variable:
     found = get_var_by_name([variable], key)
     if len(found) != 1:
         count = "no variable" if not found else f"{len(found)} variables"
-        raise ValueError(f"{count} named {key!r} in the graph of {variable}; pass the variable itself as the key")
+        raise ValueError(
+            f"{count} named {key!r} in the graph of {variable}; pass the variable itself as the key"
+        )
     return found[0]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``In`` and ``Out``: inputs and outputs of a compiled function with options, and the form in which outputs are returned."""
+"""``In`` and ``Out``: inputs and outputs with options, and the form in which outputs are returned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphc.graph.basic import Constant, Variable
@@ -37,7 +38,9 @@ class In:
         implicit: bool | None = None,
     ) -> None:
         if not isinstance(variable, Variable):
-            raise TypeError(f"an input must be a variable, got {variable!r} of type {type(variable).__name__}")
+            raise TypeError(
+                f"an input must be a variable, got {variable!r} of type {type(variable).__name__}"
+            )
         if isinstance(variable, Constant):
             raise TypeError(f"the constant {variable} cannot be an input; replace it with givens=")
         if mutable and borrow is False:
@@ -60,6 +63,17 @@ class In:
         value = self.variable.type.filter(self.value, strict=self.strict, allow_downcast=self.allow_downcast)
         return value.copy() if value is self.value and not self.borrow and hasattr(value, "copy") else value
 
+    def on(self, variable: Variable) -> In:
+        """The same input over another variable of the same type."""
+        other = copy.copy(self)
+        other.variable = variable
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The update is an output of the function's graph; as a graph of its own it could nest too deeply to
+        # pickle.
+        return {**self.__dict__, "update": None}
+
     def __repr__(self) -> str:
         return f"In({self.variable})" if self.name is None else f"In({self.variable}, name={self.name!r})"
 
@@ -81,18 +95,22 @@ class Out:
 
 
 class OutputForm:
-    """The nesting of lists, tuples and dicts in which the outputs were given, and in which results are returned.
+    """The nesting of lists, tuples and dicts in which the outputs were given, and in which results are
+    returned.
 
     Attributes:
         variables: the outputs in order, flattened.
+        count: how many there are.
+        is_single: the form is one variable. is_list: the form is a list of variables.
     """
 
     def __init__(self, outputs: Any) -> None:
         self.variables: list[Variable] = []
         self._tree = None if outputs is None else self._flatten(outputs, "outputs")
+        self.count = len(self.variables)
         self.is_single = isinstance(self._tree, int)
         # Most functions return one value or a plain list; those need no walk over the tree.
-        self._is_list = isinstance(self._tree, list) and self._tree == list(range(len(self.variables)))
+        self.is_list = isinstance(self._tree, list) and self._tree == list(range(self.count))
 
     def _flatten(self, item: Any, path: str) -> Any:
         if isinstance(item, Mapping):
@@ -109,7 +127,7 @@ class OutputForm:
         """``values``, one for each variable, in the form of the outputs."""
         if self.is_single:
             return values[0]
-        if self._is_list:
+        if self.is_list:
             return list(values)
         return self._build(self._tree, values)
 
@@ -125,11 +143,10 @@ class OutputForm:
             return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
         return None
 
-    def map(self, change: Callable[[list[Variable]], list[Variable]]) -> OutputForm:
-        """The same form over other variables."""
-        form = OutputForm.__new__(OutputForm)
-        form.__dict__.update(self.__dict__)
-        form.variables = list(change(self.variables))
+    def without_variables(self) -> OutputForm:
+        """The same form without the variables, which lets it be pickled apart from the graph."""
+        form = copy.copy(self)
+        form.variables = []
         return form
 
 
@@ -156,7 +173,9 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
     from graphc.function.shared import SharedVariable
 
     if isinstance(inputs, Variable | In):
-        raise TypeError(f"the inputs of a function must be a list, got the single {inputs!r}; write [{inputs}]")
+        raise TypeError(
+            f"the inputs of a function must be a list, got the single {inputs!r}; write [{inputs}]"
+        )
     result = [item if isinstance(item, In) else In(item) for item in inputs]
     seen: set[Variable] = set()
     names: set[str] = set()
@@ -171,7 +190,9 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
         seen.add(item.variable)
         if item.name in names:
             # Two unnamed-by-keyword inputs are harmless; two of one name cannot be told apart by keyword.
-            raise ValueError(f"two inputs are named {item.name!r}; rename one, or give In(variable, name=...)")
+            raise ValueError(
+                f"two inputs are named {item.name!r}; rename one, or give In(variable, name=...)"
+            )
         if item.name is not None:
             names.add(item.name)
     return result

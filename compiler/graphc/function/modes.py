@@ -11,6 +11,7 @@ from graphc.function.reference import ReferenceExecutor
 from graphc.function.report import CompileReport
 from graphc.function.schedule import Executor, Schedule, why_not_native
 from graphc.graph.function_graph import FunctionGraph
+from graphc.tensor.type import TensorType
 
 
 def get_mode(mode: Any = None) -> str:
@@ -28,7 +29,7 @@ def get_mode(mode: Any = None) -> str:
 
 
 class _Compiler:
-    """Compiles graphs of native nodes and keeps the report. It is a class, not a closure, so that executors pickle."""
+    """Compiles graphs of native nodes and keeps the report; a class, so that executors pickle."""
 
     def __init__(self, mode: str, name: str, report: CompileReport) -> None:
         self.mode = mode
@@ -39,17 +40,15 @@ class _Compiler:
         """The native executable of a graph whose nodes are all native."""
         from graphc.compile.native import compile_native
 
-        executable = compile_native(fgraph, mode=self.mode, name=self.name)
-        for phase, seconds in executable.phases.items():
-            self.report.add_phase(phase, seconds)
-        self.report.cache.append(executable.cache)
+        executable = compile_native(fgraph, mode=self.mode, name=self.name, report=self.report)
         self.report.segments += 1
         self.report.native_nodes += len(fgraph.nodes)
         return executable
 
     def __call__(self, fgraph: FunctionGraph) -> Executor:
         """The executable of a whole graph, or a schedule when some of it runs in Python."""
-        if all(why_not_native(node) is None for node in fgraph.nodes) and fgraph.nodes:
+        tensors_only = all(isinstance(v.type, TensorType) for v in fgraph.variables)
+        if tensors_only and fgraph.nodes and all(why_not_native(node) is None for node in fgraph.nodes):
             return self.native(fgraph)
         return Schedule(fgraph, self.native, self.report)
 

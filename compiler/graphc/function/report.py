@@ -38,6 +38,7 @@ class CompileReport:
         native_nodes: how many of them are machine code.
         segments: number of native executables the function runs.
         phases: seconds spent in each step.
+        passes: name and seconds of each pass that ran.
         fallbacks: ops that run in Python.
         cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
         fast_call: whether calls go straight to machine code.
@@ -49,6 +50,7 @@ class CompileReport:
     native_nodes: int = 0
     segments: int = 0
     phases: dict[str, float] = field(default_factory=dict)
+    passes: list[tuple[str, float]] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
     cache: list[str] = field(default_factory=list)
     fast_call: bool = False
@@ -76,14 +78,16 @@ class CompileReport:
         self.fallbacks.append(Fallback(str(node.op), reason, node.location))
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.name}: mode {self.mode}, {self.nodes} nodes, {self.native_nodes} of them native "
-            f"in {self.segments} segment{'' if self.segments == 1 else 's'}, {self.total * 1e3:.1f} ms"
-        ]
+        plural = "" if self.segments == 1 else "s"
+        native = f"{self.native_nodes} of them native in {self.segments} segment{plural}"
+        total = f"{self.total * 1e3:.1f} ms"
+        lines = [f"{self.name}: mode {self.mode}, {self.nodes} nodes, {native}, {total}"]
         width = max(map(len, self.phases), default=0)
         lines += [f"  {name:<{width}}  {seconds * 1e3:9.2f} ms" for name, seconds in self.phases.items()]
         if self.cache:
-            lines.append(f"  disk cache: {', '.join(f'{self.cache.count(s)} {s}' for s in dict.fromkeys(self.cache))}")
+            lines.append(
+                f"  disk cache: {', '.join(f'{self.cache.count(s)} {s}' for s in dict.fromkeys(self.cache))}"
+            )
         for fallback in self.fallbacks:
             where = f" at {fallback.location}" if fallback.location else ""
             lines.append(f"  runs in Python: {fallback.op} ({fallback.reason}){where}")

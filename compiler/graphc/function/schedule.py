@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running a graph as a schedule: native segments, and thunks for ops that have no native form, over shared registers."""
+"""Running a graph as a schedule of native segments and Python thunks over shared registers."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def is_hidden_argument(v: Variable) -> bool:
 def partition(fgraph: FunctionGraph, native: Callable[[Apply], bool]) -> list[tuple[bool, list[Apply]]]:
     """Split the nodes into groups that run one after the other, each wholly native or wholly Python.
 
-    A node's stage is the number of changes of kind on the longest way to it. Nodes of one stage are of one kind and need only
-    earlier stages or each other, so that a stage is as large as it can be.
+    A node's stage is the number of changes of kind on the longest way to it. Nodes of one stage are of one
+    kind and need only earlier stages or each other, so that a stage is as large as it can be.
     """
     stage: dict[Apply, int] = {}
     groups: dict[int, list[Apply]] = {}
@@ -115,7 +115,9 @@ class Schedule:
                 continue
             for node in nodes:
                 report.add_fallback(node, why_not_native(node) or "")
-                self.steps.append(Thunk(fgraph, position[node], self._indices(node.inputs), self._indices(node.outputs)))
+                self.steps.append(
+                    Thunk(fgraph, position[node], self._indices(node.inputs), self._indices(node.outputs))
+                )
 
     def _indices(self, variables: Sequence[Variable]) -> list[int]:
         return [self._register[v] for v in variables]

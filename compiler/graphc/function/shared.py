@@ -29,7 +29,8 @@ class SharedVariable(Variable):
         container: a one-element list that holds the value; functions read and write it there.
 
     Attributes:
-        default_update: expression that every function using the variable stores into it, unless told otherwise.
+        default_update: expression that every function using the variable stores into it, unless told
+            otherwise.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class SharedVariable(Variable):
         return filtered if borrow or filtered is not value else copy.deepcopy(filtered)
 
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
-        """The value: a copy, or with ``borrow`` the object itself, which must not be changed while functions run."""
+        """The value: a copy, or with ``borrow`` the object itself, not to be changed while functions run."""
         value = self.container[0]
         return value if borrow else copy.deepcopy(value)
 
@@ -96,7 +97,7 @@ class SharedVariable(Variable):
 
 
 class TensorSharedVariable(TensorVariable, SharedVariable):
-    """A shared tensor. Its value is always a C-contiguous, aligned array, so that compiled code can read it directly."""
+    """A shared tensor; its value is always a C-contiguous, aligned array, which compiled code can read."""
 
     def _canonical(self, value: Any, borrow: bool) -> np.ndarray:
         array = self.type.filter(value, strict=self._strict, allow_downcast=self._allow_downcast)
@@ -123,7 +124,7 @@ def shared_constructor(
     shape: Sequence[int | None] | None = None,
     **kwargs: Any,
 ) -> SharedVariable:
-    """Make a shared variable for ``value``; ``shared_constructor.register(cls)`` adds other kinds of values."""
+    """Make a shared variable; ``shared_constructor.register(cls)`` adds other kinds of values."""
     if isinstance(value, Variable):
         raise TypeError(f"a shared variable needs a value, got the symbolic variable {value}")
     if kwargs:
@@ -134,7 +135,9 @@ def shared_constructor(
             f"cannot share {value!r:.80} of type {type(value).__name__}: it is not an array of numbers. "
             "For a type of your own, register it with graphc.function.shared.shared_constructor"
         )
-    tensor_type = TensorType(array.dtype.newbyteorder("=").name, (None,) * array.ndim if shape is None else shape)
+    tensor_type = TensorType(
+        array.dtype.newbyteorder("=").name, (None,) * array.ndim if shape is None else shape
+    )
     variable = TensorSharedVariable(tensor_type, None, strict, allow_downcast, name, container=[None])
     variable.container[0] = variable._canonical(array, borrow)
     return variable
@@ -152,8 +155,8 @@ def shared(
     """A variable with a value that functions keep between calls, and may update.
 
     Args:
-        value: the first value: array-like, or of a class registered with `shared_constructor`. A Python float becomes
-            ``config.floatX``.
+        value: the first value: array-like, or of a class registered with `shared_constructor`. A Python float
+            becomes ``config.floatX``.
         name: a name for people.
         strict, allow_downcast: how later values are converted, as in ``Type.filter``.
         borrow: keep the array itself where possible instead of a copy.

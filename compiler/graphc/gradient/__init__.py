@@ -3,9 +3,19 @@
 
 from graphc.errors import DisconnectedInputError, NullTypeGradError
 from graphc.gradient.connectivity import io_connection_pattern
-from graphc.gradient.control import consider_constant, disconnected_grad, grad_clip, grad_scale, undefined_grad, zero_grad
+from graphc.gradient.control import (
+    consider_constant,
+    disconnected_grad,
+    grad_clip,
+    grad_scale,
+    undefined_grad,
+    zero_grad,
+)
 from graphc.gradient.derived import hessian, hessian_vector_product, jacobian
 from graphc.gradient.forward import Rop, pushforward
+from graphc.gradient.reverse import Lop, grad, pullback
+from graphc.gradient.rules import pushforward_through_pullback
+from graphc.gradient.subgraph import subgraph_grad
 from graphc.gradient.types import (
     DisconnectedType,
     NullType,
@@ -14,9 +24,6 @@ from graphc.gradient.types import (
     grad_undefined,
     null_type,
 )
-from graphc.gradient.reverse import Lop, grad, pullback
-from graphc.gradient.rules import pushforward_through_pullback
-from graphc.gradient.subgraph import subgraph_grad
 from graphc.gradient.verify import GradientError, numeric_grad, verify_grad
 
 __all__ = [

@@ -8,8 +8,8 @@ from functools import reduce
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.gradient.types import kind_of
+from graphc.graph.basic import Variable
 
 
 def gradient_dtype(x: Variable) -> str:

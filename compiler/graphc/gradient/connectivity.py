@@ -60,7 +60,9 @@ class Paths:
             active = [i for i, x in enumerate(node.inputs) if x in self.depends]
             if active:
                 self.depends.update(
-                    y for j, y in enumerate(node.outputs) if y not in constants and any(pattern[i][j] for i in active)
+                    y
+                    for j, y in enumerate(node.outputs)
+                    if y not in constants and any(pattern[i][j] for i in active)
                 )
 
 

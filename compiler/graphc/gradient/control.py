@@ -29,7 +29,9 @@ class _Identity(Op):
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         return [operands[0]]
 
-    def batch(self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Variable
+    ) -> list[Variable]:
         return [self(inputs[0])]
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.gradient.arithmetic import gradient_dtype, total
-from graphc.gradient.types import kind_of
 from graphc.gradient.reverse import grad, pullback
+from graphc.gradient.types import kind_of
 from graphc.graph.basic import Variable
 
 _UNROLL_LIMIT = 256
@@ -78,9 +78,13 @@ def jacobian(
     import graphc.tensor as pt
 
     if not isinstance(expression, Variable):
-        raise TypeError(f"jacobian needs a variable as expression, got {expression!r} of type {type(expression).__name__}")
+        raise TypeError(
+            f"jacobian needs a variable as expression, got {expression!r} of type {type(expression).__name__}"
+        )
     if kind_of(expression) == "c":
-        raise TypeError(f"jacobian needs a real expression, got type {expression.type}; take its real and imag apart")
+        raise TypeError(
+            f"jacobian needs a real expression, got type {expression.type}; take its real and imag apart"
+        )
     wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]  # type: ignore[list-item]
     options = {"consider_constant": consider_constant, "disconnected_inputs": disconnected_inputs}
     if expression.type.ndim == 0:
@@ -151,7 +155,9 @@ def hessian(
         if not isinstance(x, Variable):
             raise TypeError(f"hessian needs variables in wrt, got {x!r} of type {type(x).__name__}")
         if x.type.ndim != 1:
-            raise ValueError(f"hessian needs vectors (1-d) in wrt, got {x} of type {x.type}; use jacobian(grad(cost, x), x)")
+            raise ValueError(
+                f"hessian needs vectors (1-d) in wrt, got {x} of type {x.type}; use jacobian(grad(cost, x), x)"
+            )
         first = grad(cost, x, consider_constant, disconnected_inputs)
         # A linear cost has a gradient that does not depend on x: that is a zero matrix, not an error.
         result.append(jacobian(first, x, consider_constant, "ignore"))
@@ -180,7 +186,9 @@ def hessian_vector_product(
     wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]  # type: ignore[list-item]
     p_list = list(p) if isinstance(p, Sequence) else [p]
     if len(wrt_list) != len(p_list):
-        raise ValueError(f"hessian_vector_product needs one p for each wrt: got {len(wrt_list)} wrt and {len(p_list)} p")
+        raise ValueError(
+            f"hessian_vector_product needs one p for each wrt: got {len(wrt_list)} wrt and {len(p_list)} p"
+        )
     first = grad(cost, wrt_list, **grad_kwargs)
     projected = total([(g * q).sum() for g, q in zip(first, p_list, strict=True)])
     result = grad(projected, wrt_list, **{**grad_kwargs, "disconnected_inputs": "ignore"})

@@ -89,7 +89,9 @@ def pushforward(
     wrt_list = list(wrt) if isinstance(wrt, Sequence) else [wrt]
     point_list = list(points) if isinstance(points, list | tuple) else [points]
     if len(wrt_list) != len(point_list):
-        raise ValueError(f"pushforward needs one tangent for each wrt: got {len(wrt_list)} wrt and {len(point_list)} tangents")
+        raise ValueError(
+            f"pushforward needs one tangent for each wrt: got {len(wrt_list)} wrt and {len(point_list)} tangents"
+        )
     point_list = [t if isinstance(t, Variable) else pt.as_tensor_variable(t) for t in point_list]
     for i, (x, t) in enumerate(zip(wrt_list, point_list, strict=True)):
         check_ranks(x, t, f"tangent {i} of pushforward")
@@ -110,7 +112,11 @@ def pushforward(
             disconnected_outputs,
             _FIX,
         )
-        result.append({"zero": zeros_like, "none": lambda _: None, "disconnected": lambda _: disconnected_type()}[kind](y))
+        result.append(
+            {"zero": zeros_like, "none": lambda _: None, "disconnected": lambda _: disconnected_type()}[kind](
+                y
+            )
+        )
     if isinstance(f, tuple):
         return tuple(result)
     return result if isinstance(f, Sequence) else result[0]
@@ -120,7 +126,6 @@ def _pulled_twice(
     f: Sequence[Variable], wrt: Sequence[Variable], points: Sequence[Variable]
 ) -> tuple[dict[Variable, Variable | None], set[Variable]]:
     """As `tangents_of`, from two pullbacks through the whole graph."""
-
     paths = Paths(f, wrt)
     places = {y: y.type() for y in dict.fromkeys(f) if y in paths.depends and not is_discrete(y)}
     cotangents = Cotangents(paths, places)
@@ -139,4 +144,6 @@ def Rop(
     use_op_rop_implementation: bool = True,
 ) -> Any:
     """Theano's name for `pushforward`."""
-    return pushforward(f, wrt, eval_points, disconnected_outputs, return_disconnected, use_op_rop_implementation)
+    return pushforward(
+        f, wrt, eval_points, disconnected_outputs, return_disconnected, use_op_rop_implementation
+    )

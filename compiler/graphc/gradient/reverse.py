@@ -13,77 +13,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from graphc.errors import NullTypeGradError
-from graphc.gradient.arithmetic import conjugate, match_dtype, one_like, total, zeros_like
+from graphc.gradient.accumulate import Cotangents
+from graphc.gradient.arithmetic import conjugate, gradient_dtype, match_dtype, one_like, zeros_like
 from graphc.gradient.connectivity import Paths, check_choice, input_message, report_disconnected
-from graphc.gradient.rules import call_pullback
-from graphc.gradient.types import disconnected_type, is_disconnected, is_discrete, is_null, kind_of
-from graphc.graph.basic import Apply, Variable
+from graphc.gradient.types import disconnected_type, is_discrete, is_null, kind_of
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.replace import rebuild
 
 _FIX = "pass disconnected_inputs='ignore' (or 'warn') to get zeros"
 _POLICIES = ("raise", "warn", "ignore")
 _RETURNS = ("zero", "none", "disconnected")
-
-
-class _Cotangents:
-    """Cotangents collected while the nodes are visited from the outputs to the inputs."""
-
-    def __init__(self, paths: Paths, seeds: Mapping[Variable, Variable], label: str | None) -> None:
-        self.paths = paths
-        self.seeds = {v: match_dtype(v, conjugate(g)) if kind_of(g) else g for v, g in seeds.items()}
-        self.terms: dict[Variable, list[Variable]] = {}
-        self.done: dict[Variable, Variable | None] = {}
-        self.reached: set[Variable] = {v for v, g in self.seeds.items() if not is_disconnected(g)}
-        self.label = label
-
-    def of(self, v: Variable) -> Variable | None:
-        """The total cotangent of ``v``; all nodes that read ``v`` must have been visited."""
-        if v not in self.done:
-            self.done[v] = self._sum(v)
-        return self.done[v]
-
-    def _sum(self, v: Variable) -> Variable | None:
-        if v in self.seeds:
-            return None if is_disconnected(self.seeds[v]) else self.seeds[v]
-        terms = self.terms.get(v, [])
-        for term in terms:
-            if is_null(term):
-                return term
-        g = total(terms)
-        if g is None:
-            return None
-        g = match_dtype(v, g)
-        if self.label is not None and v.name is not None and g.name is None and g.owner is not None:
-            g.name = f"(d{self.label}/d{v.name})"
-        return g
-
-    def visit(self, node: Apply) -> None:
-        """Add the terms that ``node`` contributes to its inputs."""
-        pattern, depends = self.paths.patterns[node], self.paths.depends
-        live = [y in self.reached for y in node.outputs]
-        wanted = [
-            x in depends and any(p and ok for p, ok in zip(pattern[i], live, strict=True))
-            for i, x in enumerate(node.inputs)
-        ]
-        if not any(wanted) or not any(y in depends for y in node.outputs):
-            return
-        cotangents = [self.of(y) if ok else None for y, ok in zip(node.outputs, live, strict=True)]
-        nulls = [is_null(g) for g in cotangents]
-        usable = [
-            None if is_null(g) or is_discrete(y) else g for y, g in zip(node.outputs, cotangents, strict=True)
-        ]
-        terms: Sequence[Variable | None] = [None] * len(node.inputs)
-        if any(g is not None for g in usable):
-            terms = call_pullback(node, usable)
-        for i, (x, term) in enumerate(zip(node.inputs, terms, strict=True)):
-            if not wanted[i]:
-                continue
-            null = next((g for j, g in enumerate(cotangents) if nulls[j] and pattern[i][j]), None)
-            term = null if null is not None else term
-            if is_disconnected(term):
-                continue
-            self.reached.add(x)
-            if term is not None:
-                self.terms.setdefault(x, []).append(term)
 
 
 def _as_constants(consider_constant: Iterable[Variable] | None) -> Collection[Variable]:
@@ -101,12 +40,15 @@ def _as_constants(consider_constant: Iterable[Variable] | None) -> Collection[Va
 def _check_wrt(wrt: Sequence[Any], caller: str) -> list[Variable]:
     for i, x in enumerate(wrt):
         if not isinstance(x, Variable):
-            raise TypeError(f"{caller}: element {i} of wrt must be a variable, got {x!r} of type {type(x).__name__}")
+            raise TypeError(
+                f"{caller}: element {i} of wrt must be a variable, got {x!r} of type {type(x).__name__}"
+            )
     return list(wrt)
 
 
 def _gradients(
     seeds: Mapping[Variable, Variable],
+    known: Mapping[Variable, Variable],
     wrt: list[Variable],
     consider_constant: Iterable[Variable] | None,
     disconnected_inputs: str,
@@ -114,16 +56,25 @@ def _gradients(
     null_gradients: str = "raise",
     label: str | None = None,
 ) -> list[Variable | None]:
-    """Gradients of the function whose outputs have the cotangents ``seeds``."""
+    """Gradients of the function whose outputs have the cotangents ``seeds``; ``known`` are not computed but used."""
     check_choice("disconnected_inputs", disconnected_inputs, _POLICIES)
     return_disconnected = check_choice("return_disconnected", return_disconnected, _RETURNS)
     check_choice("null_gradients", null_gradients, ("raise", "return"))
-    paths = Paths(seeds, wrt, _as_constants(consider_constant))
-    cotangents = _Cotangents(paths, seeds, label)
-    constants = set(_as_constants(consider_constant))
-    for node in reversed(paths.nodes):
-        if not all(y in constants for y in node.outputs):
-            cotangents.visit(node)
+    constants = _as_constants(consider_constant)
+    places = {x: x.type.make_variable(x.name) for x in wrt if isinstance(x, Constant)}
+    if places:
+        # Ops skip constants: differentiate with respect to a root in the constant's place.
+        memo: dict[Variable, Variable] = dict(places)
+        rebuild([*seeds, *known], memo, copy_nodes=False, strict=True)
+        seeds, known = ({memo.get(v, v): g for v, g in given.items()} for given in (seeds, known))
+        moved = [[memo.get(v, v) for v in variables] for variables in (wrt, constants)]
+        policies = (disconnected_inputs, return_disconnected, null_gradients, label)
+        found = _gradients(seeds, known, *moved, *policies)
+        back = {place: x for x, place in places.items()}
+        return [g if g is None else rebuild([g], dict(back), copy_nodes=False, strict=True)[0] for g in found]
+    inner = [{v: _inward(v, g) for v, g in given.items()} for given in (seeds, known)]
+    cotangents = Cotangents(Paths([*seeds, *known], wrt, constants), *inner, label=label)
+    cotangents.run()
     result: list[Variable | None] = []
     for x in wrt:
         if x not in cotangents.reached:
@@ -138,6 +89,11 @@ def _gradients(
             continue
         result.append(zeros_like(x) if g is None else conjugate(g))
     return result
+
+
+def _inward(v: Variable, g: Variable) -> Variable:
+    """A given gradient as the drivers use it: without the conjugation of the public convention, in the dtype of ``v``."""
+    return match_dtype(v, conjugate(g)) if kind_of(g) else g
 
 
 def _placeholder(x: Variable, kind: str) -> Variable | None:
@@ -164,7 +120,9 @@ def _check_cost(cost: Variable) -> None:
             "or use jacobian or pullback"
         )
     if kind_of(cost) == "c":
-        raise TypeError(f"grad needs a real cost, got {cost} of type {cost.type}; take its real part or its abs")
+        raise TypeError(
+            f"grad needs a real cost, got {cost} of type {cost.type}; take its real part or its abs"
+        )
 
 
 def grad(
@@ -207,12 +165,18 @@ def grad(
     if cost is not None:
         _check_cost(cost)
         seeds[cost] = one_like(cost)
-    for v, g in (known_grads or {}).items():
-        seeds[v] = _known_grad(v, g)
+    known = {v: _known_grad(v, g) for v, g in (known_grads or {}).items()}
     wrt_list = _check_wrt(wrt if isinstance(wrt, Sequence) else [wrt], "grad")
     label = cost.name if add_names and cost is not None else None
     result = _gradients(
-        seeds, wrt_list, consider_constant, disconnected_inputs, return_disconnected, null_gradients, label
+        seeds,
+        known,
+        wrt_list,
+        consider_constant,
+        disconnected_inputs,
+        return_disconnected,
+        null_gradients,
+        label,
     )
     return _like(wrt, result)
 
@@ -252,28 +216,27 @@ def pullback(
     """
     import graphc.tensor as pt
 
-    points = _one_of(eval_points, cotangents, "pullback", "eval_points", "cotangents")
+    points = one_of(eval_points, cotangents, "pullback", "eval_points", "cotangents")
     f_list = list(f) if isinstance(f, Sequence) else [f]
     point_list = list(points) if isinstance(points, list | tuple) else [points]
     if len(f_list) != len(point_list):
-        raise ValueError(f"pullback needs one cotangent for each f: got {len(f_list)} f and {len(point_list)} cotangents")
+        raise ValueError(
+            f"pullback needs one cotangent for each f: got {len(f_list)} f and {len(point_list)} cotangents"
+        )
     seeds: dict[Variable, Variable] = {}
     for i, (y, g) in enumerate(zip(f_list, point_list, strict=True)):
         if not isinstance(y, Variable):
-            raise TypeError(f"pullback: element {i} of f must be a variable, got {y!r} of type {type(y).__name__}")
-        g = g if isinstance(g, Variable) else pt.as_tensor_variable(g, dtype=None)
-        g = pt.cast(g, zero_dtype(y)) if is_discrete(g) else g
+            raise TypeError(
+                f"pullback: element {i} of f must be a variable, got {y!r} of type {type(y).__name__}"
+            )
+        g = g if isinstance(g, Variable) else pt.as_tensor_variable(g)
+        g = pt.cast(g, gradient_dtype(y)) if is_discrete(g) else g
         check_ranks(y, g, f"cotangent {i} of pullback")
         seeds[y] = seeds[y] + g if y in seeds else g
     wrt_list = _check_wrt(wrt if isinstance(wrt, Sequence) else [wrt], "pullback")
-    return _like(wrt, _gradients(seeds, wrt_list, consider_constant, disconnected_inputs, return_disconnected))
-
-
-def zero_dtype(x: Variable) -> str:
-    """Dtype of derivatives with respect to ``x``."""
-    from graphc.gradient.arithmetic import gradient_dtype
-
-    return gradient_dtype(x)
+    return _like(
+        wrt, _gradients(seeds, {}, wrt_list, consider_constant, disconnected_inputs, return_disconnected)
+    )
 
 
 def check_ranks(x: Variable, g: Variable, what: str) -> None:
@@ -283,7 +246,7 @@ def check_ranks(x: Variable, g: Variable, what: str) -> None:
         raise ValueError(f"{what} must have {ndim} dimensions as {x} of type {x.type} has, got type {g.type}")
 
 
-def _one_of(a: Any, b: Any, caller: str, name_a: str, name_b: str) -> Any:
+def one_of(a: Any, b: Any, caller: str, name_a: str, name_b: str) -> Any:
     if (a is None) == (b is None):
         raise TypeError(f"{caller} needs {name_a} (or {name_b}, another name for it), and not both")
     return a if a is not None else b

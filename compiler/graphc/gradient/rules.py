@@ -51,21 +51,29 @@ def call_pushforward(node: Apply, tangents: Sequence[Variable | None]) -> list[V
     return _checked(node, name, terms, node.outputs, "output")
 
 
-def _checked(node: Apply, name: str, terms: Any, variables: Sequence[Variable], side: str) -> list[Variable | None]:
+def _checked(
+    node: Apply, name: str, terms: Any, variables: Sequence[Variable], side: str
+) -> list[Variable | None]:
     where = f"{node.op}.{name}{describe(node.location)}"
     if not isinstance(terms, list | tuple):
         raise TypeError(f"{where} must return a list of {len(variables)} variables or None, got {terms!r}")
     if len(terms) != len(variables):
-        raise ValueError(f"{where} must return one term for each {side}, {len(variables)} in all, got {len(terms)}")
+        raise ValueError(
+            f"{where} must return one term for each {side}, {len(variables)} in all, got {len(terms)}"
+        )
     for i, (x, term) in enumerate(zip(variables, terms, strict=True)):
         if term is None:
             continue
         if not isinstance(term, Variable):
-            raise TypeError(f"{where}: term {i} must be a variable or None, got {term!r} of type {type(term).__name__}")
+            raise TypeError(
+                f"{where}: term {i} must be a variable or None, got {term!r} of type {type(term).__name__}"
+            )
         if is_disconnected(term) or is_null(term):
             continue
         if is_discrete(term):
-            raise TypeError(f"{where}: term {i} has the discrete type {term.type}; derivatives must be floating point")
+            raise TypeError(
+                f"{where}: term {i} has the discrete type {term.type}; derivatives must be floating point"
+            )
         if hasattr(x.type, "shape") and hasattr(term.type, "shape"):
             _check_shape(where, i, x, term, side)
     return list(terms)
@@ -73,8 +81,12 @@ def _checked(node: Apply, name: str, terms: Any, variables: Sequence[Variable], 
 
 def _check_shape(where: str, i: int, x: Variable, term: Variable, side: str) -> None:
     want, got = x.type.shape, term.type.shape
-    if len(want) != len(got) or any(a is not None and b is not None and a != b for a, b in zip(want, got, strict=True)):
-        raise ValueError(f"{where}: term {i} has shape {got}, but {side} {i} has shape {want} (type {x.type})")
+    if len(want) != len(got) or any(
+        a is not None and b is not None and a != b for a, b in zip(want, got, strict=True)
+    ):
+        raise ValueError(
+            f"{where}: term {i} has shape {got}, but {side} {i} has shape {want} (type {x.type})"
+        )
 
 
 def pushforward_through_pullback(
@@ -99,38 +111,54 @@ def pushforward_through_pullback(
 
     Source: J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
     """
+    node = outputs[0].owner
+    assert node is not None and node.op is op
+    places = {y: y.type() for y in outputs if not is_discrete(y)}
+    if not places:
+        return [None] * len(outputs)
+    pulled = call_pullback(node, [places.get(y) for y in outputs])
+    for i, (term, t) in enumerate(zip(pulled, tangents, strict=True)):
+        if is_null(term) and t is not None:
+            raise NullTypeGradError(f"{op} passes no tangent from input {i}: {term.type.why_null}")
+    found = dict(
+        zip(places, transpose_pullback(list(places.values()), pulled, tangents, list(places)), strict=True)
+    )
+    return [found.get(y) for y in outputs]
+
+
+def transpose_pullback(
+    places: Sequence[Variable],
+    pulled: Sequence[Variable | None],
+    tangents: Sequence[Variable | None],
+    outputs: Sequence[Variable],
+) -> list[Variable | None]:
+    """The transpose of the linear map from ``places`` to ``pulled``, applied to ``tangents``.
+
+    Args:
+        places: variables that stand for the cotangents of ``outputs``.
+        pulled: what a pullback made of them.
+        tangents: one for each ``pulled``, None for zero.
+        outputs: variables with the shapes of ``places``.
+    """
+    from graphc.gradient.accumulate import Cotangents
     from graphc.gradient.connectivity import Paths
-    from graphc.gradient.reverse import _Cotangents
     from graphc.graph.replace import graph_replace
     from graphc.graph.traversal import ancestors
 
-    node = outputs[0].owner
-    assert node is not None and node.op is op
-    places = [None if is_discrete(y) else y.type() for y in outputs]
-    if all(place is None for place in places):
-        return [None] * len(outputs)
     seeds: dict[Variable, Variable] = {}
-    for i, (term, t) in enumerate(zip(call_pullback(node, places), tangents, strict=True)):
+    for term, t in zip(pulled, tangents, strict=True):
         if t is None or term is None or is_disconnected(term):
             continue
-        if is_null(term):
-            raise NullTypeGradError(f"{op} passes no tangent from input {i}: {term.type.why_null}")
         t = match_dtype(term, t)
         seeds[term] = seeds[term] + t if term in seeds else t
-    if not seeds:
-        return [None] * len(outputs)
-    wrt = [place for place in places if place is not None]
-    paths = Paths(seeds, wrt)
-    cotangents = _Cotangents(paths, {}, None)
-    cotangents.seeds, cotangents.reached = seeds, set(seeds)
-    for inner in reversed(paths.nodes):
-        cotangents.visit(inner)
-    result = [None if place is None or place not in cotangents.reached else cotangents.of(place) for place in places]
-    # What is left of the placeholders can only be their shapes, which are those of the outputs.
-    found = set(ancestors([g for g in result if g is not None]))
-    left = {place: y for place, y in zip(places, outputs, strict=True) if place is not None and place in found}
+    cotangents = Cotangents(Paths(seeds, places), seeds)
+    cotangents.run()
+    result = [cotangents.of(place) if place in cotangents.reached else None for place in places]
+    known = [g for g in result if g is not None]
+    # What is left of the places can only be their shapes, which are those of the outputs.
+    found = set(ancestors(known))
+    left = {place: y for place, y in zip(places, outputs, strict=True) if place in found}
     if not left:
         return result
-    known = [g for g in result if g is not None]
     replaced = iter(graph_replace(known, left))
     return [None if g is None else next(replaced) for g in result]

@@ -18,7 +18,9 @@ class DisconnectedType(Type):
     __props__ = ()
 
     def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
-        raise TypeError("a disconnected gradient has no value; pass return_disconnected='zero' to get zeros instead")
+        raise TypeError(
+            "a disconnected gradient has no value; pass return_disconnected='zero' to get zeros instead"
+        )
 
 
 class NullType(Type):

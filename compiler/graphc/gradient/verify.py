@@ -95,7 +95,9 @@ def _worst(
     for arg, (a, b) in enumerate(zip(analytic, numeric, strict=True)):
         a = np.asarray(a)
         if a.shape != b.shape:
-            raise ValueError(f"the gradient of argument {arg} has shape {a.shape}, the argument has shape {b.shape}")
+            raise ValueError(
+                f"the gradient of argument {arg} has shape {a.shape}, the argument has shape {b.shape}"
+            )
         if not a.size:
             continue
         abs_err = np.abs(a.astype(np.result_type(a.dtype, np.float64)) - b)
@@ -174,12 +176,20 @@ def verify_grad(
     shapes = [np.shape(value) for value in value_fn(*points)]
 
     # Weights stay away from zero, where a wrong gradient could hide.
-    weights = [[pt_.tensor(dtype=_weight_dtype(y, cast_to_output_type), shape=s) for _ in range(2)] for y, s in zip(outputs, shapes, strict=True)]
+    weights = [
+        [pt_.tensor(dtype=_weight_dtype(y, cast_to_output_type), shape=s) for _ in range(2)]
+        for y, s in zip(outputs, shapes, strict=True)
+    ]
     cost = sum(_symbolic_projection(y, w) for y, w in zip(outputs, weights, strict=True))
     flat = [w for pair in weights for w in pair]
-    grad_fn = function([*inputs, *flat], grad(cost, inputs, disconnected_inputs="ignore"), mode=mode, **options)
+    grad_fn = function(
+        [*inputs, *flat], grad(cost, inputs, disconnected_inputs="ignore"), mode=mode, **options
+    )
     for _ in range(n_tests):
-        drawn = [[(draw(s) + 0.5).astype(w.type.dtype) for w in pair] for pair, s in zip(weights, shapes, strict=True)]
+        drawn = [
+            [(draw(s) + 0.5).astype(w.type.dtype) for w in pair]
+            for pair, s in zip(weights, shapes, strict=True)
+        ]
         analytic = grad_fn(*points, *[w for pair in drawn for w in pair])
         numeric = numeric_grad(value_fn, points, eps, lambda values, drawn=drawn: _projection(values, drawn))
         error = _worst(analytic, numeric, tolerances)

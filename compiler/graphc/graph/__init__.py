@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Graph core: types, variables, operations and the walks over them. Import from the modules, or from here for the usual names."""
+"""Graph core: types, variables, operations and the walks over them."""
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph

@@ -129,7 +129,9 @@ class Constant(Variable):
 
     def equals(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, Constant) and self.type == other.type and bool(self.type.values_eq(self.data, other.data))
+            isinstance(other, Constant)
+            and self.type == other.type
+            and bool(self.type.values_eq(self.data, other.data))
         )
 
     def clone(self, name: str | None = None) -> Constant:
@@ -166,12 +168,16 @@ class Apply:
         self.outputs = list(outputs)
         for x in self.inputs:
             if not isinstance(x, Variable):
-                raise TypeError(f"the inputs of an Apply of {op} must be Variables, got {x!r} of type {type(x).__name__}")
+                raise TypeError(
+                    f"the inputs of an Apply of {op} must be Variables, got {x!r} of type {type(x).__name__}"
+                )
         for i, output in enumerate(self.outputs):
             if not isinstance(output, Variable):
                 raise TypeError(f"output {i} of an Apply of {op} must be a Variable, got {output!r}")
             if output.owner is not None and output.owner is not self:
-                raise ValueError(f"output {i} of an Apply of {op} already belongs to {output.owner}; give a new variable")
+                raise ValueError(
+                    f"output {i} of an Apply of {op} already belongs to {output.owner}; give a new variable"
+                )
             output.owner = self
             output.index = i
         self.location = capture()
@@ -212,8 +218,8 @@ class Apply:
 
         Args:
             inputs: as many variables as this node has inputs.
-            strict: demand that every new input can be seen as the old one's type (``filter_variable``), which keeps
-                the output types; otherwise ``make_node`` runs again where the types differ.
+            strict: demand that every new input can be seen as the old one's type (``filter_variable``), which
+                keeps the output types; otherwise ``make_node`` runs again where the types differ.
             clone_inner_graph: also copy the inner graph of ops that hold one.
 
         Raises:

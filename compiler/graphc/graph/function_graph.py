@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
@@ -12,7 +13,8 @@ from graphc.graph.traversal import io_toposort
 
 
 class FunctionGraph:
-    """Inputs, outputs, and the nodes between them in the order in which they run. It does not change once built.
+    """Inputs, outputs, and the nodes between them in the order in which they run. It does not change once
+    built.
 
     Args:
         inputs: variables whose values are given; what lies behind them is not part of the graph.
@@ -54,9 +56,13 @@ class FunctionGraph:
         if uses is None:
             if not isinstance(v, Constant):
                 user = client if isinstance(client, Apply) else None
-                used_by = f"it is used by {user.op}{describe(user.location)}" if user else f"it is output {position}"
+                used_by = (
+                    f"it is used by {user.op}{describe(user.location)}"
+                    if user
+                    else f"it is output {position}"
+                )
                 raise MissingInputError(
-                    f"the input {v} of type {v.type}{describe(v.location)} is needed, but is not among the inputs; "
+                    f"the input {v} of type {v.type}{describe(v.location)} is not among the inputs; "
                     f"{used_by}. Add it to the inputs, or give it a value with givens="
                 )
             uses = self.clients[v] = []
@@ -74,7 +80,33 @@ class FunctionGraph:
     def __contains__(self, item: object) -> bool:
         return item in self.clients or item in self.nodes
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A table instead of nested objects: pickling a long chain of nodes would exceed the recursion limit.
+        given = set(self.inputs)
+        roots = [v for v in self.variables if v.owner is None or v in given]
+        index = {v: i for i, v in enumerate(roots)}
+        rows = []
+        for node in self.nodes:
+            outputs = [(v.type, v.name) for v in node.outputs]
+            rows.append((node.op, [index[v] for v in node.inputs], outputs, node.location))
+            for v in node.outputs:
+                index[v] = len(index)
+        return _from_table, (roots, rows, [index[v] for v in self.inputs], [index[v] for v in self.outputs])
+
     def __str__(self) -> str:
         return f"FunctionGraph({', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
 
     __repr__ = __str__
+
+
+def _from_table(
+    roots: list[Variable], rows: list[Any], inputs: list[int], outputs: list[int]
+) -> FunctionGraph:
+    """Build a graph from the table that pickling makes of it."""
+    variables = list(roots)
+    for op, operands, results, location in rows:
+        fresh = [type_.make_variable(name) for type_, name in results]
+        node = Apply(op, [variables[i] for i in operands], fresh)
+        node.location = location
+        variables.extend(fresh)
+    return FunctionGraph([variables[i] for i in inputs], [variables[i] for i in outputs])

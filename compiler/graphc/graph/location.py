@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import FrameType
 from typing import NamedTuple
 
 _PACKAGE_NAMES = ("graphc", "graphc_dialects", "graphc_runtime", "graphc_tools")
@@ -28,10 +29,12 @@ class SourceLocation(NamedTuple):
         return f"{self.file}:{self.line} in {self.function}"
 
 
-def _is_internal(frame) -> bool:
+def _is_internal(frame: FrameType) -> bool:
     """Whether the code of ``frame`` belongs to graphc, by its module's top-level package."""
     module = frame.f_globals.get("__name__") or ""
-    return module.partition(".")[0] in _PACKAGE_NAMES or frame.f_code.co_filename.startswith("<frozen importlib")
+    return module.partition(".")[0] in _PACKAGE_NAMES or frame.f_code.co_filename.startswith(
+        "<frozen importlib"
+    )
 
 
 def capture() -> SourceLocation | None:
@@ -39,7 +42,7 @@ def capture() -> SourceLocation | None:
 
     Every node asks for its location, so whether a file is internal is looked up once for each file name.
     """
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         internal = _INTERNAL.get(name)

@@ -18,10 +18,11 @@ class Op:
     ``emit(node, operands, e)`` it compiles to native code, otherwise compiled functions call `perform`.
 
     Attributes:
-        __props__: names of the attributes that identify an instance. Two ops of one class with equal props are equal and
-            interchangeable; without ``__props__`` an op equals only itself.
+        __props__: names of the attributes that identify an instance. Two ops of one class with equal props
+            are equal and interchangeable; without ``__props__`` an op equals only itself.
         default_output: index of the output that a call returns when the node has several; None returns all.
-        view_map: output index to list of inputs it may alias. destroy_map: the same for inputs that `perform` overwrites.
+        view_map: output index to list of inputs it may alias. destroy_map: the same for inputs that `perform`
+            overwrites.
         itypes, otypes: types of inputs and outputs, for ops whose `make_node` has nothing to compute.
     """
 
@@ -76,22 +77,27 @@ class Op:
             inputs: values of ``node.inputs``; they must not be changed.
             output_storage: one cell for each output, a list of length one to put the value into.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no perform; define perform(node, inputs, output_storage)")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no perform; define perform(node, inputs, output_storage)"
+        )
 
     def pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        """Cotangents of the inputs from those of the outputs (vector-Jacobian product); None stands for zero."""
+        """Cotangents of the inputs from those of the outputs (vector-Jacobian product); None is zero."""
         raise UndefinedGradientError(f"{self} has no gradient; define pullback(inputs, outputs, cotangents)")
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        """Tangents of the outputs from those of the inputs (Jacobian-vector product); None stands for zero.
+        """Tangents of the outputs from those of the inputs (Jacobian-vector product); None is zero.
 
-        An op that defines only `pullback` needs no rule of its own: the gradient module transposes its pullback.
+        An op that defines only `pullback` needs no rule of its own: the gradient module transposes its
+            pullback.
         """
-        raise UndefinedGradientError(f"{self} has no pushforward; define pushforward(inputs, outputs, tangents)")
+        raise UndefinedGradientError(
+            f"{self} has no pushforward; define pushforward(inputs, outputs, tangents)"
+        )
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """``pattern[i][j]``: whether output j depends on the elements of input i; by default all do."""
@@ -112,7 +118,7 @@ class Op:
             return True
         if self.__props__ is None or type(self) is not type(other):
             return False
-        return self._props() == other._props()  # type: ignore[attr-defined]
+        return self._props() == other._props()
 
     def __hash__(self) -> int:
         return object.__hash__(self) if self.__props__ is None else hash((type(self), self._props()))

@@ -73,7 +73,9 @@ class OpFromGraph(Op):
         self._connection_pattern = connection_pattern
         self._derived: dict[Any, Any] = {}
 
-    input_types = property(lambda self: [x.type for x in self.inner_inputs[: self.n_explicit]], doc="Types of the inputs.")
+    input_types = property(
+        lambda self: [x.type for x in self.inner_inputs[: self.n_explicit]], doc="Types of the inputs."
+    )
     output_types = property(lambda self: [y.type for y in self.inner_outputs], doc="Types of the outputs.")
 
     @property
@@ -150,7 +152,9 @@ class OpFromGraph(Op):
 
         return pushforward(self, inputs, outputs, tangents)
 
-    def batch(self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Any
+    ) -> list[Variable]:
         from graphc.graph.vectorize import batch_graph
 
         inner = self.inline_on(node.inputs)
@@ -193,16 +197,22 @@ def expand(outputs: Sequence[Variable], memo: dict[Variable, Variable] | None = 
 def _check(inputs: Any, outputs: Any, kwargs: dict[str, Any]) -> None:
     for what, variables in (("inputs", inputs), ("outputs", outputs)):
         if not isinstance(variables, list):
-            raise TypeError(f"{what} of an OpFromGraph must be a list of variables, got {type(variables).__name__}")
+            raise TypeError(
+                f"{what} of an OpFromGraph must be a list of variables, got {type(variables).__name__}"
+            )
         for v in variables:
             if not isinstance(v, Variable):
-                raise TypeError(f"{what} of an OpFromGraph must be variables, got {v!r} of type {type(v).__name__}")
+                raise TypeError(
+                    f"{what} of an OpFromGraph must be variables, got {v!r} of type {type(v).__name__}"
+                )
     for name in ("updates", "givens"):
         if name in kwargs:
             raise ValueError(f"an OpFromGraph takes no {name}; it has no state of its own")
     repeated = [v for i, v in enumerate(inputs) if v in inputs[:i]]
     if repeated and kwargs.get("on_unused_input") != "ignore":
-        raise ValueError(f"the input {repeated[0]} is given more than once to OpFromGraph; use {repeated[0]}.copy()")
+        raise ValueError(
+            f"the input {repeated[0]} is given more than once to OpFromGraph; use {repeated[0]}.copy()"
+        )
 
 
 def _captured(inputs: list[Variable], outputs: list[Variable]) -> list[Variable]:
@@ -215,7 +225,9 @@ def _captured(inputs: list[Variable], outputs: list[Variable]) -> list[Variable]
         if v in given or isinstance(v, Constant):
             continue
         if not isinstance(v, SharedVariable):
-            raise ValueError(f"the graph needs {v} of type {v.type}{describe(v.location)}; add it to the inputs")
+            raise ValueError(
+                f"the graph needs {v} of type {v.type}{describe(v.location)}; add it to the inputs"
+            )
         captured.append(v)
     return captured
 

@@ -15,7 +15,10 @@ Terms = list[Variable | None]
 
 
 def pullback(
-    op: OpFromGraph, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    op: OpFromGraph,
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    cotangents: Sequence[Variable | None],
 ) -> Terms:
     """Cotangents of ``inputs``; see `Op.pullback`."""
     n = op.n_explicit
@@ -37,7 +40,10 @@ def pullback(
 
 
 def pushforward(
-    op: OpFromGraph, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    op: OpFromGraph,
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    tangents: Sequence[Variable | None],
 ) -> Terms:
     """Tangents of ``outputs``; see `Op.pushforward`.
 
@@ -55,11 +61,18 @@ def pushforward(
     filled = [_zero_like(x) if t is None else t for x, t in zip(inputs[:n], tangents, strict=False)]
     arguments = (list(inputs[:n]), filled)
     return _overridden(
-        op, override, arguments, lambda: _derived_pushforward(op, inputs, tangents), len(outputs), "pushforward"
+        op,
+        override,
+        arguments,
+        lambda: _derived_pushforward(op, inputs, tangents),
+        len(outputs),
+        "pushforward",
     )
 
 
-def _overridden(op: Any, override: Any, arguments: tuple[list, ...], derived: Any, count: int, what: str) -> Terms:
+def _overridden(
+    op: Any, override: Any, arguments: tuple[list, ...], derived: Any, count: int, what: str
+) -> Terms:
     """The terms that an override gives."""
     if isinstance(override, list | tuple):
         if len(override) != count:
@@ -96,7 +109,9 @@ def _place(v: Variable) -> Variable:
     return v.type.make_variable()
 
 
-def _derived_pullback(op: OpFromGraph, inputs: Sequence[Variable], cotangents: Sequence[Variable | None]) -> Terms:
+def _derived_pullback(
+    op: OpFromGraph, inputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+) -> Terms:
     """The pullback of the inner graph as an op, one for each set of outputs that have a cotangent."""
     live = tuple(g is not None for g in cotangents)
     given = [g for g in cotangents if g is not None]
@@ -106,7 +121,9 @@ def _derived_pullback(op: OpFromGraph, inputs: Sequence[Variable], cotangents: S
     return _apply(op._derived[key], inputs, given)
 
 
-def _derived_pushforward(op: OpFromGraph, inputs: Sequence[Variable], tangents: Sequence[Variable | None]) -> Terms:
+def _derived_pushforward(
+    op: OpFromGraph, inputs: Sequence[Variable], tangents: Sequence[Variable | None]
+) -> Terms:
     """The pushforward of the inner graph as an op, one for each set of inputs that have a tangent."""
     live = tuple(t is not None for t in tangents)
     key = ("pushforward", live)
@@ -115,7 +132,9 @@ def _derived_pushforward(op: OpFromGraph, inputs: Sequence[Variable], tangents: 
     return _apply(op._derived[key], inputs, [t for t in tangents if t is not None])
 
 
-def _build(op: OpFromGraph, what: str, live: tuple[bool, ...]) -> tuple[OpFromGraph | None, list[Variable | None]]:
+def _build(
+    op: OpFromGraph, what: str, live: tuple[bool, ...]
+) -> tuple[OpFromGraph | None, list[Variable | None]]:
     """The derived op and, for each term, its place among the op's outputs, or None, or a placeholder variable."""
     from graphc.gradient.accumulate import Cotangents
     from graphc.gradient.connectivity import Paths
@@ -140,7 +159,9 @@ def _build(op: OpFromGraph, what: str, live: tuple[bool, ...]) -> tuple[OpFromGr
     kept = [g for g in terms if g is not None and not _is_placeholder(g)]
     layout: list[Any] = []
     for g in terms:
-        layout.append(g if g is None or _is_placeholder(g) else len([v for v in layout if isinstance(v, int)]))
+        layout.append(
+            g if g is None or _is_placeholder(g) else len([v for v in layout if isinstance(v, int)])
+        )
     if not kept:
         return None, layout
     name = f"{op.name or 'OpFromGraph'}.{what}"
@@ -154,7 +175,9 @@ def _is_placeholder(g: Variable) -> bool:
     return is_disconnected(g) or is_null(g)
 
 
-def _apply(built: tuple[OpFromGraph | None, list[Any]], inputs: Sequence[Variable], given: Sequence[Variable]) -> Terms:
+def _apply(
+    built: tuple[OpFromGraph | None, list[Any]], inputs: Sequence[Variable], given: Sequence[Variable]
+) -> Terms:
     op, layout = built
     outputs = op(*inputs, *given, return_list=True) if op is not None else []
     return [outputs[term] if isinstance(term, int) else term for term in layout]

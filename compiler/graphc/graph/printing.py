@@ -52,7 +52,12 @@ def _identifier(key: Variable | Apply, options: _Options) -> str:
         return ""
     if key not in options.used_ids:
         count = len(options.used_ids)
-        makers = {"CHAR": letters, "int": str, "id": lambda _: str(id(key)), "auto": lambda _: _auto_name(key)}
+        makers = {
+            "CHAR": letters,
+            "int": str,
+            "id": lambda _: str(id(key)),
+            "auto": lambda _: _auto_name(key),
+        }
         options.used_ids[key] = f"[id {makers[options.id_type](count)}]"
     return options.used_ids[key]
 
@@ -119,7 +124,11 @@ def _graphs(graph_like: Any) -> Iterator[tuple[list[Variable], list[Variable], d
     elif isinstance(graph_like, Apply):
         yield [], list(graph_like.outputs), {}
     elif hasattr(graph_like, "outputs") and hasattr(graph_like, "toposort"):
-        yield list(graph_like.inputs), list(graph_like.outputs), {n: i for i, n in enumerate(graph_like.toposort())}
+        yield (
+            list(graph_like.inputs),
+            list(graph_like.outputs),
+            {n: i for i, n in enumerate(graph_like.toposort())},
+        )
     elif hasattr(graph_like, "graph") or hasattr(graph_like, "fgraph"):
         yield from _graphs(getattr(graph_like, "graph", None) or graph_like.fgraph)
     elif isinstance(graph_like, Iterable) and not isinstance(graph_like, str | bytes):

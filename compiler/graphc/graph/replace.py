@@ -13,7 +13,7 @@ Replacements = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]] | None
 
 
 def _as_dict(replace: Replacements) -> dict[Variable, Variable]:
-    """Replacements as a dict of variables; values that are no variables become constants of the old one's type."""
+    """Replacements as a dict of variables; other values become constants of the old one's type."""
     if replace is None:
         return {}
     pairs = replace.items() if isinstance(replace, Mapping) else replace
@@ -82,11 +82,15 @@ def clone_replace(
 
 
 def graph_replace(
-    outputs: Variable | Sequence[Variable] | Mapping[Any, Variable], replace: Replacements = None, *, strict: bool = True
+    outputs: Variable | Sequence[Variable] | Mapping[Any, Variable],
+    replace: Replacements = None,
+    *,
+    strict: bool = True,
 ) -> Any:
     """Replace variables of a graph, keeping whatever does not depend on them.
 
-    Replacements are applied together, and chains are followed: with ``{a: b, b: c}`` the result depends on c where it
+    Replacements are applied together, and chains are followed: with ``{a: b, b: c}`` the result depends on c
+        where it
     depended on a or b.
 
     Args:
@@ -103,7 +107,9 @@ def graph_replace(
         present = set(ancestors(listed)) | set(ancestors(memo.values()))
         for old in memo:
             if old not in present:
-                raise ValueError(f"{old} is not part of the graph, so it cannot be replaced; pass strict=False to ignore it")
+                raise ValueError(
+                    f"{old} is not part of the graph, so it cannot be replaced; strict=False ignores it"
+                )
     return _like(outputs, rebuild(listed, _resolve(memo), copy_nodes=False, strict=False))
 
 
@@ -126,7 +132,9 @@ def _resolve(replace: dict[Variable, Variable]) -> dict[Variable, Variable]:
         for other in needed:
             visit(other)
         memo = {other: resolved[other] for other in needed}
-        resolved[old] = rebuild([replace[old]], memo, copy_nodes=False, strict=False)[0] if memo else replace[old]
+        resolved[old] = (
+            rebuild([replace[old]], memo, copy_nodes=False, strict=False)[0] if memo else replace[old]
+        )
         open_.discard(old)
 
     for old in replace:
@@ -157,12 +165,13 @@ def _like(form: Any, variables: list[Variable]) -> Any:
 def clone_with_inputs(
     inputs: Sequence[Variable], outputs: Sequence[Variable]
 ) -> tuple[list[Variable], list[Variable]]:
-    """Copy the graph between ``inputs`` and ``outputs``, with fresh inputs; constants and other roots are shared."""
-    memo = {v: _fresh_root(v) for v in inputs}
+    """Copy the graph between ``inputs`` and ``outputs``, with fresh inputs; other roots are shared."""
+    memo = {v: fresh_root(v) for v in inputs}
     return list(memo.values()), rebuild(outputs, dict(memo), copy_nodes=True, strict=True)
 
 
-def _fresh_root(v: Variable) -> Variable:
+def fresh_root(v: Variable) -> Variable:
+    """A root variable of the same type, name and place."""
     copy = v.type.make_variable(v.name)
     copy._location = v.location
     return copy
@@ -206,9 +215,7 @@ def clone_get_equiv(
     memo: dict[Variable, Variable] = {v: v.clone() if copy_inputs else v for v in inputs}
     rebuild(outputs, memo, copy_nodes=True, strict=True)
     result: dict[Any, Any] = dict(memo)
-    for v in ancestors(outputs, set(inputs)):
-        if isinstance(v, Constant):
-            result[v] = v
+    result.update({v: v for v in ancestors(outputs, set(inputs)) if isinstance(v, Constant)})
     for old, new in memo.items():
         if old.owner is not None and new.owner is not None and old not in set(inputs):
             result[old.owner] = new.owner

@@ -24,7 +24,9 @@ text { font: 11px ui-monospace, Menlo, Consolas, monospace; text-anchor: middle;
 """
 
 
-def to_svg(graph: Any, file: str | PathLike[str] | None = None, *, print_type: bool = True, stage: str = "fusion") -> str:
+def to_svg(
+    graph: Any, file: str | PathLike[str] | None = None, *, print_type: bool = True, stage: str = "fusion"
+) -> str:
     """Draw a graph.
 
     Args:

@@ -97,7 +97,9 @@ def layout(picture: Picture) -> None:
     picture.width, picture.height = width, height
 
 
-def _place(boxes: dict[str, Box] | dict[str, Box | Group], edges: Sequence[tuple[str, str]]) -> tuple[float, float]:
+def _place(
+    boxes: dict[str, Box] | dict[str, Box | Group], edges: Sequence[tuple[str, str]]
+) -> tuple[float, float]:
     """Set x and y of the boxes; returns the size of the whole."""
     before: dict[str, list[str]] = {key: [] for key in boxes}
     after: dict[str, list[str]] = {key: [] for key in boxes}
@@ -172,7 +174,10 @@ def _shift(layer: list[str], boxes: dict, neighbours: dict[str, list[str]]) -> N
     blocks: list[tuple[list[float], float, list[str]]] = []
     for key in layer:
         box = boxes[key]
-        wish = _mean((boxes[n].x + boxes[n].width / 2 for n in neighbours[key]), box.x + box.width / 2) - box.width / 2
+        wish = (
+            _mean((boxes[n].x + boxes[n].width / 2 for n in neighbours[key]), box.x + box.width / 2)
+            - box.width / 2
+        )
         wishes, width, members = [wish], box.width, [key]
         while blocks:
             last_wishes, last_width, last_members = blocks[-1]

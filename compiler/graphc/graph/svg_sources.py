@@ -46,7 +46,13 @@ def picture_of_graph(graph: Any, print_type: bool) -> Picture:
 
     def root(v: Variable) -> str:
         if v not in keys:
-            kind = "constant" if isinstance(v, Constant) else "shared" if isinstance(v, SharedVariable) else "input"
+            kind = (
+                "constant"
+                if isinstance(v, Constant)
+                else "shared"
+                if isinstance(v, SharedVariable)
+                else "input"
+            )
             lines = [_short(str(v))]
             if print_type and not (kind == "input" and v.name is None):
                 lines.append(_short(str(v.type)))
@@ -91,7 +97,10 @@ def _main_body(text: str) -> tuple[list[str], list[tuple[str, str]]]:
         raise ValueError("to_svg found no func.func in the given text; give the text of an MLIR module")
     start = next((i for i in heads if "@main" in lines[i] or '"main"' in lines[i]), heads[0])
     head = lines[start]
-    arguments = [(name, kind.rstrip(" )")) for name, kind in re.findall(r"(%\w+): (tensor<[^>]*(?:<[^>]*>)?[^>]*>|[\w.<>?x]+)", head)]
+    arguments = [
+        (name, kind.rstrip(" )"))
+        for name, kind in re.findall(r"(%\w+): (tensor<[^>]*(?:<[^>]*>)?[^>]*>|[\w.<>?x]+)", head)
+    ]
     body: list[str] = []
     depth = head.count("{") - head.count("}")
     for line in lines[start + 1 :]:
@@ -118,13 +127,15 @@ def picture_of_module(text: str, print_type: bool) -> Picture:
         picture.add(Box(keys[name], [name, _short(kind)] if print_type else [name], "input"))
     for line in body:
         match = _OP.match(line)
-        if match is None or "." not in match.group(2) and match.group(2) != "return":
+        if match is None or ("." not in match.group(2) and match.group(2) != "return"):
             continue
         _add_operation(picture, keys, line, match, print_type)
     return picture
 
 
-def _add_operation(picture: Picture, keys: dict[str, str], line: str, match: re.Match[str], print_type: bool) -> None:
+def _add_operation(
+    picture: Picture, keys: dict[str, str], line: str, match: re.Match[str], print_type: bool
+) -> None:
     results, name, operands = match.group(1), match.group(2), match.group(3)
     right = line.split("=", 1)[1] if results else line
     used = _VALUE.findall(operands if operands is not None else right)

@@ -10,7 +10,10 @@ from graphc.graph.basic import Apply, Constant, Variable
 
 
 def walk(
-    nodes: Iterable[Any], expand: Callable[[Any], Iterable[Any] | None], bfs: bool = True, hash_fn: Callable = id
+    nodes: Iterable[Any],
+    expand: Callable[[Any], Iterable[Any] | None],
+    bfs: bool = True,
+    hash_fn: Callable = id,
 ) -> Iterator[Any]:
     """Visit ``nodes`` and whatever ``expand`` returns for each visited one, each node once.
 
@@ -34,7 +37,9 @@ def walk(
             queue.extend(expand(node) or ())
 
 
-def ancestors(variables: Iterable[Variable], blockers: Collection[Variable] | None = None) -> Iterator[Variable]:
+def ancestors(
+    variables: Iterable[Variable], blockers: Collection[Variable] | None = None
+) -> Iterator[Variable]:
     """The variables and everything they are computed from, without looking behind ``blockers``."""
     blocked = set(blockers or ())
 
@@ -47,7 +52,9 @@ def ancestors(variables: Iterable[Variable], blockers: Collection[Variable] | No
 variable_ancestors = ancestors
 
 
-def apply_ancestors(variables: Iterable[Variable], blockers: Collection[Variable] | None = None) -> Iterator[Apply]:
+def apply_ancestors(
+    variables: Iterable[Variable], blockers: Collection[Variable] | None = None
+) -> Iterator[Apply]:
     """The nodes that compute ``variables``, each once, without looking behind ``blockers``."""
     blocked = set(blockers or ())
     seen: set[Apply] = set()
@@ -57,7 +64,9 @@ def apply_ancestors(variables: Iterable[Variable], blockers: Collection[Variable
             yield v.owner
 
 
-def graph_inputs(variables: Iterable[Variable], blockers: Collection[Variable] | None = None) -> Iterator[Variable]:
+def graph_inputs(
+    variables: Iterable[Variable], blockers: Collection[Variable] | None = None
+) -> Iterator[Variable]:
     """The roots (inputs, constants, shared variables) below ``variables``, and the blockers that were met."""
     blocked = set(blockers or ())
     return (v for v in ancestors(variables, blocked) if v.owner is None or v in blocked)
@@ -82,10 +91,13 @@ def vars_between(inputs: Collection[Variable], outputs: Iterable[Variable]) -> I
     return ancestors(outputs, inputs)
 
 
-def toposort(outputs: Iterable[Variable | Apply], blockers: Collection[Variable] | None = None) -> Iterator[Apply]:
+def toposort(
+    outputs: Iterable[Variable | Apply], blockers: Collection[Variable] | None = None
+) -> Iterator[Apply]:
     """Nodes that compute ``outputs``, each after the nodes it needs.
 
-    The order depends only on the graph (depth first, inputs from left to right), so equal graphs are ordered alike.
+    The order depends only on the graph (depth first, inputs from left to right), so equal graphs are ordered
+    alike.
     """
     blocked = set(blockers or ())
     done: set[Apply] = set()
@@ -135,9 +147,11 @@ def apply_depends_on(apply: Apply, depends_on: Apply | Collection[Apply]) -> boo
 def truncated_graph_inputs(
     outputs: Iterable[Variable], ancestors_to_include: Collection[Variable] | None = None
 ) -> list[Variable]:
-    """Variables to cut the graph at so that it still contains ``ancestors_to_include`` but as little as possible else.
+    """Variables to cut the graph at so that it still contains ``ancestors_to_include`` but as little as
+    possible else.
 
-    A variable is cut at when none of the wanted ones lies behind it; the wanted ones that are reached are in the result too.
+    A variable is cut at when none of the wanted ones lies behind it; the wanted ones that are reached are in
+    the result too.
     """
     wanted = set(ancestors_to_include or ())
     outputs = list(outputs)

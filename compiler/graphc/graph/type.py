@@ -17,15 +17,15 @@ _transfers: list[Transfer] = []
 class Type:
     """Base of all types. A subclass must define `filter`; everything else has a default built on it.
 
-    A type compares by its class and attributes unless it defines ``__eq__`` and ``__hash__`` (or ``__props__``, a tuple of
-    the names of the attributes that identify it).
+    A type compares by its class and attributes unless it defines ``__eq__`` and ``__hash__`` (or
+    ``__props__``, a tuple of the names of the attributes that identify it).
     """
 
     variable_type: type[Variable] = Variable
     constant_type: type[Constant] = Constant
     __props__: tuple[str, ...] | None = None
 
-    # Values ---------------------------------------------------------------------------------------------------------
+    # Values ------------------------------------------------------------------------------------------------
 
     def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
         """Return ``value``, or a conversion of it, as a value of this type.
@@ -33,18 +33,20 @@ class Type:
         Args:
             value: any Python object that is not a Variable.
             strict: accept only values that need no conversion.
-            allow_downcast: True allows conversions that lose information, False forbids them, None forbids them except
-                for Python floats where the type says so.
+            allow_downcast: True allows conversions that lose information, False forbids them, None forbids
+                them except for Python floats where the type says so.
 
         Raises:
             TypeError: the value is no value of this type and must not or cannot be converted.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define filter(value, strict=False, allow_downcast=None)")
+        raise NotImplementedError(
+            f"{type(self).__name__} must define filter(value, strict=False, allow_downcast=None)"
+        )
 
     def filter_inplace(
         self, value: Any, storage: Any, strict: bool = False, allow_downcast: bool | None = None
     ) -> Any:
-        """As `filter`, reusing the object ``storage`` where the type knows how to; the result may be another object."""
+        """As `filter`, reusing the object ``storage`` where the type knows how to."""
         return self.filter(value, strict=strict, allow_downcast=allow_downcast)
 
     def is_valid_value(self, value: Any, strict: bool = True) -> bool:
@@ -60,7 +62,7 @@ class Type:
         return bool(a == b)
 
     def values_eq_approx(self, a: Any, b: Any) -> bool:
-        """Whether two values of this type are equal up to rounding; exact equality unless a type knows better."""
+        """Whether two values of this type are equal up to rounding, where the type knows what that is."""
         return self.values_eq(a, b)
 
     @staticmethod
@@ -76,7 +78,7 @@ class Type:
         """Number of bytes of a value described by `get_shape_info`; 0 when the type does not say."""
         return 0
 
-    # Relations ------------------------------------------------------------------------------------------------------
+    # Relations ---------------------------------------------------------------------------------------------
 
     def in_same_class(self, otype: Type) -> bool:
         """Whether ``otype`` is of the same kind, so that one op implementation fits both."""
@@ -96,12 +98,12 @@ class Type:
         return tuple(sorted((key, value) for key, value in self.__dict__.items() if not key.startswith("_")))
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(self) is type(other) and self._identity() == other._identity())  # type: ignore[attr-defined]
+        return self is other or (type(self) is type(other) and self._identity() == other._identity())
 
     def __hash__(self) -> int:
         return hash((type(self), self._identity()))
 
-    # Variables ------------------------------------------------------------------------------------------------------
+    # Variables ---------------------------------------------------------------------------------------------
 
     def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
         """Return a variable of this type, or of a narrower one, that stands for ``other``.
@@ -120,7 +122,7 @@ class Type:
         converted = self.convert_variable(other) if allow_convert else None
         if converted is None:
             raise TypeError(
-                f"cannot use {other} of type {other.type} where {self} is expected; convert it explicitly first"
+                f"cannot use {other} of type {other.type} where {self} is expected; convert it first"
             )
         return converted
 
@@ -155,11 +157,13 @@ def register_transfer(fn: Transfer) -> None:
     """Register a way to move variables to another target.
 
     Args:
-        fn: called with a variable and the target's name; returns the transferred variable, or None when it does not know
-            the target. Functions registered later are asked first.
+        fn: called with a variable and the target's name; returns the transferred variable, or None when it
+            does not know the target. Functions registered later are asked first.
     """
     if not callable(fn):
-        raise TypeError(f"register_transfer needs a callable (variable, target) -> variable or None, got {fn!r}")
+        raise TypeError(
+            f"register_transfer needs a callable (variable, target) -> variable or None, got {fn!r}"
+        )
     _transfers.insert(0, fn)
 
 

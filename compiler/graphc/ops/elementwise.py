@@ -244,8 +244,11 @@ class Cast(Elementwise):
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
         (x,), (g,) = inputs, cotangents
-        if g is None or is_discrete(x) or is_discrete(outputs[0]):
+        if g is None or is_discrete(outputs[0]):
             return [None]
+        if is_discrete(x):
+            # The derivative with respect to an integer is that of the function continued to the reals.
+            return [g]
         if g.type.numpy_dtype.kind == "c" and x.type.numpy_dtype.kind != "c":  # type: ignore[attr-defined]
             g = pt.real(g)
         return [cast_to(g, x.type.dtype)]  # type: ignore[attr-defined]
@@ -254,7 +257,7 @@ class Cast(Elementwise):
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
         (t,) = tangents
-        if t is None or is_discrete(inputs[0]) or is_discrete(outputs[0]):
+        if t is None or is_discrete(outputs[0]):
             return [None]
         return [cast_to(t, self.dtype)]
 

@@ -51,7 +51,7 @@ def _sign(x: Any, out: Any, g: Any) -> Any:
 def _angle(x: Any, out: Any, g: Any) -> Any:
     if x.type.numpy_dtype.kind != "c":
         return None
-    return pt.complex(0, -1).astype(x.type.dtype) * g * pt.conj(x) / pt.sqr(pt.abs(x))
+    return pt.constant(np.asarray(-1j, x.type.dtype)) * g * pt.conj(x) / pt.sqr(pt.abs(x))
 
 
 def _abs(x: Any, out: Any, g: Any) -> Any:

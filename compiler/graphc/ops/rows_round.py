@@ -54,7 +54,7 @@ def _conj(x: Any, out: Any, g: Any) -> Any:
 
 
 def _imag(x: Any, out: Any, g: Any) -> Any:
-    return None if x.type.numpy_dtype.kind != "c" else pt.complex(0, -1).astype(x.type.dtype) * g
+    return None if x.type.numpy_dtype.kind != "c" else pt.constant(np.asarray(-1j, x.type.dtype)) * g
 
 
 register("floor", np.floor, "Largest integer not above x.", lambda b, x: b.floor(x), grad=(None,))

@@ -19,15 +19,15 @@ _PREFIX = "graphc-"
 
 
 class PassError(CompileError):
-    """A pass cannot treat the module it was given; the diagnostic has been emitted at the operation's location."""
+    """A pass cannot treat the module it was given; the diagnostic is already emitted."""
 
 
 @dataclass
 class Pass:
     """Base of all passes.
 
-    A subclass is a dataclass in a file of its own in this package. The file name with hyphens is its flag, its fields are
-    its options, its docstring is its documentation.
+    A subclass is a dataclass in a file of its own in this package. The file name with hyphens is its flag,
+    its fields are its options, its docstring is its documentation.
 
     Attributes:
         stage: which IR it takes and leaves: graph, tensor, buffer or llvm (see `graphc.passes.legality`).
@@ -110,7 +110,7 @@ def fail(op: Any, message: str) -> NoReturn:
     raise PassError(f"{location}: {message}")
 
 
-# -- discovery --------------------------------------------------------------------------------------------------------
+# -- discovery -------------------------------------------------------------------------------------
 
 
 def flag_of(module_name: str) -> str:
@@ -123,7 +123,9 @@ def discover() -> dict[str, str]:
     """Flag to module name of every pass. Only lists files: no pass is imported."""
     package = importlib.import_module("graphc.passes")
     names = [info.name for info in pkgutil.iter_modules(package.__path__)]
-    return {flag_of(name): name for name in sorted(names) if not name.startswith("_") and name not in _NOT_PASSES}
+    return {
+        flag_of(name): name for name in sorted(names) if not name.startswith("_") and name not in _NOT_PASSES
+    }
 
 
 # Modules of the package that hold no pass.

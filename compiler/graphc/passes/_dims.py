@@ -34,15 +34,18 @@ class DimKeys:
         self._shapes: dict[Any, list[Key]] = {}
         self._sizes: dict[Any, Key] = {}
         self._leader: dict[Key, Key] = {}
+        self._visited: set[Any] = set()
 
     def shape(self, value: Any) -> list[Key]:
         """One key per dimension of a tensor value."""
         known = self._shapes.get(value)
         if known is None:
             static = value.type.shape
-            known = static
             if any(size < 0 for size in static):
+                self._resolve_operands(value)
                 known = self._dynamic(value, static)
+            else:
+                known = static
             self._shapes[value] = known
         return [self.find(key) for key in known] if self._leader else known
 
@@ -50,6 +53,7 @@ class DimKeys:
         """The key of an index value."""
         known = self._sizes.get(value)
         if known is None:
+            self._resolve_operands(value)
             known = self._size(value)
             self._sizes[value] = known
         return self.find(known)
@@ -87,6 +91,26 @@ class DimKeys:
             else:
                 factors.append(key)
         return number, tuple(sorted(factors, key=hash))
+
+    def _resolve_operands(self, value: Any) -> None:
+        """Resolves what a value is computed from, operands first: recursion would be as deep as the program is long."""
+        stack = [(value, False)]
+        while stack:
+            top, ready = stack.pop()
+            if not ready:
+                if top in self._visited:
+                    continue
+                self._visited.add(top)
+                stack.append((top, True))
+                op = self._defs.get(top)
+                if op is not None:
+                    stack.extend((operand, False) for operand in op.operands)
+            elif top != value:
+                type_ = top.type
+                if isinstance(type_, ir.RankedTensorType):
+                    self.shape(top)
+                elif isinstance(type_, ir.IndexType):
+                    self.size(top)
 
     # -- how each operation derives its sizes -------------------------------------------------------------------------
 

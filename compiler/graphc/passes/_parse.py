@@ -29,7 +29,9 @@ def split_top_level(text: str) -> list[str]:
             closing.append(_CLOSING[character])
         elif character in ")}]>":
             if not closing or closing.pop() != character:
-                raise ValueError(f"unmatched '{character}' in the pass pipeline at column {position + 1}: {text}")
+                raise ValueError(
+                    f"unmatched '{character}' in the pass pipeline at column {position + 1}: {text}"
+                )
         elif character == "," and not closing:
             parts.append(text[start:position].strip())
             start = position + 1
@@ -67,7 +69,9 @@ def _parse_one(part: str, name: str) -> Pass | str:
     if name in discover():
         rest = part[len(name) :].strip()
         if rest and not (rest.startswith("{") and rest.endswith("}")):
-            raise ValueError(f"options of pass {name} must be written as {{key=value ...}}, but found '{rest}'")
+            raise ValueError(
+                f"options of pass {name} must be written as {{key=value ...}}, but found '{rest}'"
+            )
         return find(name).from_options(rest[1:-1])
     if name.startswith("graphc-"):
         find(name)

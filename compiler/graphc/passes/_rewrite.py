@@ -97,19 +97,21 @@ class Rewriter:
 
     # -- the sweep ----------------------------------------------------------------------------------------------------
 
-    def run(self) -> bool:
-        """Visits every operation once, then erases what became unused. Returns whether anything changed."""
+    def run(self, erase: bool = True) -> None:
+        """Visits every operation once, then erases what became unused (if asked to)."""
         for op in walk(self.function):
             self.anchor = op
             self._location = None
             value = self._visit(op)
             if value is not None:
                 self.replace(op, value)
-        erased = erase_unused(self._operations)
-        return bool(erased or self.counts)
+        if erase:
+            erase_unused(self._operations)
 
     def _visit(self, op: Any) -> Any:
         self._operations.append(op)
+        for result in op.results:
+            self.defs[result] = op
         rules = self._rules.get(op.name, self._default)
         if rules:
             for rule in rules:
@@ -118,8 +120,6 @@ class Rewriter:
                     name = rule.__name__
                     self.counts[name] = self.counts.get(name, 0) + 1
                     return value
-        for result in op.results:
-            self.defs[result] = op
         return None
 
     def replace(self, op: Any, value: Any) -> None:

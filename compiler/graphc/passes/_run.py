@@ -64,12 +64,14 @@ def run_pipeline(
         verify_each: verify the module after every pass instead of at the end only.
 
     Returns:
-        Names, times and statistics of what ran. Adjacent upstream passes are one entry unless there is an instrument.
+        Names, times and statistics of what ran. Adjacent upstream passes are one entry unless there is an
+        instrument.
 
     Raises:
         PassError: a pass of ours refused the module, or a legality check failed.
         ValueError: an entry cannot be parsed.
-        MLIRError: an upstream pass or the verifier failed (the bindings' own exception, with its diagnostics).
+        MLIRError: an upstream pass or the verifier failed (the bindings' own exception, with its
+        diagnostics).
     """
     report = PipelineReport()
     context = module.context
@@ -86,7 +88,9 @@ def run_pipeline(
                     instrument.failed(name, module)
                 raise
             seconds = perf_counter() - start
-            report.runs.append(PassRun(name, seconds, dict(step.statistics) if isinstance(step, Pass) else {}))
+            report.runs.append(
+                PassRun(name, seconds, dict(step.statistics) if isinstance(step, Pass) else {})
+            )
             if instrument is not None:
                 instrument.after(name, module)
         if not verify_each:

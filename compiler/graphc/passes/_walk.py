@@ -19,8 +19,8 @@ def functions(module: Any) -> Iterator[Any]:
 def walk(region_or_op: Any) -> Iterator[Any]:
     """Operations inside an op or a region, in program order, an op before what it contains.
 
-    Each block is listed before it is entered, so visited operations may be erased, and operations inserted before the
-    current one are not visited.
+    Each block is listed before it is entered, so visited operations may be erased, and operations inserted
+    before the current one are not visited.
     """
     regions = [region_or_op] if isinstance(region_or_op, ir.Region) else list(region_or_op.regions)
     for region in regions:
@@ -32,8 +32,13 @@ def walk(region_or_op: Any) -> Iterator[Any]:
 
 
 def operations(module: Any, *names: str) -> list[Any]:
-    """All operations in the module's functions with one of the names (all if none is given), in program order."""
-    return [op for function in functions(module) for op in walk(function) if not names or op.operation.name in names]
+    """Operations in the module's functions with one of the names (all if none is given), in program order."""
+    return [
+        op
+        for function in functions(module)
+        for op in walk(function)
+        if not names or op.operation.name in names
+    ]
 
 
 def definition(value: Any) -> Any | None:
@@ -71,7 +76,11 @@ def before(op: Any) -> Any:
 
 
 def create(
-    name: str, operands: Sequence[Any], result_types: Sequence[Any] = (), location: Any = None, **attributes: Any
+    name: str,
+    operands: Sequence[Any],
+    result_types: Sequence[Any] = (),
+    location: Any = None,
+    **attributes: Any,
 ) -> Any:
     """An operation by name at the current insertion point.
 
@@ -85,10 +94,15 @@ def create(
 
 
 def is_pure(op: Any) -> bool:
-    """Whether the op may be erased when unused: graphc's operations but checks, and upstream's value computations."""
+    """Whether the op may be erased when unused: graphc's operations but checks, upstream's on values."""
     name = op.operation.name
     dialect = name.partition(".")[0]
-    return (dialect == "graphc" and name != "graphc.check") or dialect in ("arith", "math", "complex", "tensor")
+    return (dialect == "graphc" and name != "graphc.check") or dialect in (
+        "arith",
+        "math",
+        "complex",
+        "tensor",
+    )
 
 
 def erase_dead(module: Any) -> int:
@@ -122,7 +136,7 @@ def const_index(value: int) -> Any:
 
 
 def dim(value: Any, axis: int) -> Any:
-    """Index value with a tensor's size: a constant where static, else what its defining graphc op says, else `tensor.dim`."""
+    """A tensor's size as an index value: a constant, what its defining graphc op says, or `tensor.dim`."""
     size = value.type.shape[axis]
     if size >= 0:
         return const_index(size)
@@ -141,3 +155,15 @@ def tensor_type(shape: Sequence[int | None], element: Any) -> Any:
 def i64_array(values: Sequence[int]) -> Any:
     """`array<i64: ...>`."""
     return ir.DenseI64ArrayAttr.get(list(values))
+
+
+def split_after(op: Any) -> Any:
+    """Moves everything behind an op into a new block after its own; returns that block. The op's block then has no terminator."""
+    block = op.operation.block
+    rest = block.create_after()
+    found = False
+    for other in [other.operation for other in block.operations]:
+        if found:
+            rest.append(other)
+        found = found or other == op.operation
+    return rest

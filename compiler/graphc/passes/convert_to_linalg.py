@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes._base import Pass
+from graphc.passes._base import Pass, fail
 
 
 @dataclass
@@ -27,5 +27,23 @@ class ConvertToLinalg(Pass):
 
         for function in list(module.body.operations):
             if function.operation.name == "func.func" and len(function.regions[0].blocks):
+                _check_element_types(function)
                 FunctionConverter(function.operation).run()
                 self.count("functions", 1)
+
+
+def _check_element_types(function: Any) -> None:
+    """Refuses tensors of element types that have no storage type."""
+    from graphc_dialects._mlir import ir
+
+    from graphc.lowering.types import dtype_of
+
+    for op in function.regions[0].blocks[0].operations:
+        for result in op.results:
+            result_type = result.type.maybe_downcast()
+            if not isinstance(result_type, ir.RankedTensorType) or isinstance(result_type.element_type, ir.IndexType):
+                continue
+            try:
+                dtype_of(result_type.element_type)
+            except TypeError as error:
+                fail(op, str(error))

@@ -75,17 +75,14 @@ class _Function:
 
     def _rewrite_block(self, block: Any) -> None:
         """Splits the block behind each check, last check first, so that every operation moves once."""
+        from graphc.passes._walk import split_after
+
         operations = [op.operation for op in block.operations]
         checks = [op for op in operations if op.name == "graphc.check"]
         if operations[-1].name == "func.return":
             self._return(operations[-1])
         for check in reversed(checks):
-            following = [op.operation for op in block.operations]
-            position = next(i for i, op in enumerate(following) if op == check)
-            rest = block.create_after()
-            for op in following[position + 1 :]:
-                rest.append(op)
-            self._branch(check, block, rest)
+            self._branch(check, split_after(check))
 
     def _return(self, op: Any) -> None:
         ir = self._ir
@@ -97,7 +94,7 @@ class _Function:
             self._create("func.return", [], [zero])
         op.erase()
 
-    def _branch(self, check: Any, block: Any, rest: Any) -> None:
+    def _branch(self, check: Any, rest: Any) -> None:
         ir = self._ir
         condition, given, expected = check.operands
         failed = rest.create_after()

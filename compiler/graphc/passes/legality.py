@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which operations each stage allows.
 
-A pass takes modules of its own stage, or of the stage before if it is one of those that lead over, and leaves a module of its
-own stage. `check` is run around every pass in tests and in `graphc-opt`: a pass at the wrong place is refused instead of
-silently doing nothing or harm. Operations of dialects that are not listed at all (test dialects) are left alone.
+A pass takes modules of its own stage, or of the stage before if it is one of those that lead over, and leaves
+a module of its own stage. `check` is run around every pass in tests and in `graphc-opt`: a pass at the wrong
+place is refused instead of silently doing nothing or harm. Operations of dialects that are not listed at all
+(test dialects) are left alone.
 """
 
 from __future__ import annotations

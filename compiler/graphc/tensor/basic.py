@@ -13,7 +13,7 @@ from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import capture
 from graphc.graph.type import register_transfer, transfer
 from graphc.tensor.type import DTYPES, TensorType, parse_dtype
-from graphc.tensor.variable import TensorConstant, TensorVariable
+from graphc.tensor.variable import TensorConstant
 
 __all__ = [
     "as_tensor",
@@ -48,10 +48,13 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     try:
         data = np.asarray(x, dtype=None if dtype is None else parse_dtype(dtype))
     except (TypeError, ValueError, OverflowError) as error:
-        raise AsTensorError(f"cannot make a tensor of {x!r:.80} of type {type(x).__name__}: {error}") from None
+        raise AsTensorError(
+            f"cannot make a tensor of {x!r:.80} of type {type(x).__name__}: {error}"
+        ) from None
     if data.dtype.name not in DTYPES:
         raise AsTensorError(
-            f"cannot make a tensor of {x!r:.80}: NumPy gives it dtype {data.dtype}, tensors hold one of {', '.join(DTYPES)}"
+            f"cannot make a tensor of {x!r:.80}: NumPy gives it dtype {data.dtype}, "
+            f"tensors hold one of {', '.join(DTYPES)}"
         )
     if ndim is not None:
         data = _with_ndim(data, ndim)
@@ -78,10 +81,11 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
     """``x`` as a tensor variable; a variable is returned as it is.
 
     Args:
-        x: a tensor variable, an Apply with one output, array-like, or nested lists that may hold variables, which are
-            stacked.
+        x: a tensor variable, an Apply with one output, array-like, or nested lists that may hold variables,
+            which are stacked.
         name: name of a new constant.
-        ndim: number of dimensions the result must have; missing ones are put in front, leading 1s are dropped.
+        ndim: number of dimensions the result must have; missing ones are put in front, leading 1s are
+            dropped.
         dtype: dtype of the result; variables of another one are cast.
 
     Raises:
@@ -105,11 +109,13 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
     if dtype is not None and x.type.dtype != parse_dtype(dtype):
         import graphc.tensor as pt
 
-        x = pt.cast(x, parse_dtype(dtype))
-    return x if ndim is None or x.type.ndim == ndim else _variable_with_ndim(x, ndim)
+        return _variable_with_ndim(pt.cast(x, parse_dtype(dtype)), ndim)
+    return _variable_with_ndim(x, ndim)
 
 
-def _variable_with_ndim(x: TensorVariable, ndim: int) -> Any:
+def _variable_with_ndim(x: Any, ndim: int | None) -> Any:
+    if ndim is None or x.type.ndim == ndim:
+        return x
     surplus = x.type.ndim - ndim
     if surplus < 0:
         return x.dimshuffle(("x",) * -surplus + tuple(range(x.type.ndim)))
@@ -122,7 +128,8 @@ as_tensor = as_tensor_variable
 
 
 def get_underlying_scalar_constant_value(x: Any) -> np.ndarray:
-    """The value of a scalar known before the graph runs: a number, a 0-d array, or a constant of equal elements.
+    """The value of a scalar known before the graph runs: a number, a 0-d array, or a constant of equal
+    elements.
 
     Raises:
         NotScalarConstantError: the value depends on inputs, or is not a single number.

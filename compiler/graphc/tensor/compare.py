@@ -37,7 +37,8 @@ def arrays_close(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> bool:
-    """Whether shape and dtype agree and elements are within ``atol + rtol * |b|``; equal infinities and NaNs agree.
+    """Whether shape and dtype agree and elements are within ``atol + rtol * |b|``; equal infinities and NaNs
+    agree.
 
     Args:
         a, b: arrays.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions that make input variables: ``vector("x")``, ``dmatrix("m")``, ``scalars("a", "b")``, ``tensor(...)``."""
+"""Functions that make input variables: ``vector("x")``, ``scalars("a", "b")``, ``tensor(...)``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def _make(dtype: Any, shape: Sequence[int | None], name: str | None) -> TensorVa
     return variable  # type: ignore[return-value]
 
 
-def tensor(name: str | None = None, *, dtype: Any = None, shape: Sequence[int | None], **kwargs: Any) -> TensorVariable:
+def tensor(
+    name: str | None = None, *, dtype: Any = None, shape: Sequence[int | None], **kwargs: Any
+) -> TensorVariable:
     """An input variable.
 
     Args:
@@ -48,7 +50,9 @@ def tensor(name: str | None = None, *, dtype: Any = None, shape: Sequence[int | 
         shape: one entry for each dimension, None where the size is unknown.
     """
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"the first argument of tensor() is the name, got {name!r}; give dtype= and shape= by keyword")
+        raise TypeError(
+            f"the first argument of tensor() is the name, got {name!r}; give dtype= and shape= by keyword"
+        )
     return _make(dtype, shape, name, **kwargs)
 
 
@@ -56,9 +60,13 @@ def _constructor(kind: str, prefix: str) -> Callable[..., TensorVariable]:
     fixed = _PREFIXES[prefix]
     default = _SHAPES[kind]
 
-    def make(name: str | None = None, *, dtype: Any = None, shape: Sequence[int | None] | None = None) -> TensorVariable:
+    def make(
+        name: str | None = None, *, dtype: Any = None, shape: Sequence[int | None] | None = None
+    ) -> TensorVariable:
         if fixed is not None and dtype is not None and dtype != fixed:
-            raise TypeError(f"{prefix}{kind} makes {fixed} variables, got dtype={dtype!r}; use {kind}(dtype=...)")
+            raise TypeError(
+                f"{prefix}{kind} makes {fixed} variables, got dtype={dtype!r}; use {kind}(dtype=...)"
+            )
         if shape is not None:
             _check_shape(kind, default, tuple(shape))
         return _make(fixed or dtype, default if shape is None else shape, name)
@@ -72,7 +80,9 @@ def _constructor(kind: str, prefix: str) -> Callable[..., TensorVariable]:
 
 
 def _check_shape(kind: str, default: tuple[int | None, ...], shape: tuple[int | None, ...]) -> None:
-    fits = len(shape) == len(default) and all(d is None or d == s for d, s in zip(default, shape, strict=True))
+    fits = len(shape) == len(default) and all(
+        d is None or d == s for d, s in zip(default, shape, strict=True)
+    )
     if not fits:
         expected = str(default).replace("None", "?")
         raise ValueError(f"the shape of a {kind} must match {expected}, got {shape}")
@@ -87,7 +97,9 @@ def _plural(make: Callable[..., TensorVariable], name: str) -> Callable[..., lis
         return [make(each, **kwargs) for each in names]
 
     make_all.__name__ = make_all.__qualname__ = name
-    make_all.__doc__ = f"Several variables made by `{make.__name__}`, one for each name, or as many as a number says."
+    make_all.__doc__ = (
+        f"Several variables made by `{make.__name__}`, one for each name, or as many as a number says."
+    )
     return make_all
 
 
@@ -104,4 +116,4 @@ def _all_constructors() -> dict[str, Callable[..., Any]]:
 
 CONSTRUCTORS = _all_constructors()
 globals().update(CONSTRUCTORS)
-__all__ = ["tensor", *CONSTRUCTORS]  # noqa: PLE0605
+__all__ = ["tensor", *CONSTRUCTORS]

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bool | None) -> np.ndarray:
     """Convert ``value`` to an aligned array of native byte order, or raise TypeError."""
     if isinstance(value, Variable):
-        raise TypeError(f"expected an array for {type_}, got the symbolic variable {value}; use givens= or eval() instead")
+        raise TypeError(
+            f"expected an array for {type_}, got the symbolic variable {value}; use givens= or eval() instead"
+        )
     if strict:
         array = _exact(type_, value)
     elif allow_downcast:
@@ -35,7 +37,9 @@ def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bo
 
 def _exact(type_: TensorType, value: Any) -> np.ndarray:
     if not isinstance(value, np.ndarray):
-        raise TypeError(f"expected an array of {type_} (strict), got {value!r:.80} of type {type(value).__name__}")
+        raise TypeError(
+            f"expected an array of {type_} (strict), got {value!r:.80} of type {type(value).__name__}"
+        )
     if value.dtype != type_.numpy_dtype:
         raise TypeError(f"expected dtype {type_.dtype} (strict), got an array of dtype {value.dtype}")
     return value
@@ -46,7 +50,9 @@ def _as_array(type_: TensorType, value: Any, dtype: np.dtype | None) -> np.ndarr
         with np.errstate(all="ignore"):
             return np.asarray(value, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(f"expected a value for {type_}, got {value!r:.80} of type {type(value).__name__}: {error}") from None
+        raise TypeError(
+            f"expected a value for {type_}, got {value!r:.80} of type {type(value).__name__}: {error}"
+        ) from None
 
 
 def _widened(type_: TensorType, array: np.ndarray) -> np.ndarray:
@@ -57,14 +63,14 @@ def _widened(type_: TensorType, array: np.ndarray) -> np.ndarray:
     # int64 to float64 may round, but NumPy, and every user, counts it as a safe cast.
     if array.dtype.kind not in "biufc" or not np.can_cast(array.dtype, wanted, "safe"):
         raise TypeError(
-            f"expected dtype {type_.dtype}, got an array of dtype {array.dtype}, and casting it could lose information; "
-            f"cast it with astype({type_.dtype!r}) or pass allow_downcast=True (allow_input_downcast=True to the function)"
+            f"expected dtype {type_.dtype}, got {array.dtype}, and a cast could lose information; "
+            f"use astype({type_.dtype!r}), or allow_downcast=True (allow_input_downcast=True for a function)"
         )
     return array.astype(wanted)
 
 
 def _from_python(type_: TensorType, value: Any, allow_downcast: bool | None) -> np.ndarray:
-    """Convert Python numbers and nested lists, whose dtype is not the user's choice, when the values survive."""
+    """Convert Python numbers and nested lists, whose dtype nobody chose, when the values survive."""
     array = _as_array(type_, value, None)
     wanted = type_.numpy_dtype
     if array.dtype == wanted and array.dtype.isnative:
@@ -79,18 +85,20 @@ def _from_python(type_: TensorType, value: Any, allow_downcast: bool | None) -> 
     if arrays_equal(converted, array, force_same_dtype=False) and not (complex_to_real and array.imag.any()):
         return converted
     raise TypeError(
-        f"expected a value for {type_}, got {value!r:.80}, and converting it to {type_.dtype} would change it; "
-        "pass allow_downcast=True (allow_input_downcast=True to the function) to accept that"
+        f"expected a value for {type_}, got {value!r:.80}, which changes when converted to {type_.dtype}; "
+        "allow_downcast=True (allow_input_downcast=True for a function) accepts that"
     )
 
 
 def _check_shape(type_: TensorType, array: np.ndarray) -> None:
     if array.ndim != type_.ndim:
         raise TypeError(
-            f"wrong number of dimensions: expected {type_.ndim} for {type_}, got {array.ndim} with shape {array.shape}"
+            f"wrong number of dimensions: expected {type_.ndim} for {type_}, "
+            f"got {array.ndim} with shape {array.shape}"
         )
     for axis, (expected, given) in enumerate(zip(type_.shape, array.shape, strict=True)):
         if expected is not None and expected != given:
             raise TypeError(
-                f"wrong size of dimension {axis}: expected {expected} for {type_}, got {given} with shape {array.shape}"
+                f"wrong size of dimension {axis}: expected {expected} for {type_}, "
+                f"got {given} with shape {array.shape}"
             )

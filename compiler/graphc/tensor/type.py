@@ -50,7 +50,9 @@ def _parse_dim(dim: Any) -> int | None:
     try:
         size = dim.__index__()
     except AttributeError:
-        raise TypeError(f"a static size must be an int or None, got {dim!r} of type {type(dim).__name__}") from None
+        raise TypeError(
+            f"a static size must be an int or None, got {dim!r} of type {type(dim).__name__}"
+        ) from None
     if size < 0:
         raise ValueError(f"a static size must be at least 0, or None if unknown, got {size}")
     return size
@@ -97,7 +99,9 @@ class TensorType(Type):
         """For each dimension, whether its size is statically 1."""
         return tuple(dim == 1 for dim in self.shape)
 
-    def clone(self, dtype: Any = None, shape: Iterable[int | None] | None = None, **kwargs: Any) -> TensorType:
+    def clone(
+        self, dtype: Any = None, shape: Iterable[int | None] | None = None, **kwargs: Any
+    ) -> TensorType:
         """A type that differs in dtype or shape."""
         return type(self)(
             self.dtype if dtype is None else dtype,
@@ -111,7 +115,7 @@ class TensorType(Type):
             return super().__call__(name)
         return self.clone(shape=shape)(name)
 
-    # Values ---------------------------------------------------------------------------------------------------------
+    # Values ------------------------------------------------------------------------------------------------
 
     def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> np.ndarray:
         """``value`` as an array of this type.
@@ -119,8 +123,9 @@ class TensorType(Type):
         Args:
             value: array-like.
             strict: accept only arrays of exactly this dtype.
-            allow_downcast: True casts any dtype; False only to a dtype that holds every value of the old one; None also
-                casts a Python float to floatX, and Python numbers and lists whose values the cast keeps.
+            allow_downcast: True casts any dtype; False only to a dtype that holds every value of the old one;
+                None also casts a Python float to floatX, and Python numbers and lists whose values the cast
+                keeps.
 
         Raises:
             TypeError: wrong dtype, number of dimensions, or size of a static dimension.
@@ -131,7 +136,9 @@ class TensorType(Type):
         self, value: Any, storage: Any, strict: bool = False, allow_downcast: bool | None = None
     ) -> np.ndarray:
         array = self.filter(value, strict=strict, allow_downcast=allow_downcast)
-        fits = isinstance(storage, np.ndarray) and storage.dtype == array.dtype and storage.shape == array.shape
+        fits = (
+            isinstance(storage, np.ndarray) and storage.dtype == array.dtype and storage.shape == array.shape
+        )
         if not fits or not storage.flags.writeable or storage is array:
             return array
         storage[...] = array
@@ -165,7 +172,7 @@ class TensorType(Type):
         """Bytes of an array of the given shape."""
         return int(np.prod(shape_info, dtype=np.int64)) * self.numpy_dtype.itemsize
 
-    # Relations ------------------------------------------------------------------------------------------------------
+    # Relations ---------------------------------------------------------------------------------------------
 
     def in_same_class(self, otype: Type) -> bool:
         """Same dtype, number of dimensions and broadcastable dimensions."""
@@ -181,14 +188,16 @@ class TensorType(Type):
             isinstance(otype, TensorType)
             and otype.dtype == self.dtype
             and otype.ndim == self.ndim
-            and all(mine is None or mine == theirs for mine, theirs in zip(self.shape, otype.shape, strict=True))
+            and all(
+                mine is None or mine == theirs for mine, theirs in zip(self.shape, otype.shape, strict=True)
+            )
         )
 
     def filter_variable(self, other: Any, allow_convert: bool = True) -> Variable:
         """A variable of this type or a narrower one that stands for ``other``.
 
-        When ``other`` knows less about its shape, the result is a `specify_shape` of it that carries what either type
-        knows. Dtypes are never converted.
+        When ``other`` knows less about its shape, the result is a `specify_shape` of it that carries what
+        either type knows. Dtypes are never converted.
 
         Raises:
             TypeError: different dtype or number of dimensions, or contradicting static sizes.
@@ -218,9 +227,9 @@ class TensorType(Type):
     def __eq__(self, other: object) -> bool:
         return self is other or (
             type(self) is type(other)
-            and self._hash == other._hash  # type: ignore[attr-defined]
-            and self.dtype == other.dtype  # type: ignore[attr-defined]
-            and self.shape == other.shape  # type: ignore[attr-defined]
+            and self._hash == other._hash
+            and self.dtype == other.dtype
+            and self.shape == other.shape
         )
 
     def __hash__(self) -> int:

@@ -83,7 +83,12 @@ class TensorOperators:
     __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", True)
     __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
     __neg__, __abs__, __invert__ = _method("neg"), _method("abs"), _method("bitwise_not")
-    __ceil__, __floor__, __trunc__, __round__ = _method("ceil"), _method("floor"), _method("trunc"), _method("round")
+    __ceil__, __floor__, __trunc__, __round__ = (
+        _method("ceil"),
+        _method("floor"),
+        _method("trunc"),
+        _method("round"),
+    )
 
     dot = __dot__ = _method("dot")
     all, any, sum, prod = _method("all"), _method("any"), _method("sum"), _method("prod")
@@ -93,7 +98,9 @@ class TensorOperators:
     exp, exp2, expm1, log, log2, log10, log1p, sqrt = (
         _method(n) for n in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt")
     )
-    sin, cos, tan, arcsin, arccos, arctan = (_method(n) for n in ("sin", "cos", "tan", "arcsin", "arccos", "arctan"))
+    sin, cos, tan, arcsin, arccos, arctan = (
+        _method(n) for n in ("sin", "cos", "tan", "arcsin", "arccos", "arctan")
+    )
     sinh, cosh, tanh, arcsinh, arccosh, arctanh = (
         _method(n) for n in ("sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh")
     )
@@ -103,10 +110,12 @@ class TensorOperators:
     zeros_like, ones_like, repeat, diagonal, trace = (
         _method(n) for n in ("zeros_like", "ones_like", "repeat", "diagonal", "trace")
     )
-    cumsum, cumprod, sort, argsort, nonzero = (_method(n) for n in ("cumsum", "cumprod", "sort", "argsort", "nonzero"))
+    cumsum, cumprod, sort, argsort, nonzero = (
+        _method(n) for n in ("cumsum", "cumprod", "sort", "argsort", "nonzero")
+    )
     set, inc, copy = _method("set_subtensor"), _method("inc_subtensor"), _method("tensor_copy")
 
-    # Attributes -----------------------------------------------------------------------------------------------------
+    # Attributes --------------------------------------------------------------------------------------------
 
     @property
     def dtype(self) -> str:
@@ -153,11 +162,13 @@ class TensorOperators:
         """The variable with its last two axes exchanged."""
         return _namespace().swapaxes(self, -1, -2)
 
-    # Shapes and types -----------------------------------------------------------------------------------------------
+    # Shapes and types --------------------------------------------------------------------------------------
 
     def reshape(self, *shape: Any, ndim: int | None = None) -> Any:
         """As ``graphc.tensor.reshape``; the sizes may be given one by one."""
-        if len(shape) == 1 and not (isinstance(shape[0], int | np.integer) or getattr(shape[0], "ndim", 1) == 0):
+        if len(shape) == 1 and not (
+            isinstance(shape[0], int | np.integer) or getattr(shape[0], "ndim", 1) == 0
+        ):
             return _namespace().reshape(self, shape[0], ndim=ndim)
         return _namespace().reshape(self, shape, ndim=ndim)
 
@@ -188,21 +199,23 @@ class TensorOperators:
         return transfer(self, target)  # type: ignore[arg-type]
 
     def norm(self, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        """Norm of order ``L`` over the axes: ``sum(abs(x) ** L) ** (1 / L)``; 0 counts, inf takes the largest."""
+        """Norm of order ``L``: ``sum(abs(x) ** L) ** (1 / L)``; 0 counts, inf takes the largest."""
         pt = _namespace()
         if L == 0:
             return pt.sum(pt.neq(self, 0), axis=axis, keepdims=keepdims)
-        if L == float("inf"):
+        if np.isposinf(L):
             return pt.max(pt.abs(self), axis=axis, keepdims=keepdims)
         return pt.pow(pt.sum(pt.pow(pt.abs(self), L), axis=axis, keepdims=keepdims), 1.0 / L)
 
-    # Indexing -------------------------------------------------------------------------------------------------------
+    # Indexing ----------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
         return _namespace().getitem(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        raise TypeError("symbolic variables do not change; use y = x[index].set(value) or x[index].inc(value)")
+        raise TypeError(
+            "symbolic variables do not change; use y = x[index].set(value) or x[index].inc(value)"
+        )
 
     def __iter__(self) -> Iterator[Any]:
         if self.ndim == 0:
@@ -220,10 +233,11 @@ class TensorOperators:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"{self} has no value before it is run, so it cannot be a condition; use graphc.tensor.switch(condition, a, b)"
+            f"{self} has no value before it is run, so it cannot be a condition; "
+            "use graphc.tensor.switch(condition, a, b)"
         )
 
-    # NumPy ----------------------------------------------------------------------------------------------------------
+    # NumPy -------------------------------------------------------------------------------------------------
 
     __array_priority__ = 1000
 
@@ -253,7 +267,7 @@ class TensorConstant(TensorVariable, Constant):
 
     @property
     def unique_value(self) -> Any:
-        """The value that all elements share, as a Python or NumPy scalar; None when they differ or there are none."""
+        """The value that all elements share; None when they differ or there are none."""
         data = self.data
         if data.size == 0:
             return None
@@ -262,7 +276,9 @@ class TensorConstant(TensorVariable, Constant):
 
     def _scalar(self, convert: Callable[[Any], Any]) -> Any:
         if self.data.ndim:
-            raise TypeError(f"only a constant of 0 dimensions converts to a Python number, got one of {self.type}")
+            raise TypeError(
+                f"only a constant of 0 dimensions converts to a Python number, got one of {self.type}"
+            )
         return convert(self.data.item())
 
     def __index__(self) -> int:

@@ -133,12 +133,7 @@ class Builder:
         return Number(self, self.create("math.fma", self.float_type, operands), True)
 
     def polynomial(self, x: Number, coefficients: Sequence[float]) -> Number:
-        """Sum of `coefficients[i] x^i` as two interleaved Horner chains in `x^2`: half the latency, one more product."""
-        square = x * x
-        even, odd = (self._horner(square, coefficients[start::2]) for start in (0, 1))
-        return self.fma(odd, x, even)
-
-    def _horner(self, x: Number, coefficients: Sequence[float]) -> Number:
+        """Horner's rule; coefficients lowest order first. Loop iterations overlap, so its latency is hidden."""
         total = self.const(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
             total = self.fma(total, x, coefficient)

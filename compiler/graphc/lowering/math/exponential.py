@@ -15,22 +15,20 @@ from graphc.lowering.math.formats import LN2, LOG2_E
 # Beyond these the result is 0, -1, 1 or infinity in every rounding; the arguments are clamped to keep exponents in range.
 _EXP_RANGE = {"f64": (-746.0, 710.0), "f32": (-104.5, 89.0)}
 _EXP2_RANGE = {"f64": (-1076.0, 1025.0), "f32": (-151.0, 129.0)}
-_EXPM1_LOWEST = {"f64": -40.0, "f32": -20.0}
+_EXPM1_RANGE = {"f64": (-40.0, 710.0), "f32": (-20.0, 89.0)}
 _TANH_LARGEST = {"f64": 20.0, "f32": 10.0}
 _SINH_LARGEST = {"f64": 710.5, "f32": 89.5}
 _TINY = {"f64": 2.0**-54, "f32": 2.0**-25}
 
 
 def exp(b: Builder, x: Number) -> Number:
-    low, high = _EXP_RANGE[b.format.name]
-    bits, r, _ = _reduce(b, b.at_most(b.at_least(x, low), high), 2 * b.format.bias)
+    bits, r, _ = _reduce(b, _clamp(b, x, _EXP_RANGE[b.format.name]), 2 * b.format.bias)
     return _scale(b, b.fma(r * r, b.polynomial(r, EXP[b.format.name]), r) + 1.0, bits)
 
 
 def exp2(b: Builder, x: Number) -> Number:
-    low, high = _EXP2_RANGE[b.format.name]
     shifter = b.format.magic + 2 * b.format.bias
-    x = b.at_most(b.at_least(x, low), high)
+    x = _clamp(b, x, _EXP2_RANGE[b.format.name])
     shifted = x + shifter
     fraction = x - (shifted - shifter)
     ln2, ln2_rest = b.format.split(LN2)
@@ -42,8 +40,7 @@ def exp2(b: Builder, x: Number) -> Number:
 
 def expm1(b: Builder, x: Number) -> Number:
     name = b.format.name
-    clamped = b.at_most(b.at_least(x, _EXPM1_LOWEST[name]), _EXP_RANGE[name][1])
-    bits, r, r_low = _reduce(b, clamped, b.format.bias - 1)
+    bits, r, r_low = _reduce(b, _clamp(b, x, _EXPM1_RANGE[name]), b.format.bias - 1)
     half = b.from_bits(bits << b.format.mantissa)  # 2^(k-1), so that k = 1024 does not overflow
     y = b.fma(half, _expm1_tail(b, r, r_low), b.fma(half, r, half - 0.5)) * 2.0
     return b.select(b.less(b.abs(x), _TINY[name]), x, y)  # keeps -0.0 and subnormal numbers
@@ -65,6 +62,10 @@ def sinh(b: Builder, x: Number) -> Number:
 
 def cosh(b: Builder, x: Number) -> Number:
     return _hyperbolic(b, b.abs(x), odd=False)
+
+
+def _clamp(b: Builder, x: Number, limits: tuple[float, float]) -> Number:
+    return b.at_most(b.at_least(x, limits[0]), limits[1])
 
 
 def _reduce(b: Builder, x: Number, offset: int) -> tuple[Number, Number, Number]:
@@ -106,9 +107,11 @@ def _hyperbolic(b: Builder, magnitude: Number, odd: bool) -> Number:
     grow = b.from_bits(grow_bits)
     mirror = b.integer((2 * fmt.bias - 4) << fmt.mantissa)
     decay = b.select(b.less(grow, 2.0 ** (fmt.mantissa + 8)), b.from_bits(mirror - grow_bits), 0.0)
-    of_sinh, of_cosh = (grow + decay, grow - decay) if odd else (grow - decay, grow + decay)
+    signed = -decay if odd else decay
+    of_sinh, of_cosh = grow - signed, grow + signed
+    rounding = (grow - of_cosh) + signed
     z = r * r
     sinh_tail = b.fma(r * z, b.polynomial(z, SINH[fmt.name]), r_low)
     cosh_tail = z * b.polynomial(z, COSH[fmt.name])
     rest = b.fma(of_sinh, sinh_tail, of_cosh * cosh_tail)
-    return (b.fma(of_sinh, r, of_cosh) + rest) * 2.0
+    return (b.fma(of_sinh, r, of_cosh) + (rest + rounding)) * 2.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles `for i: o[i] = math.<name>(x[i], ...)` and calls it, for the tests and benchmarks of vectorised math."""
+"""Compiles `for i: o[i] = math.<name>(x[i], ...)` and calls it, for tests and benchmarks of vectorised math."""
 
 from __future__ import annotations
 

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernel IR and signature to an artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.codegen.entry import entry_ir
+from graphc.codegen.object import compile_to_object, host_target
+from graphc_runtime import elf, layout
+from graphc_runtime.artifact import Artifact
+from graphc_runtime.manifest import Manifest, Signature, Site
+
+
+def build_artifact(
+    kernel_ir: str,
+    signature: Signature,
+    *,
+    sites: Sequence[Site] = (),
+    opt_level: int = 3,
+    tiers: tuple[str, ...] | None = None,
+    extra: dict[str, Any] | None = None,
+    on_ir: Callable[[str, str], None] | None = None,
+) -> Artifact:
+    """Compiles a kernel together with its entry for this machine.
+
+    Args:
+        kernel_ir: LLVM IR text that defines `graphc_shapes` and `graphc_run`.
+        signature: arguments and results.
+        sites: check sites, in the order of the kernel's status codes.
+        opt_level: 0 to 3.
+        tiers: native entries to include; the one this process uses if not given.
+        extra: data for the manifest that the runtime does not read.
+        on_ir: see `compile_to_object`.
+
+    Raises:
+        CompileError: the IR is not valid.
+    """
+    best = layout.tier()
+    entries = tiers if tiers is not None else (best,) if best != "python" else ()
+    code = compile_to_object(kernel_ir, entry_text=entry_ir(signature, entries), opt_level=opt_level, on_ir=on_ir)
+    manifest = Manifest(
+        signature,
+        sites=tuple(sites),
+        symbols=tuple(elf.external_symbols(code)),
+        target=host_target().to_dict(),
+        entries=entries,
+        tuple_items=layout.tuple_items(),
+        extra=extra or {},
+    )
+    return Artifact(manifest, code)

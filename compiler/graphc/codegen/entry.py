@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The CPython entry of a compiled function, as LLVM IR text: `graphc_entry(self, args, nargs, kwnames)`.
+
+Everything that is not the common case (other types, layouts, keywords, overlapping `out=`) goes to the Python
+fallback in `self`, so a mistake made here in doubt costs time, never an answer.
+"""
+
+from __future__ import annotations
+
+from graphc.codegen.entry_calls import COMMON
+from graphc.codegen.entry_tiers import ITEM_SIZE, BufferTier, StructTier, Tier
+from graphc.codegen.ir_writer import Writer
+from graphc_runtime.layout import tuple_items
+from graphc_runtime.manifest import Signature
+
+_ENTRIES = {"struct": "graphc_entry", "buffer": "graphc_entry_buffer"}
+
+
+def entry_ir(signature: Signature, tiers: tuple[str, ...] = ("struct",)) -> str:
+    """IR text of the entries, the arena, and declarations of the kernels they call.
+
+    Args:
+        signature: arguments and results of the function.
+        tiers: "struct" defines `graphc_entry` and `graphc_vectorcall`, "buffer" `graphc_entry_buffer`; none of them
+            leaves only the arena, which the Python tier needs.
+    """
+    text = [COMMON]
+    for name in tiers:
+        writer = Writer()
+        tier: Tier = StructTier(writer, tuple_items()) if name == "struct" else BufferTier(writer)
+        text.append(_Entry(signature, writer, tier).define(_ENTRIES[name]))
+    if "struct" in tiers:
+        text.append(_VECTORCALL)
+    used = {spec.dtype for spec in (*signature.arguments, *signature.results)} if tiers else set()
+    text += [f"@descr_{dtype} = external global i8\n" for dtype in sorted(used)]
+    return "".join(text)
+
+
+# The callable is a graphc_runtime.callable_type.NativeCallable; the flag bit of nargs is dropped (PEP 590).
+_VECTORCALL = """
+define ptr @graphc_vectorcall(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames) {
+  %field = getelementptr i8, ptr %callable, i64 24
+  %self = load ptr, ptr %field
+  %nargs = and i64 %nargsf, 9223372036854775807
+  %result = tail call ptr @graphc_entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)
+  ret ptr %result
+}
+"""
+
+
+class _Entry:
+    """Writes one entry. Labels: `slow` owns nothing, `bail` releases and goes slow, `fail` releases and raises."""
+
+    def __init__(self, signature: Signature, writer: Writer, tier: Tier) -> None:
+        self.s, self.w, self.tier = signature, writer, tier
+        self.counts: list[str] = []
+        self.errors: list[tuple[str, str]] = []
+        specs = (*signature.arguments, *signature.results)
+        self.starts = [sum(spec.rank for spec in specs[:i]) for i in range(len(specs) + 1)]
+
+    def define(self, name: str) -> str:
+        w = self.w
+        w.line(f"define ptr @{name}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {{")
+        w.label("begin")
+        self._allocas()
+        outs = self._keywords()
+        self._arguments()
+        self._shapes()
+        self._results(outs)
+        self._run()
+        self._finish()
+        self._cold()
+        w.line("}")
+        return w.text()
+
+    def _allocas(self) -> None:
+        w, s = self.w, self.s
+        arrays = len(s.arguments) + len(s.results)
+        w.line(f"  %data = alloca [{max(arrays, 1)} x ptr]")
+        w.line(f"  %bytes = alloca [{max(arrays, 1)} x i64]")
+        w.line(f"  %dims = alloca [{max(self.starts[-1], 1)} x i64]")
+        w.line(f"  %fresh = alloca [{max(self.starts[-1], 1)} x i64]")
+        w.line("  %ctx = alloca {ptr, i64, i64}")
+        w.line("  store {ptr, i64, i64} zeroinitializer, ptr %ctx")
+        for i in range(len(s.results)):
+            w.line(f"  %r{i} = alloca ptr")
+            w.line(f"  store ptr null, ptr %r{i}")
+        self.tier.begin(arrays)
+
+    def _keywords(self) -> list[str]:
+        """Checks the argument count and reads `out=`. Returns the given output objects (null without `out=`)."""
+        w, count = self.w, len(self.s.inputs)
+        w.require(w.let(f"icmp eq i64 %nargs, {count}"), "slow")
+        plain = w.let("icmp eq ptr %kwnames, null")
+        if not self.s.outputs:
+            w.require(plain, "slow")
+            return []
+        before = w.block
+        w.line(f"  br i1 {plain}, label %ready, label %keyword")
+        w.label("keyword")
+        self.tier.require_out_keyword("%kwnames")
+        given = w.load("ptr", "%args", 8 * count)
+        single = self.s.returns == "single"
+        values = [given] if single else self.tier.sequence(given, len(self.s.outputs))
+        after = w.block
+        w.line("  br label %ready")
+        w.label("ready")
+        return [w.let(f"phi ptr [null, %{before}], [{value}, %{after}]") for value in values]
+
+    def _arguments(self) -> None:
+        w, s = self.w, self.s
+        for i, spec in enumerate(s.inputs):
+            value = w.load("ptr", "%args", 8 * i)
+            self._array(i, value, [None if size is None else str(size) for size in spec.shape])
+        self.cells = [self.tier.cell("%self", i) for i in range(len(s.cells))]
+        values = []
+        for i, spec in enumerate(s.cells):
+            values.append(self.tier.cell_value(self.cells[i]))
+            self._array(len(s.inputs) + i, values[-1], [None if n is None else str(n) for n in spec.shape])
+        self.tier.hold(values)
+
+    def _array(self, index: int, value: str, shape: list[str | None], *, writeable: bool = False) -> None:
+        """Checks one array object, and stores its pointer and sizes."""
+        w = self.w
+        spec = (*self.s.arguments, *self.s.results)[index]
+        data, dims = self.tier.array(index, value, spec, writeable=writeable)
+        w.store("ptr", data, "%data", 8 * index)
+        sizes = [w.load("i64", dims, 8 * axis) for axis in range(spec.rank)]
+        same = [
+            w.let(f"icmp eq i64 {size}, {expected}")
+            for size, expected in zip(sizes, shape, strict=True)
+            if expected is not None
+        ]
+        if same:
+            w.require(w.all(same), self.tier.unlike)
+        for axis, size in enumerate(sizes):
+            w.store("i64", size, "%dims", 8 * (self.starts[index] + axis))
+        if not writeable:
+            self.counts.append(w.product(sizes))
+
+    def _shapes(self) -> None:
+        """Fills in the sizes of the results."""
+        w, s = self.w, self.s
+        if s.needs_shapes:
+            status = w.let("call i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %fresh)")
+            self._require_success(status)
+        dynamic = 0
+        self.sizes: list[list[str]] = []
+        for i, spec in enumerate(s.results, len(s.arguments)):
+            sizes = []
+            for axis, size in enumerate(spec.shape):
+                value = str(size)
+                if size is None:
+                    value = w.load("i64", "%fresh", 8 * dynamic)
+                    dynamic += 1
+                w.store("i64", value, "%dims", 8 * (self.starts[i] + axis))
+                sizes.append(value)
+            self.sizes.append(sizes)
+            self.counts.append(w.product(sizes))
+
+    def _require_success(self, status: str) -> None:
+        good = self.w.let(f"icmp eq i64 {status}, 0")
+        self.errors.append((status, self.w.block))
+        self.w.require(good, "error")
+
+    def _results(self, outs: list[str]) -> None:
+        """Takes the arrays given by `out=`, or makes new ones; updates are always new."""
+        w, s = self.w, self.s
+        if outs:
+            given = w.let(f"icmp ne ptr {outs[0]}, null")
+            w.line(f"  br i1 {given}, label %take, label %make, !prof !1")
+            w.label("take")
+            self._take(outs)
+            w.line("  br label %have")
+            w.label("make")
+            for i in range(len(outs)):
+                self._make(i)
+            w.line("  br label %have")
+            w.label("have")
+        for i in range(len(outs), len(s.results)):
+            self._make(i)
+
+    def _take(self, outs: list[str]) -> None:
+        w, first = self.w, len(self.s.arguments)
+        for i, value in enumerate(outs):
+            self._array(first + i, value, list(self.sizes[i]), writeable=True)
+        for i in range(first + len(outs)):
+            spec = (*self.s.arguments, *self.s.results)[i]
+            size = w.let(f"mul i64 {self.counts[i]}, {ITEM_SIZE[spec.dtype]}")
+            w.store("i64", size, "%bytes", 8 * i)
+        overlap = w.let(f"call i1 @graphc_overlap(ptr %data, ptr %bytes, i64 {first}, i64 {first + len(outs)})")
+        w.require(w.let(f"xor i1 {overlap}, true"), "bail")
+        for i, value in enumerate(outs):
+            w.line(f"  call void @Py_IncRef(ptr {value})")
+            w.line(f"  store ptr {value}, ptr %r{i}")
+
+    def _make(self, i: int) -> None:
+        w, index = self.w, len(self.s.arguments) + i
+        spec = self.s.results[i]
+        shape = w.address("%dims", 8 * self.starts[index])
+        w.line(f"  call void @Py_IncRef(ptr @descr_{spec.dtype})")
+        new = w.let(
+            f"call ptr @PyArray_NewFromDescr(ptr @PyArray_Type, ptr @descr_{spec.dtype}, i32 {spec.rank}, "
+            f"ptr {shape}, ptr null, ptr null, i32 0, ptr null)"
+        )
+        w.line(f"  store ptr {new}, ptr %r{i}")
+        w.require(w.let(f"icmp ne ptr {new}, null"), "fail")
+        w.store("ptr", self.tier.data(new), "%data", 8 * index)
+
+    def _run(self) -> None:
+        """Calls the kernel, without the GIL when there is enough to do."""
+        w = self.w
+        work = w.sum(self.counts)
+        big = w.let(f"icmp sge i64 {work}, {self.s.gil_threshold}")
+        before = w.block
+        w.line(f"  br i1 {big}, label %unlock, label %run")
+        w.label("unlock")
+        saved = w.let("call ptr @PyEval_SaveThread()")
+        w.line("  br label %run")
+        w.label("run")
+        thread = w.let(f"phi ptr [null, %{before}], [{saved}, %unlock]")
+        status = w.let("call i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims)")
+        free = w.let(f"icmp eq ptr {thread}, null")
+        w.line(f"  br i1 {free}, label %ran, label %lock")
+        w.label("lock")
+        w.line(f"  call void @PyEval_RestoreThread(ptr {thread})")
+        w.line("  br label %ran")
+        w.label("ran")
+        self._require_success(status)
+
+    def _finish(self) -> None:
+        """Builds what is returned, then stores the updates: nothing can fail after the first of them."""
+        w, s = self.w, self.s
+        if s.returns == "list":
+            result = w.let(f"call ptr @PyList_New(i64 {len(s.outputs)})")
+            w.require(w.let(f"icmp ne ptr {result}, null"), "fail")
+            for i in range(len(s.outputs)):
+                item = w.let(f"load ptr, ptr %r{i}")
+                w.let(f"call i32 @PyList_SetItem(ptr {result}, i64 {i}, ptr {item})")
+        elif s.returns == "none":
+            w.line("  call void @Py_IncRef(ptr @_Py_NoneStruct)")
+            result = "@_Py_NoneStruct"
+        else:
+            result = w.let("load ptr, ptr %r0")
+        for i, update in enumerate(s.updates, len(s.outputs)):
+            item = w.let(f"load ptr, ptr %r{i}")
+            w.let(f"call i32 @PyList_SetItem(ptr {self.cells[update.cell]}, i64 0, ptr {item})")
+        self._release()
+        w.line(f"  ret ptr {result}")
+
+    def _release(self) -> None:
+        self.w.line("  call void @graphc_release(ptr %ctx)")
+        self.tier.release()
+
+    def _cold(self) -> None:
+        w = self.w
+        if self.errors:
+            w.label("error")
+            status = w.let("phi i64 " + ", ".join(f"[{value}, %{block}]" for value, block in self.errors))
+            handler = self.tier.item("%self", 1)
+            w.line(f"  call void @graphc_raise(ptr {handler}, i64 {status}, ptr %ctx)")
+            w.line("  br label %fail")
+        w.label("fail")
+        for i in range(len(self.s.results)):
+            owned = w.let(f"load ptr, ptr %r{i}")
+            w.line(f"  call void @Py_DecRef(ptr {owned})")
+        self._release()
+        w.line("  ret ptr null")
+        w.label("bail")
+        self._release()
+        w.line("  br label %slow")
+        w.label("slow")
+        fallback = self.tier.item("%self", 0)
+        slow = w.let(f"call ptr @PyObject_Vectorcall(ptr {fallback}, ptr %args, i64 %nargs, ptr %kwnames)")
+        w.line(f"  ret ptr {slow}")

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""IR text that entries share: declarations, the arena, the overlap test, raising a kernel's error."""
+
+from __future__ import annotations
+
+# An arena block is {next, padding to 64 bytes, memory}. malloc'ed memory is aligned to 16, so 112 spare bytes suffice
+# for the link in front and the alignment. A null result means out of memory: kernels then return -1.
+COMMON = r"""
+@PyArray_Type = external global i8
+@PyTuple_Type = external global i8
+@PyList_Type = external global i8
+@_Py_NoneStruct = external global i8
+@PyExc_RuntimeError = external global ptr
+@str_out = external global i8
+@graphc_no_error = internal constant [48 x i8] c"the error handler of a function did not raise\00\00\00"
+declare i64 @graphc_shapes(ptr, ptr, ptr, ptr)
+declare i64 @graphc_run(ptr, ptr, ptr)
+declare noalias ptr @malloc(i64)
+declare void @free(ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyObject_Type(ptr)
+declare i32 @PyObject_GetBuffer(ptr, ptr, i32)
+declare void @PyBuffer_Release(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare void @PyErr_SetString(ptr, ptr)
+declare void @PyErr_Clear()
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyList_New(i64)
+declare ptr @PyList_GetItem(ptr, i64)
+declare i32 @PyList_SetItem(ptr, i64, ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare i64 @PyTuple_Size(ptr)
+declare i64 @PySequence_Size(ptr)
+declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare ptr @PyArray_GetPtr(ptr, ptr)
+
+define noalias ptr @graphc_alloc(ptr %ctx, i64 %bytes) noinline nounwind {
+  %negative = icmp slt i64 %bytes, 0
+  %huge = icmp sgt i64 %bytes, 1152921504606846976
+  %bad = or i1 %negative, %huge
+  br i1 %bad, label %none, label %get
+get:
+  %whole = add i64 %bytes, 112
+  %block = call ptr @malloc(i64 %whole)
+  %failed = icmp eq ptr %block, null
+  br i1 %failed, label %none, label %link
+link:
+  %head = load ptr, ptr %ctx
+  store ptr %head, ptr %block
+  store ptr %block, ptr %ctx
+  %address = ptrtoint ptr %block to i64
+  %past = add i64 %address, 79
+  %aligned = and i64 %past, -64
+  %memory = inttoptr i64 %aligned to ptr
+  ret ptr %memory
+none:
+  ret ptr null
+}
+
+define void @graphc_release(ptr %ctx) nounwind {
+begin:
+  %head = load ptr, ptr %ctx
+  %empty = icmp eq ptr %head, null
+  br i1 %empty, label %done, label %next, !prof !1
+next:
+  %block = phi ptr [%head, %begin], [%following, %next]
+  %following = load ptr, ptr %block
+  call void @free(ptr %block)
+  %last = icmp eq ptr %following, null
+  br i1 %last, label %clear, label %next
+clear:
+  store ptr null, ptr %ctx
+  br label %done
+done:
+  ret void
+}
+
+define internal i1 @graphc_overlap(ptr %data, ptr %bytes, i64 %first, i64 %count) {
+; Whether a result (first <= i < count) shares memory with an argument or an earlier result.
+begin:
+  br label %outer
+outer:
+  %i = phi i64 [%first, %begin], [%i1, %next]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %load, label %no
+load:
+  %pi = getelementptr ptr, ptr %data, i64 %i
+  %si = getelementptr i64, ptr %bytes, i64 %i
+  %di = load i64, ptr %pi
+  %ni = load i64, ptr %si
+  %ei = add i64 %di, %ni
+  br label %inner
+inner:
+  %j = phi i64 [0, %load], [%j1, %apart]
+  %unfinished = icmp slt i64 %j, %i
+  br i1 %unfinished, label %compare, label %next
+compare:
+  %pj = getelementptr ptr, ptr %data, i64 %j
+  %sj = getelementptr i64, ptr %bytes, i64 %j
+  %dj = load i64, ptr %pj
+  %nj = load i64, ptr %sj
+  %ej = add i64 %dj, %nj
+  %before = icmp ule i64 %ei, %dj
+  %behind = icmp ule i64 %ej, %di
+  %disjoint = or i1 %before, %behind
+  br i1 %disjoint, label %apart, label %yes
+apart:
+  %j1 = add i64 %j, 1
+  br label %inner
+next:
+  %i1 = add i64 %i, 1
+  br label %outer
+no:
+  ret i1 false
+yes:
+  ret i1 true
+}
+
+define internal void @graphc_raise(ptr %handler, i64 %status, ptr %ctx) noinline cold {
+; handler(status, given, expected) raises.
+  %argv = alloca [3 x ptr]
+  %a1 = getelementptr ptr, ptr %argv, i64 1
+  %a2 = getelementptr ptr, ptr %argv, i64 2
+  %pg = getelementptr i64, ptr %ctx, i64 1
+  %pe = getelementptr i64, ptr %ctx, i64 2
+  %given = load i64, ptr %pg
+  %expected = load i64, ptr %pe
+  %o0 = call ptr @PyLong_FromLongLong(i64 %status)
+  %o1 = call ptr @PyLong_FromLongLong(i64 %given)
+  %o2 = call ptr @PyLong_FromLongLong(i64 %expected)
+  store ptr %o0, ptr %argv
+  store ptr %o1, ptr %a1
+  store ptr %o2, ptr %a2
+  %n0 = icmp eq ptr %o0, null
+  %n1 = icmp eq ptr %o1, null
+  %n2 = icmp eq ptr %o2, null
+  %n01 = or i1 %n0, %n1
+  %none = or i1 %n01, %n2
+  br i1 %none, label %drop, label %call
+call:
+  %result = call ptr @PyObject_Vectorcall(ptr %handler, ptr %argv, i64 3, ptr null)
+  %raised = icmp eq ptr %result, null
+  br i1 %raised, label %drop, label %returned
+returned:
+  call void @Py_DecRef(ptr %result)
+  %class = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %class, ptr @graphc_no_error)
+  br label %drop
+drop:
+  call void @Py_DecRef(ptr %o0)
+  call void @Py_DecRef(ptr %o1)
+  call void @Py_DecRef(ptr %o2)
+  ret void
+}
+
+!0 = !{!"branch_weights", i32 1000, i32 1}
+!1 = !{!"branch_weights", i32 1, i32 1}
+"""

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From the arguments of a call to one checked value for each input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.function.io import In
+from graphc.graph.location import describe
+
+
+class ArgumentReader:
+    """Reads the arguments of a function's calls.
+
+    Args:
+        inputs: the function's inputs.
+        function_name: for messages.
+        allow_downcast: what values are filtered with where an input does not say so itself.
+    """
+
+    def __init__(self, inputs: list[In], function_name: str, allow_downcast: bool | None) -> None:
+        self.inputs = inputs
+        self.function_name = function_name
+        self.positions = {item.name: i for i, item in enumerate(inputs) if item.name is not None}
+        self._allow_downcast = [
+            allow_downcast if item.allow_downcast is None else item.allow_downcast for item in inputs
+        ]
+
+    def read(self, args: tuple[Any, ...], kwargs: dict[str, Any], trust: bool) -> list[Any]:
+        """One value for each input.
+
+        Args:
+            args: values by position.
+            kwargs: values by name.
+            trust: take values as they are.
+
+        Raises:
+            TypeError: an input is missing, unknown, given twice, or of the wrong type, dtype, rank or static
+                size.
+        """
+        if len(args) > len(self.inputs):
+            raise TypeError(
+                f"{self._signature()} takes {len(self.inputs)} inputs, got {len(args)} by position"
+            )
+        given: dict[int, Any] = dict(enumerate(args))
+        for name, value in kwargs.items():
+            position = self.positions.get(name)
+            if position is None:
+                raise TypeError(f"{self._signature()} has no input named {name!r}")
+            if position in given:
+                raise TypeError(f"{self._signature()} got the input {name!r} both by position and by name")
+            given[position] = value
+        values, missing = [], []
+        for i, item in enumerate(self.inputs):
+            if i in given:
+                values.append(given[i] if trust else self._filter(i, given[i]))
+            elif item.default is not None:
+                values.append(item.default[0])
+            else:
+                missing.append(i)
+        if missing:
+            raise TypeError(f"{self._signature()} is missing {', '.join(self.describe(i) for i in missing)}")
+        return values
+
+    def _filter(self, i: int, value: Any) -> Any:
+        item = self.inputs[i]
+        try:
+            return item.variable.type.filter(
+                value, strict=item.strict, allow_downcast=self._allow_downcast[i]
+            )
+        except (TypeError, ValueError) as error:
+            message = f"{self._signature()} cannot take this value for {self.describe(i)}: {error}"
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from None
+
+    def describe(self, i: int) -> str:
+        """An input in words: position, name, and where it was made."""
+        item = self.inputs[i]
+        name = f" {item.name!r}" if item.name is not None else ""
+        return f"input {i}{name} of type {item.variable.type}{describe(item.variable.location)}"
+
+    def _signature(self) -> str:
+        names = (item.name if item.name is not None else f"input {i}" for i, item in enumerate(self.inputs))
+        return f"{self.function_name}({', '.join(names)})"

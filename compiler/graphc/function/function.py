@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``graphc.function``: from symbolic inputs and outputs to a `Function`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from graphc.config import config
+from graphc.errors import UnusedInputError
+from graphc.function.io import In, OutputForm, as_inputs
+from graphc.function.modes import build_executor, get_mode
+from graphc.function.report import CompileReport
+from graphc.function.schedule import is_hidden_argument
+from graphc.function.shared import SharedVariable
+from graphc.function.types import Function, Signature
+from graphc.graph.basic import Variable
+from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.location import describe
+from graphc.graph.replace import fresh_root, graph_replace, rebuild
+from graphc.graph.traversal import ancestors, toposort
+
+Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None
+
+
+def function(
+    inputs: Sequence[Variable | In],
+    outputs: Any = None,
+    mode: str | None = None,
+    updates: Pairs = None,
+    givens: Pairs = None,
+    no_default_updates: bool | Sequence[SharedVariable] | None = None,
+    accept_inplace: bool = False,
+    name: str | None = None,
+    rebuild_strict: bool = True,
+    allow_input_downcast: bool | None = None,
+    profile: Any = None,
+    on_unused_input: str | None = None,
+    trust_input: bool = False,
+) -> Function:
+    """Compile a graph into a callable.
+
+    Args:
+        inputs: variables, or `In` objects, in the order in which calls give their values.
+        outputs: a variable, or lists, tuples and dicts of variables, nested as you like; calls return values
+            in the same form. None returns None.
+        mode: ``"fast_run"``, ``"fast_compile"``, ``"reference"`` (op by op in NumPy) or ``"debug"`` (both,
+            compared).
+        updates: shared variables and the expressions that replace their values. All expressions see the old
+            values, and all values are replaced together once everything has succeeded.
+        givens: variables and what to put in their places in this function.
+        no_default_updates: True ignores the ``default_update`` of shared variables, a list those of its
+            members.
+        accept_inplace: accepted for compatibility; it has no effect.
+        name: a name for reports and messages.
+        rebuild_strict: demand that givens have the types of what they replace.
+        allow_input_downcast: True lets inputs be cast with loss of information, False forbids any, None
+            forbids all but Python floats to ``config.floatX``.
+        profile: accepted for compatibility; times are in ``f.report``.
+        on_unused_input: ``"raise"``, ``"warn"`` or ``"ignore"``; ``config.on_unused_input`` by default.
+        trust_input: skip the conversion and checking of inputs where calls run in Python.
+
+    Returns:
+        A `Function`.
+
+    Raises:
+        MissingInputError: an output needs a variable that is not among the inputs.
+        UnusedInputError: an input is not needed.
+        TypeError: an update or a given has another type than what it replaces.
+    """
+    mode_name = get_mode(mode)
+    report = CompileReport(name or "function", mode_name)
+    with report.phase("graph"):
+        input_list = as_inputs(inputs)
+        form = OutputForm(outputs)
+        new_values = _with_defaults(_updates(updates, input_list), form.variables, no_default_updates)
+        results = _replace_givens([*form.variables, *new_values.values()], givens, rebuild_strict)
+        input_list, results = _cut_at_inputs(input_list, results)
+        cells = _cells([item.variable for item in input_list], results)
+        fgraph = FunctionGraph([*(item.variable for item in input_list), *cells], results)
+        _check_unused(fgraph, input_list, on_unused_input or config.on_unused_input)
+        if mode_name != "reference":
+            fgraph = _inlined(fgraph, [item.variable for item in input_list])
+    executor = build_executor(fgraph, mode_name, report.name, report)
+    targets = [item.default if isinstance(item, In) else item for item in new_values]
+    signature = Signature(
+        input_list, form.without_variables(), targets, name, trust_input, allow_input_downcast
+    )
+    return Function(signature, fgraph, executor, report)
+
+
+def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
+    """The graph with ops such as `OpFromGraph` replaced by their graphs, whose large constants become cells too."""
+    if not any(hasattr(node.op, "inner_outputs") for node in fgraph.nodes):
+        return fgraph
+    from graphc.graph.op_from_graph import expand
+
+    results = expand(fgraph.outputs)
+    return FunctionGraph([*inputs, *_cells(inputs, results)], results)
+
+
+def _pairs(pairs: Pairs, what: str) -> list[tuple[Any, Any]]:
+    if pairs is None:
+        return []
+    try:
+        result = [(old, new) for old, new in (pairs.items() if isinstance(pairs, Mapping) else pairs)]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{what} must be a dict or a list of pairs (variable, expression), got {pairs!r}"
+        ) from None
+    return result
+
+
+def _updates(updates: Pairs, inputs: list[In]) -> dict[Any, Variable]:
+    """The new value of each shared variable, and of each input that has an update."""
+    result: dict[Any, Variable] = {}
+    for target, value in _pairs(updates, "updates"):
+        if not isinstance(target, SharedVariable):
+            raise TypeError(
+                f"only shared variables can be updated, got {target!r} of type {type(target).__name__}"
+            )
+        if target in result:
+            raise ValueError(f"the shared variable {target} is updated twice; give it one expression")
+        try:
+            result[target] = target.type.filter_variable(value)
+        except TypeError:
+            given = value.type if isinstance(value, Variable) else type(value).__name__
+            hint = ""
+            if getattr(getattr(value, "type", None), "ndim", None) == getattr(target.type, "ndim", -1):
+                hint = f"; cast it with astype({getattr(target.type, 'dtype', None)!r})"
+            raise TypeError(
+                f"the update of the shared variable {target}{describe(target.location)} must be of its type "
+                f"{target.type}, got {value} of type {given}{hint}"
+            ) from None
+    for item in inputs:
+        if item.update is not None:
+            result[item] = item.update
+    return result
+
+
+def _with_defaults(
+    updates: dict[Any, Variable], outputs: list[Variable], skip: bool | Sequence[SharedVariable] | None
+) -> dict[Any, Variable]:
+    """Add the default updates of shared variables in the graph, and of those that these bring in."""
+    if skip is True:
+        return updates
+    skipped = set(skip or ())
+    found = True
+    while found:
+        found = False
+        for v in list(ancestors([*outputs, *updates.values()])):
+            if (
+                isinstance(v, SharedVariable)
+                and v not in updates
+                and v not in skipped
+                and v.default_update is not None
+            ):
+                updates[v] = v.default_update
+                found = True
+    return updates
+
+
+def _replace_givens(results: list[Variable], givens: Pairs, strict: bool) -> list[Variable]:
+    pairs = {}
+    for old, new in _pairs(givens, "givens"):
+        if not isinstance(old, Variable):
+            raise TypeError(f"givens replace variables, got {old!r} of type {type(old).__name__}")
+        if strict or not isinstance(new, Variable):
+            try:
+                new = old.type.filter_variable(new)
+            except TypeError as error:
+                raise TypeError(
+                    f"the given for {old}{describe(old.location)} must be of type {old.type}: {error}"
+                ) from None
+        pairs[old] = new
+    return graph_replace(results, pairs, strict=False) if pairs else results
+
+
+def _cut_at_inputs(inputs: list[In], results: list[Variable]) -> tuple[list[In], list[Variable]]:
+    """Give fresh root variables to inputs that are computed from others, so that the graph ends at them."""
+    memo = {item.variable: fresh_root(item.variable) for item in inputs if item.variable.owner is not None}
+    if not memo:
+        return inputs, results
+    results = rebuild(results, dict(memo), copy_nodes=False, strict=True)
+    return [item.on(memo.get(item.variable, item.variable)) for item in inputs], results
+
+
+def _cells(inputs: list[Variable], results: list[Variable]) -> list[Variable]:
+    """Shared variables and large constants, in the order in which the graph uses them."""
+    blockers = set(inputs)
+    uses = [v for node in toposort(results, blockers) for v in node.inputs]
+    return [
+        v
+        for v in dict.fromkeys([*uses, *results])
+        if v not in blockers and (isinstance(v, SharedVariable) or is_hidden_argument(v))
+    ]
+
+
+def _check_unused(fgraph: FunctionGraph, inputs: list[In], action: str) -> None:
+    if action not in ("raise", "warn", "ignore"):
+        raise ValueError(f"on_unused_input must be 'raise', 'warn' or 'ignore', got {action!r}")
+    unused = [item.variable for item in inputs if not fgraph.clients[item.variable]]
+    if not unused or action == "ignore":
+        return
+    listed = ", ".join(f"{v} of type {v.type}{describe(v.location)}" for v in unused)
+    message = (
+        f"no output or update uses the input{'s' if len(unused) > 1 else ''} {listed}; "
+        "remove it, or pass on_unused_input='ignore'"
+    )
+    if action == "raise":
+        raise UnusedInputError(message)
+    warnings.warn(message, stacklevel=4)

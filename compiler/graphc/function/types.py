@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Function``: a compiled graph that can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphc.function.arguments import ArgumentReader
+from graphc.function.io import In, OutputForm
+from graphc.function.report import CompileReport
+from graphc.function.results import as_buffers, own_results, store_in_buffers
+from graphc.function.shared import SharedVariable
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.function_graph import FunctionGraph
+from graphc.tensor.type import TensorType
+from graphc_runtime.callable_type import NativeCallable, enable
+
+
+@dataclass
+class Signature:
+    """How calls of a function look.
+
+    Attributes:
+        inputs: the inputs in order.
+        form: the form in which results are returned.
+        targets: what the outputs after the results replace: shared variables, or the default cells of inputs.
+        name: the user's name for the function.
+        trust_input: whether inputs are taken as they are.
+        allow_downcast: what inputs are filtered with where they do not say so themselves.
+    """
+
+    inputs: list[In]
+    form: OutputForm
+    targets: list[Any]
+    name: str | None
+    trust_input: bool
+    allow_downcast: bool | None
+
+
+@enable
+class Function(NativeCallable):
+    """A compiled graph.
+
+    ``f(*args, out=None, **kwargs)`` takes values by position or by the names of the inputs, and returns new
+    arrays, or writes into ``out``: an array, or a sequence with an array or None for each result. When a call
+        fails, shared variables keep
+    their values.
+
+    Where possible a call goes straight to machine code; ``__call__`` below is the way for everything else:
+    arguments that need a conversion, errors, and graphs that run in Python.
+
+    Attributes:
+        name: the user's name, or None.
+        fgraph: the graph: inputs, then shared variables and large constants, to results, then updates.
+        report: what the compiler did.
+    """
+
+    # The name and place of the first slot are known to machine code; see NativeCallable.
+    __slots__ = ("__dict__", "__weakref__", "_native_self")
+
+    def __init__(
+        self, signature: Signature, fgraph: FunctionGraph, executor: Any, report: CompileReport
+    ) -> None:
+        self.signature = signature
+        self.name = signature.name
+        self.fgraph = fgraph
+        self.executor = executor
+        self.report = report
+        self.trust_input = signature.trust_input
+        self._n_results = signature.form.count
+        self._cell_variables: list[Variable] = fgraph.inputs[len(signature.inputs) :]
+        self._cells = [_container(v) for v in self._cell_variables]
+        self._targets = [_container(target) for target in signature.targets]
+        self._reader = ArgumentReader(signature.inputs, report.name, signature.allow_downcast)
+        report.fast_call = self._bind()
+
+    def _bind(self) -> bool:
+        """Let calls go straight to machine code, if every part of the signature has a native form."""
+        signature = self.signature
+        is_plain = signature.form.is_single or signature.form.is_list
+        if not hasattr(self.executor, "bind") or not is_plain or "out" in self._reader.positions:
+            return False
+        if any(not isinstance(target, SharedVariable) for target in signature.targets):
+            return False
+        if not all(isinstance(v.type, TensorType) for v in self.fgraph.inputs):
+            return False
+        cells = self._cells.copy()
+        updates = []
+        for target in self._targets:
+            index = next((i for i, cell in enumerate(cells) if cell is target), len(cells))
+            if index == len(cells):
+                cells.append(target)
+            updates.append(index)
+        return bool(
+            self.executor.bind(
+                self,
+                fallback=self._call_python,
+                cells=cells,
+                n_cells=len(self._cells),
+                n_results=self._n_results,
+                single=signature.form.is_single,
+                updates=updates,
+            )
+        )
+
+    def _call_python(self, *args: Any, **kwargs: Any) -> Any:
+        out = None if "out" in self._reader.positions else kwargs.pop("out", None)
+        buffers = (
+            None
+            if out is None
+            else as_buffers(out, self.signature.form, self.fgraph.outputs, self.report.name)
+        )
+        values = self._reader.read(args, kwargs, self.trust_input)
+        values += [cell[0] for cell in self._cells]
+        computed = own_results(self.executor.run(values), values)
+        results, new_values = computed[: self._n_results], computed[self._n_results :]
+        if buffers is not None:
+            results = store_in_buffers(results, buffers, self.report.name)
+        for cell, value in zip(self._targets, new_values, strict=True):
+            cell[0] = (
+                np.ascontiguousarray(value).reshape(value.shape) if isinstance(value, np.ndarray) else value
+            )
+        return self.signature.form.build(results)
+
+    __call__ = _call_python
+
+    # Inspection --------------------------------------------------------------------------------------------
+
+    @property
+    def maker(self) -> Function:
+        """The function itself, so that ``f.maker.fgraph`` works as in PyTensor."""
+        return self
+
+    @property
+    def inputs(self) -> list[In]:
+        """The inputs in order."""
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> list[Variable]:
+        """The results, flattened."""
+        return self.fgraph.outputs[: self._n_results]
+
+    @property
+    def updates(self) -> dict[SharedVariable, Variable]:
+        """The new values of shared variables."""
+        pairs = zip(self.signature.targets, self.fgraph.outputs[self._n_results :], strict=True)
+        return {target: v for target, v in pairs if isinstance(target, SharedVariable)}
+
+    def get_shared(self) -> list[SharedVariable]:
+        """The shared variables that are read or updated."""
+        variables = [*self._cell_variables, *self.signature.targets]
+        return list(dict.fromkeys(v for v in variables if isinstance(v, SharedVariable)))
+
+    def dprint(self, **kwargs: Any) -> Any:
+        """Print the graph; arguments as in `graphc.dprint`."""
+        from graphc.graph.printing import debugprint
+
+        return debugprint(self.fgraph.outputs, **kwargs)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(str(item.variable) for item in self.inputs)
+        return f"<graphc.Function {self.report.name}({inputs}), {self.report.mode}>"
+
+    # Copies ------------------------------------------------------------------------------------------------
+
+    def copy(
+        self,
+        share_memory: bool = False,
+        swap: dict[SharedVariable, SharedVariable] | None = None,
+        delete_updates: bool = False,
+        name: str | None = None,
+        profile: Any = None,
+    ) -> Function:
+        """Compile the same graph again, with changes.
+
+        Args:
+            share_memory: accepted for compatibility; temporaries are never kept between calls.
+            swap: shared variables to replace by others of the same type.
+            delete_updates: leave shared variables as they are.
+            name: name of the copy.
+            profile: accepted for compatibility.
+        """
+        from graphc.function.rebuild import rebuild_function
+
+        return rebuild_function(self, swap or {}, delete_updates, name)
+
+    def __copy__(self) -> Function:
+        return self.copy(name=self.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Function, (self.signature, self.fgraph, self.executor, self.report)
+
+
+def _container(target: Any) -> list[Any]:
+    """The cell that holds a value: of a shared variable, of a constant, or an input's default itself."""
+    if isinstance(target, SharedVariable):
+        return target.container
+    return [target.data] if isinstance(target, Constant) else target
+
+
+__all__: Sequence[str] = ["Function", "Signature"]

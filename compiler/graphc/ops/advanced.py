@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Integer-array indexing on one axis: ``Take`` reads, ``Put`` sets or increases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.location import describe
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.broadcast import unbroadcast
+from graphc.ops.elementwise import cast_to, expand_left, is_discrete
+from graphc.ops.subtensor import fitting
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import TensorType
+
+
+def _as_indices(indices: Any) -> Any:
+    indices = as_tensor_variable(indices)
+    if indices.type.numpy_dtype.kind not in "iu":
+        raise TypeError(f"indices must be integers, got {indices} of dtype {indices.type.dtype}")
+    return cast_to(indices, "int64")
+
+
+def _taken(shape: Sequence[Any], indices: Sequence[Any], axis: int) -> list[Any]:
+    return [*shape[:axis], *indices, *shape[axis + 1 :]]
+
+
+def _check(node: Apply, indices: np.ndarray, size: int, axis: int) -> None:
+    bad = (indices < -size) | (indices >= size)
+    if bad.any():
+        raise IndexError(
+            f"index {indices[bad].flat[0]} is out of bounds for axis {axis} of size {size}{describe(node.location)}"
+        )
+
+
+class Take(Op):
+    """Elements of x at integer positions along an axis; the axis is replaced by the dimensions of the indices.
+
+    Args:
+        axis: the axis, at least 0. Negative positions count from the end.
+    """
+
+    __props__ = ("axis",)
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+
+    def make_node(self, x: Any, indices: Any) -> Apply:  # type: ignore[override]
+        x, indices = as_tensor_variable(x), _as_indices(indices)
+        normalize_axis(self.axis, x.type.ndim, "take")
+        shape = _taken(x.type.shape, indices.type.shape, self.axis)
+        return Apply(self, [x, indices], [TensorType(x.type.dtype, shape).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        x, indices = inputs
+        _check(node, indices, x.shape[self.axis], self.axis)
+        output_storage[0][0] = np.asarray(np.take(x, indices, axis=self.axis))
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [False]]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (g,), (x, indices) = cotangents, inputs
+        if g is None or is_discrete(x):
+            return [None, None]
+        return [Put(self.axis)(pt.zeros_like(x), g, indices), None]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [None if tangents[0] is None else self(tangents[0], inputs[1])]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        types = [e.type_of(x) for x in node.inputs]
+        return [e.op("graphc.take", operands, types, e.type_of(node.outputs[0]), f"axis = {self.axis} : i64")]
+
+
+class Put(Op):
+    """x with the elements that `Take` would read increased by y, or set to it; repeated positions act in order.
+
+    Args:
+        axis: as for `Take`.
+        set_instead_of_inc: set instead of increase.
+    """
+
+    __props__ = ("axis", "set_instead_of_inc")
+
+    def __init__(self, axis: int, set_instead_of_inc: bool = False) -> None:
+        self.axis = axis
+        self.set_instead_of_inc = set_instead_of_inc
+
+    def make_node(self, x: Any, y: Any, indices: Any) -> Apply:  # type: ignore[override]
+        x, y, indices = as_tensor_variable(x), as_tensor_variable(y), _as_indices(indices)
+        normalize_axis(self.axis, x.type.ndim, "put")
+        shape = _taken(x.type.shape, indices.type.shape, self.axis)
+        y = fitting(y, TensorType(x.type.dtype, shape), str(self))
+        y = expand_left(y, len(shape)) if y.type.ndim < len(shape) else y
+        for axis, (have, want) in enumerate(zip(y.type.shape, shape, strict=True)):
+            if have not in (None, 1) and want is not None and have != want:
+                raise ValueError(
+                    f"cannot put {y} of shape {y.type.shape} where {x} has shape {tuple(shape)}: "
+                    f"sizes differ in dimension {axis}"
+                )
+        return Apply(self, [x, y, indices], [x.type.make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        x, y, indices = inputs
+        _check(node, indices, x.shape[self.axis], self.axis)
+        static = node.inputs[1].type.shape  # type: ignore[attr-defined]
+        shape = _taken(x.shape, indices.shape, self.axis)
+        if any(s != 1 and have != want for s, have, want in zip(static, y.shape, shape, strict=True)):
+            raise ValueError(f"cannot put an array of shape {y.shape} where {tuple(shape)} is{describe(node.location)}")
+        out = np.array(x, copy=True)
+        where = (slice(None),) * self.axis + (indices,)
+        if self.set_instead_of_inc:
+            out[where] = y
+        elif out.dtype == np.bool_:
+            np.logical_or.at(out, where, y)
+        else:
+            np.add.at(out, where, y)
+        output_storage[0][0] = out
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [True], [False]]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (g,), (x, y, indices) = cotangents, inputs
+        if g is None or is_discrete(x):
+            return [None, None, None]
+        g_y = Take(self.axis)(g, indices)
+        if not self.set_instead_of_inc:
+            return [g, unbroadcast(g_y, y), None]
+        zero = np.zeros((1,) * y.type.ndim, x.type.dtype)  # type: ignore[attr-defined]
+        return [self(g, zero, indices), unbroadcast(self._last_writes(x, g_y, indices), y), None]
+
+    def _last_writes(self, x: Variable, g_y: Any, indices: Any) -> Any:
+        """``g_y`` with zeros where a later duplicate position overwrote the value."""
+        # Writing 0, 1, 2, ... to the positions and reading them back tells which write came last.
+        count = pt.size(indices)
+        order = pt.arange(count, dtype="int64").reshape(indices.shape, ndim=indices.type.ndim)
+        length = x.shape[self.axis]  # type: ignore[attr-defined]
+        written = Put(0, True)(pt.zeros((length,), dtype="int64"), order, indices)
+        last = pt.eq(Take(0)(written, indices), order)
+        after = x.type.ndim - self.axis - 1  # type: ignore[attr-defined]
+        last = pt.dimshuffle(last, (*range(indices.type.ndim), *("x",) * after))
+        return pt.switch(last, g_y, 0)
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (t_x, t_y), (x, y, indices) = tangents[:2], inputs
+        if t_x is None and t_y is None:
+            return [None]
+        t_x = pt.zeros_like(x) if t_x is None else t_x
+        return [self(t_x, pt.zeros_like(y) if t_y is None else t_y, indices)]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        (x, y, indices), out = node.inputs, node.outputs[0]
+        shape = _taken(x.type.shape, indices.type.shape, self.axis)  # type: ignore[attr-defined]
+        region = e.tensor_type(out.type.dtype, shape)  # type: ignore[attr-defined]
+        of_x = [e.dim_of(x, operands[0], axis) for axis in range(x.type.ndim)]  # type: ignore[attr-defined]
+        of_indices = [e.dim_of(indices, operands[2], axis) for axis in range(indices.type.ndim)]  # type: ignore[attr-defined]
+        update = e.broadcast(operands[1], e.type_of(y), _taken(of_x, of_indices, self.axis), region)
+        attrs = f"axis = {self.axis} : i64, accumulate = {'false' if self.set_instead_of_inc else 'true'}"
+        types = [e.type_of(x), region, e.type_of(indices)]
+        return [e.op("graphc.put", [operands[0], update, operands[2]], types, e.type_of(out), attrs)]

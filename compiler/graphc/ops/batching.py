@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How each op gets one more axis in front (see `graphc.graph.vectorize`).
+
+A rule is a function of ``(op, node, inputs, batched, size)``: the node without the batch, its inputs with it, which of them have the
+axis, and its size. It returns the outputs with the axis, or without it where they are the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import singledispatch
+from typing import Any
+
+from graphc.errors import VectorizeError
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.graph.vectorize import repeat
+from graphc.ops._pt import pt
+from graphc.ops.advanced import Put, Take
+from graphc.ops.bounds import FULL
+from graphc.ops.create import Iota
+from graphc.ops.dimshuffle import DimShuffle
+from graphc.ops.elementwise import Elementwise
+from graphc.ops.join import Join
+from graphc.ops.linalg import Matmul
+from graphc.ops.reduce import ArgReduce, Reduce
+from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
+from graphc.ops.shape import MakeVector, Shape, Shape_i
+from graphc.ops.sizes import size_of, sizes_of
+from graphc.ops.softmax import LogSoftmax, Softmax
+from graphc.ops.subtensor import IncSubtensor, Subtensor
+
+Rule = Callable[[Any, Apply, Sequence[Any], Sequence[bool], Any], list[Variable]]
+
+
+@singledispatch
+def _rule(op: Op, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    raise VectorizeError(f"{op} has no batching rule")
+
+
+def rule_of(op: Op) -> Rule | None:
+    """The rule for an op: its own ``batch`` method, one of this module, or None."""
+    if hasattr(op, "batch"):
+        return lambda op, *arguments: op.batch(*arguments)
+    found = _rule.dispatch(type(op))
+    return None if found is _rule.dispatch(Op) else found
+
+
+def all_batched(inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Any]:
+    """The inputs, with those that lack the axis repeated along it."""
+    return [x if b else repeat(x, size) for x, b in zip(inputs, batched, strict=True)]
+
+
+def _only_first(op: Op, batched: Sequence[bool]) -> None:
+    """Refuse batches of anything but the first input."""
+    if any(batched[1:]):
+        raise VectorizeError(f"{op} cannot take a batch of sizes or indices")
+
+
+@_rule.register
+def _(
+    op: Elementwise, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+) -> list[Variable]:
+    # Operands without the axis are of equal rank and get a 1 in front.
+    return op.apply(inputs, node.outputs[0].type.numpy_dtype).outputs  # type: ignore[attr-defined]
+
+
+@_rule.register
+def _(
+    op: DimShuffle, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+) -> list[Variable]:
+    order = [axis if axis == "x" else int(axis) + 1 for axis in op.new_order]
+    return [DimShuffle([0, *order])(inputs[0])]
+
+
+@_rule.register
+def _(op: Reduce, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    return [Reduce(op.kind, [axis + 1 for axis in op.axes])(inputs[0])]
+
+
+@_rule.register
+def _(
+    op: ArgReduce, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+) -> list[Variable]:
+    return [ArgReduce(op.kind, op.axis + 1)(inputs[0])]
+
+
+@_rule.register(Reshape)
+@_rule.register(SpecifyShape)
+def _(op: Any, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    _only_first(op, batched)
+    return [op(inputs[0], size, *inputs[1:])]
+
+
+@_rule.register
+def _(
+    op: BroadcastTo, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+) -> list[Variable]:
+    _only_first(op, batched)
+    x, *sizes = inputs
+    missing = len(sizes) - (x.type.ndim - 1)
+    return [op(pt.dimshuffle(x, (0, *("x",) * missing, *range(1, x.type.ndim))), size, *sizes)]
+
+
+@_rule.register
+def _(op: Join, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    return [Join(op.axis + 1)(*all_batched(inputs, batched, size))]
+
+
+@_rule.register
+def _(op: Shape, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    return [op(inputs[0])[1:]]
+
+
+@_rule.register
+def _(op: Shape_i, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    return [Shape_i(op.i + 1)(inputs[0])]
+
+
+@_rule.register
+def _(
+    op: MakeVector, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+) -> list[Variable]:
+    columns = [pt.dimshuffle(x, (0, "x")) for x in all_batched(inputs, batched, size)]
+    return [Join(1)(*columns)]
+
+
+@_rule.register
+def _(op: Iota, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    if batched[2]:
+        raise VectorizeError(f"{op} cannot take a batch of lengths")
+    start, step, length = inputs
+    columns = [
+        pt.dimshuffle(x, (0, "x")) if b else x for x, b in zip((start, step), batched[:2], strict=True)
+    ]
+    return [columns[0] + columns[1] * op(0, 1, length)]
+
+
+@_rule.register(Softmax)
+@_rule.register(LogSoftmax)
+def _(op: Any, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    return [type(op)([axis + 1 for axis in op.axes])(inputs[0])]
+
+
+@_rule.register
+def _(
+    op: Subtensor, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+) -> list[Variable]:
+    _only_first(op, batched)
+    return [Subtensor((FULL, *op.idx_list))(*inputs)]
+
+
+def _with_axis(x: Any, is_batched: bool) -> Any:
+    """An operand that broadcasts: with an axis of size 1 in front where it lacks the batch axis."""
+    return x if is_batched else pt.dimshuffle(x, ("x", *range(x.type.ndim)))
+
+
+@_rule.register
+def _(
+    op: IncSubtensor, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+) -> list[Variable]:
+    _only_first(op, batched[1:])
+    x = inputs[0] if batched[0] else repeat(inputs[0], size)
+    y = _with_axis(inputs[1], batched[1])
+    return [IncSubtensor((FULL, *op.idx_list), op.set_instead_of_inc)(x, y, *inputs[2:])]
+
+
+@_rule.register
+def _(op: Take, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    x, indices = inputs
+    if all(batched):
+        raise VectorizeError(f"{op} cannot take a batch of arrays and a batch of indices")
+    if batched[0]:
+        return [Take(op.axis + 1)(x, indices)]
+    taken = op(x, indices)
+    others = [axis for axis in range(taken.type.ndim) if axis != op.axis]
+    return [pt.dimshuffle(taken, (op.axis, *others))]
+
+
+@_rule.register
+def _(op: Put, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    x, y, indices = inputs
+    _only_first(op, batched[1:])
+    x = x if batched[0] else repeat(x, size)
+    return [Put(op.axis + 1, op.set_instead_of_inc)(x, _with_axis(y, batched[1]), indices)]
+
+
+@_rule.register
+def _(op: Matmul, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    a, b = inputs
+    if all(batched) or node.inputs[0].type.ndim > 2:  # type: ignore[attr-defined]
+        return [op(*all_batched(inputs, batched, size))]
+    # One product of a tall (or wide) matrix instead of a batch of products.
+    if batched[0]:
+        n, m, k = sizes_of(a)
+        rows = op(pt.reshape(a, (n * m, k)), b)
+        return [pt.reshape(rows, (n, m, size_of(b, 1)))]
+    n, k, p = sizes_of(b)
+    columns = op(a, pt.reshape(pt.dimshuffle(b, (1, 0, 2)), (k, n * p)))
+    return [pt.dimshuffle(pt.reshape(columns, (size_of(a, 0), n, p)), (1, 0, 2))]

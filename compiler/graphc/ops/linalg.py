@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Matmul``: the matrix product. ``dot``, ``matmul``, ``outer`` and ``tensordot`` are written with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.location import describe
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import cast_to, is_discrete
+from graphc.ops.rows_arithmetic import promote
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import TensorType
+
+
+def _transposed(x: Variable) -> Any:
+    return pt.swapaxes(x, -1, -2)
+
+
+class Matmul(Op):
+    """Product over the last axis of a and the last but one of b; leading axes are a batch and agree."""
+
+    __props__ = ()
+
+    def make_node(self, a: Any, b: Any) -> Apply:  # type: ignore[override]
+        a, b = as_tensor_variable(a), as_tensor_variable(b)
+        if a.type.ndim < 2 or a.type.ndim != b.type.ndim:
+            raise TypeError(f"Matmul takes operands of equal rank of at least 2, got {a.type} and {b.type}")
+        dtype = promote(a.type.numpy_dtype, b.type.numpy_dtype).name
+        a, b = cast_to(a, dtype), cast_to(b, dtype)
+        left, right = a.type.shape, b.type.shape
+        self._agree(a, b, left[-1], right[-2], f"the last of {left}, the last but one of {right}")
+        batch = []
+        for m, n in zip(left[:-2], right[:-2], strict=True):
+            self._agree(a, b, m, n, f"leading dimensions of {left} and {right}")
+            batch.append(n if m is None else m)
+        return Apply(self, [a, b], [TensorType(dtype, (*batch, left[-2], right[-1])).make_variable()])
+
+    def _agree(self, a: Variable, b: Variable, m: int | None, n: int | None, where: str) -> None:
+        if m is not None and n is not None and m != n:
+            raise ValueError(
+                f"matrix product of {a}{describe(a.location)} and {b}{describe(b.location)}: sizes {m} and {n} differ "
+                f"({where})"
+            )
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        a, b = inputs
+        if a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
+            raise ValueError(f"matrix product of arrays of shapes {a.shape} and {b.shape}{describe(node.location)}")
+        with np.errstate(all="ignore"):
+            output_storage[0][0] = np.matmul(a, b)
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (a, b), (g,) = inputs, cotangents
+        if g is None or is_discrete(outputs[0]):
+            return [None, None]
+        return [self(g, _transposed(b)), self(_transposed(a), g)]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (a, b), (t_a, t_b) = inputs, tangents
+        if is_discrete(outputs[0]) or (t_a is None and t_b is None):
+            return [None]
+        terms = [self(t_a, b)] if t_a is not None else []
+        terms += [self(a, t_b)] if t_b is not None else []
+        return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        types = [e.type_of(x) for x in node.inputs]
+        attrs = "transpose_a = false, transpose_b = false"
+        return [e.op("graphc.matmul", operands, types, e.type_of(node.outputs[0]), attrs)]

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes in arguments of functions: as 0-d int64 variables for ops, and as numbers where they are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Constant, Variable
+from graphc.ops.elementwise import Elementwise, cast_to
+from graphc.ops.shape import MakeVector, Shape, Shape_i
+from graphc.tensor.basic import as_tensor_variable, constant
+
+# Expressions of sizes are small; deeper ones are left to the compiler.
+_MAX_DEPTH = 12
+
+
+def size_of(x: Any, axis: int) -> Any:
+    """The size of a dimension: a constant where it is static, else a `Shape_i`."""
+    known = x.type.shape[axis]
+    return constant(np.asarray(known, np.int64)) if known is not None else Shape_i(axis)(x)
+
+
+def sizes_of(x: Any) -> list[Any]:
+    """All sizes, as `size_of`."""
+    return [size_of(x, axis) for axis in range(x.type.ndim)]
+
+
+def known_value(x: Any, depth: int = _MAX_DEPTH) -> np.ndarray | None:
+    """The value of a small scalar expression of constants and static sizes; None when it depends on inputs."""
+    if isinstance(x, Constant):
+        return x.data if x.data.size == 1 else None
+    node = x.owner
+    if node is None or depth == 0:
+        return None
+    if isinstance(node.op, Shape_i):
+        size = node.inputs[0].type.shape[node.op.i]  # type: ignore[attr-defined]
+        return None if size is None else np.asarray(size)
+    if not isinstance(node.op, Elementwise) or x.type.ndim:
+        return None
+    values = [known_value(v, depth - 1) for v in node.inputs]
+    if any(value is None for value in values):
+        return None
+    cell: list[Any] = [None]
+    node.op.perform(node, values, [cell])
+    return cell[0]
+
+
+def known_size(x: Any) -> int | None:
+    """A size as a number, where it is known."""
+    value = known_value(x)
+    return None if value is None else int(value.reshape(()))
+
+
+def as_size(x: Any, what: str) -> Any:
+    """One size as a 0-d int64 variable.
+
+    Raises:
+        TypeError: not a 0-d integer.
+    """
+    variable = as_tensor_variable(x)
+    if variable.type.ndim:
+        raise TypeError(f"a size of {what} must be 0-d, got {variable} of {variable.type}")
+    if variable.type.numpy_dtype.kind not in "iu":
+        raise TypeError(f"a size of {what} must be an integer, got {x} of dtype {variable.type.dtype}")
+    variable = cast_to(variable, "int64")
+    size = None if isinstance(variable, Constant) else known_size(variable)
+    return variable if size is None else constant(np.asarray(size, np.int64))
+
+
+def vector_entries(x: Variable) -> list[Any] | None:
+    """The elements of a vector of known length as 0-d variables; None when its length is not known."""
+    length = x.type.shape[0]  # type: ignore[attr-defined]
+    if length is None:
+        return None
+    if isinstance(x, Constant):
+        return [constant(value) for value in x.data]
+    if x.owner is not None and isinstance(x.owner.op, MakeVector):
+        return list(x.owner.inputs)
+    if x.owner is not None and isinstance(x.owner.op, Shape):
+        return sizes_of(x.owner.inputs[0])
+    if x.owner is not None and type(x.owner.op).__name__ == "Join":
+        parts = [vector_entries(part) for part in x.owner.inputs]
+        return None if any(part is None for part in parts) else [entry for part in parts for entry in part or ()]
+    return [x[i] for i in range(length)]  # type: ignore[index]
+
+
+def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[Any]:
+    """A shape argument as 0-d int64 variables.
+
+    Args:
+        shape: one size, a sequence of sizes, or an integer vector; each may be symbolic.
+        what: name of the function, for messages.
+        ndim: number of sizes, needed for a vector whose length is not static.
+
+    Raises:
+        TypeError: not integers.
+        ValueError: a vector of unknown length, without ``ndim``.
+    """
+    if isinstance(shape, Variable) or isinstance(shape, np.ndarray):
+        shape = as_tensor_variable(shape)
+        if shape.type.ndim == 0:
+            return [as_size(shape, what)]
+        if shape.type.ndim != 1:
+            raise TypeError(f"the shape of {what} must be a vector, got {shape} of {shape.type}")
+        entries = vector_entries(shape)
+        if entries is None and ndim is not None:
+            entries = [shape[i] for i in range(ndim)]
+        if entries is None:
+            raise ValueError(
+                f"the shape of {what} is the vector {shape}, whose length is not known; the number of dimensions of "
+                "a result must be: give ndim=, or the sizes as a list"
+            )
+        return [as_size(entry, what) for entry in entries]
+    if isinstance(shape, list | tuple):
+        return [as_size(entry, what) for entry in shape]
+    return [as_size(shape, what)]

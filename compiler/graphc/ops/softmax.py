@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Softmax`` and ``LogSoftmax``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.ops.axes import attribute, normalize_axes
+from graphc.ops.elementwise import cast_to
+from graphc.tensor.basic import as_tensor_variable
+
+
+def _log_softmax(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        shifted = x - np.max(x, axis=axes, keepdims=True, initial=-np.inf)
+        return shifted - np.log(np.sum(np.exp(shifted), axis=axes, keepdims=True))
+
+
+class _Normalized(Op):
+    """Base.
+
+    Args:
+        axes: axes over which the exponentials sum to 1, ascending.
+    """
+
+    __props__ = ("axes",)
+    _dialect = ""
+
+    def __init__(self, axes: Sequence[int]) -> None:
+        self.axes = tuple(axes)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}{{axes={list(self.axes)}}}"
+
+    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+        x = as_tensor_variable(x)
+        if x.type.numpy_dtype.kind == "c":
+            raise TypeError(f"{type(self).__name__} takes real numbers, got {x} of {x.type}")
+        if x.type.numpy_dtype.kind != "f":
+            x = cast_to(x, "float64")
+        normalize_axes(self.axes, x.type.ndim, type(self).__name__)
+        return Apply(self, [x], [x.type.make_variable()])
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [None if tangents[0] is None else self._forward(outputs[0], tangents[0])]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [None if cotangents[0] is None else self._back(outputs[0], cotangents[0])]
+
+    def _sum(self, x: Any) -> Any:
+        return pt.sum(x, axis=self.axes, keepdims=True)
+
+    def _forward(self, out: Any, t: Any) -> Any:
+        raise NotImplementedError
+
+    def _back(self, out: Any, g: Any) -> Any:
+        raise NotImplementedError
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        types, out = [e.type_of(node.inputs[0])], e.type_of(node.outputs[0])
+        return [e.op(f"graphc.{self._dialect}", operands, types, out, attribute("axes", self.axes))]
+
+
+class Softmax(_Normalized):
+    """exp(x) / sum(exp(x)) over axes, without overflow."""
+
+    _dialect = "softmax"
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        output_storage[0][0] = np.asarray(np.exp(_log_softmax(inputs[0], self.axes)), dtype=inputs[0].dtype)
+
+    def _forward(self, out: Any, t: Any) -> Any:
+        return (t - self._sum(t * out)) * out
+
+    _back = _forward
+
+
+class LogSoftmax(_Normalized):
+    """x - log(sum(exp(x))) over axes, without overflow."""
+
+    _dialect = "log_softmax"
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        output_storage[0][0] = np.asarray(_log_softmax(inputs[0], self.axes), dtype=inputs[0].dtype)
+
+    def _forward(self, out: Any, t: Any) -> Any:
+        return t - self._sum(t * pt.exp(out))
+
+    def _back(self, out: Any, g: Any) -> Any:
+        return g - self._sum(g) * pt.exp(out)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Basic indexing: ``Subtensor`` reads a slice, ``IncSubtensor`` sets or increases one. Both keep all dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.location import describe
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.ops.bounds import FULL, SYMBOLIC, Entry, describe_entries, emit_entry, static_size
+from graphc.ops.broadcast import unbroadcast
+from graphc.ops.elementwise import cast_to, expand_left, is_discrete
+from graphc.ops.sizes import as_size
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import TensorType
+
+
+class _Basic(Op):
+    """Base: entries for all dimensions, and the symbolic bounds among the operands."""
+
+    idx_list: tuple[Entry, ...]
+    _tensors = 1
+
+    def _check_entries(self, x: Any, bounds: Sequence[Any]) -> list[Any]:
+        if len(self.idx_list) != x.type.ndim:
+            raise IndexError(f"{len(self.idx_list)} indices for {x} of {x.type.ndim} dimensions")
+        expected = sum(entry.operands() for entry in self.idx_list)
+        if len(bounds) != expected:
+            raise ValueError(f"{self} takes {expected} symbolic bounds, got {len(bounds)}")
+        for axis, (entry, size) in enumerate(zip(self.idx_list, x.type.shape, strict=True)):
+            if entry.step == 0:
+                raise ValueError("the step of a slice must not be 0")
+            if entry.single and entry.start != SYMBOLIC and size is not None and not -size <= entry.start < size:  # type: ignore[operator]
+                raise IndexError(f"index {entry.start} is out of bounds for axis {axis} of {x}, of size {size}")
+        return [as_size(bound, "an index") for bound in bounds]
+
+    def _static(self, x: Any) -> list[int | None]:
+        return [static_size(entry, size) for entry, size in zip(self.idx_list, x.type.shape, strict=True)]
+
+    def _index(self, node: Apply, shape: Sequence[int], bounds: Sequence[Any]) -> tuple[slice, ...]:
+        """The index with values for symbolic bounds; integers become slices of one element."""
+        values: Iterator[Any] = iter(bounds)
+        index = []
+        for axis, (entry, size) in enumerate(zip(self.idx_list, shape, strict=True)):
+            item = entry.fill(values)
+            if not isinstance(item, slice):
+                if not -size <= item < size:
+                    raise IndexError(
+                        f"index {item} is out of bounds for axis {axis} of size {size}{describe(node.location)}"
+                    )
+                item = slice(item % size, item % size + 1)
+            elif item.step == 0:
+                raise ValueError(f"the step of a slice must not be 0{describe(node.location)}")
+            index.append(item)
+        return tuple(index)
+
+    def _emit_bounds(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        x = node.inputs[0]
+        symbolic = zip(node.inputs[self._tensors :], operands[self._tensors :], strict=True)
+        indices = iter([e.index(v, operand) for v, operand in symbolic])
+        parts = [
+            emit_entry(entry, e.dim_of(x, operands[0], axis), indices, e, f"axis {axis}")
+            for axis, entry in enumerate(self.idx_list)
+        ]
+        return [part.offset for part in parts] + [part.size for part in parts] + [part.stride for part in parts]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[i < self._tensors] for i in range(len(node.inputs))]
+
+
+class Subtensor(_Basic):
+    """A slice of x with as many dimensions as x.
+
+    Args:
+        idx_list: one `Entry` for each dimension; its symbolic bounds are operands after x, 0-d int64.
+    """
+
+    __props__ = ("idx_list",)
+    view_map = {0: [0]}
+
+    def __init__(self, idx_list: Sequence[Entry]) -> None:
+        self.idx_list = tuple(idx_list)
+
+    def __str__(self) -> str:
+        return f"Subtensor{{{describe_entries(self.idx_list)}}}"
+
+    def make_node(self, x: Any, *bounds: Any) -> Apply:
+        x = as_tensor_variable(x)
+        bounds = tuple(self._check_entries(x, bounds))
+        return Apply(self, [x, *bounds], [TensorType(x.type.dtype, self._static(x)).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        x = inputs[0]
+        output_storage[0][0] = x[self._index(node, x.shape, inputs[1:])]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (g,), (x, *bounds) = cotangents, inputs
+        none: list[Variable | None] = [None] * len(bounds)
+        if g is None or is_discrete(x):
+            return [None, *none]
+        return [IncSubtensor(self.idx_list)(pt.zeros_like(x), g, *bounds), *none]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [None if tangents[0] is None else self(tangents[0], *inputs[1:])]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        if all(entry == FULL for entry in self.idx_list):
+            return [operands[0]]
+        bounds = self._emit_bounds(node, operands, e)
+        types = [e.type_of(node.inputs[0])] + ["index"] * len(bounds)
+        return [e.op("graphc.slice", [operands[0], *bounds], types, e.type_of(node.outputs[0]))]
+
+
+class IncSubtensor(_Basic):
+    """x with a slice increased by y, or set to it; y has the rank of x and its dimensions of static size 1 broadcast.
+
+    Args:
+        idx_list: as for `Subtensor`.
+        set_instead_of_inc: set instead of increase.
+    """
+
+    __props__ = ("idx_list", "set_instead_of_inc")
+    _tensors = 2
+
+    def __init__(self, idx_list: Sequence[Entry], set_instead_of_inc: bool = False) -> None:
+        self.idx_list = tuple(idx_list)
+        self.set_instead_of_inc = set_instead_of_inc
+
+    def __str__(self) -> str:
+        return f"{'Set' if self.set_instead_of_inc else 'Inc'}Subtensor{{{describe_entries(self.idx_list)}}}"
+
+    def make_node(self, x: Any, y: Any, *bounds: Any) -> Apply:
+        x, y = as_tensor_variable(x), as_tensor_variable(y)
+        bounds = tuple(self._check_entries(x, bounds))
+        y = fitting(y, x.type, str(self))
+        y = expand_left(y, x.type.ndim) if y.type.ndim < x.type.ndim else y
+        for axis, (have, want) in enumerate(zip(y.type.shape, self._static(x), strict=True)):
+            if have not in (None, 1) and want is not None and have != want:
+                raise ValueError(
+                    f"cannot put {y} of shape {y.type.shape} into a slice of shape {tuple(self._static(x))} of {x}: "
+                    f"sizes differ in dimension {axis}"
+                )
+        return Apply(self, [x, y, *bounds], [x.type.make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        x, y = inputs[:2]
+        out = np.array(x, copy=True)
+        region = out[self._index(node, x.shape, inputs[2:])]
+        static = node.inputs[1].type.shape  # type: ignore[attr-defined]
+        if any(s != 1 and have != want for s, have, want in zip(static, y.shape, region.shape, strict=True)):
+            raise ValueError(
+                f"cannot put an array of shape {y.shape} into a slice of shape {region.shape}{describe(node.location)}"
+            )
+        if self.set_instead_of_inc:
+            region[...] = y
+        else:
+            np.add(region, y, out=region)
+        output_storage[0][0] = out
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (g,), (x, y, *bounds) = cotangents, inputs
+        none: list[Variable | None] = [None] * len(bounds)
+        if g is None or is_discrete(x):
+            return [None, None, *none]
+        g_y = unbroadcast(Subtensor(self.idx_list)(g, *bounds), y)
+        if not self.set_instead_of_inc:
+            return [g, g_y, *none]
+        zero = np.zeros((1,) * x.type.ndim, x.type.dtype)  # type: ignore[attr-defined]
+        return [self(g, zero, *bounds), g_y, *none]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (t_x, t_y), (x, y, *bounds) = tangents[:2], inputs
+        if t_x is None and t_y is None:
+            return [None]
+        t_x = pt.zeros_like(x) if t_x is None else t_x
+        return [self(t_x, pt.zeros_like(y) if t_y is None else t_y, *bounds)]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        x, y, out = node.inputs[0], node.inputs[1], node.outputs[0]
+        bounds = self._emit_bounds(node, operands, e)
+        ndim = x.type.ndim  # type: ignore[attr-defined]
+        region = e.tensor_type(out.type.dtype, self._static(x))  # type: ignore[attr-defined]
+        update = e.broadcast(operands[1], e.type_of(y), bounds[ndim : 2 * ndim], region)
+        types = [e.type_of(x), region] + ["index"] * len(bounds)
+        attrs = f"accumulate = {'false' if self.set_instead_of_inc else 'true'}"
+        return [e.op("graphc.update_slice", [operands[0], update, *bounds], types, e.type_of(out), attrs)]
+
+
+def fitting(y: Any, type_: TensorType, what: str) -> Any:
+    """``y`` in the dtype of the array it goes into.
+
+    Raises:
+        TypeError: that would lose information.
+        ValueError: y has more dimensions.
+    """
+    given = y.type.dtype
+    weak = y.owner is None and hasattr(y, "data")
+    if given != type_.dtype and not np.can_cast(given, type_.dtype, "same_kind") and not weak:
+        raise TypeError(f"{what} cannot put values of dtype {given} into an array of {type_.dtype}; cast them first")
+    if y.type.ndim > type_.ndim:
+        raise ValueError(f"{what} cannot put {y} of {y.type} into {type_.ndim} dimensions")
+    return cast_to(y, type_.dtype)

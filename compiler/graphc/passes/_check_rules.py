@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which conditions each operation needs; the insert-checks pass lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from graphc_dialects._mlir import ir
+
+from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
+from graphc.passes._shape_rules import size_of
+
+_PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
+
+
+class CheckInserter:
+    """Builds checks in front of the operation that a rewriter visits."""
+
+    def __init__(self) -> None:
+        self.inserted = 0
+
+    # -- building blocks ----------------------------------------------------------------------------------------------
+
+    def compare(self, rw: Rewriter, predicate: str, a: Any, b: Any) -> Any:
+        i64, i1 = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
+        return rw.create("arith.cmpi", [a, b], i1, predicate=ir.IntegerAttr.get(i64, _PREDICATES[predicate]))
+
+    def check(self, rw: Rewriter, condition: Any, given: Any, expected: Any, message: str, error: str) -> None:
+        attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get(error)}
+        location, point = rw.anchor.location, ir.InsertionPoint(rw.anchor)
+        ir.Operation.create("graphc.check", [], [condition, given, expected], attributes, loc=location, ip=point)
+        self.inserted += 1
+
+    def equal(self, rw: Rewriter, a: tuple[Any, int], b: tuple[Any, int], message: str) -> None:
+        """Dimensions of two tensors, given as (value, axis), agree; `given` is that of a."""
+        keys = rw.dims.shape(a[0])[a[1]], rw.dims.shape(b[0])[b[1]]
+        if not rw.dims.same(*keys):
+            self._equal_sizes(rw, keys, size_of(rw, *a), size_of(rw, *b), message)
+
+    def equal_size(self, rw: Rewriter, a: tuple[Any, int], size: Any, message: str) -> None:
+        """A dimension of a tensor agrees with an index value."""
+        keys = rw.dims.shape(a[0])[a[1]], rw.dims.size(size)
+        if not rw.dims.same(*keys):
+            self._equal_sizes(rw, keys, size_of(rw, *a), size, message)
+
+    def _equal_sizes(self, rw: Rewriter, keys: tuple[Any, Any], given: Any, expected: Any, message: str) -> None:
+        self.check(rw, self.compare(rw, "eq", given, expected), given, expected, message, "ValueError")
+        if not all(isinstance(key, int) for key in keys):
+            rw.dims.assume_equal(*keys)
+
+    def not_negative(self, rw: Rewriter, size: Any, name: str) -> None:
+        key = rw.dims.size(size)
+        if (key if isinstance(key, int) else 0) < 0 or (not isinstance(key, int) and key[0] != "dim"):
+            if ("not negative", key) in rw.reified:
+                return
+            rw.reified["not negative", key] = size
+            zero = rw.index(0)
+            message = f"{name}: negative dimensions are not allowed, but {{given}} was given"
+            self.check(rw, self.compare(rw, "ge", size, zero), size, zero, message, "ValueError")
+
+    # -- rules --------------------------------------------------------------------------------------------------------
+
+    def elementwise(self, rw: Rewriter, op: Any) -> None:
+        """Sizes that do not broadcast agree with the first one of them, preferably a static one."""
+        operands = list(op.operands)
+        types = [x.type for x in operands]
+        if all(type_ == types[0] for type_ in types) and types[0].has_static_shape:
+            return
+        shapes = [rw.dims.shape(x) for x in operands]
+        name = op.name[7:]
+        for axis, keys in enumerate(zip(*shapes, strict=True)):
+            wide = [position for position, key in enumerate(keys) if key != 1]
+            if len(wide) < 2:
+                continue
+            first = next((position for position in wide if isinstance(keys[position], int)), wide[0])
+            message = (
+                f"{name}: operand sizes in dimension {axis} must agree, but are {{given}} and {{expected}} "
+                "(a size that is 1 only at run time does not broadcast)"
+            )
+            for position in wide:
+                if position != first:
+                    self.equal(rw, (operands[position], axis), (operands[first], axis), message)
+
+    def join(self, rw: Rewriter, op: Any) -> None:
+        first, *others = op.operands
+        axis = op.attributes["axis"].value
+        for position, other in enumerate(others, 1):
+            for dim in range(len(first.type.shape)):
+                if dim != axis:
+                    message = f"join: operand {position} has size {{given}} in dimension {dim}, but operand 0 has {{expected}}"
+                    self.equal(rw, (other, dim), (first, dim), message)
+
+    def matmul(self, rw: Rewriter, op: Any) -> None:
+        a, b = op.operands
+        rank = len(a.type.shape)
+        for axis in range(rank - 2):
+            message = f"matmul: batch sizes in dimension {axis} must agree, but are {{expected}} and {{given}}"
+            self.equal(rw, (b, axis), (a, axis), message)
+        summed_a = rank - 2 if op.attributes["transpose_a"].value else rank - 1
+        summed_b = rank - 1 if op.attributes["transpose_b"].value else rank - 2
+        message = "matmul: the left operand has {expected} columns, but the right one has {given} rows"
+        self.equal(rw, (b, summed_b), (a, summed_a), message)
+
+    def reshape(self, rw: Rewriter, op: Any) -> None:
+        x, *sizes = op.operands
+        have = rw.dims.count(rw.dims.shape(x))
+        for size in sizes:
+            self.not_negative(rw, size, "reshape")
+        if have == rw.dims.count(rw.dims.size(size) for size in sizes):
+            return
+        given = self._product(rw, [size_of(rw, x, axis) for axis in range(len(x.type.shape))])
+        expected = self._product(rw, sizes)
+        message = "reshape: cannot reshape an array of {given} elements into a shape of {expected} elements"
+        self.check(rw, self.compare(rw, "eq", given, expected), given, expected, message, "ValueError")
+        self._static_sizes(rw, op, sizes)
+
+    def _product(self, rw: Rewriter, sizes: Sequence[Any]) -> Any:
+        total = None
+        for size in sizes:
+            if rw.constant(size) != 1:
+                total = size if total is None else rw.index_op("muli", total, size)
+        return rw.index(1) if total is None else total
+
+    def _static_sizes(self, rw: Rewriter, op: Any, sizes: Sequence[Any]) -> None:
+        """Where the result type knows a size, the size operand is that."""
+        for axis, (known, size) in enumerate(zip(op.results[0].type.shape, sizes, strict=True)):
+            key = rw.dims.size(size)
+            if known >= 0 and key != known:
+                message = f"{op.name[7:]}: dimension {axis} must be {{expected}}, but {{given}} was asked for"
+                self._equal_sizes(rw, (key, known), size, rw.index(known), message)
+
+    def broadcast_to(self, rw: Rewriter, op: Any) -> None:
+        x, *sizes = op.operands
+        self._static_sizes(rw, op, sizes)
+        for size in sizes:
+            self.not_negative(rw, size, "broadcast_to")
+        lead = len(sizes) - len(x.type.shape)
+        for axis, known in enumerate(x.type.shape):
+            if known != 1:
+                message = f"broadcast_to: dimension {axis} of size {{given}} cannot become {{expected}}"
+                self.equal_size(rw, (x, axis), sizes[lead + axis], message)
+
+    def specify_shape(self, rw: Rewriter, op: Any) -> None:
+        x, *sizes = op.operands
+        for axis, size in enumerate(sizes):
+            message = f"specify_shape: dimension {axis} has size {{given}}, expected {{expected}}"
+            self.equal_size(rw, (x, axis), size, message)
+        self._static_sizes(rw, op, sizes)
+
+    def update_slice(self, rw: Rewriter, op: Any) -> None:
+        x, y, *bounds = op.operands
+        rank = len(x.type.shape)
+        for axis, size in enumerate(bounds[rank : 2 * rank]):
+            message = f"set_subtensor: the values have size {{given}} in dimension {axis}, but the slice has {{expected}}"
+            self.equal_size(rw, (y, axis), size, message)
+
+    def take(self, rw: Rewriter, op: Any) -> None:
+        x, indices = op.operands
+        self._indices(rw, x, indices, op.attributes["axis"].value)
+
+    def put(self, rw: Rewriter, op: Any) -> None:
+        x, y, indices = op.operands
+        axis, rank = op.attributes["axis"].value, len(indices.type.shape)
+        self._indices(rw, x, indices, axis)
+        for dim in range(len(y.type.shape)):
+            inside = axis <= dim < axis + rank
+            source = (indices, dim - axis) if inside else (x, dim if dim < axis else dim - rank + 1)
+            message = f"set_subtensor: the values have size {{given}} in dimension {dim}, but {{expected}} are selected"
+            self.equal(rw, (y, dim), source, message)
+
+    def _indices(self, rw: Rewriter, x: Any, indices: Any, axis: int) -> None:
+        """-n <= index < n for the smallest and the largest index; no index at all is in range."""
+        key, known = rw.dims.shape(x)[axis], rw.constant(indices)
+        if isinstance(known, np.ndarray) and isinstance(key, int):
+            if known.size == 0 or (-key <= known.min() and known.max() < key):
+                return
+        size = size_of(rw, x, axis)
+        done = ("in range", indices, key)
+        if done in rw.reified:
+            return
+        rw.reified[done] = size
+        low = rw.index_op("subi", rw.index(0), size)
+        message = f"index {{given}} is out of bounds for axis {axis} with size {{expected}}"
+        lowest, highest = self._extreme(rw, "min", indices), self._extreme(rw, "max", indices)
+        empty = self._is_empty(rw, indices)
+        for value, predicate, bound in ((lowest, "ge", low), (highest, "lt", size)):
+            condition = self.compare(rw, predicate, value, bound)
+            if empty is not None:
+                condition = rw.create("arith.ori", [condition, empty], condition.type)
+            self.check(rw, condition, value, size, message, "IndexError")
+
+    def _is_empty(self, rw: Rewriter, indices: Any) -> Any:
+        dynamic = [axis for axis, size in enumerate(indices.type.shape) if size <= 0]
+        if not dynamic:
+            return None
+        count = self._product(rw, [size_of(rw, indices, axis) for axis in range(len(indices.type.shape))])
+        return self.compare(rw, "eq", count, rw.index(0))
+
+    def _extreme(self, rw: Rewriter, which: str, indices: Any) -> Any:
+        """The smallest or largest index, as an index value."""
+        rank, i64 = len(indices.type.shape), ir.IntegerType.get_signless(64)
+        if rank:
+            axes = {"axes": ir.DenseI64ArrayAttr.get(list(range(rank))), "allow_empty": ir.BoolAttr.get(True)}
+            indices = rw.create(f"graphc.reduce_{which}", [indices], tensor_type([], i64), **axes)
+        number = rw.create("tensor.extract", [indices], i64)
+        return rw.create("arith.index_cast", [number], ir.IndexType.get())
+
+    def extremum(self, rw: Rewriter, op: Any) -> None:
+        """Reductions without a neutral element need one element for each result element."""
+        attributes = op.attributes
+        if "allow_empty" in attributes:
+            return
+        x = op.operands[0]
+        shape = rw.dims.shape(x)
+        axes = list(attributes["axes"]) if "axes" in attributes else [attributes["axis"].value]
+        risky = [axis for axis in axes if not isinstance(shape[axis], int) or shape[axis] == 0]
+        if not risky or any(key == 0 for axis, key in enumerate(shape) if axis not in axes):
+            return
+        zero = rw.index(0)
+        count = self._product(rw, [size_of(rw, x, axis) for axis in risky])
+        condition = self.compare(rw, "gt", count, zero)
+        for axis, key in enumerate(shape):
+            if axis not in axes and not isinstance(key, int):
+                none = self.compare(rw, "eq", size_of(rw, x, axis), zero)
+                condition = rw.create("arith.ori", [condition, none], condition.type)
+        name = op.name[7:].removeprefix("reduce_")
+        message = f"{name}: the reduced axes have no elements, and {name} of nothing is undefined"
+        self.check(rw, condition, count, zero, message, "ValueError")
+
+
+def rules() -> tuple[CheckInserter, RuleTable]:
+    """A new inserter, and its methods as rules that replace nothing."""
+    from graphc_dialects.elementwise import ELEMENTWISE
+
+    inserter = CheckInserter()
+    names: dict[str, Callable[[Rewriter, Any], None]] = {
+        **{name: inserter.elementwise for name, (arity, _) in ELEMENTWISE.items() if arity > 1},
+        **dict.fromkeys(("reduce_max", "reduce_min", "argmax", "argmin"), inserter.extremum),
+    }
+    for name in ("join", "matmul", "reshape", "broadcast_to", "specify_shape", "update_slice", "take", "put"):
+        names[name] = getattr(inserter, name)
+    return inserter, {f"graphc.{name}": [rule] for name, rule in names.items()}

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Powers, exponentials, roots and rounding; the algebraic-simplification pass lists the rules and their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from graphc_dialects._mlir import ir
+
+from graphc.passes._algebra import guarded, kind, negated, registrar, unary
+from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
+
+RULES: RuleTable = {}
+_rule = registrar(RULES)
+_ROUNDINGS = ("floor", "ceil", "trunc", "round", "round_half_away")
+
+
+def _inverse_root(rw: Rewriter, x: Any) -> Any:
+    """x ** -1/2 as 1 / sqrt(x), but 0 for -inf as pow has it."""
+    root = unary(rw, "reciprocal", unary(rw, "sqrt", x))
+    condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))
+    lowest = rw.create("graphc.eq", [x, rw.scalar_like(-np.inf, x)], condition)
+    return rw.create("graphc.switch", [lowest, rw.scalar_like(0, x), root], x.type)
+
+
+_POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
+    0: lambda rw, x: rw.full_like(1, x),
+    1: lambda rw, x: x,
+    2: lambda rw, x: unary(rw, "sqr", x),
+    3: lambda rw, x: rw.create("graphc.mul", [unary(rw, "sqr", x), x], x.type),
+    4: lambda rw, x: unary(rw, "sqr", unary(rw, "sqr", x)),
+}
+# Squaring the reciprocal instead of inverting the square keeps results that are subnormal.
+_FLOAT_POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
+    **_POWERS,
+    -1: lambda rw, x: unary(rw, "reciprocal", x),
+    -2: lambda rw, x: unary(rw, "sqr", unary(rw, "reciprocal", x)),
+    0.5: lambda rw, x: unary(rw, "sqrt", x),
+    -0.5: _inverse_root,
+    1.5: lambda rw, x: rw.create("graphc.mul", [x, unary(rw, "sqrt", x)], x.type),
+}
+
+
+@_rule("pow")
+def pow_constant(rw: Rewriter, op: Any) -> Any:
+    x, y = op.operands
+    numbers = kind(rw, x)
+    if numbers not in "iuf":
+        return None
+    exponent = rw.splat(y)
+    if exponent is None or not rw.can_replace(op, x):
+        return None
+    rule = (_FLOAT_POWERS if numbers == "f" else _POWERS).get(exponent.item())
+    return None if rule is None else rule(rw, x)
+
+
+@_rule("exp", "expm1")
+def exp_of_log(rw: Rewriter, op: Any) -> Any:
+    inner = rw.defs.get(op.operands[0])
+    if inner is None or kind(rw, op.results[0]) != "f" or inner.name not in ("graphc.log", "graphc.log1p"):
+        return None
+    x = inner.operands[0]
+    plain = inner.name == "graphc.log"
+    if (op.name == "graphc.exp") == plain:
+        value = x
+    else:
+        name = "graphc.sub" if plain else "graphc.add"
+        value = rw.create(name, [x, rw.scalar_like(1, x)], x.type)
+    return guarded(rw, x, 0 if plain else -1, value)
+
+
+@_rule("log", "log1p", "log2", "exp2")
+def log_of_exp(rw: Rewriter, op: Any) -> Any:
+    inner = rw.defs.get(op.operands[0])
+    if inner is None or kind(rw, op.results[0]) != "f":
+        return None
+    x = inner.operands[0] if len(inner.operands) else None
+    pair = (op.name[7:], inner.name[7:])
+    if pair in (("log", "exp"), ("log1p", "expm1"), ("log2", "exp2")):
+        return x if pair != ("log1p", "expm1") else x
+    if pair == ("exp2", "log2"):
+        return guarded(rw, x, 0, x)
+    return negated(rw, unary(rw, "log", x)) if pair == ("log", "reciprocal") else None
+
+
+@_rule("sqr", "sqrt")
+def square_and_root(rw: Rewriter, op: Any) -> Any:
+    inner = rw.defs.get(op.operands[0])
+    if inner is None:
+        return None
+    numbers = kind(rw, op.results[0])
+    name = (op.name[7:], inner.name[7:])
+    if name == ("sqrt", "sqr") and numbers == "f":
+        return unary(rw, "abs", inner.operands[0])
+    if name == ("sqr", "sqrt") and numbers == "f":
+        return guarded(rw, inner.operands[0], 0, inner.operands[0])
+    if name == ("sqr", "neg") or (name == ("sqr", "abs") and inner.operands[0].type == op.results[0].type):
+        return unary(rw, "sqr", inner.operands[0])
+    return None
+
+
+@_rule("abs")
+def abs_of(rw: Rewriter, op: Any) -> Any:
+    x = op.operands[0]
+    if x.type != op.results[0].type:
+        return None
+    if kind(rw, x) in "bu":
+        return x
+    inner = rw.defs.get(x)
+    if inner is None:
+        return None
+    if inner.name == "graphc.neg":
+        return unary(rw, "abs", inner.operands[0])
+    return x if inner.name in ("graphc.abs", "graphc.exp") or (inner.name == "graphc.sqr" and kind(rw, x) == "f") else None
+
+
+@_rule(*_ROUNDINGS)
+def round_of_rounded(rw: Rewriter, op: Any) -> Any:
+    x = op.operands[0]
+    if x.type != op.results[0].type:
+        return None
+    inner = rw.defs.get(x)
+    return x if kind(rw, x) in "biu" or (inner is not None and inner.name[7:] in _ROUNDINGS) else None
+
+
+@_rule("sign")
+def sign_of_sign(rw: Rewriter, op: Any) -> Any:
+    return op.operands[0] if rw.defining(op.operands[0], "graphc.sign") is not None else None
+
+
+@_rule("conj", "real", "identity")
+def trivial_unary(rw: Rewriter, op: Any) -> Any:
+    """identity(x); conj and real of a real x; conj(conj(x))."""
+    x = op.operands[0]
+    if op.name == "graphc.identity":
+        return x
+    if x.type == op.results[0].type and kind(rw, x) != "c":
+        return x
+    return rw.operand_of(x, "graphc.conj") if op.name == "graphc.conj" else None

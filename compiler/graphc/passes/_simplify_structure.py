@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions and views; the algebraic-simplification pass lists the rules and their classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from graphc_dialects._mlir import ir
+
+from graphc.passes._algebra import kind, registrar, unit_splat
+from graphc.passes._rewrite import Rewriter, RuleTable
+
+RULES: RuleTable = {}
+_rule = registrar(RULES)
+_REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or")
+
+
+def _i64s(values: list[int]) -> Any:
+    return ir.DenseI64ArrayAttr.get(values)
+
+
+def _flags(op: Any) -> dict[str, Any]:
+    """The attributes of a reduction besides its axes."""
+    attributes = op.attributes
+    return {"allow_empty": attributes["allow_empty"]} if "allow_empty" in attributes else {}
+
+
+@_rule(*_REDUCTIONS)
+def reduce_trivial(rw: Rewriter, op: Any) -> Any:
+    """Over no axes, or only over axes of size 1: a view."""
+    x, axes = op.operands[0], list(op.attributes["axes"])
+    if not axes:
+        return x
+    shape = x.type.shape
+    if any(shape[axis] != 1 for axis in axes):
+        return None
+    order = [axis for axis in range(len(shape)) if axis not in axes]
+    return rw.create("graphc.dimshuffle", [x], op.results[0].type, order=_i64s(order))
+
+
+@_rule(*_REDUCTIONS)
+def reduce_of_reduce(rw: Rewriter, op: Any) -> Any:
+    inner = rw.defining(op.operands[0], op.name)
+    if inner is None or _flags(inner) != _flags(op):
+        return None
+    x, first = inner.operands[0], list(inner.attributes["axes"])
+    kept = [axis for axis in range(len(x.type.shape)) if axis not in first]
+    axes = sorted(first + [kept[axis] for axis in op.attributes["axes"]])
+    return rw.create(op.name, [x], op.results[0].type, axes=_i64s(axes), **_flags(op))
+
+
+@_rule(*_REDUCTIONS)
+def reduce_of_permutation(rw: Rewriter, op: Any) -> Any:
+    """Reduces before moving axes, if the kept axes come out in their old order."""
+    view = rw.defining(op.operands[0], "graphc.dimshuffle")
+    if view is None:
+        return None
+    x, order = view.operands[0], list(view.attributes["order"])
+    axes = list(op.attributes["axes"])
+    kept = [axis for position, axis in enumerate(order) if position not in axes]
+    reduced = sorted(order[axis] for axis in axes if order[axis] >= 0)
+    if len(order) != len(x.type.shape) or -1 in order or kept != sorted(kept):
+        return None
+    return rw.create(op.name, [x], op.results[0].type, axes=_i64s(reduced), **_flags(op))
+
+
+@_rule("reduce_sum")
+def sum_of_neg(rw: Rewriter, op: Any) -> Any:
+    x = rw.operand_of(op.operands[0], "graphc.neg")
+    if x is None:
+        return None
+    type_ = op.results[0].type
+    total = rw.create("graphc.reduce_sum", [x], type_, axes=op.attributes["axes"])
+    return rw.create("graphc.neg", [total], type_)
+
+
+@_rule("reduce_sum")
+def sum_of_scaled(rw: Rewriter, op: Any) -> Any:
+    """sum(x * c) -> sum(x) * c, where sum(x) cannot overflow unless the result does."""
+    product = rw.defining(op.operands[0], "graphc.mul")
+    if product is None or kind(rw, op.results[0]) not in "iuf":
+        return None
+    x, y = product.operands
+    for value, factor in ((x, y), (y, x)):
+        number = unit_splat(rw, factor)
+        if number is None or value.type != op.operands[0].type:
+            continue
+        if number.dtype.kind == "f" and not (np.isfinite(number) and abs(number) >= 1):
+            return None
+        type_ = op.results[0].type
+        total = rw.create("graphc.reduce_sum", [value], type_, axes=op.attributes["axes"])
+        return rw.create("graphc.mul", [total, rw.scalar_like(number, total)], type_)
+    return None
+
+
+@_rule("dimshuffle")
+def dimshuffle_of(rw: Rewriter, op: Any) -> Any:
+    """A view of a view; a view that changes nothing."""
+    x, order = op.operands[0], list(op.attributes["order"])
+    if order == list(range(len(x.type.shape))):
+        return x
+    inner = rw.defining(x, "graphc.dimshuffle")
+    if inner is None:
+        return None
+    first = list(inner.attributes["order"])
+    composed = [-1 if axis < 0 else first[axis] for axis in order]
+    return rw.create("graphc.dimshuffle", [inner.operands[0]], op.results[0].type, order=_i64s(composed))
+
+
+@_rule("reshape")
+def reshape_of_reshape(rw: Rewriter, op: Any) -> Any:
+    """Only the last shape counts, if the inner reshape is certain to succeed."""
+    inner = rw.defining(op.operands[0], "graphc.reshape")
+    if inner is None:
+        return None
+    x, *sizes = inner.operands
+    if rw.dims.count(rw.dims.shape(x)) != rw.dims.count(rw.dims.size(size) for size in sizes):
+        return None
+    return rw.create("graphc.reshape", [x, *list(op.operands)[1:]], op.results[0].type)
+
+

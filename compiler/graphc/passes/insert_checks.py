@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes the conditions that operations rely on explicit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._base import Pass
+
+
+@dataclass
+class InsertChecks(Pass):
+    """Adds a `graphc.check` for each condition that an operation needs and the types do not guarantee.
+
+    | operation | condition | error |
+    |---|---|---|
+    | elementwise | sizes that are not statically 1 agree (nothing broadcasts by chance) | ValueError |
+    | `join` | sizes agree off the joined axis | ValueError |
+    | `matmul` | summed and batch sizes agree | ValueError |
+    | `reshape` | element counts agree, no size is negative | ValueError |
+    | `broadcast_to` | sizes of the operand agree with the target, no size is negative | ValueError |
+    | `specify_shape` | sizes are the specified ones | ValueError |
+    | `update_slice`, `put` | the values have the shape of what they replace | ValueError |
+    | `take`, `put` | the smallest and largest index are in range | IndexError |
+    | `reduce_max/min`, `argmax/argmin` | there is an element (attribute `allow_empty` waives it) | ValueError |
+
+    Nothing is inserted where equality is certain: static sizes, the same index value, the same dimension of the same
+    argument, or a check before. A check carries the location of its operation.
+
+    Source: the run-time checks of PyTensor's C code; NumPy's errors.
+    """
+
+    stage = "graph"
+
+    def run(self, module: Any) -> None:
+        from graphc.passes._check_rules import rules
+        from graphc.passes._rewrite import Rewriter, functions
+
+        for function in functions(module):
+            inserter, table = rules()
+            Rewriter(function, table).run(erase=False)
+            self.count("checks", inserter.inserted)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Splits off the computation of the output sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._base import Pass, fail
+
+
+@dataclass
+class OutlineShapes(Pass):
+    """Makes `@shapes` from `@main`: the same arguments, returning the dynamic sizes of the results as index values.
+
+    The sizes come in the order of results and, within a result, of dimensions; static sizes are not returned. The caller
+    allocates the outputs by them before it runs `@main`. Sizes are computed from shapes wherever the operations say how,
+    and from values only where they depend on values (`arange(n)`).
+
+    Checks whose condition needs no array computation (sizes, elements of arguments and arithmetic on them) move to
+    `@shapes`, so that most errors are raised before anything is allocated or computed.
+
+    `@main` must have one block and no `@shapes` beside it.
+    """
+
+    stage = "graph"
+
+    def run(self, module: Any) -> None:
+        from graphc.passes._rewrite import functions
+
+        named = {function.attributes["sym_name"].value: function for function in functions(module)}
+        main = named.get("main")
+        if main is None:
+            fail(module.operation, "outline-shapes needs a function @main")
+        if "shapes" in named:
+            fail(named["shapes"], "outline-shapes makes the function @shapes, but there is one already")
+        if len(main.regions[0].blocks) != 1:
+            fail(main, "outline-shapes needs @main to have one block")
+        self._outline(main)
+
+    def _outline(self, main: Any) -> None:
+        from graphc_dialects._mlir import ir
+
+        from graphc.passes._rewrite import Rewriter, erase_unused, walk
+        from graphc.passes._shape_rules import RULES
+
+        shapes = main.clone(ip=ir.InsertionPoint(main))
+        shapes.move_after(main)
+        shapes.attributes["sym_name"] = ir.StringAttr.get("shapes")
+        self._return_sizes(shapes)
+        Rewriter(shapes, RULES).run()
+        kept = self._keep_cheap_checks(shapes)
+        erase_unused(walk(shapes))
+        checks = [op for op in walk(main) if op.name == "graphc.check"]
+        for check, cheap in zip(checks, kept, strict=True):
+            if cheap:
+                check.erase()
+        erase_unused(walk(main))
+        self.count("checks moved", sum(kept))
+
+    def _return_sizes(self, shapes: Any) -> None:
+        """Replaces the returned tensors by their dynamic sizes, in the terminator and in the function's type."""
+        from graphc_dialects._mlir import ir
+
+        terminator = [op.operation for op in shapes.regions[0].blocks[0].operations][-1]
+        index = ir.IndexType.get()
+        sizes = []
+        with ir.InsertionPoint(terminator), terminator.location:
+            for value in terminator.operands:
+                for axis, size in enumerate(value.type.shape):
+                    if size < 0:
+                        position = ir.Operation.create(
+                            "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, axis)}
+                        )
+                        sizes.append(ir.Operation.create("tensor.dim", [index], [value, position.result]).result)
+            ir.Operation.create("func.return", [], sizes)
+        terminator.erase()
+        inputs = ir.FunctionType(shapes.attributes["function_type"].value).inputs
+        shapes.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, [index] * len(sizes)))
+        if "res_attrs" in shapes.attributes:
+            del shapes.attributes["res_attrs"]
+        self.count("sizes", len(sizes))
+
+    def _keep_cheap_checks(self, shapes: Any) -> list[bool]:
+        """Erases the checks that need array computations; says of each, in order, whether it stayed."""
+        from graphc.passes._rewrite import walk
+
+        cheap: dict[Any, bool] = {}
+        kept, expensive = [], []
+        for op in walk(shapes):
+            stays = all(cheap.get(operand, True) for operand in op.operands)
+            if op.name == "graphc.check":
+                kept.append(stays)
+                if not stays:
+                    expensive.append(op)
+            elif op.name.startswith("graphc.") and op.name != "graphc.constant":
+                stays = stays and self._is_scalar_work(op)
+            for result in op.results:
+                cheap[result] = stays
+        for op in reversed(expensive):
+            op.erase()
+        return kept
+
+    def _is_scalar_work(self, op: Any) -> bool:
+        """Whether all operands and the result of an operation have at most one element."""
+        values = [*op.operands, *op.results]
+        return all(all(size == 1 for size in getattr(value.type, "shape", ())) for value in values)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether this CPU has the instructions that code was compiled for."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+# LLVM's names of instruction sets that compilers use unasked, and Linux's where they differ.
+_LINUX_NAMES = {
+    "sse3": "pni",
+    "sse4.1": "sse4_1",
+    "sse4.2": "sse4_2",
+    "lzcnt": "abm",
+    "bmi": "bmi1",
+    "pclmul": "pclmulqdq",
+    "avx512vbmi2": "avx512_vbmi2",
+    "avx512bitalg": "avx512_bitalg",
+    "avx512vnni": "avx512_vnni",
+    "avx512bf16": "avx512_bf16",
+    "avx512fp16": "avx512_fp16",
+    "avx512vpopcntdq": "avx512_vpopcntdq",
+    "avxvnni": "avx_vnni",
+    "fullfp16": "asimdhp",
+    "dotprod": "asimddp",
+    "lse": "atomics",
+}
+_SAME_NAMES = (
+    *("ssse3", "popcnt", "movbe", "avx", "avx2", "fma", "f16c", "bmi2", "adx", "vaes", "vpclmulqdq", "gfni"),
+    *("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl", "avx512ifma", "avx512vbmi", "sve", "sve2"),
+)
+_CHECKED = _LINUX_NAMES | {name: name for name in _SAME_NAMES}
+
+
+@functools.cache
+def host_flags() -> frozenset[str]:
+    """Linux's names of this CPU's features; empty where the system does not tell."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return frozenset()
+    match = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    return frozenset(match[1].split()) if match else frozenset()
+
+
+def missing_features(target: dict[str, str]) -> list[str]:
+    """Features in a manifest's target that this CPU lacks, by LLVM's names."""
+    flags = host_flags()
+    if not flags:
+        return []
+    wanted = {name[1:] for name in target.get("features", "").split(",") if name.startswith("+")}
+    return sorted(name for name in wanted if name in _CHECKED and _CHECKED[name] not in flags)

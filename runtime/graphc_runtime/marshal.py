@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Turns arguments into the arrays kernels take: exactly ndarray, native dtype, C-contiguous, aligned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc_runtime.manifest import ArraySpec
+from graphc_runtime.symbols import DESCRIPTORS
+
+_KINDS = "biufc"
+_ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def is_canonical(value: Any, spec: ArraySpec) -> bool:
+    """Whether kernels can take the value as it is."""
+    return (
+        type(value) is np.ndarray
+        and value.dtype is DESCRIPTORS[spec.dtype]
+        and value.flags.carray | value.flags.c_contiguous & value.flags.aligned
+        and fits(value.shape, spec)
+    )
+
+
+def fits(shape: tuple[int, ...], spec: ArraySpec) -> bool:
+    """Whether rank and static sizes agree."""
+    return len(shape) == spec.rank and all(
+        want in (None, have) for have, want in zip(shape, spec.shape, strict=True)
+    )
+
+
+def canonical(value: Any, spec: ArraySpec, name: str) -> np.ndarray:
+    """The value as a canonical array: itself, a view, or a copy.
+
+    Args:
+        value: any array-like.
+        spec: what is wanted. Casts that lose nothing are made; Python numbers and lists take the wanted dtype when
+            it is of the same or a higher kind and holds every value.
+        name: how errors call the argument.
+
+    Raises:
+        TypeError: dtype or number of dimensions cannot be used.
+        ValueError: a static size differs, or a Python number does not fit the dtype.
+    """
+    if is_canonical(value, spec):
+        return value
+    array = _as_array(value, name)
+    wanted = DESCRIPTORS[spec.dtype]
+    if array.ndim != spec.rank:
+        raise TypeError(
+            f"{name}: expected {spec.rank} dimensions, given {array.ndim} (shape {array.shape})"
+        )
+    if not fits(array.shape, spec):
+        shape = ", ".join("?" if size is None else str(size) for size in spec.shape)
+        raise ValueError(f"{name}: expected shape ({shape}), given {array.shape}")
+    if array.dtype != wanted:
+        array = _cast(array, wanted, name, weak=not isinstance(value, np.ndarray | np.generic))
+    plain = np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes 0-d arrays 1-d
+    if plain.dtype is not wanted or not plain.flags.aligned or not plain.dtype.isnative:
+        fresh = np.empty(plain.shape, wanted)
+        fresh[...] = plain
+        return fresh
+    return plain
+
+
+def _as_array(value: Any, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: {type(value).__name__} cannot be turned into an array: {error}") from None
+    if array.dtype.kind not in _KINDS:
+        given = type(value).__name__ if not isinstance(value, np.ndarray) else f"dtype {array.dtype}"
+        raise TypeError(f"{name}: expected numbers, given {given}")
+    return array
+
+
+def _cast(array: np.ndarray, wanted: np.dtype[Any], name: str, *, weak: bool) -> np.ndarray:
+    if np.can_cast(array.dtype, wanted, "safe"):
+        return array.astype(wanted)
+    if not weak or _ORDER[array.dtype.kind] > _ORDER[wanted.kind]:
+        raise TypeError(
+            f"{name}: expected dtype {wanted}, given {array.dtype}, which cannot be cast without loss; "
+            f"convert it with .astype({wanted.name!r})"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = array.astype(wanted)
+    if wanted.kind in "iu" and not np.array_equal(result, array):
+        raise ValueError(f"{name}: values from {array.min()} to {array.max()} do not fit dtype {wanted}")
+    return result
+
+
+def check_out(out: Any, spec: ArraySpec, shape: tuple[int, ...], name: str) -> None:
+    """Checks an array given as `out=`.
+
+    Raises:
+        TypeError: not an ndarray of the dtype.
+        ValueError: another shape, or read-only.
+    """
+    if not isinstance(out, np.ndarray) or out.dtype.newbyteorder("=") != DESCRIPTORS[spec.dtype]:
+        given = f"dtype {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise TypeError(f"{name}: expected an ndarray of dtype {spec.dtype}, given {given}")
+    if out.shape != shape:
+        raise ValueError(f"{name}: expected shape {shape}, given {out.shape}")
+    if not out.flags.writeable:
+        raise ValueError(f"{name}: expected a writeable array, given a read-only one")

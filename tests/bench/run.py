@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Run the benchmark: `make bench`, or `python tests/bench/run.py [--quick] [--only NAME ...]`.
+
+Every library has a process of its own, and each line is measured in turns (graphc, PyTensor, JAX, NumPy, and
+again), so that a busy moment of the machine hits all of them. The best time counts. Writes
+`results/bench.json` and, for a full run, `docs/benchmarks.md`. A peer that is not installed is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import machine
+import tables
+from cases import CASES
+from libraries import NAMES
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+
+class Process:
+    """A worker: one library in its own interpreter."""
+
+    def __init__(self, name: str, python: str) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            [python, str(HERE / "worker.py"), name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.hello = self._read()
+
+    def ask(self, case: str, seconds: float) -> dict[str, Any]:
+        """Send one request and wait for its answer."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"case": case, "seconds": seconds}) + "\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the {self.name} worker ended with exit code {self._process.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        """End the worker."""
+        self._process.communicate()
+
+
+def steady(workers: list[Process], only: list[str], rounds: int, seconds: float) -> dict[str, dict[str, Any]]:
+    """The best time of every case and library, in seconds."""
+    found: dict[str, dict[str, Any]] = {}
+    for case in CASES:
+        if only and case.name not in only:
+            continue
+        row = found.setdefault(case.name, {})
+        for _ in range(rounds):
+            for worker in workers:
+                if set(row.get(worker.name, {})) & {"absent", "error"}:
+                    continue
+                answer = worker.ask(case.name, seconds)
+                if "best" in answer and worker.name in row:
+                    answer["best"] = min(answer["best"], row[worker.name]["best"])
+                row[worker.name] = answer
+        print(tables.progress(case, row), flush=True)
+    return found
+
+
+def _cold(python: str, name: str, what: str, cache: str, scratch: str) -> dict[str, Any]:
+    environment = {
+        **os.environ,
+        "GRAPHC_CACHE_DIR": cache,
+        "PYTENSOR_FLAGS": f"base_compiledir={scratch}/pytensor",
+        "NUMBA_CACHE_DIR": f"{scratch}/numba",
+    }
+    done = subprocess.run(
+        [python, str(HERE / "cold.py"), name, what], env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        return {"error": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no message"}
+    times: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return times
+
+
+def cold(pythons: dict[str, str], repeats: int) -> dict[str, dict[str, Any]]:
+    """What fresh processes wait for: the run with the shortest first result, by line and library."""
+    found: dict[str, dict[str, Any]] = {}
+    for what in ("first_call", "deep"):
+        for name in ("graphc", "pytensor", "jax"):
+            if name not in pythons:
+                continue
+            runs = []
+            for _ in range(repeats):
+                with tempfile.TemporaryDirectory() as scratch:
+                    runs.append(_cold(pythons[name], name, what, "", scratch))
+            found.setdefault(what, {})[name] = min(runs, key=lambda run: run.get("first", float("inf")))
+            print(f"{what:<16} {name:<9} {found[what][name]}", flush=True)
+        with tempfile.TemporaryDirectory() as scratch:
+            runs = [
+                _cold(pythons["graphc"], "graphc", what, f"{scratch}/cache", scratch)
+                for _ in range(repeats + 1)
+            ]
+        best = min(runs[1:], key=lambda run: run.get("first", float("inf")))
+        compilers = sorted({module for run in runs[1:] for module in run.get("loaded", ())} - {"scipy"})
+        if compilers:
+            best = {"error": f"a function from the disk cache loaded {', '.join(compilers)}"}
+        found.setdefault(f"{what}_cached", {})["graphc"] = best
+        print(f"{what + '_cached':<16} graphc    {best}", flush=True)
+    return found
+
+
+def main() -> int:
+    """Measure, print and write; the exit status is 1 when a result was wrong or a library failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--peers-python", default=sys.executable, help="interpreter in which PyTensor and JAX are installed"
+    )
+    parser.add_argument("--quick", action="store_true", help="one short round, and no page is written")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="these lines, and no page is written"
+    )
+    parser.add_argument("--no-cold", action="store_true", help="leave out what needs fresh processes")
+    parser.add_argument("--json", type=Path, default=ROOT / "results" / "bench.json")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
+    arguments = parser.parse_args()
+
+    pythons = {
+        name: arguments.peers_python if name in ("pytensor", "jax") else sys.executable for name in NAMES
+    }
+    workers = [Process(name, pythons[name]) for name in NAMES]
+    for worker in [w for w in workers if "absent" in w.hello]:
+        print(f"{worker.name} is left out: {worker.hello['absent']}")
+        workers.remove(worker)
+        pythons.pop(worker.name)
+    if "graphc" not in pythons:
+        return 1
+    result: dict[str, Any] = {
+        "machine": machine.describe(),
+        "versions": {w.name: w.hello["version"] for w in workers},
+    }
+    rounds, seconds = (1, 0.1) if arguments.quick else (4, 0.5)
+    result["steady"] = steady(workers, arguments.only, rounds, seconds)
+    for worker in workers:
+        worker.close()
+    if not arguments.no_cold and not arguments.only:
+        result["cold"] = cold(pythons, 1 if arguments.quick else 4)
+
+    result["lines"] = tables.lines(result)
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(json.dumps(result, indent=1) + "\n")
+    page = tables.page(result)
+    print("\n" + page)
+    if not (arguments.quick or arguments.only or arguments.no_cold):
+        arguments.page.write_text(page)
+    measured = [
+        a for part in ("steady", "cold") for row in result.get(part, {}).values() for a in row.values()
+    ]
+    return 1 if any("error" in answer for answer in measured) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

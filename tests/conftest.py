@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What all tests share: an on-disk cache of their own, and how many inputs are generated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+import hypothesis
+import pytest
+
+# Before graphc is imported, as it reads its settings then: no test finds what another run left behind.
+_CACHE = tempfile.mkdtemp(prefix="graphc-test-cache-")
+os.environ["GRAPHC_CACHE_DIR"] = _CACHE
+
+# Ordinary runs are short and always the same; `make fuzz` explores, FUZZ_EXAMPLES inputs a test.
+_EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
+hypothesis.settings.register_profile(
+    "graphc", deadline=None, max_examples=_EXAMPLES or 20, derandomize=not _EXAMPLES, print_blob=True
+)
+hypothesis.settings.load_profile("graphc")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(_CACHE, ignore_errors=True)

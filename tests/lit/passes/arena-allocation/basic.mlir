@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-arena-allocation %s | filecheck %s
+
+// CHECK: llvm.func @graphc_alloc(!llvm.ptr, i64) -> (!llvm.ptr {llvm.noalias})
+// CHECK: llvm.func @main(%[[CONTEXT:[a-z0-9]+]]: !llvm.ptr, %[[N:[a-z0-9]+]]: i64)
+// CHECK: %[[P:.*]] = llvm.call @graphc_alloc(%[[CONTEXT]], %[[N]])
+// CHECK-NEXT: llvm.return %[[P]]
+llvm.func @malloc(i64) -> !llvm.ptr
+llvm.func @free(!llvm.ptr)
+llvm.func @main(%context: !llvm.ptr, %n: i64) -> !llvm.ptr {
+  %0 = llvm.call @malloc(%n) : (i64) -> !llvm.ptr
+  llvm.call @free(%0) : (!llvm.ptr) -> ()
+  llvm.return %0 : !llvm.ptr
+}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""stabilize keeps finite values and makes more of them finite and accurate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from graphc.passes._base import run_pipeline
+from graphc_dialects._mlir import ir
+from graphc_dialects.dialect import new_context
+
+from ._semantics import assert_same, function, outcome
+
+PASS = "graphc-stabilize"
+T = "tensor<?xf64>"
+MODERATE = np.array([-20.0, -3.0, -0.7, 0.0, 0.4, 2.0, 15.0])
+
+
+def program(expression: str) -> str:
+    """A function of %x from words in postfix order: names of unary functions, `1`, `add`, `sub`, `true_div`, `x`."""
+    lines, stack = ["  %one = arith.constant dense<1.0> : tensor<1xf64>"], []
+    for i, word in enumerate(expression.split()):
+        if word in ("x", "1"):
+            stack.append(("%x", T) if word == "x" else ("%one", "tensor<1xf64>"))
+            continue
+        count = 2 if word in ("add", "sub", "true_div") else 1
+        operands, stack = stack[-count:], stack[:-count]
+        names, types = ", ".join(n for n, _ in operands), ", ".join(t for _, t in operands)
+        lines.append(f'  %{i} = "graphc.{word}"({names}) : ({types}) -> {T}')
+        stack.append((f"%{i}", T))
+    return function(f"%x: {T}", "\n".join(lines), f"{stack[0][0]} : {T}")
+
+
+CASES = {
+    "1 x add log": (1e-17, 1e-17),
+    "x 1 add log": (1e-17, 1e-17),
+    "1 x sub log": (1e-17, -1e-17),
+    "x exp 1 sub": (1e-17, 1e-17),
+    "1 x exp sub": (1e-17, -1e-17),
+    "1 x exp add log": (800.0, 800.0),
+    "1 x exp sub log": (-1e-17, math.log(1e-17)),
+    "x expm1 log": (800.0, 800.0),
+    "x sigmoid log": (-800.0, -800.0),
+    "1 x sigmoid sub log": (800.0, -800.0),
+    "x sigmoid neg log1p": (800.0, -800.0),
+    "1 x sigmoid sub": (50.0, math.exp(-50)),
+    "1 1 x neg exp add true_div": (-50.0, math.exp(-50)),
+    "1 x neg exp add reciprocal": (-50.0, math.exp(-50)),
+    "x exp 1 x exp add true_div": (800.0, None),
+    "x exp x exp add log": (800.0, 800.0 + math.log(2)),
+    "1 x erf sub": (7.0, math.erfc(7.0)),
+    "1 x erfc sub": (1e-17, math.erf(1e-17)),
+}
+
+
+@pytest.mark.parametrize("expression", CASES)
+def test_keeps_ordinary_values(expression: str) -> None:
+    assert_same(program(expression), [MODERATE], PASS, rtol=1e-9)
+
+
+@pytest.mark.parametrize("expression", [key for key, (_, want) in CASES.items() if want is not None])
+def test_gains_extreme_values(expression: str) -> None:
+    x, want = CASES[expression]
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(program(expression))
+        run_pipeline(module, [PASS])
+        (have,) = outcome(module, [np.array([x])])
+    np.testing.assert_allclose(have, [want], rtol=1e-12)
+
+
+LOGSUMEXP = """
+  %0 = "graphc.exp"(%x) : (tensor<?x?xf64>) -> tensor<?x?xf64>
+  %1 = "graphc.reduce_sum"(%0) {axes = array<i64: 1>} : (tensor<?x?xf64>) -> tensor<?xf64>
+  %2 = "graphc.dimshuffle"(%1) {order = array<i64: 0, -1>} : (tensor<?xf64>) -> tensor<?x1xf64>
+  %3 = "graphc.log"(%2) : (tensor<?x1xf64>) -> tensor<?x1xf64>
+  %4 = "graphc.log"(%1) : (tensor<?xf64>) -> tensor<?xf64>
+  %5 = "graphc.true_div"(%0, %2) : (tensor<?x?xf64>, tensor<?x1xf64>) -> tensor<?x?xf64>
+  %6 = "graphc.log"(%5) : (tensor<?x?xf64>) -> tensor<?x?xf64>"""
+RESULTS = "%3 : tensor<?x1xf64>; %4 : tensor<?xf64>; %5 : tensor<?x?xf64>; %6 : tensor<?x?xf64>"
+
+
+def test_log_sum_exp() -> None:
+    text = function("%x: tensor<?x?xf64>", LOGSUMEXP, RESULTS)
+    new = assert_same(text, [np.random.default_rng(1).normal(size=(3, 4))], PASS)
+    assert "graphc.softmax" in new and "graphc.log_softmax" in new
+    assert_same(text, [np.zeros((3, 0))], PASS)
+    again = assert_same(new, [np.random.default_rng(1).normal(size=(3, 4))], PASS)
+    assert again.count("graphc.reduce_max") == new.count("graphc.reduce_max")
+
+
+def test_log_sum_exp_of_extreme_rows() -> None:
+    inf = np.inf
+    rows = np.array([[1000, 1000.0], [-inf, -inf], [inf, 0], [-1000, -inf], [np.nan, 0]])
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(function("%x: tensor<?x?xf64>", LOGSUMEXP, RESULTS))
+        run_pipeline(module, [PASS])
+        have = outcome(module, [rows])
+    np.testing.assert_allclose(have[1], [1000 + math.log(2), -inf, inf, -1000, np.nan])
+    np.testing.assert_array_equal(have[0][:, 0], have[1])

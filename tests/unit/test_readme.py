@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The Python blocks of README.md, the guide and the settings page run, in order, page by page.
+
+Blocks with `>>>` also have to print what they show.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "settings.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text()
+    blocks = list(BLOCK.finditer(text))
+    assert blocks, f"{page.name} shows no Python"
+    names: dict[str, object] = {"__name__": "page"}
+    parser = doctest.DocTestParser()
+    for block in blocks:
+        line = text.count("\n", 0, block.start(1))
+        if ">>>" in block[1]:
+            example = parser.get_doctest(block[1], names, page.name, str(page), line)
+            report: list[str] = []
+            runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+            runner.run(example, out=report.append, clear_globs=False)
+            assert not runner.failures, "".join(report)
+            names.update(example.globs)
+        else:
+            exec(compile("\n" * line + block[1], str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+    assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+def test_the_settings_page_lists_every_setting():
+    from graphc import config
+
+    page = (ROOT / "docs" / "settings.md").read_text()
+    for name, variable, _, doc in config.table():
+        assert f"| `{name}` | `{variable}` |" in page and doc in page, name

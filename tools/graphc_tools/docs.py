@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes docs/passes.md and docs/operations.md from the code.
+
+python -m graphc_tools.docs           write the pages
+python -m graphc_tools.docs --check   exit with 1 if a page is not what would be written
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+_NOTICE = "<!-- Written by `make docs` from the code; changes made here are lost. -->"
+_STAGE_TEXT = {
+    "graph": "The module holds operations of the graphc dialect on tensors.",
+    "tensor": "The module holds linalg, tensor, arith and math operations on tensors.",
+    "buffer": "Tensors have become memrefs; loops are explicit.",
+    "llvm": "The module is on its way into the llvm dialect.",
+}
+
+
+# -- passes ----------------------------------------------------------------------------------------
+
+
+def passes_page() -> str:
+    """Markdown with every pass: documentation, options, and the example of its doctest before and after."""
+    from graphc.passes._base import STAGES, discover, find
+
+    classes = [find(flag) for flag in discover()]
+    lines = [
+        _NOTICE,
+        "",
+        "# Passes",
+        "",
+        "Each pass is an option of `graphc-opt` and a name in pipelines; upstream's passes may be mixed in:",
+        "",
+        "    graphc-opt --graphc-constant-folding --canonicalize file.mlir",
+        "    graphc-opt --pass-pipeline='builtin.module(graphc-fusion,func.func(cse))' file.mlir",
+        "",
+        "`compiler/graphc/pipelines.py` lists which of them a compilation runs, and why.",
+    ]
+    for stage in STAGES:
+        lines += ["", f"## {stage.capitalize()} stage", "", _STAGE_TEXT[stage]]
+        for cls in classes:
+            if cls.stage == stage:
+                lines += [
+                    "",
+                    f"### `--{cls.flag()}`",
+                    "",
+                    _markdown(inspect.getdoc(cls) or ""),
+                    *_defaults(cls),
+                ]
+                lines += _example(cls.flag())
+    return "\n".join(lines) + "\n"
+
+
+def _defaults(cls: Any) -> list[str]:
+    options = cls.options()
+    if not options:
+        return []
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()
+    }
+    return ["", f"Defaults: {', '.join(f'`{name}={text}`' for name, text in texts.items())}."]
+
+
+def _markdown(docstring: str) -> str:
+    """A Google style docstring as Markdown: the options become a list."""
+    result, in_options = [], False
+    for line in docstring.splitlines():
+        if line.strip() == "Options:":
+            in_options = True
+            result += ["Options:", ""]
+        elif in_options and line.startswith("    "):
+            text = line.strip()
+            name, colon, rest = text.partition(": ")
+            is_new = bool(colon) and " " not in name and not line.startswith("     ")
+            result.append(f"- `{name}`: {rest}" if is_new else f"  {text}")
+        else:
+            in_options = in_options and not line.strip()
+            result.append(line)
+    return "\n".join(result).replace("``", "`")
+
+
+def _example(flag: str) -> list[str]:
+    """The module of the pass's doctest, before and after."""
+    path = ROOT / "tests" / "lit" / "passes" / flag.removeprefix("graphc-") / "doctest.mlir"
+    if not path.is_file():
+        return []
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if not _is_directive(line)]
+    before = "\n".join(kept).strip()
+    after = _run(flag, path)
+    return ["", "Example:", "", "```mlir", before, "```", "", "becomes", "", "```mlir", after.strip(), "```"]
+
+
+def _is_directive(line: str) -> bool:
+    text = line.strip()
+    return text.startswith("//") and any(word in text for word in ("RUN:", "CHECK", "COM:"))
+
+
+def _run(flag: str, path: Path) -> str:
+    """Output of the first RUN line of a doctest, which must be a plain run of graphc-opt."""
+    from graphc_tools.lit_format import parse_command
+    from graphc_tools.opt import main
+
+    run_line = next(line for line in path.read_text(encoding="utf-8").splitlines() if "RUN:" in line)
+    command = parse_command(run_line.partition("RUN:")[2].strip().replace("%s", str(path)))
+    if command is None or command.fails:
+        raise ValueError(
+            f"the RUN line of {path.relative_to(ROOT)} must be: graphc-opt --{flag} %s | filecheck %s"
+        )
+    stdout, stderr = io.StringIO(), io.StringIO()
+    if main(command.arguments, io.StringIO(), stdout, stderr):
+        raise ValueError(f"{path.relative_to(ROOT)} failed:\n{stderr.getvalue()}")
+    return stdout.getvalue()
+
+
+# -- operations ------------------------------------------------------------------------------------
+
+_SAMPLES = ("bool", "int64", "float32", "complex64")
+
+
+def operations_page() -> str:
+    """Markdown with every operation of the dialect."""
+    import graphc.tensor  # noqa: F401  (fills the table)
+    from graphc.ops.elementwise import ROWS
+    from graphc_dialects.dialect import operation_classes
+
+    lines = [
+        _NOTICE,
+        "",
+        "# Operations",
+        "",
+        "## Elementwise",
+        "",
+        "Operands have equal ranks and the dtypes of one loop; dimensions that are statically 1 broadcast.",
+        "The table shows the result dtype for some operand dtypes; the others follow NumPy 2's promotion.",
+        "A dash means that NumPy has no such loop.",
+        "",
+        f"| operation | operands | {' | '.join(_SAMPLES)} | gradient | meaning |",
+        f"|---|---|{'---|' * len(_SAMPLES)}---|---|",
+    ]
+    for name, row in sorted(ROWS.items()):
+        results = " | ".join(_result(row, sample) for sample in _SAMPLES)
+        lines.append(f"| `graphc.{name}` | {row.arity} | {results} | {_gradient(row)} | {_cell(row.doc)} |")
+    lines += ["", "## Others", "", "| operation | operands | attributes | meaning |", "|---|---|---|---|"]
+    for name, cls in sorted(operation_classes().items()):
+        if name.removeprefix("graphc.") not in ROWS:
+            operands, attributes = _fields(cls)
+            summary = _cell(" ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split()))
+            lines.append(f"| `{name}` | {operands} | {attributes} | {summary} |")
+    return "\n".join(lines) + "\n"
+
+
+def _result(row: Any, sample: str) -> str:
+    import numpy as np
+
+    try:
+        return str(row.resolve((np.dtype(sample),) * row.arity)[-1])
+    except TypeError:
+        return "-"
+
+
+def _gradient(row: Any) -> str:
+    if row.grad is None:
+        return f"none: {_cell(row.absent or 'not defined')}"
+    zero = [position for position, rule in enumerate(row.grad) if rule is None]
+    if len(zero) == len(row.grad):
+        return "zero"
+    return f"yes (zero for operand {', '.join(map(str, zero))})" if zero else "yes"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("``", "`")
+
+
+def _fields(cls: Any) -> tuple[str, str]:
+    """Names of operands and attributes; variadic operands end with dots."""
+    operands, attributes = [], []
+    for field in cls._fields:
+        kind = type(field).__name__
+        if kind == "OperandDef":
+            operands.append(field.name + ("..." if field.variadicity.name == "variadic" else ""))
+        elif kind == "AttributeDef":
+            attributes.append(f"`{field.name}`")
+    return ", ".join(operands), ", ".join(attributes)
+
+
+# -- command line ----------------------------------------------------------------------------------
+
+PAGES: dict[str, Callable[[], str]] = {"passes.md": passes_page, "operations.md": operations_page}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Writes or checks the pages; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="graphc_tools.docs", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit with 1 if a page is out of date"
+    )
+    arguments = parser.parse_args(argv)
+    stale = []
+    for name, build in PAGES.items():
+        path, text = ROOT / "docs" / name, build()
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not arguments.check:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote docs/{name}")
+    if arguments.check and stale:
+        print(f"out of date: {', '.join(f'docs/{name}' for name in stale)}; run `make docs`", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
