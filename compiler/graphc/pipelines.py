@@ -27,7 +27,8 @@ _SHAPES: list[Entry] = [
 
 _TENSOR: list[Entry] = [
     ("graphc-convert-to-linalg", "one loop nest per cluster"),
-    ("canonicalize,cse", "sizes and index arithmetic of the loops"),
+    # No cse here: one buffer shared by two results could not be written in both destinations.
+    ("canonicalize", "sizes and index arithmetic of the loops"),
     ("eliminate-empty-tensors", "results are computed in their destination"),
     (
         "one-shot-bufferize{bufferize-function-boundaries"

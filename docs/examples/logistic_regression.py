@@ -79,7 +79,7 @@ def fit(model: Model, size: int, max_steps: int) -> tuple[Any, list[tuple[str, r
     """
     runs, best = [], None
     settings: list[tuple[str, dict[str, Any]]] = [
-        ("L-BFGS-B", {"options": {"maxiter": max_steps, "ftol": 0.0, "gtol": 1e-7, "maxcor": 30}}),
+        ("L-BFGS-B", {"options": {"maxiter": max_steps, "ftol": 0.0, "gtol": 1e-6, "maxcor": 30}}),
         ("trust-ncg", {"options": {"maxiter": max_steps, "gtol": 1e-7}, "hessp": model.hessian_product}),
     ]
     for method, arguments in settings:

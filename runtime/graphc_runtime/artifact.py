@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiled function as bytes: magic, SHA-256 of the rest, length of the manifest, manifest (JSON), object code."""
+"""A compiled function as bytes: magic, SHA-256 of the rest, length of the manifest, manifest, object code."""
 
 from __future__ import annotations
 
@@ -29,13 +29,17 @@ class Artifact:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Artifact:
-        """Reads what `to_bytes` wrote. The hash guards against damage, not against a forger: it is no signature.
+        """Reads what `to_bytes` wrote.
+
+        The hash guards against damage, not against a forger: it is no signature.
 
         Raises:
             ArtifactError: not an artifact, of another version, or changed since it was written.
         """
         if len(data) < _HEADER.size or data[:6] != MAGIC[:6]:
-            raise ArtifactError(f"not a graphc artifact: {len(data)} bytes that begin with {bytes(data[:8])!r}")
+            raise ArtifactError(
+                f"not a graphc artifact: {len(data)} bytes that begin with {bytes(data[:8])!r}"
+            )
         magic, digest, length = _HEADER.unpack_from(data)
         if magic != MAGIC:
             raise ArtifactError(f"the artifact has version {magic[7]}, expected {MAGIC[7]}; compile it again")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A content-addressed cache on disk, shared by processes without locks.
 
-An entry is written to a temporary file and renamed, so a reader sees all of it or nothing. Each file carries the
-SHA-256 of its key and content; one that does not match is removed and counts as a miss.
+An entry is written to a temporary file and renamed, so a reader sees all of it or nothing. Each file carries
+the SHA-256 of its key and content; one that does not match is removed and counts as a miss.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class DiskCache:
             self.statistics.misses += 1
             return None
         except OSError as error:
-            return self._unusable(error)
+            self._unusable(error)
+            return None
         body = data[_HEADER:]
         if data[:_HEADER] != MAGIC + _digest(key, body):
             self.statistics.corrupt += 1
@@ -122,7 +123,7 @@ class DiskCache:
         return Path(self.directory, key[:2], f"{key}.bin") if self.directory else None
 
     def _shrink(self, added: int) -> None:
-        """Removes old entries when the estimate exceeds the bound; a quarter is freed, so that scans are rare."""
+        """Removes old entries above the bound; a quarter is freed, so that scans are rare."""
         if self._size is not None:
             self._size += added
             if self._size <= self.max_bytes:
@@ -142,7 +143,11 @@ class DiskCache:
         """Time of last use, size and path of each entry. Removes temporary files that a crash left behind."""
         found = []
         try:
-            folders = [folder.path for folder in os.scandir(self.directory) if folder.is_dir()] if self.directory else []
+            folders = (
+                [folder.path for folder in os.scandir(self.directory) if folder.is_dir()]
+                if self.directory
+                else []
+            )
         except OSError:
             return []
         for folder in folders:

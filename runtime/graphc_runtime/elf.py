@@ -79,7 +79,8 @@ def parse(data: bytes) -> Object:
     if ident[4] != 2 or ident[5] != 1 or kind != 1 or entry_size != _SECTION.size:
         raise LoadError("expected a 64-bit little-endian relocatable ELF object")
     sections = _sections(data, table, count, names)
-    symbols, relocations = [], {}
+    symbols: list[Symbol] = []
+    relocations: dict[int, list[Relocation]] = {}
     for index, section in enumerate(sections):
         if section.kind == SHT_SYMTAB:
             if symbols:
@@ -89,7 +90,9 @@ def parse(data: bytes) -> Object:
             raise LoadError(f"section {section.name}: relocations without addends are not supported")
         elif section.kind == SHT_RELA:
             if not 0 < section.info < count:
-                raise LoadError(f"corrupt object: {section.name} applies to section {section.info} of {count}")
+                raise LoadError(
+                    f"corrupt object: {section.name} applies to section {section.info} of {count}"
+                )
             relocations.setdefault(section.info, []).extend(_relocations(data, sections[index]))
     _check_references(symbols, relocations, sections)
     return Object(data, machine, sections, symbols, relocations)
@@ -124,7 +127,9 @@ def _symbols(data: bytes, sections: list[Section], table: Section) -> list[Symbo
 
 def _relocations(data: bytes, section: Section) -> list[Relocation]:
     body = _slice(data, section.offset, section.size - section.size % _RELA.size, section.name)
-    return [Relocation(at, info & 0xFFFFFFFF, info >> 32, addend) for at, info, addend in _RELA.iter_unpack(body)]
+    return [
+        Relocation(at, info & 0xFFFFFFFF, info >> 32, addend) for at, info, addend in _RELA.iter_unpack(body)
+    ]
 
 
 def _check_references(
@@ -132,7 +137,9 @@ def _check_references(
 ) -> None:
     for symbol in symbols:
         if symbol.section < SHN_RESERVED and symbol.section >= len(sections):
-            raise LoadError(f"corrupt object: symbol {symbol.name} is in section {symbol.section} of {len(sections)}")
+            raise LoadError(
+                f"corrupt object: symbol {symbol.name} is in section {symbol.section} of {len(sections)}"
+            )
         if 0 < symbol.section < SHN_RESERVED and symbol.value > sections[symbol.section].size:
             raise LoadError(f"corrupt object: symbol {symbol.name} lies outside section {symbol.section}")
         if symbol.section == SHN_COMMON and symbol.size > _MAX_SIZE:
@@ -140,7 +147,9 @@ def _check_references(
     for target, entries in relocations.items():
         for entry in entries:
             if entry.symbol >= len(symbols):
-                raise LoadError(f"corrupt object: relocation in {sections[target].name} of symbol {entry.symbol}")
+                raise LoadError(
+                    f"corrupt object: relocation in {sections[target].name} of symbol {entry.symbol}"
+                )
 
 
 def _slice(data: bytes, offset: int, size: int, what: str) -> bytes:

@@ -22,7 +22,7 @@ _CLASSES: dict[str, type[Exception]] = {
 
 
 class LoadError(RuntimeError):
-    """Object code cannot be loaded: it is corrupt, for another machine, or needs something that is not here."""
+    """Object code cannot be loaded: it is corrupt, for another machine, or needs what is not here."""
 
 
 class SymbolError(LoadError):
@@ -34,7 +34,11 @@ class ArtifactError(ValueError):
 
 
 def status_error(
-    sites: Sequence[Site], status: int, given: int, expected: int, where: Callable[[str], str | None] | None = None
+    sites: Sequence[Site],
+    status: int,
+    given: int,
+    expected: int,
+    where: Callable[[str], str | None] | None = None,
 ) -> Exception:
     """The exception that a kernel's nonzero status stands for.
 
@@ -48,7 +52,9 @@ def status_error(
     if status == OUT_OF_MEMORY:
         return MemoryError("out of memory for the temporaries of a compiled function")
     if not 1 <= status <= len(sites):
-        return RuntimeError(f"a compiled function returned status {status}; its check sites are 1 to {len(sites)}")
+        return RuntimeError(
+            f"a compiled function returned status {status}; its check sites are 1 to {len(sites)}"
+        )
     site = sites[status - 1]
     message = site.message.replace("{given}", str(given)).replace("{expected}", str(expected))
     line = where(site.node) if where is not None and site.node else None

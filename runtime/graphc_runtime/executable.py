@@ -30,7 +30,8 @@ class _MethodDef(ctypes.Structure):
     ]
 
 
-# CPython reads a function's PyMethodDef when it frees the function, so none is ever freed; equal ones are shared.
+# CPython reads a function's PyMethodDef when it frees the function, so none is ever freed; equal ones are
+# shared.
 _METHODS: dict[tuple[str, int, str], _MethodDef] = {}
 
 
@@ -49,7 +50,9 @@ class Executable:
         self.manifest = artifact.manifest
         missing = missing_features(self.manifest.target)
         if missing:
-            raise LoadError(f"the code needs CPU features that are not here: {', '.join(missing)}; compile it again")
+            raise LoadError(
+                f"the code needs CPU features that are not here: {', '.join(missing)}; compile it again"
+            )
         self._loaded = load_object(artifact.code, symbols.resolve)
 
     @classmethod
@@ -67,7 +70,7 @@ class Executable:
 
     @property
     def tier(self) -> str:
-        """Kind of entry that `bind` uses: the best one of this process, or "python" if the object lacks it."""
+        """Kind of entry that `bind` uses: the best that process and object both have."""
         best = layout.tier()
         if best == "struct" and self.manifest.tuple_items != layout.tuple_items():
             best = "buffer"
@@ -89,19 +92,19 @@ class Executable:
         """A callable `f(*inputs, out=None)`.
 
         Args:
-            cells: one-element lists, one for each cell of the manifest. A call reads them when it begins; updates
-                replace the items after everything else has succeeded.
-            fallback: takes the arguments of calls that are out of the ordinary (other types, layouts, keywords);
-                without it they are converted by `graphc_runtime.marshal`.
-            on_error: called with (status, given, expected) when a check fails; raises. Without it, the manifest's
-                message is raised.
+            cells: one-element lists, one for each cell of the manifest. A call reads them when it begins;
+                updates replace the items after everything else has succeeded.
+            fallback: takes the arguments of calls that are out of the ordinary (other types, layouts,
+                keywords); without it they are converted by `graphc_runtime.marshal`.
+            on_error: called with (status, given, expected) when a check fails; raises. Without it, the
+                manifest's message is raised.
             where: gives the user's line of a node, for error messages.
             name: name of the callable.
             doc: its docstring.
 
         Returns:
-            A builtin function, or a Python object in the "python" tier. With `out=` (an array, or a tuple or list of
-            them), results go there; after a failed call their content is undefined.
+            A builtin function, or a Python object in the "python" tier. With `out=` (an array, or a
+            tuple or list of them), results go there; after a failed call their content is undefined.
 
         Raises:
             TypeError: the cells do not fit the manifest.
@@ -134,13 +137,14 @@ class Executable:
         """A Python callable for another form of call of the same kernels.
 
         Args:
-            signature: the same arguments and results as the manifest's, in the same order; none of them cells or updates.
+            signature: the same arguments and results as the manifest's, in the same order; none of them cells
+                or updates.
             where: gives the user's line of a node, for error messages.
         """
         return KernelCall(self._loaded, signature, (), self._handler(where))
 
     def vectorcall_address(self) -> int | None:
-        """Address for `graphc_runtime.callable_type.install` with `native_self`; None if the tier is not "struct"."""
+        """Address for `callable_type.install` with `native_self`; None if the tier is not "struct"."""
         return self._loaded.address("graphc_vectorcall") if self.tier == "struct" else None
 
     def _kernel_call(
@@ -152,7 +156,9 @@ class Executable:
     ) -> KernelCall:
         expected = len(self.manifest.signature.cells)
         if len(cells) != expected or not all(type(cell) is list and len(cell) == 1 for cell in cells):
-            raise TypeError(f"expected {expected} cells, each a list of one array; given {len(cells)}: {cells!r:.200}")
+            raise TypeError(
+                f"expected {expected} cells, each a list of one array; given {len(cells)}: {cells!r:.200}"
+            )
         handler = on_error or self._handler(where)
         return KernelCall(self._loaded, self.manifest.signature, tuple(cells), handler, fallback)
 

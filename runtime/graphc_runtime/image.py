@@ -60,7 +60,9 @@ class Image:
         for index, offset in self.offsets.items():
             section = self.object.sections[index]
             if section.kind != elf.SHT_NOBITS:
-                content[offset : offset + section.size] = self.object.data[section.offset : section.offset + section.size]
+                content[offset : offset + section.size] = self.object.data[
+                    section.offset : section.offset + section.size
+                ]
         addresses = _Addresses(self, base)
         for index, slot in self.slots.items():
             content[slot : slot + 8] = (addresses[index] & (1 << 64) - 1).to_bytes(8, "little")
@@ -87,9 +89,19 @@ class Image:
             # Unwind tables are never registered, so they need not be loaded.
             if not section.flags & elf.SHF_ALLOC or section.name.startswith(".eh_frame"):
                 continue
-            if section.flags & elf.SHF_TLS or section.name.startswith((".init_array", ".ctors", ".fini_array")):
-                raise LoadError(f"section {section.name}: thread-local data and initialisers are not supported")
-            kind = _CODE if section.flags & elf.SHF_EXEC else _DATA if section.flags & elf.SHF_WRITE else _CONSTANTS
+            if section.flags & elf.SHF_TLS or section.name.startswith(
+                (".init_array", ".ctors", ".fini_array")
+            ):
+                raise LoadError(
+                    f"section {section.name}: thread-local data and initialisers are not supported"
+                )
+            kind = (
+                _CODE
+                if section.flags & elf.SHF_EXEC
+                else _DATA
+                if section.flags & elf.SHF_WRITE
+                else _CONSTANTS
+            )
             parts[kind].append(index)
         return parts
 
@@ -124,8 +136,13 @@ class Image:
     ) -> None:
         section = self.object.sections[target]
         name = self.object.symbols[entry.symbol].name
-        if entry.offset + relocate.width(self.machine, entry.kind) > section.size or section.kind == elf.SHT_NOBITS:
-            raise LoadError(f"corrupt object: relocation at {entry.offset} of {section.name} ({section.size} bytes)")
+        if (
+            entry.offset + relocate.width(self.machine, entry.kind) > section.size
+            or section.kind == elf.SHT_NOBITS
+        ):
+            raise LoadError(
+                f"corrupt object: relocation at {entry.offset} of {section.name} ({section.size} bytes)"
+            )
         at = self.offsets[target] + entry.offset
         if relocate.uses_got(self.machine, entry.kind):
             value = base + self.slots[entry.symbol]
@@ -134,7 +151,9 @@ class Image:
             far = not relocate.reachable(self.machine, value + entry.addend - base - at)
             if far and entry.symbol in self.stubs and relocate.is_call(self.machine, entry.kind):
                 value = base + self.stubs[entry.symbol]
-        relocate.apply(self.machine, entry.kind, relocate.Place(content, at, base + at, name), value, entry.addend)
+        relocate.apply(
+            self.machine, entry.kind, relocate.Place(content, at, base + at, name), value, entry.addend
+        )
 
 
 class _Addresses(dict[int, int]):

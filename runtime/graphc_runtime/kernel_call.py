@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls kernels through ctypes: the "python" tier, and the way of every argument that native entries do not take."""
+"""Calls kernels through ctypes: the "python" tier, and the way of all that native entries do not take."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ class KernelCall:
         if len(args) != len(inputs):
             names = ", ".join(spec.name or f"input {i}" for i, spec in enumerate(inputs)) or "none"
             raise TypeError(f"{self.__name__}() takes {len(inputs)} arguments ({names}), given {len(args)}")
-        arrays = [canonical(value, spec, _name("input", i, spec.name)) for i, (value, spec) in _pairs(args, inputs)]
+        arrays = [
+            canonical(value, spec, _name("input", i, spec.name)) for i, (value, spec) in _pairs(args, inputs)
+        ]
         values = [cell[0] for cell in self._cells]
         for i, (value, spec) in _pairs(values, self._signature.cells):
             arrays.append(canonical(value, spec, _name("shared variable", i, spec.name)))
@@ -76,7 +78,9 @@ class KernelCall:
             return [out]
         if not isinstance(out, tuple | list) or len(out) != count:
             given = len(out) if isinstance(out, tuple | list) else type(out).__name__
-            raise TypeError(f"{self.__name__}(out=): expected a tuple or list of {count} arrays, given {given}")
+            raise TypeError(
+                f"{self.__name__}(out=): expected a tuple or list of {count} arrays, given {given}"
+            )
         return list(out)
 
     def _call(self, arrays: list[np.ndarray], outs: list[Any] | None) -> Any:
@@ -86,7 +90,9 @@ class KernelCall:
             shapes = self._result_shapes(context, arrays)
             for i, out in enumerate(outs or ()):
                 check_out(out, signature.outputs[i], shapes[i], f"{self.__name__}(out=), output {i}")
-            results = [np.empty(shape, spec.dtype) for shape, spec in zip(shapes, signature.results, strict=True)]
+            results = [
+                np.empty(shape, spec.dtype) for shape, spec in zip(shapes, signature.results, strict=True)
+            ]
             data, dims = _pointers(arrays + results), _sizes(arrays + results)
             self._check(self._run(_at(context), _at(data), _at(dims)), context)
         finally:
@@ -98,7 +104,9 @@ class KernelCall:
             outputs = outs
         for update, value in zip(signature.updates, results[len(outputs) :], strict=True):
             self._cells[update.cell][0] = value
-        return outputs[0] if signature.returns == "single" else outputs if signature.returns == "list" else None
+        return (
+            outputs[0] if signature.returns == "single" else outputs if signature.returns == "list" else None
+        )
 
     def _result_shapes(self, context: Any, arrays: list[np.ndarray]) -> list[tuple[int, ...]]:
         results = self._signature.results

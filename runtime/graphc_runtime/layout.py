@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which kind of native entry this process can use; every struct offset such an entry relies on is checked first.
+"""Which kind of native entry this process can use; every struct offset it relies on is checked first.
 
-Three tiers: `struct` reads fields of CPython's and NumPy's objects directly, `buffer` uses the buffer protocol and
-exported functions only, `python` calls kernels through ctypes.
+Three tiers: `struct` reads fields of CPython's and NumPy's objects directly, `buffer` uses the buffer
+protocol and exported functions only, `python` calls kernels through ctypes.
 """
 
 from __future__ import annotations
@@ -86,15 +86,15 @@ def struct_problem() -> str:
         return "a free-threaded or reference-tracing build"
     if object.__basicsize__ != 16:
         return "the object header is not 16 bytes"
-    samples = (
+    samples: tuple[np.ndarray, ...] = (
         np.zeros((5, 7, 11))[1:4, ::2, ::-1],
         np.zeros(3),
-        np.float32([[1, 2]]),
+        np.array([[1, 2]], np.float32),
         np.zeros((2, 3), order="F"),
         np.frombuffer(bytes(24), "u1")[1:17].view("f8"),
         np.zeros(()),
     )
-    return _container_problem() or next(filter(None, map(_array_problem, samples)), "")
+    return _container_problem() or next(filter(None, [_array_problem(a) for a in samples]), "")
 
 
 def _array_problem(array: np.ndarray) -> str:

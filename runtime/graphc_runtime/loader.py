@@ -16,7 +16,7 @@ _MACHINES = {"x86_64": elf.X86_64, "AMD64": elf.X86_64, "aarch64": elf.AARCH64, 
 
 
 class LoadedObject:
-    """Object code in memory. It is unmapped when this object is deleted: keep it alive while its code can run."""
+    """Object code in memory, unmapped when this object is deleted: keep it while its code can run."""
 
     def __init__(self, base: int, size: int, symbols: dict[str, int]) -> None:
         self._base, self._size, self._symbols = base, size, symbols
@@ -87,7 +87,9 @@ def host_machine() -> int:
     """
     name = platform.machine()
     if name not in _MACHINES or sys.maxsize < 1 << 32 or sys.platform == "win32":
-        raise LoadError(f"no loader for {name} on {sys.platform}; x86-64 and AArch64 on Linux and macOS are supported")
+        raise LoadError(
+            f"no loader for {name} on {sys.platform}; x86-64 and AArch64 on Linux and macOS are supported"
+        )
     return _MACHINES[name]
 
 

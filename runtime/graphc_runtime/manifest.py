@@ -25,7 +25,9 @@ class ArraySpec:
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
-            raise ArtifactError(f"dtype {self.dtype!r} of {self.name or 'an array'}; expected one of {', '.join(DTYPES)}")
+            raise ArtifactError(
+                f"dtype {self.dtype!r} of {self.name or 'an array'}; expected one of {', '.join(DTYPES)}"
+            )
 
     @property
     def rank(self) -> int:
@@ -61,7 +63,8 @@ class Signature:
 
     Attributes:
         inputs: call arguments.
-        cells: values kept by the function: shared variables and large constants. Kernels see them as further inputs.
+        cells: values kept by the function: shared variables and large constants. Kernels see them as further
+            inputs.
         outputs: what a call returns.
         updates: new values of cells. Kernels see them as further outputs.
         returns: "single" array, "list", or "none" (no outputs).
@@ -87,7 +90,9 @@ class Signature:
             raise ArtifactError("an output of dynamic size needs graphc_shapes")
         cells = [update.cell for update in self.updates]
         if len(set(cells)) < len(cells) or any(not 0 <= cell < len(self.cells) for cell in cells):
-            raise ArtifactError(f"updates of cells {cells}; there are {len(self.cells)} cells, each updated at most once")
+            raise ArtifactError(
+                f"updates of cells {cells}; there are {len(self.cells)} cells, each updated at most once"
+            )
 
     @property
     def arguments(self) -> tuple[ArraySpec, ...]:
@@ -138,7 +143,9 @@ class Manifest:
         try:
             raw = json.loads(text)
             if raw["abi"] != ABI:
-                raise ArtifactError(f"the artifact has kernel ABI {raw['abi']}, this runtime {ABI}; compile it again")
+                raise ArtifactError(
+                    f"the artifact has kernel ABI {raw['abi']}, this runtime {ABI}; compile it again"
+                )
             raw["signature"] = _signature(raw["signature"])
             raw["sites"] = tuple(Site(**site) for site in raw["sites"])
             raw["symbols"], raw["entries"] = tuple(raw["symbols"]), tuple(raw["entries"])

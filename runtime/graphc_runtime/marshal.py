@@ -36,8 +36,8 @@ def canonical(value: Any, spec: ArraySpec, name: str) -> np.ndarray:
 
     Args:
         value: any array-like.
-        spec: what is wanted. Casts that lose nothing are made; Python numbers and lists take the wanted dtype when
-            it is of the same or a higher kind and holds every value.
+        spec: what is wanted. Casts that lose nothing are made; Python numbers and lists take the wanted dtype
+            when it is of the same or a higher kind and holds every value.
         name: how errors call the argument.
 
     Raises:
@@ -45,13 +45,12 @@ def canonical(value: Any, spec: ArraySpec, name: str) -> np.ndarray:
         ValueError: a static size differs, or a Python number does not fit the dtype.
     """
     if is_canonical(value, spec):
-        return value
+        ready: np.ndarray = value
+        return ready
     array = _as_array(value, name)
     wanted = DESCRIPTORS[spec.dtype]
     if array.ndim != spec.rank:
-        raise TypeError(
-            f"{name}: expected {spec.rank} dimensions, given {array.ndim} (shape {array.shape})"
-        )
+        raise TypeError(f"{name}: expected {spec.rank} dimensions, given {array.ndim} (shape {array.shape})")
     if not fits(array.shape, spec):
         shape = ", ".join("?" if size is None else str(size) for size in spec.shape)
         raise ValueError(f"{name}: expected shape ({shape}), given {array.shape}")

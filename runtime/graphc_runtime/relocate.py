@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Relocation formulas and far-call stubs of x86-64 (psABI 4.4) and AArch64 (ELF for the Arm 64-bit Architecture 5.7).
+"""Relocation formulas and far-call stubs of x86-64 and AArch64.
 
-S is the symbol's address, A the addend, P the address of the patched place, G the address of the symbol's GOT slot.
+Sources: x86-64 psABI 4.4; ELF for the Arm 64-bit Architecture 5.7. S is the symbol's address, A the addend,
+P the address of the patched place, G the address of the symbol's GOT slot.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ def _put(place: Place, value: int, size: int, *, signed: bool) -> None:
 
 
 def _absolute(size: int, *, signed: bool = False) -> _Formula:
-    return lambda place, value: _put(place, value & (1 << 64) - 1 if size == 8 else value, size, signed=signed)
+    return lambda place, value: _put(
+        place, value & (1 << 64) - 1 if size == 8 else value, size, signed=signed
+    )
 
 
 def _relative(size: int) -> _Formula:

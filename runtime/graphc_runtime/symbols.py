@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import re
 import sys
 from collections.abc import Callable
@@ -39,8 +40,8 @@ def resolve(name: str) -> int:
     """Address of an external symbol.
 
     Args:
-        name: a C-API function, `PyExc_*` or type; `PyArray_*`; `descr_<dtype>`; `str_<text>` (an interned str);
-            `blas_<routine>`; a function of the C library, libm or libmvec; or a registered name.
+        name: a C-API function, `PyExc_*` or type; `PyArray_*`; `descr_<dtype>`; `str_<text>` (an interned
+            str); `blas_<routine>`; a function of the C library, libm or libmvec; or a registered name.
 
     Raises:
         SymbolError: nothing of that name is known here.
@@ -89,11 +90,10 @@ def _interned(match: re.Match[str]) -> int:
 
 def numpy_api_table() -> int:
     """Address of NumPy's C API table."""
-    from numpy._core import _multiarray_umath
-
+    umath: Any = importlib.import_module("numpy._core._multiarray_umath")
     get = ctypes.pythonapi["PyCapsule_GetPointer"]
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(get(_multiarray_umath._ARRAY_API, None))
+    return int(get(umath._ARRAY_API, None))
 
 
 def _numpy(match: re.Match[str]) -> int | None:

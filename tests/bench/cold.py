@@ -9,13 +9,9 @@ at its end.
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 import time
-
-# MLIR with the dialect, and LLVM: what "loading the compiler" means.
-COMPILER = ("graphc_dialects.graphc", "llvmlite.binding")
 
 
 def main() -> None:
@@ -42,8 +38,9 @@ def main() -> None:
     library = libraries.load(name)
     lap("import")
     if name == "graphc" and not graphc.config.cache_dir:
-        for module in COMPILER:
-            importlib.import_module(module)
+        from graphc.compile.preload import preload
+
+        preload()
         lap("load_compiler")
     getattr(library, what)()
     lap("first")

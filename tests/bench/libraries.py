@@ -98,8 +98,9 @@ class Graphc(_Symbolic):
     def __init__(self) -> None:
         import graphc
         import graphc.tensor as pt
+        from graphc.tensor.special import softmax
 
-        super().__init__(graphc, pt, graphc.function, pt.softmax)
+        super().__init__(graphc, pt, graphc.function, softmax)
 
     def build(self, case: Case) -> Timed:
         """The statement and its names."""

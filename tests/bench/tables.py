@@ -77,7 +77,8 @@ def lines(result: dict[str, Any]) -> list[dict[str, Any]]:
 def _row(line: dict[str, Any]) -> str:
     times = [show(line["seconds"].get(name), line["unit"]) for name in NAMES]
     ratios = [f"{line['ratios'][name]:.2f}" if name in line["ratios"] else "-" for name in NAMES[1:]]
-    verdict = {True: "met", False: "**missed**", None: "-"}[line["met"]]
+    unmeasured = "**not measured**" if line["goal"] else "-"
+    verdict = {True: "met", False: "**missed**", None: unmeasured}[line["met"]]
     return (
         "| " + " | ".join([line["title"], line["unit"], *times, *ratios, line["goal"] or "-", verdict]) + " |"
     )
@@ -93,8 +94,8 @@ def page(result: dict[str, Any]) -> str:
         "",
         "Made by `make bench`. Each library runs in a process of its own, they take turns on every line, and",
         "the best time counts. PyTensor runs its numba mode with `trust_input`; JAX runs `jit` in double",
-        "precision with NumPy arrays in and out. A ratio is the peer's time over graphc's: above 1, graphc is",
-        "faster. The goal of a line is an upper limit of graphc's time.",
+        "precision with NumPy arrays in and out. A ratio is the peer's time over graphc's: above 1, graphc",
+        "is faster. The goal of a line is an upper limit of graphc's time.",
         "",
         f"Machine: {machine['processor']}, {machine['cores']} cores; {machine['system']};",
         f"{machine['python']}, {machine['mlir']}, {machine['llvm']}; peers: {peers}.",

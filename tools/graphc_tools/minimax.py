@@ -97,6 +97,9 @@ def targets() -> list[Target]:
     def asin_tail(z: Any) -> Any:
         return (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z if z else mpf(1) / 6
 
+    def erf_tail(a: Any) -> Any:
+        return (-mp.log(mp.erfc(a)) / a - 2 / mp.sqrt(mp.pi)) / a
+
     half_ln2, edge = 0.34658, 0.1716
     return [
         Target(
@@ -119,6 +122,8 @@ def targets() -> list[Target]:
         Target("SINH", sinh_tail, lambda z: z, 1e-12, half_ln2**2, {"float64": 6, "float32": 3}),
         Target("LOG", atanh_tail, lambda z: z, 1e-12, edge**2 * 1.001, {"float64": 7, "float32": 3}),
         Target("ATAN", atan_tail, lambda z: z, 1e-12, edge * 1.0002, {"float64": 11, "float32": 5}),
+        Target("ERF", erf_tail, lambda a: a**2 * mp.erfc(a) / mp.erf(a), 1e-9, 5.95, {"float64": 24}),
+        Target("ERF", erf_tail, lambda a: a**2 * mp.erfc(a) / mp.erf(a), 1e-9, 4.0, {"float32": 9}),
         Target("ASIN", asin_tail, lambda z: z, 1e-12, 0.25, {"float64": 12, "float32": 5}),
     ]
 
@@ -131,18 +136,25 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names of the tables, separated by commas")
     wanted = parser.parse_args().only
     mp.dps = 50
-    for target in targets():
-        if wanted and target.name not in wanted.split(","):
-            continue
-        print(f"{target.name} = {{")
-        for dtype, name in (("float64", "f64"), ("float32", "f32")):
-            coefficients, worst = fit(target, dtype)
-            print(f"    # largest relative error 2^{float(mp.log(worst, 2)):.1f}")
-            print(f'    "{name}": (')
-            for value in coefficients:
-                print(f"        {value!r},")
-            print("    ),")
+    wanted_targets = [target for target in targets() if not wanted or target.name in wanted.split(",")]
+    for name in dict.fromkeys(target.name for target in wanted_targets):
+        print(f"{name} = {{")
+        for target in wanted_targets:
+            if target.name == name:
+                _print(target)
         print("}\n")
+
+
+def _print(target: Target) -> None:
+    from mpmath import mp
+
+    for dtype in target.terms:
+        coefficients, worst = fit(target, dtype)
+        print(f"    # largest relative error 2^{float(mp.log(worst, 2)):.1f}")
+        print(f'    "f{dtype[5:]}": (')
+        for value in coefficients:
+            print(f"        {value!r},")
+        print("    ),")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+
+_DECLARATION = re.compile(r"^declare void @graphc_([sdcz])gemm\(.*\n", re.MULTILINE)
 _TYPES = {"s": "float", "d": "double", "c": "{float, float}", "z": "{double, double}"}
 _ONES = {
     "s": "float 1.0",
@@ -12,16 +15,17 @@ _ONES = {
 }
 
 
-def gemm_definitions(ir_text: str) -> str:
-    """IR text that defines every `graphc_?gemm` the kernel declares.
+def define_gemm(ir_text: str) -> str:
+    """The kernel's text with a definition for every `graphc_?gemm` it declares.
 
     A row-major C = A B is the column-major C^T = B^T A^T, so the operands swap and nothing is copied. The external
     symbols `blas_?gemm` (LP64 Fortran interface) are resolved when the object is loaded.
     """
-    text = "".join(_gemm(letter) for letter in "sdcz" if f"@graphc_{letter}gemm" in ir_text)
-    if text and "@llvm.smax.i64" not in ir_text:
-        text += "declare i64 @llvm.smax.i64(i64, i64)\n"
-    return text
+    used = _DECLARATION.findall(ir_text)
+    if not used:
+        return ir_text
+    text = _DECLARATION.sub("", ir_text) + "".join(_gemm(letter) for letter in used)
+    return text if "declare i64 @llvm.smax.i64(" in text else text + "declare i64 @llvm.smax.i64(i64, i64)\n"
 
 
 def _gemm(letter: str) -> str:

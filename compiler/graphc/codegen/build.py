@@ -39,7 +39,9 @@ def build_artifact(
     """
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
-    code = compile_to_object(kernel_ir, entry_text=entry_ir(signature, entries), opt_level=opt_level, on_ir=on_ir)
+    code = compile_to_object(
+        kernel_ir, entry_text=entry_ir(signature, entries), opt_level=opt_level, on_ir=on_ir
+    )
     manifest = Manifest(
         signature,
         sites=tuple(sites),

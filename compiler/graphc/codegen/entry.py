@@ -21,8 +21,8 @@ def entry_ir(signature: Signature, tiers: tuple[str, ...] = ("struct",)) -> str:
 
     Args:
         signature: arguments and results of the function.
-        tiers: "struct" defines `graphc_entry` and `graphc_vectorcall`, "buffer" `graphc_entry_buffer`; none of them
-            leaves only the arena, which the Python tier needs.
+        tiers: "struct" defines `graphc_entry` and `graphc_vectorcall`, "buffer"
+            `graphc_entry_buffer`; none of them leaves only the arena, which the Python tier needs.
     """
     text = [COMMON]
     for name in tiers:
@@ -49,7 +49,10 @@ define ptr @graphc_vectorcall(ptr %callable, ptr %args, i64 %nargsf, ptr %kwname
 
 
 class _Entry:
-    """Writes one entry. Labels: `slow` owns nothing, `bail` releases and goes slow, `fail` releases and raises."""
+    """Writes one entry.
+
+    Labels: `slow` owns nothing, `bail` releases and goes slow, `fail` releases and raises.
+    """
 
     def __init__(self, signature: Signature, writer: Writer, tier: Tier) -> None:
         self.s, self.w, self.tier = signature, writer, tier
@@ -88,7 +91,7 @@ class _Entry:
         self.tier.begin(arrays)
 
     def _keywords(self) -> list[str]:
-        """Checks the argument count and reads `out=`. Returns the given output objects (null without `out=`)."""
+        """Checks the argument count; returns the objects given by `out=` (null without it)."""
         w, count = self.w, len(self.s.inputs)
         w.require(w.let(f"icmp eq i64 %nargs, {count}"), "slow")
         plain = w.let("icmp eq ptr %kwnames, null")
@@ -188,7 +191,9 @@ class _Entry:
             spec = (*self.s.arguments, *self.s.results)[i]
             size = w.let(f"mul i64 {self.counts[i]}, {ITEM_SIZE[spec.dtype]}")
             w.store("i64", size, "%bytes", 8 * i)
-        overlap = w.let(f"call i1 @graphc_overlap(ptr %data, ptr %bytes, i64 {first}, i64 {first + len(outs)})")
+        overlap = w.let(
+            f"call i1 @graphc_overlap(ptr %data, ptr %bytes, i64 {first}, i64 {first + len(outs)})"
+        )
         w.require(w.let(f"xor i1 {overlap}, true"), "bail")
         for i, value in enumerate(outs):
             w.line(f"  call void @Py_IncRef(ptr {value})")

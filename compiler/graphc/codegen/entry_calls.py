@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-# An arena block is {next, padding to 64 bytes, memory}. malloc'ed memory is aligned to 16, so 112 spare bytes suffice
-# for the link in front and the alignment. A null result means out of memory: kernels then return -1.
+# An arena block is {next, padding to 64 bytes, memory}. malloc'ed memory is aligned to 16, so 112 spare bytes
+# suffice for the link in front and the alignment. A null result means out of memory: kernels then return -1.
 COMMON = r"""
 @PyArray_Type = external global i8
 @PyTuple_Type = external global i8

@@ -82,7 +82,9 @@ class StructTier:
         if not count:
             return []
         inline = w.address(value, self._items)
-        apart = w.load("ptr", value, layout.LIST_ITEMS)  # in a tuple: its first item or its hash, not used then
+        apart = w.load(
+            "ptr", value, layout.LIST_ITEMS
+        )  # in a tuple: its first item or its hash, not used then
         items = w.let(f"select i1 {is_tuple}, ptr {inline}, ptr {apart}")
         return [w.load("ptr", items, 8 * i) for i in range(count)]
 
@@ -224,4 +226,4 @@ def _buffer_format(dtype: str) -> bytes:
     """The format string, with its zero, that NumPy exports for an aligned array of this dtype."""
     import numpy as np
 
-    return memoryview(np.zeros(1, dtype)).format.encode() + b"\0"
+    return np.zeros(1, dtype).data.format.encode() + b"\0"

@@ -12,9 +12,17 @@ from typing import Any
 
 from graphc.errors import CompileError
 
-# What the runtime looks up in an object; everything else becomes internal, so that it can be inlined and dropped.
+# What the runtime looks up in an object; everything else becomes internal, so that it can be inlined and
+# dropped.
 EXPORTS = frozenset(
-    {"graphc_entry", "graphc_vectorcall", "graphc_entry_buffer", "graphc_shapes", "graphc_run", "graphc_release"}
+    {
+        "graphc_entry",
+        "graphc_vectorcall",
+        "graphc_entry_buffer",
+        "graphc_shapes",
+        "graphc_run",
+        "graphc_release",
+    }
 )
 
 
@@ -40,7 +48,9 @@ def host_target() -> Target:
     llvm.initialize_native_asmprinter()
     arm = platform.machine() in ("arm64", "aarch64")
     features = llvm.get_host_cpu_features().flatten()
-    if arm and sys.platform == "darwin":  # the system owns this register there, which the ELF ABI does not know
+    if (
+        arm and sys.platform == "darwin"
+    ):  # the system owns this register there, which the ELF ABI does not know
         features = ",".join(filter(None, [features, "+reserve-x18"]))
     return Target(("aarch64" if arm else "x86_64") + "-unknown-linux-gnu", llvm.get_host_cpu_name(), features)
 
@@ -110,7 +120,11 @@ def _link(module: Any, entry: Any) -> None:
 
 def _definitions(module: Any) -> set[str]:
     values = (*module.functions, *module.global_variables)
-    return {value.name for value in values if not value.is_declaration and str(value.linkage) != "Linkage.internal"}
+    return {
+        value.name
+        for value in values
+        if not value.is_declaration and str(value.linkage) != "Linkage.internal"
+    }
 
 
 def _check_kernels(module: Any) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from graphc.compile.fingerprint import fingerprint
 from graphc.config import config
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import DiskCache
 from graphc_runtime.errors import ArtifactError, LoadError
@@ -134,7 +133,8 @@ class NativeExecutable:
     def _where(self, node: str) -> str | None:
         """The user's line of a node of the emitted graph, such as ``n12``."""
         index = int(node[1:])
-        return describe(self.fgraph.nodes[index].location).strip() if index < len(self.fgraph.nodes) else None
+        location = self.fgraph.nodes[index].location if index < len(self.fgraph.nodes) else None
+        return None if location is None else str(location)
 
     # -- compiling ------------------------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
     Args:
         used: how many of the signature's arguments the kernel reads; the others are cells that are only written.
     """
-    from graphc.codegen.blas import gemm_definitions
+    from graphc.codegen.blas import define_gemm
     from graphc.codegen.build import build_artifact
     from graphc.codegen.kernel import kernel_wrappers
     from graphc.codegen.object import host_target
@@ -216,7 +216,7 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
     if OPT_LEVEL[mode] >= 2 and is_available(target.triple):
         text = add_vector_variants(text, target.features)
     text += kernel_wrappers(arguments[:used], results, has_shapes=lowered.has_shapes, unused=arguments[used:])
-    text += gemm_definitions(text)
+    text = define_gemm(text)
     sites = [Site(**site) for site in lowered.sites]
     return build_artifact(text, signature, sites=sites, opt_level=OPT_LEVEL[mode], on_ir=on_ir)
 

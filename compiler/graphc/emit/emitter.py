@@ -44,6 +44,7 @@ class Emitter(IndexCode):
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.locations: list[str] = []
         self.values: dict[Variable, str] = {}
         self._types: dict[Any, str] = {}
         self._names: dict[Any, str] = {}
@@ -54,7 +55,8 @@ class Emitter(IndexCode):
 
     def at(self, number: int, node: Apply) -> None:
         """Make node ``number`` the location of what follows."""
-        self._location = " " + location(f"n{number}", node.location)
+        self.locations.append(f"#n{number} = {location(f'n{number}', node.location)}")
+        self._location = f" loc(#n{number})"
 
     def type_of(self, variable: Any) -> str:
         """Text of the MLIR type of a tensor variable."""
@@ -73,7 +75,9 @@ class Emitter(IndexCode):
         self.lines.append(f"    {name} = {text}{self._location}")
         return name
 
-    def op(self, name: str, operands: Sequence[str], in_types: Sequence[str], out_type: str, attrs: str = "") -> str:
+    def op(
+        self, name: str, operands: Sequence[str], in_types: Sequence[str], out_type: str, attrs: str = ""
+    ) -> str:
         """An operation with one result, in generic form.
 
         Args:
@@ -89,7 +93,9 @@ class Emitter(IndexCode):
         braces = f" {{{attrs}}}" if attrs else ""
         return self.raw(f'"{name}"({", ".join(operands)}){braces} : ({", ".join(in_types)}) -> {out_type}')
 
-    def check(self, condition: str, given: str, expected: str, message: str, error: str = "ValueError") -> None:
+    def check(
+        self, condition: str, given: str, expected: str, message: str, error: str = "ValueError"
+    ) -> None:
         """Raise at run time unless the ``i1`` condition holds.
 
         Args:
@@ -127,7 +133,9 @@ class Emitter(IndexCode):
         if operand not in self._indices:
             type_ = variable.type
             if type_.ndim or type_.numpy_dtype.kind != "i":
-                raise CompileError(f"expected a 0-d signed integer as a size or index, got {variable} of type {type_}")
+                raise CompileError(
+                    f"expected a 0-d signed integer as a size or index, got {variable} of type {type_}"
+                )
             element = self.raw(f"tensor.extract {operand}[] : {self.type_of(variable)}")
             self._indices[operand] = self.raw(f"arith.index_cast {element} : {NAMES[type_.dtype]} to index")
         return self._indices[operand]
@@ -177,7 +185,11 @@ def large_constants(graph: FunctionGraph) -> list[Constant]:
     """The constants of a graph that become arguments, in order of first use."""
     found: dict[Variable, None] = {}
     for variable in (*(x for node in graph.nodes for x in node.inputs), *graph.outputs):
-        if isinstance(variable, Constant) and isinstance(variable.type, TensorType) and variable.data.size > MAX_LITERAL:
+        if (
+            isinstance(variable, Constant)
+            and isinstance(variable.type, TensorType)
+            and variable.data.size > MAX_LITERAL
+        ):
             found[variable] = None
     return [v for v in found if isinstance(v, Constant) and v not in graph.inputs]
 
@@ -202,7 +214,9 @@ def emit_module(graph: FunctionGraph) -> EmittedModule:
     for number, node in enumerate(graph.nodes):
         emit = getattr(node.op, "emit", None)
         if emit is None:
-            raise CompileError(f"{node.op}{describe(node.location)} has no emit method, so it cannot be compiled")
+            raise CompileError(
+                f"{node.op}{describe(node.location)} has no emit method, so it cannot be compiled"
+            )
         e.at(number, node)
         results = emit(node, [e.operand(x) for x in node.inputs], e)
         e.values.update(zip(node.outputs, results, strict=True))
@@ -216,6 +230,7 @@ def emit_module(graph: FunctionGraph) -> EmittedModule:
         f"    return{' ' + ', '.join(results) + ' : ' + types if results else ''}",
         "  }",
         "}",
+        *e.locations,
         "",
     ]
     return EmittedModule("\n".join(lines), arguments, constants, list(graph.nodes))

@@ -22,6 +22,8 @@ class ArgumentReader:
         self.inputs = inputs
         self.function_name = function_name
         self.positions = {item.name: i for i, item in enumerate(inputs) if item.name is not None}
+        names = [item.name for item in inputs]
+        self._ambiguous = {name for name in self.positions if names.count(name) > 1}
         self._allow_downcast = [
             allow_downcast if item.allow_downcast is None else item.allow_downcast for item in inputs
         ]
@@ -45,6 +47,10 @@ class ArgumentReader:
         given: dict[int, Any] = dict(enumerate(args))
         for name, value in kwargs.items():
             position = self.positions.get(name)
+            if name in self._ambiguous:
+                raise TypeError(
+                    f"{self._signature()} has several inputs named {name!r}; give them by position"
+                )
             if position is None:
                 raise TypeError(f"{self._signature()} has no input named {name!r}")
             if position in given:

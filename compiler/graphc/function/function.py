@@ -91,7 +91,7 @@ def function(
 
 
 def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
-    """The graph with ops such as `OpFromGraph` replaced by their graphs, whose large constants become cells too."""
+    """The graph with ops such as `OpFromGraph` replaced by their graphs, whose constants become cells too."""
     if not any(hasattr(node.op, "inner_outputs") for node in fgraph.nodes):
         return fgraph
     from graphc.graph.op_from_graph import expand

@@ -168,7 +168,7 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
 
     Raises:
         TypeError: an input is no variable, a constant or shared.
-        ValueError: a variable or a name is given twice.
+        ValueError: a variable is given twice.
     """
     from graphc.function.shared import SharedVariable
 
@@ -178,7 +178,6 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
         )
     result = [item if isinstance(item, In) else In(item) for item in inputs]
     seen: set[Variable] = set()
-    names: set[str] = set()
     for item in result:
         if isinstance(item.variable, SharedVariable):
             raise TypeError(
@@ -188,11 +187,4 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
         if item.variable in seen:
             raise ValueError(f"the variable {item.variable} is given more than once among the inputs")
         seen.add(item.variable)
-        if item.name in names:
-            # Two unnamed-by-keyword inputs are harmless; two of one name cannot be told apart by keyword.
-            raise ValueError(
-                f"two inputs are named {item.name!r}; rename one, or give In(variable, name=...)"
-            )
-        if item.name is not None:
-            names.add(item.name)
     return result

@@ -155,7 +155,7 @@ def verify_grad(
         TypeError: ``pt`` holds something other than float arrays.
     """
     import graphc.tensor as pt_
-    from graphc.function import function
+    from graphc.function.function import function
     from graphc.gradient.reverse import grad
 
     points = _check_points(pt)

@@ -120,7 +120,7 @@ class OpFromGraph(Op):
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         if "function" not in self._derived:
-            from graphc.function import function
+            from graphc.function.function import function
 
             options = {"mode": "reference", "on_unused_input": "ignore", **self.kwargs}
             inner, outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)

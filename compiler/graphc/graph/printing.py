@@ -113,7 +113,7 @@ def _tree(root: Variable, options: _Options, first: str = "", rest: str = "") ->
             options.inner.append(node)
         for i in reversed(range(len(node.inputs))):
             last = i == len(node.inputs) - 1
-            branch, column = (" └─ ", "    ") if last else (" ├─ ", " │  ")
+            branch, column = (" └─ ", "   ") if last else (" ├─ ", " │ ")
             stack.append((node.inputs[i], tail + branch, tail + column, level + 1))
 
 

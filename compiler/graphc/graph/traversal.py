@@ -161,14 +161,12 @@ def truncated_graph_inputs(
     for node in toposort(outputs):
         if any(v in depends for v in node.inputs):
             depends.update(node.outputs)
-    result: dict[Variable, None] = {}
-    for v in walk(outputs, lambda v: v.owner.inputs if v.owner is not None and v in depends else None):
-        if isinstance(v, Constant):
-            continue
-        inner = v.owner is not None and any(parent in depends for parent in v.owner.inputs)
-        if v in wanted or not inner:
-            result[v] = None
-    return list(result)
+
+    def leads_on(v: Variable) -> bool:
+        return v.owner is not None and any(parent in depends for parent in v.owner.inputs)
+
+    reached = walk(outputs, lambda v: v.owner.inputs if leads_on(v) else None)
+    return [v for v in reached if not isinstance(v, Constant) and (v in wanted or not leads_on(v))]
 
 
 def get_var_by_name(graphs: Iterable[Variable], target_var_id: str) -> tuple[Variable, ...]:

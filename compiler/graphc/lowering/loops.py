@@ -338,3 +338,25 @@ def _fill_nest(value: Any, buffer: Any, sizes: list[Any], indices: list[Any]) ->
     with ir.InsertionPoint(block):
         _fill_nest(value, buffer, sizes, [*indices, block.arguments[0]])
         build.create("scf.yield", [], [])
+
+
+def lower_copy(op: Any) -> None:
+    """Lowers a `memref.copy` between buffers of which one is not contiguous; others become a `memcpy` later."""
+    source, target = op.operands
+    if is_contiguous(source) and is_contiguous(target):
+        return
+    with ir.InsertionPoint(op), op.location:
+        _copy_nest(source, target, build.dims(target), [])
+    op.erase()
+
+
+def _copy_nest(source: Any, target: Any, sizes: list[Any], indices: list[Any]) -> None:
+    if len(indices) == len(sizes):
+        element = ir.MemRefType(source.type).element_type
+        value = build.create("memref.load", [element], [source, *indices]).result
+        build.create("memref.store", [], [value, target, *indices])
+        return
+    _, block = loop(sizes[len(indices)], [])
+    with ir.InsertionPoint(block):
+        _copy_nest(source, target, sizes, [*indices, block.arguments[0]])
+        build.create("scf.yield", [], [])

@@ -117,7 +117,9 @@ class Put(Op):
         static = node.inputs[1].type.shape  # type: ignore[attr-defined]
         shape = _taken(x.shape, indices.shape, self.axis)
         if any(s != 1 and have != want for s, have, want in zip(static, y.shape, shape, strict=True)):
-            raise ValueError(f"cannot put an array of shape {y.shape} where {tuple(shape)} is{describe(node.location)}")
+            raise ValueError(
+                f"cannot put an array of shape {y.shape} where {tuple(shape)} is{describe(node.location)}"
+            )
         out = np.array(x, copy=True)
         where = (slice(None),) * self.axis + (indices,)
         if self.set_instead_of_inc:

@@ -26,7 +26,9 @@ def normalize_axis(axis: Any, ndim: int, what: str) -> int:
     try:
         number = axis.__index__()
     except (AttributeError, TypeError):
-        raise TypeError(f"the axis of {what} must be an integer known when the graph is built, got {axis!r}") from None
+        raise TypeError(
+            f"the axis of {what} must be an integer known when the graph is built, got {axis!r}"
+        ) from None
     if not -ndim <= number < ndim:
         raise ValueError(f"{what}: axis {number} is out of range for an array of {ndim} dimensions")
     return int(number % ndim)

@@ -36,7 +36,9 @@ class Entry(NamedTuple):
         return sum(bound == SYMBOLIC for bound in (self.start, self.stop, self.step))
 
     def __str__(self) -> str:
-        start, stop, step = ("" if bound is None else str(bound) for bound in (self.start, self.stop, self.step))
+        start, stop, step = (
+            "" if bound is None else str(bound) for bound in (self.start, self.stop, self.step)
+        )
         return start if self.single else f"{start}:{stop}{':' + step if step else ''}"
 
     def fill(self, values: Iterator[Any]) -> slice | int:
@@ -112,16 +114,25 @@ def emit_entry(entry: Entry, size: str, operands: Iterator[str], e: Any, what: s
     e.check(e.compare("ne", stride, zero), stride, zero, "the step of a slice must not be {given}")
     up, down = (_bounded(start, stop, stride, size, forward, e) for forward in (True, False))
     forward = e.compare("sgt", stride, zero)
-    return Normalized(e.select(forward, up.offset, down.offset), e.select(forward, up.size, down.size), stride)
+    return Normalized(
+        e.select(forward, up.offset, down.offset), e.select(forward, up.size, down.size), stride
+    )
 
 
 def _wrap(bound: Any, size: str, e: Any) -> str:
     """A negative bound counts from the end."""
+    known = e.known(bound)
+    if known is not None:
+        return bound if known >= 0 else e.arith("addi", size, bound)
     return e.select(e.compare("slt", bound, e.const_index(0)), e.arith("addi", bound, size), bound)
 
 
 def _clamp(bound: Any, size: str, low: str, high: str, e: Any) -> str:
-    return e.arith("minsi", e.arith("maxsi", _wrap(bound, size, e), low), high)
+    wrapped = _wrap(bound, size, e)
+    known = e.known(bound)
+    if known is None or known < 0:
+        wrapped = e.arith("maxsi", wrapped, low)
+    return e.arith("minsi", wrapped, high)
 
 
 def _bounded(start: Any, stop: Any, stride: str, size: str, forward: bool, e: Any) -> Normalized:
@@ -135,8 +146,12 @@ def _bounded(start: Any, stop: Any, stride: str, size: str, forward: bool, e: An
         first = end if start is None else _clamp(start, size, before, end, e)
         last = before if stop is None else _clamp(stop, size, before, end, e)
         span, width = e.arith("subi", first, last), e.arith("subi", zero, stride)
-    length = span if e.known(width) == 1 else e.arith("divsi", e.arith("addi", span, e.arith("subi", width, one)), width)
-    if forward and start is None and (stop is None or e.known(width) == 1):
+    length = (
+        span
+        if e.known(width) == 1
+        else e.arith("divsi", e.arith("addi", span, e.arith("subi", width, one)), width)
+    )
+    if forward and start is None:
         return Normalized(first, length, stride)
     # An empty slice must not start outside of the operand.
     count = e.arith("maxsi", length, zero)

@@ -38,7 +38,9 @@ class DimShuffle(Op):
         x = as_tensor_variable(x)
         shape = x.type.shape
         used = [axis for axis in self.new_order if axis != "x"]
-        if len(set(used)) != len(used) or any(not isinstance(a, int) or not 0 <= a < len(shape) for a in used):
+        if len(set(used)) != len(used) or any(
+            not isinstance(a, int) or not 0 <= a < len(shape) for a in used
+        ):
             raise ValueError(
                 f"dimshuffle {self.new_order} must name each of the {len(shape)} axes at most once, or 'x'; got {x.type}"
             )
@@ -77,4 +79,6 @@ class DimShuffle(Op):
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         order = [-1 if axis == "x" else int(axis) for axis in self.new_order]
         types = [e.type_of(node.inputs[0])]
-        return [e.op("graphc.dimshuffle", operands, types, e.type_of(node.outputs[0]), attribute("order", order))]
+        return [
+            e.op("graphc.dimshuffle", operands, types, e.type_of(node.outputs[0]), attribute("order", order))
+        ]

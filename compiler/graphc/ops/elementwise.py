@@ -99,7 +99,9 @@ def _resolve(name: str, types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
         resolved = ROWS[name].resolve(types)
     except TypeError as error:
         given = ", ".join(t.__name__ if isinstance(t, type) else str(t) for t in types)
-        raise TypeError(f"{name} is not defined for operands of dtype {given}: {str(error).splitlines()[0]}") from None
+        raise TypeError(
+            f"{name} is not defined for operands of dtype {given}: {str(error).splitlines()[0]}"
+        ) from None
     for dtype in resolved:
         if dtype.kind in "gG" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
             raise TypeError(f"{name} of {types} needs the unsupported dtype {dtype}")
@@ -149,7 +151,9 @@ class Elementwise(Op):
         if self.row.compares:
             operands = [constant(x) if type(x) is int and not -128 <= x < 128 else x for x in operands]
         dtypes = _resolve(self.name, tuple(_operand_type(x) for x in operands))
-        return self.apply([to_dtype(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)], dtypes[-1])
+        return self.apply(
+            [to_dtype(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)], dtypes[-1]
+        )
 
     def apply(self, operands: Sequence[Any], dtype: np.dtype) -> Apply:
         """The node for operands that already have the dtypes of the loop."""
@@ -220,7 +224,13 @@ class Cast(Elementwise):
     __props__ = ("dtype",)
 
     def __init__(self, dtype: str) -> None:
-        row = Row("cast", lambda x: x.astype(dtype), "Conversion to another dtype.", lambda b, x: b.cast(x, dtype), nin=1)
+        row = Row(
+            "cast",
+            lambda x: x.astype(dtype),
+            "Conversion to another dtype.",
+            lambda b, x: b.cast(x, dtype),
+            nin=1,
+        )
         super().__init__(row)
         self.dtype = dtype
 
@@ -271,7 +281,11 @@ def cast_to(x: Any, dtype: str) -> Any:
     """``x`` converted to a dtype; itself when it has it, a constant when it is a small one."""
     if x.type.dtype == dtype:
         return x
-    if isinstance(x, Constant) and x.data.size <= 16 and (x.data.dtype.kind != "c" or np.dtype(dtype).kind == "c"):
+    if (
+        isinstance(x, Constant)
+        and x.data.size <= 16
+        and (x.data.dtype.kind != "c" or np.dtype(dtype).kind == "c")
+    ):
         with np.errstate(all="ignore"):
             return constant(x.data.astype(dtype))
     return Cast(dtype)(x)
@@ -282,7 +296,9 @@ def weak_operands(inputs: Sequence[Any]) -> list[Any]:
     weak = [is_weak_scalar(x) for x in inputs]
     if all(weak):
         return [constant(x) for x in inputs]
-    return [x if w and type(x) is not bool else as_tensor_variable(x) for x, w in zip(inputs, weak, strict=True)]
+    return [
+        x if w and type(x) is not bool else as_tensor_variable(x) for x, w in zip(inputs, weak, strict=True)
+    ]
 
 
 def _operand_type(x: Any) -> OperandType:

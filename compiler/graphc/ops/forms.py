@@ -133,7 +133,8 @@ def sqrt_plus(b: Any, x: Scalar) -> Scalar:
 def arcsin_complex(b: Any, x: Scalar) -> Scalar:
     minus, plus = sqrt_minus(b, x), sqrt_plus(b, x)
     return b.complex(
-        b.math("atan2", b.real(x), b.real(b.mul(minus, plus))), b.math("asinh", b.imag(b.mul(b.conj(minus), plus)))
+        b.math("atan2", b.real(x), b.real(b.mul(minus, plus))),
+        b.math("asinh", b.imag(b.mul(b.conj(minus), plus))),
     )
 
 

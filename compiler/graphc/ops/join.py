@@ -56,7 +56,9 @@ class Join(Op):
             known = {size for size in sizes if size is not None}
             if len(known) > 1:
                 shapes = ", ".join(str(x.type.shape) for x in xs)
-                raise ValueError(f"join along axis {self.axis}: sizes differ in dimension {axis}; shapes are {shapes}")
+                raise ValueError(
+                    f"join along axis {self.axis}: sizes differ in dimension {axis}; shapes are {shapes}"
+                )
             shape.append(known.pop() if known else None)
         return shape
 

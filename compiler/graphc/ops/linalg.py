@@ -51,7 +51,9 @@ class Matmul(Op):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         a, b = inputs
         if a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
-            raise ValueError(f"matrix product of arrays of shapes {a.shape} and {b.shape}{describe(node.location)}")
+            raise ValueError(
+                f"matrix product of arrays of shapes {a.shape} and {b.shape}{describe(node.location)}"
+            )
         with np.errstate(all="ignore"):
             output_storage[0][0] = np.matmul(a, b)
 

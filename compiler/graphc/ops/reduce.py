@@ -57,13 +57,17 @@ class Reduce(Op):
         normalize_axes(self.axes, x.type.ndim, self.kind)
         kept = [size for axis, size in enumerate(x.type.shape) if axis not in self.axes]
         if self.kind in ("max", "min") and any(x.type.shape[axis] == 0 for axis in self.axes):
-            raise ValueError(f"{self.kind} over an empty axis has no value; the operand has shape {x.type.shape}")
+            raise ValueError(
+                f"{self.kind} over an empty axis has no value; the operand has shape {x.type.shape}"
+            )
         return Apply(self, [x], [TensorType(x.type.dtype, kept).make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         (x,) = inputs
         if self.kind in ("max", "min") and any(x.shape[axis] == 0 for axis in self.axes):
-            raise ValueError(f"{self.kind} over an empty axis has no value{describe(node.location)}: shape {x.shape}")
+            raise ValueError(
+                f"{self.kind} over an empty axis has no value{describe(node.location)}: shape {x.shape}"
+            )
         with np.errstate(all="ignore"):
             value = _REFERENCES[self.kind](x, axis=self.axes, dtype=x.dtype)
         output_storage[0][0] = np.asarray(value, dtype=x.dtype)
@@ -131,14 +135,18 @@ class ArgReduce(Op):
         x = as_tensor_variable(x)
         normalize_axis(self.axis, x.type.ndim, self.kind)
         if x.type.shape[self.axis] == 0:
-            raise ValueError(f"{self.kind} over an empty axis has no value; the operand has shape {x.type.shape}")
+            raise ValueError(
+                f"{self.kind} over an empty axis has no value; the operand has shape {x.type.shape}"
+            )
         kept = [size for axis, size in enumerate(x.type.shape) if axis != self.axis]
         return Apply(self, [x], [TensorType("int64", kept).make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         (x,) = inputs
         if x.shape[self.axis] == 0:
-            raise ValueError(f"{self.kind} over an empty axis has no value{describe(node.location)}: shape {x.shape}")
+            raise ValueError(
+                f"{self.kind} over an empty axis has no value{describe(node.location)}: shape {x.shape}"
+            )
         output_storage[0][0] = np.asarray(getattr(np, self.kind)(x, axis=self.axis), dtype=np.int64)
 
     def pullback(

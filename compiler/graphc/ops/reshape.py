@@ -63,7 +63,9 @@ class Reshape(Sized):
         sizes = tuple(as_size(size, "reshape") for size in sizes)
         shape = [known_size(size) for size in sizes]
         if any(size is not None and size < 0 for size in shape):
-            raise ValueError(f"Reshape takes sizes of at least 0, got {shape}; the function reshape() resolves -1")
+            raise ValueError(
+                f"Reshape takes sizes of at least 0, got {shape}; the function reshape() resolves -1"
+            )
         given = x.type.shape
         if None not in given and None not in shape and prod(given) != prod(shape):
             raise ValueError(f"cannot reshape {x}{describe(x.location)} of shape {given} to {tuple(shape)}")
@@ -112,7 +114,9 @@ class SpecifyShape(Sized):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         x, shape = inputs[0], _shape_of(inputs[1:])
         if x.shape != shape:
-            raise ValueError(f"expected shape {shape}, got {x.shape} for {node.inputs[0]}{describe(node.location)}")
+            raise ValueError(
+                f"expected shape {shape}, got {x.shape} for {node.inputs[0]}{describe(node.location)}"
+            )
         output_storage[0][0] = x
 
     def _back(self, x: Variable, g: Variable) -> Variable:

@@ -62,7 +62,9 @@ register("logical_not", np.logical_not, "Whether x is zero.", lambda b, x: b.log
          grad=(None,), dtypes=_logic_rule)  # fmt: skip
 register("and", np.bitwise_and, "Bitwise and.", lambda b, x, y: b.and_(x, y), grad=(None, None), folds=True)
 register("or", np.bitwise_or, "Bitwise or.", lambda b, x, y: b.or_(x, y), grad=(None, None), folds=True)
-register("xor", np.bitwise_xor, "Bitwise exclusive or.", lambda b, x, y: b.xor(x, y), grad=(None, None), folds=True)
+register(
+    "xor", np.bitwise_xor, "Bitwise exclusive or.", lambda b, x, y: b.xor(x, y), grad=(None, None), folds=True
+)
 register("invert", np.invert, "Every bit flipped; of booleans, not.", lambda b, x: b.invert(x), grad=(None,))
 register("left_shift", np.left_shift, "x * 2**y in the bits of the dtype.", lambda b, x, y: b.shl(x, y),
          grad=(None, None))  # fmt: skip

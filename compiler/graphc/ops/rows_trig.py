@@ -24,7 +24,13 @@ register("sinh", np.sinh, "Hyperbolic sine.", forms.libm("sinh", forms.sinh_comp
          grad=(lambda x, out, g: g * pt.cosh(x),))  # fmt: skip
 register("cosh", np.cosh, "Hyperbolic cosine.", forms.libm("cosh", forms.cosh_complex),
          grad=(lambda x, out, g: g * pt.sinh(x),))  # fmt: skip
-register("tanh", np.tanh, "Hyperbolic tangent.", forms.libm("tanh"), grad=(lambda x, out, g: g * (1 - pt.sqr(out)),))
+register(
+    "tanh",
+    np.tanh,
+    "Hyperbolic tangent.",
+    forms.libm("tanh"),
+    grad=(lambda x, out, g: g * (1 - pt.sqr(out)),),
+)
 register("arcsinh", np.arcsinh, "Inverse hyperbolic sine.", forms.libm("asinh", forms.arcsinh_complex),
          grad=(lambda x, out, g: g / pt.sqrt(pt.sqr(x) + 1),))  # fmt: skip
 register("arccosh", np.arccosh, "Inverse hyperbolic cosine.", forms.libm("acosh", forms.arccosh_complex),

@@ -116,13 +116,16 @@ class MakeVector(Op):
             return [e.raw(f"tensor.empty() : {e.type_of(out)}")]
         if self.dtype == "int64":
             elements = [
-                e.raw(f"tensor.extract {x}[] : {e.type_of(v)}") for x, v in zip(operands, node.inputs, strict=True)
+                e.raw(f"tensor.extract {x}[] : {e.type_of(v)}")
+                for x, v in zip(operands, node.inputs, strict=True)
             ]
             return [e.raw(f"tensor.from_elements {', '.join(elements)} : {e.type_of(out)}")]
         # Buffers hold some element types in another form, which only operations of the dialect know.
         row, loose = (e.type_of(out).replace(f"{len(operands)}x", size, 1) for size in ("1x", "?x"))
         parts = [
-            e.cast_type(e.op("graphc.dimshuffle", [x], [e.type_of(v)], row, "order = array<i64: -1>"), row, loose)
+            e.cast_type(
+                e.op("graphc.dimshuffle", [x], [e.type_of(v)], row, "order = array<i64: -1>"), row, loose
+            )
             for x, v in zip(operands, node.inputs, strict=True)
         ]
         return [e.op("graphc.join", parts, [loose] * len(parts), e.type_of(out), "axis = 0 : i64")]

@@ -82,7 +82,9 @@ def vector_entries(x: Variable) -> list[Any] | None:
         return sizes_of(x.owner.inputs[0])
     if x.owner is not None and type(x.owner.op).__name__ == "Join":
         parts = [vector_entries(part) for part in x.owner.inputs]
-        return None if any(part is None for part in parts) else [entry for part in parts for entry in part or ()]
+        return (
+            None if any(part is None for part in parts) else [entry for part in parts for entry in part or ()]
+        )
     return [x[i] for i in range(length)]  # type: ignore[index]
 
 

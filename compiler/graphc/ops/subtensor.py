@@ -35,8 +35,15 @@ class _Basic(Op):
         for axis, (entry, size) in enumerate(zip(self.idx_list, x.type.shape, strict=True)):
             if entry.step == 0:
                 raise ValueError("the step of a slice must not be 0")
-            if entry.single and entry.start != SYMBOLIC and size is not None and not -size <= entry.start < size:  # type: ignore[operator]
-                raise IndexError(f"index {entry.start} is out of bounds for axis {axis} of {x}, of size {size}")
+            if (
+                entry.single
+                and entry.start != SYMBOLIC
+                and size is not None
+                and not -size <= entry.start < size
+            ):  # type: ignore[operator]
+                raise IndexError(
+                    f"index {entry.start} is out of bounds for axis {axis} of {x}, of size {size}"
+                )
         return [as_size(bound, "an index") for bound in bounds]
 
     def _static(self, x: Any) -> list[int | None]:
@@ -67,7 +74,9 @@ class _Basic(Op):
             emit_entry(entry, e.dim_of(x, operands[0], axis), indices, e, f"axis {axis}")
             for axis, entry in enumerate(self.idx_list)
         ]
-        return [part.offset for part in parts] + [part.size for part in parts] + [part.stride for part in parts]
+        return (
+            [part.offset for part in parts] + [part.size for part in parts] + [part.stride for part in parts]
+        )
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[i < self._tensors] for i in range(len(node.inputs))]
@@ -209,7 +218,9 @@ def fitting(y: Any, type_: TensorType, what: str) -> Any:
     given = y.type.dtype
     weak = y.owner is None and hasattr(y, "data")
     if given != type_.dtype and not np.can_cast(given, type_.dtype, "same_kind") and not weak:
-        raise TypeError(f"{what} cannot put values of dtype {given} into an array of {type_.dtype}; cast them first")
+        raise TypeError(
+            f"{what} cannot put values of dtype {given} into an array of {type_.dtype}; cast them first"
+        )
     if y.type.ndim > type_.ndim:
         raise ValueError(f"{what} cannot put {y} of {y.type} into {type_.ndim} dimensions")
     return cast_to(y, type_.dtype)

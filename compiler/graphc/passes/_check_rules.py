@@ -51,14 +51,13 @@ class CheckInserter:
             rw.dims.assume_equal(*keys)
 
     def not_negative(self, rw: Rewriter, size: Any, name: str) -> None:
-        key = rw.dims.size(size)
-        if (key if isinstance(key, int) else 0) < 0 or (not isinstance(key, int) and key[0] != "dim"):
-            if ("not negative", key) in rw.reified:
-                return
-            rw.reified["not negative", key] = size
-            zero = rw.index(0)
-            message = f"{name}: negative dimensions are not allowed, but {{given}} was given"
-            self.check(rw, self.compare(rw, "ge", size, zero), size, zero, message, "ValueError")
+        key = ("not negative", rw.dims.size(size))
+        if key in rw.reified or rw.dims.is_size(size):
+            return
+        rw.reified[key] = size
+        zero = rw.index(0)
+        message = f"{name}: negative dimensions are not allowed, but {{given}} was given"
+        self.check(rw, self.compare(rw, "ge", size, zero), size, zero, message, "ValueError")
 
     # -- rules --------------------------------------------------------------------------------------------------------
 

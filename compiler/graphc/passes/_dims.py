@@ -16,6 +16,9 @@ from graphc.passes._constants import CONSTANTS
 
 Key = Any
 _REDUCTIONS = tuple(f"graphc.{name}" for name in ("reduce_", "argmax", "argmin"))
+_KEEP_SIGN = frozenset(
+    f"arith.{name}" for name in ("addi", "muli", "divsi", "floordivsi", "ceildivsi", "remsi", "minsi")
+)
 _SIZED = frozenset({"graphc.reshape", "graphc.broadcast_to", "graphc.specify_shape"})
 _LIKE_FIRST = frozenset(
     {"graphc.softmax", "graphc.log_softmax", "graphc.update_slice", "graphc.put", "tensor.cast"}
@@ -27,6 +30,9 @@ class DimKeys:
 
     Args:
         defs: the operation that defines each value; values that are missing are arguments.
+
+    Attributes:
+        witness: for keys of index values, the first value that has the key.
     """
 
     def __init__(self, defs: dict[Any, Any]) -> None:
@@ -35,6 +41,7 @@ class DimKeys:
         self._sizes: dict[Any, Key] = {}
         self._leader: dict[Key, Key] = {}
         self._visited: set[Any] = set()
+        self.witness: dict[Key, Any] = {}
 
     def shape(self, value: Any) -> list[Key]:
         """One key per dimension of a tensor value."""
@@ -56,11 +63,26 @@ class DimKeys:
             self._resolve_operands(value)
             known = self._size(value)
             self._sizes[value] = known
+            self.witness.setdefault(known, value)
         return self.find(known)
 
     def same(self, a: Key, b: Key) -> bool:
         """Whether two keys are known to stand for equal sizes."""
         return bool(self.find(a) == self.find(b))
+
+    def is_size(self, value: Any, depth: int = 8) -> bool:
+        """Whether an index value is certainly not negative: sizes, and sums, products and quotients of them."""
+        key = self.size(value)
+        if isinstance(key, int):
+            return key >= 0
+        if key[0] == "dim":
+            return True
+        op = self._defs.get(key[1]) if key[0] == "index" and depth else None
+        if op is None:
+            return False
+        if op.name == "arith.maxsi":
+            return any(self.is_size(operand, depth - 1) for operand in op.operands)
+        return op.name in _KEEP_SIGN and all(self.is_size(operand, depth - 1) for operand in op.operands)
 
     def assume_equal(self, a: Key, b: Key) -> None:
         """Records that two sizes are equal from here on, because a check has just passed."""

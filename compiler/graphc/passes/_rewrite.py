@@ -233,10 +233,10 @@ class Rewriter:
     def _size_value(self, key: Any, value: Any, axis: int) -> Any:
         if isinstance(key, int):
             return self.index(key)
-        if key[0] == "index":
-            return key[1]
         if key[0] == "dim":
             _, value, axis = key
+        elif key in self.dims.witness:
+            return self.dims.witness[key]
         return self.create("tensor.dim", [value, self.index(axis)], ir.IndexType.get())
 
     def adopt(self, value: Any) -> Any:

@@ -158,7 +158,7 @@ def i64_array(values: Sequence[int]) -> Any:
 
 
 def split_after(op: Any) -> Any:
-    """Moves everything behind an op into a new block after its own; returns that block. The op's block then has no terminator."""
+    """Moves everything behind an op into a new block after its own, which is left without terminator."""
     block = op.operation.block
     rest = block.create_after()
     found = False

@@ -85,18 +85,24 @@ def _fold_operand_transpose(rewriter: Any, op: Any) -> Any:
 
 
 def _fold_result_transpose(rewriter: Any, op: Any) -> Any:
-    """transpose(matmul(a, b)) -> matmul(b, a) with both flags toggled and swapped."""
-    product = rewriter.defining(op.operands[0], "graphc.matmul")
-    order = list(op.attributes["order"])
-    if product is None or not _swaps_last_two(order) or len(order) != len(op.operands[0].type.shape):
+    """transpose(matmul(a, b)) -> matmul(b, a) with both flags toggled and swapped; also through a negation."""
+    value, order = op.operands[0], list(op.attributes["order"])
+    if not _swaps_last_two(order) or len(order) != len(value.type.shape):
         return None
-    uses = iter(op.operands[0].uses)
-    next(uses)
-    if next(uses, None) is not None:
+    negated = rewriter.operand_of(value, "graphc.neg")
+    product = rewriter.defining(value if negated is None else negated, "graphc.matmul")
+    if product is None or not (_has_one_use(value) and (negated is None or _has_one_use(negated))):
         return None
     a, b = product.operands
     transpose_a, transpose_b = _flags(product)
-    return _matmul(rewriter, b, a, op.results[0].type, not transpose_b, not transpose_a)
+    type_ = op.results[0].type
+    result = _matmul(rewriter, b, a, type_, not transpose_b, not transpose_a)
+    return result if negated is None else rewriter.create("graphc.neg", [result], type_)
+
+
+def _has_one_use(value: Any) -> bool:
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
 
 
 def _oriented(rewriter: Any, value: Any, transposed: bool) -> Any:

@@ -8,10 +8,12 @@ from typing import Any
 
 from graphc.passes._base import Pass
 
+_LOWERED = ("linalg.generic", "linalg.fill", "memref.copy")
+
 
 @dataclass
 class LinalgToLoops(Pass):
-    """Lowers `linalg.generic` and `linalg.fill` on buffers to `scf.for` nests shaped for LLVM's vectoriser.
+    """Lowers `linalg.generic`, `linalg.fill` and strided `memref.copy` on buffers to `scf.for` nests shaped for LLVM's vectoriser.
 
     Contiguous dimensions are collapsed, accumulators are kept in registers, loads are placed in the outermost loop
     that can hold them, and float sums are blocked (see graphc.lowering.loops for the rules). Unlike upstream's
@@ -21,13 +23,15 @@ class LinalgToLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.lowering.loops import LoopNest, lower_fill
+        from graphc.lowering.loops import LoopNest, lower_copy, lower_fill
 
         found: list[Any] = []
         _collect(module.operation, found)
         for op in found:
             if op.name == "linalg.fill":
                 lower_fill(op)
+            elif op.name == "memref.copy":
+                lower_copy(op)
             else:
                 LoopNest(op).lower()
         self.count("loop nests", len(found))
@@ -37,7 +41,7 @@ def _collect(op: Any, found: list[Any]) -> None:
     for region in op.regions:
         for block in region.blocks:
             for inner in block.operations:
-                if inner.operation.name in ("linalg.generic", "linalg.fill"):
+                if inner.operation.name in _LOWERED:
                     found.append(inner.operation)
                 elif len(inner.operation.regions):
                     _collect(inner.operation, found)

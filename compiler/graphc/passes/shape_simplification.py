@@ -17,6 +17,7 @@ class ShapeSimplification(Pass):
       operation's `reify` says, repeatedly up to the function's arguments. An operation whose shape alone was asked for
       then has no uses and disappears.
     * `tensor.extract` of `tensor.from_elements`, and `index_cast` of `index_cast`, give back the index.
+    * A `graphc.check` whose condition is the constant true is removed.
     * `reshape`, `broadcast_to`, `specify_shape`, `dimshuffle` and `slice` that return their operand are removed. Sizes
       count as equal only where that is certain, so no run-time check is lost.
 
@@ -32,5 +33,14 @@ class ShapeSimplification(Pass):
         for function in functions(module):
             rewriter = Rewriter(function, RULES)
             rewriter.run()
+            self._remove_true_checks(rewriter)
             for name, number in rewriter.counts.items():
                 self.count(name.strip("_").replace("_", " "), number)
+
+    def _remove_true_checks(self, rewriter: Any) -> None:
+        from graphc.passes._rewrite import walk
+
+        for op in walk(rewriter.function):
+            if op.name == "graphc.check" and rewriter.constant(op.operands[0]) in (True, -1, 1):
+                op.erase()
+                self.count("checks removed")

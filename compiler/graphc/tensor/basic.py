@@ -109,7 +109,8 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
     if dtype is not None and x.type.dtype != parse_dtype(dtype):
         import graphc.tensor as pt
 
-        return _variable_with_ndim(pt.cast(x, parse_dtype(dtype)), ndim)
+        cast: Any = pt.cast
+        return _variable_with_ndim(cast(x, parse_dtype(dtype)), ndim)
     return _variable_with_ndim(x, ndim)
 
 

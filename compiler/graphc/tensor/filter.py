@@ -24,7 +24,7 @@ def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bo
     if strict:
         array = _exact(type_, value)
     elif allow_downcast:
-        array = _as_array(type_, value, type_.numpy_dtype)
+        array = _cast(type_, value)
     elif isinstance(value, np.ndarray | np.generic):
         array = _widened(type_, np.asarray(value))
     else:
@@ -55,6 +55,17 @@ def _as_array(type_: TensorType, value: Any, dtype: np.dtype | None) -> np.ndarr
         ) from None
 
 
+def _cast(type_: TensorType, value: Any) -> np.ndarray:
+    """Cast without looking at the values, as ``astype`` does."""
+    array = _as_array(type_, value, None)
+    if array.dtype.kind not in "biufc":
+        return _as_array(type_, value, type_.numpy_dtype)
+    if array.dtype.kind == "c" and type_.numpy_dtype.kind != "c":
+        array = array.real
+    with np.errstate(all="ignore"):
+        return array.astype(type_.numpy_dtype, copy=False)
+
+
 def _widened(type_: TensorType, array: np.ndarray) -> np.ndarray:
     """Cast an array only to a dtype that holds all its values."""
     wanted = type_.numpy_dtype
@@ -78,11 +89,10 @@ def _from_python(type_: TensorType, value: Any, allow_downcast: bool | None) -> 
     if array.dtype.kind not in "biufc" and array.size:
         raise TypeError(f"expected a value for {type_}, got {value!r:.80} of type {type(value).__name__}")
     if allow_downcast is None and type(value) is float and type_.dtype == config.floatX:
-        return _as_array(type_, value, wanted)
-    with np.errstate(all="ignore"):
-        complex_to_real = array.dtype.kind == "c" and wanted.kind != "c"
-        converted = array.real.astype(wanted) if complex_to_real else array.astype(wanted)
-    if arrays_equal(converted, array, force_same_dtype=False) and not (complex_to_real and array.imag.any()):
+        return _cast(type_, value)
+    converted = _cast(type_, value)
+    # A complex number differs from its real part unless the imaginary part is 0.
+    if arrays_equal(converted, array, force_same_dtype=False):
         return converted
     raise TypeError(
         f"expected a value for {type_}, got {value!r:.80}, which changes when converted to {type_.dtype}; "

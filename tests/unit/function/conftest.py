@@ -4,7 +4,7 @@
 import pytest
 
 # Every mode must behave alike, so every test with this fixture runs in each of them.
-MODES = ["reference"]
+MODES = ["reference", "fast_run", "fast_compile", "debug"]
 
 
 @pytest.fixture(params=MODES)

@@ -102,7 +102,7 @@ def test_failed_calls_change_nothing(mode):
     x, y = pt.dvectors("x", "y")
     s, t = graphc.shared(A, "s"), graphc.shared(A, "t")
     f = graphc.function([x, y], x + y, updates={s: s * 2.0, t: x + y}, mode=mode)
-    with pytest.raises(ValueError, match="test_shared.py"):
+    with pytest.raises(ValueError, match=r"test_shared\.py"):
         f(A, np.ones(2))
     with pytest.raises(TypeError):
         f(A, "text")

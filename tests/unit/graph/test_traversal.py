@@ -33,7 +33,7 @@ def graph():
     b = a * y
     c = b + s
     d = pt.sin(x)
-    return dict(x=x, y=y, s=s, a=a, b=b, c=c, d=d)
+    return {"x": x, "y": y, "s": s, "a": a, "b": b, "c": c, "d": d}
 
 
 def test_ancestors(graph):
@@ -83,6 +83,7 @@ def test_truncated_inputs(graph):
     g = graph
     assert set(truncated_graph_inputs([g["c"]], [g["a"]])) == {g["a"], g["y"], g["s"]}
     assert truncated_graph_inputs([g["c"]]) == [g["c"]]
+    assert set(truncated_graph_inputs([g["c"]], [g["x"], g["a"]])) == {g["x"], g["a"], g["y"], g["s"]}
 
 
 def test_clone_replace(graph):

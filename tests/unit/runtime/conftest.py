@@ -75,7 +75,8 @@ define i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims) {
 """
 )
 
-# Input x (3), cell c (3): c becomes c + x; fails (site 0) when x[0] < 0. The sum passes through two arena blocks.
+# Input x (3), cell c (3): c becomes c + x; fails (site 0) when x[0] < 0. The sum passes through two arena
+# blocks.
 COUNTER = (
     ADD
     + PLAIN_SHAPES

@@ -22,13 +22,15 @@ class Native(callable_type.NativeCallable):
 
 
 def c_function(reply):
-    """A vectorcall function that returns the object at SELF_OFFSET of the callable, and the arguments it saw."""
+    """A vectorcall function that replies to the callable and its positional arguments."""
     proto = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.py_object, ctypes.POINTER(ctypes.py_object), ctypes.c_size_t, ctypes.c_void_p
     )
-    return proto(
-        lambda callable, args, nargsf, names: reply(callable, [args[i] for i in range(nargsf & ~(1 << 63))])
-    )
+
+    def function(callable, args, nargsf, names):
+        return reply(callable, [args[i] for i in range(nargsf & ~(1 << 63))])
+
+    return proto(function)
 
 
 def test_calls_without_an_address_use_python():
@@ -43,7 +45,7 @@ def test_calls_with_an_address_use_it():
     marker = object()
     assert callable_type.install(f, address, marker)
     assert f(1, 2) == (marker, [1, 2]) and f(*range(5))[1] == list(range(5))
-    assert list(map(f, [3]))[0][1] == [3]
+    assert next(map(f, [3]))[1] == [3]
     assert f.__call__(1) == ("python", (1,), {})
     callable_type.uninstall(f)
     assert f(1)[0] == "python"

@@ -18,13 +18,14 @@ Expansion = Callable[[Builder, Number], Number]
 @cache
 def expansions() -> dict[str, Expansion]:
     """Operation name to expansion."""
-    from graphc.lowering.math import exponential, inverse_trigonometric, logarithm
+    from graphc.lowering.math import error_function, exponential, inverse_trigonometric, logarithm
 
     return {
         "math.acos": inverse_trigonometric.acos,
         "math.asin": inverse_trigonometric.asin,
         "math.atan": inverse_trigonometric.atan,
         "math.cosh": exponential.cosh,
+        "math.erf": error_function.erf,
         "math.exp": exponential.exp,
         "math.exp2": exponential.exp2,
         "math.expm1": exponential.expm1,

@@ -14,6 +14,9 @@ from graphc.lowering.math.formats import Format
 # arith.cmpf predicates; the unordered ones are true for NaN.
 _OEQ, _OGT, _OLT, _UGT = 1, 2, 4, 9
 
+# Coefficients above which a polynomial is evaluated as two chains.
+_LONG = 16
+
 
 class Number:
     """An SSA value of float or integer type. Operators build operations without fast-math flags."""
@@ -133,7 +136,18 @@ class Builder:
         return Number(self, self.create("math.fma", self.float_type, operands), True)
 
     def polynomial(self, x: Number, coefficients: Sequence[float]) -> Number:
-        """Horner's rule; coefficients lowest order first. Loop iterations overlap, so its latency is hidden."""
+        """Sum of `coefficients[i] x^i` by Horner's rule.
+
+        Loop iterations overlap, so its latency is hidden; a long one would exhaust the processor's window, and is
+        evaluated as two chains in `x^2`.
+        """
+        if len(coefficients) <= _LONG:
+            return self._horner(x, coefficients)
+        square = x * x
+        even, odd = (self._horner(square, coefficients[start::2]) for start in (0, 1))
+        return self.fma(odd, x, even)
+
+    def _horner(self, x: Number, coefficients: Sequence[float]) -> Number:
         total = self.const(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
             total = self.fma(total, x, coefficient)

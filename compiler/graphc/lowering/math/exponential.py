@@ -22,7 +22,7 @@ _TINY = {"f64": 2.0**-54, "f32": 2.0**-25}
 
 
 def exp(b: Builder, x: Number) -> Number:
-    bits, r, _ = _reduce(b, _clamp(b, x, _EXP_RANGE[b.format.name]), 2 * b.format.bias)
+    bits, r, _ = reduce(b, _clamp(b, x, _EXP_RANGE[b.format.name]), 2 * b.format.bias)
     return _scale(b, b.fma(r * r, b.polynomial(r, EXP[b.format.name]), r) + 1.0, bits)
 
 
@@ -40,18 +40,18 @@ def exp2(b: Builder, x: Number) -> Number:
 
 def expm1(b: Builder, x: Number) -> Number:
     name = b.format.name
-    bits, r, r_low = _reduce(b, _clamp(b, x, _EXPM1_RANGE[name]), b.format.bias - 1)
+    bits, r, r_low = reduce(b, _clamp(b, x, _EXPM1_RANGE[name]), b.format.bias - 1)
     half = b.from_bits(bits << b.format.mantissa)  # 2^(k-1), so that k = 1024 does not overflow
-    y = b.fma(half, _expm1_tail(b, r, r_low), b.fma(half, r, half - 0.5)) * 2.0
+    y = b.fma(half, expm1_tail(b, r, r_low), b.fma(half, r, half - 0.5)) * 2.0
     return b.select(b.less(b.abs(x), _TINY[name]), x, y)  # keeps -0.0 and subnormal numbers
 
 
 def tanh(b: Builder, x: Number) -> Number:
     """-m / (m + 2) with m = expm1(-2|x|) = 2^k p + 2^k - 1."""
     magnitude = b.at_most(b.abs(x), _TANH_LARGEST[b.format.name])
-    bits, r, r_low = _reduce(b, magnitude * -2.0, b.format.bias)
+    bits, r, r_low = reduce(b, magnitude * -2.0, b.format.bias)
     power = b.from_bits(bits << b.format.mantissa)
-    p = r + _expm1_tail(b, r, r_low)
+    p = r + expm1_tail(b, r, r_low)
     return b.copysign(b.fma(-power, p, 1.0 - power) / b.fma(power, p, power + 1.0), x)
 
 
@@ -68,7 +68,7 @@ def _clamp(b: Builder, x: Number, limits: tuple[float, float]) -> Number:
     return b.at_most(b.at_least(x, limits[0]), limits[1])
 
 
-def _reduce(b: Builder, x: Number, offset: int) -> tuple[Number, Number, Number]:
+def reduce(b: Builder, x: Number, offset: int) -> tuple[Number, Number, Number]:
     """Bits whose low part is `k + offset`, then `r` and its rounding error.
 
     `k ln2_high` is exact because of its trailing zeros. What the caller does not use is dropped by LLVM.
@@ -82,7 +82,7 @@ def _reduce(b: Builder, x: Number, offset: int) -> tuple[Number, Number, Number]
     return b.bits(shifted), r, b.fma(k, -ln2_low, high - r)
 
 
-def _expm1_tail(b: Builder, r: Number, r_low: Number) -> Number:
+def expm1_tail(b: Builder, r: Number, r_low: Number) -> Number:
     """expm1(r + r_low) - r."""
     return b.fma(r * r, b.polynomial(r, EXPM1[b.format.name]), r_low)
 
@@ -102,7 +102,7 @@ def _hyperbolic(b: Builder, magnitude: Number, odd: bool) -> Number:
     of the factors keeps 2^1025 in range; the terms beyond `r` and 1 are added last.
     """
     fmt = b.format
-    bits, r, r_low = _reduce(b, b.at_most(magnitude, _SINH_LARGEST[fmt.name]), fmt.bias - 2)
+    bits, r, r_low = reduce(b, b.at_most(magnitude, _SINH_LARGEST[fmt.name]), fmt.bias - 2)
     grow_bits = bits << fmt.mantissa
     grow = b.from_bits(grow_bits)
     mirror = b.integer((2 * fmt.bias - 4) << fmt.mantissa)

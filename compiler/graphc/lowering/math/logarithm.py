@@ -28,15 +28,13 @@ def log(b: Builder, x: Number) -> Number:
 
 def log2(b: Builder, x: Number) -> Number:
     e, fraction = _decompose(b, x)
-    high, low = _scaled(b, fraction, LOG2_E)
-    return _special(b, x, _add(e, high, low))
+    return _special(b, x, _scaled(b, fraction, LOG2_E, e, None))
 
 
 def log10(b: Builder, x: Number) -> Number:
     e, fraction = _decompose(b, x)
-    high, low = _scaled(b, fraction, 1 / LN10)
     two_high, two_low = b.format.split(LN2 / LN10, low_zeros=_zeros(b))
-    return _special(b, x, _add(e * two_high, high, b.fma(e, two_low, low)))
+    return _special(b, x, _scaled(b, fraction, 1 / LN10, e * two_high, e * two_low))
 
 
 def log1p(b: Builder, x: Number) -> Number:
@@ -100,22 +98,14 @@ def _sum(b: Builder, e: Number, fraction: Number, half_square: Number, tail: Num
     return b.fma(e, high, fraction - (half_square - small))
 
 
-def _scaled(b: Builder, fraction: Number, factor: Fraction) -> tuple[Number, Number]:
-    """`log(1 + f) * factor` as an unevaluated sum, so that another base costs no accuracy."""
+def _scaled(b: Builder, fraction: Number, factor: Fraction, large: Number, small: Number | None) -> Number:
+    """`large + small + log(1 + f) * factor`, with the logarithm as a sum so that the product costs no accuracy."""
     half_square, tail = _tail(b, fraction)
     high = fraction - half_square
-    square_error = b.fma(fraction * 0.5, fraction, -half_square)
-    low = ((fraction - high) - half_square) + (tail - square_error)
+    low = ((fraction - high) - half_square) + tail
     factor_high, factor_low = b.format.split(factor)
-    product = high * factor_high
-    rest = b.fma(low, factor_high, b.fma(high, factor_low, b.fma(high, factor_high, -product)))
-    return product, rest
-
-
-def _add(large: Number, high: Number, low: Number) -> Number:
-    """`large + high + low` where `large` is 0 or larger than `high`."""
-    total = large + high
-    return total + (((large - total) + high) + low)
+    rest = high * factor_low if small is None else b.fma(high, factor_low, small)
+    return b.fma(high, factor_high, large) + b.fma(low, factor_high, rest)
 
 
 def _special(b: Builder, x: Number, y: Number) -> Number:

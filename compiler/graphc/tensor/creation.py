@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of ``graphc.tensor`` that create arrays from sizes and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.config import config
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.create import Iota
+from graphc.ops.elementwise import cast_to
+from graphc.ops.reshape import BroadcastTo
+from graphc.ops.rows_arithmetic import promote
+from graphc.ops.shape import Shape_i
+from graphc.ops.sizes import as_size, as_sizes, known_value, sizes_of
+from graphc.tensor.basic import as_tensor_variable, constant
+from graphc.tensor.type import parse_dtype
+
+__all__ = [
+    "alloc", "arange", "empty", "empty_like", "eye", "full", "full_like", "identity", "identity_like", "ones", "ones_like",
+    "tri", "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip
+
+
+def alloc(value: Any, *shape: Any) -> Variable:
+    """``value`` broadcast to a shape, whose sizes are given one by one."""
+    value = as_tensor_variable(value)
+    return BroadcastTo()(value, *as_sizes(list(shape), "alloc")) if shape else value
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Variable:
+    """An array of a shape filled with a value.
+
+    Args:
+        shape: one size, a sequence of sizes, or an integer vector of known length.
+        fill_value: array-like that broadcasts to the shape.
+        dtype: dtype of the result; that of the value by default.
+    """
+    value = as_tensor_variable(fill_value)
+    value = value if dtype is None else cast_to(value, parse_dtype(dtype))
+    sizes = as_sizes(shape, "full")
+    return BroadcastTo()(value, *sizes) if sizes else value
+
+
+def zeros(shape: Any, dtype: Any = None) -> Variable:
+    """Zeros of a shape; ``dtype`` is ``config.floatX`` by default."""
+    return full(shape, np.zeros((), config.floatX if dtype is None else parse_dtype(dtype)))
+
+
+def ones(shape: Any, dtype: Any = None) -> Variable:
+    """Ones of a shape; ``dtype`` is ``config.floatX`` by default."""
+    return full(shape, np.ones((), config.floatX if dtype is None else parse_dtype(dtype)))
+
+
+def empty(shape: Any, dtype: Any = None) -> Variable:
+    """An array whose elements do not matter; they are zeros."""
+    return zeros(shape, dtype)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Variable:
+    """An array of the shape of ``a``, and by default of its dtype, filled with a value."""
+    a = as_tensor_variable(a)
+    return full(sizes_of(a), fill_value, a.type.dtype if dtype is None else dtype)
+
+
+def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
+    """Zeros of the shape, and by default the dtype, of ``model``."""
+    return full_like(model, False, dtype)
+
+
+def ones_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
+    """Ones of the shape, and by default the dtype, of ``model``."""
+    return full_like(model, True, dtype)
+
+
+def empty_like(model: Any, dtype: Any = None) -> Variable:
+    """An array like ``model`` whose elements do not matter; they are zeros."""
+    return zeros_like(model, dtype)
+
+
+def _arange_dtype(ends: list[Any]) -> str:
+    if any(x.type.ndim for x in ends):
+        raise TypeError(f"arange takes 0-d operands, got {', '.join(str(x.type) for x in ends)}")
+    dtype = promote(*(x.type.numpy_dtype for x in ends))
+    if dtype.kind == "c":
+        raise TypeError("arange takes real numbers")
+    return "int64" if dtype.kind == "b" or (dtype.kind == "i" and dtype.itemsize < 8) else dtype.name
+
+
+def _length(start: Any, stop: Any, step: Any) -> Any:
+    values = [known_value(x) for x in (start, stop, step)]
+    if values[2] is not None and not values[2]:
+        raise ValueError("the step of arange must not be 0")
+    if all(value is not None for value in values):
+        return constant(np.asarray(len(np.arange(*values)), np.int64))  # type: ignore[arg-type]
+    if values[0] is not None and values[2] is not None and values[0] == 0 and values[2] == 1:
+        count = stop
+        if count.owner is not None and isinstance(count.owner.op, Shape_i):
+            return count
+    else:
+        count = stop - start
+        if values[2] is None or values[2] != 1:
+            # The ceiling of count / step.
+            exact = all(x.type.numpy_dtype.kind in "iu" for x in (start, stop, step))
+            count = -((start - stop) // step) if exact else pt.ceil(count / step)
+    if count.type.numpy_dtype.kind == "f":
+        count = pt.ceil(count)
+    return as_size(pt.maximum(cast_to(count, "int64"), 0), "arange")
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Variable:
+    """``start``, ``start + step``, ... up to, but not including, ``stop``.
+
+    Args:
+        start: first number; with one argument it is ``stop``, and the first number is 0.
+        stop: bound.
+        step: distance.
+        dtype: dtype of the result; by default int64 for integers, else what the arguments are promoted to.
+
+    Raises:
+        ValueError: the step is 0.
+    """
+    if stop is None:
+        start, stop = 0, start
+    ends = [as_tensor_variable(x) for x in (start, stop, step)]
+    resolved = _arange_dtype(ends)
+    dtype = resolved if dtype is None else parse_dtype(dtype)
+    wide = [cast_to(x, resolved if np.dtype(resolved).kind == "f" else "int64") for x in ends]
+    return Iota(dtype)(ends[0], ends[2], _length(*wide))
+
+
+def _band(rows: Any, columns: Any, k: Any, compare: str, dtype: Any) -> Any:
+    row = pt.dimshuffle(arange(rows, dtype="int64"), (0, "x"))
+    column = pt.dimshuffle(arange(columns, dtype="int64"), ("x", 0))
+    offset = row if isinstance(k, int) and k == 0 else row + cast_to(as_tensor_variable(k), "int64")
+    return cast_to(
+        getattr(pt, compare)(column, offset), config.floatX if dtype is None else parse_dtype(dtype)
+    )
+
+
+def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
+    """A matrix with ones on a diagonal.
+
+    Args:
+        n: number of rows.
+        m: number of columns; ``n`` by default.
+        k: which diagonal; positive ones lie above the main diagonal.
+        dtype: ``config.floatX`` by default.
+    """
+    return _band(n, n if m is None else m, k, "eq", dtype)
+
+
+def identity(n: Any, dtype: Any = None) -> Variable:
+    """The identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def identity_like(x: Any, dtype: Any = None) -> Variable:
+    """A matrix of the shape of x with ones on the main diagonal."""
+    x = as_tensor_variable(x)
+    rows, columns = sizes_of(x)
+    return eye(rows, columns, dtype=x.type.dtype if dtype is None else dtype)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
+    """A matrix with ones on and below a diagonal."""
+    return _band(N, N if M is None else M, k, "le", dtype)
+
+
+def tril(m: Any, k: Any = 0) -> Variable:
+    """``m`` with zeros above diagonal ``k`` of its last two axes."""
+    m = as_tensor_variable(m)
+    rows, columns = sizes_of(m)[-2:]
+    return pt.switch(_band(rows, columns, k, "le", "bool"), m, np.zeros((), m.type.dtype))
+
+
+def triu(m: Any, k: Any = 0) -> Variable:
+    """``m`` with zeros below diagonal ``k`` of its last two axes."""
+    m = as_tensor_variable(m)
+    rows, columns = sizes_of(m)[-2:]
+    return pt.switch(_band(rows, columns, k, "ge", "bool"), m, np.zeros((), m.type.dtype))

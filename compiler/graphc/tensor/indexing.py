@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Indexing: ``x[index]``, and new arrays in which what an index selects is set or increased.
+
+An index is read once into a list of *lenses*; each reads from one array and can put a changed result back into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from graphc.graph.basic import Variable
+from graphc.graph.location import describe
+from graphc.ops._pt import pt
+from graphc.ops.advanced import Put, Take
+from graphc.ops.axes import normalize_axis
+from graphc.ops.bounds import Entry
+from graphc.ops.dimshuffle import DimShuffle
+from graphc.ops.elementwise import OPS, expand_left
+from graphc.ops.reshape import Reshape
+from graphc.ops.shape import MakeVector, Shape
+from graphc.ops.sizes import known_size, sizes_of, vector_entries
+from graphc.ops.subtensor import IncSubtensor, Subtensor, fitting
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.parse_index import ParsedIndex, parse_index
+from graphc.tensor.shaping import product_of
+
+__all__ = ["getitem", "inc_subtensor", "set_subtensor", "take"]
+
+
+class SliceLens(NamedTuple):
+    """A slice of every dimension."""
+
+    entries: tuple[Entry, ...]
+    bounds: tuple[Any, ...]
+    selects = True
+
+    def get(self, x: Any) -> Any:
+        return Subtensor(self.entries)(x, *self.bounds)
+
+    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+        return IncSubtensor(self.entries, not accumulate)(x, y, *self.bounds)
+
+
+class ShuffleLens(NamedTuple):
+    """Axes dropped, inserted and permuted."""
+
+    order: tuple[Any, ...]
+    selects = False
+
+    def get(self, x: Any) -> Any:
+        return pt.dimshuffle(x, self.order)
+
+    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+        return pt.dimshuffle(y, DimShuffle(self.order).inverse(x.type.ndim))
+
+
+class FlattenLens(NamedTuple):
+    """Neighbouring axes joined into one."""
+
+    axis: int
+    count: int
+    selects = False
+
+    def get(self, x: Any) -> Any:
+        sizes = sizes_of(x)
+        stop = self.axis + self.count
+        return Reshape()(x, *sizes[: self.axis], product_of(sizes[self.axis : stop]), *sizes[stop:])
+
+    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+        return Reshape()(y, *sizes_of(x))
+
+
+class TakeLens(NamedTuple):
+    """Positions along one axis."""
+
+    axis: int
+    indices: Any
+    selects = True
+
+    def get(self, x: Any) -> Any:
+        return Take(self.axis)(x, self.indices)
+
+    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+        return Put(self.axis, not accumulate)(x, y, self.indices)
+
+
+Lens = SliceLens | ShuffleLens | FlattenLens | TakeLens
+
+
+def lenses_of(x: Any, index: ParsedIndex) -> list[Lens]:
+    """The lenses of a parsed index, in the order in which they read."""
+    lenses: list[Lens] = []
+    if index.entries:
+        lenses.append(SliceLens(index.entries, index.bounds))
+    axes = [axis for axis, _ in index.arrays]
+    order = list(index.layout)
+    if axes:
+        order = [axis for axis in order if axis not in axes]
+        order[index.place : index.place] = axes
+    if tuple(order) != tuple(range(x.type.ndim)):
+        lenses.append(ShuffleLens(tuple(order)))
+    if not axes:
+        return lenses
+    arrays = [array for _, array in index.arrays]
+    if len(axes) > 1:
+        lenses.append(FlattenLens(index.place, len(axes)))
+    lenses.append(TakeLens(index.place, arrays[0] if len(axes) == 1 else _flat_indices(x, axes, arrays)))
+    return lenses
+
+
+def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> Any:
+    """Positions in the joined axes; those out of bounds in any axis are out of bounds there too."""
+    flat: Any = None
+    inside: Any = None
+    for axis, array in zip(axes, arrays, strict=True):
+        size = sizes_of(x)[axis]
+        wrapped = pt.switch(pt.lt(array, 0), array + size, array)
+        flat = wrapped if flat is None else flat * size + wrapped
+        valid = pt.bitwise_and(pt.ge(wrapped, 0), pt.lt(wrapped, size))
+        inside = valid if inside is None else pt.bitwise_and(inside, valid)
+    return pt.switch(inside, flat, product_of([sizes_of(x)[axis] for axis in axes]))
+
+
+def _size_entries(x: Any, index: Any) -> Any:
+    """Elements of a vector of sizes, without building the vector; None when it is not one."""
+    node = x.owner
+    if node is None or not isinstance(node.op, Shape | MakeVector) or isinstance(index, tuple):
+        return None
+    entries = vector_entries(x) or []
+    if isinstance(index, slice):
+        numbers = [
+            None if b is None else known_size(as_tensor_variable(b))
+            for b in (index.start, index.stop, index.step)
+        ]
+        if any(
+            n is None and b is not None
+            for n, b in zip(numbers, (index.start, index.stop, index.step), strict=True)
+        ):
+            return None
+        return MakeVector(x.type.dtype)(*entries[slice(*numbers)])
+    if isinstance(index, bool) or not hasattr(index, "__index__") or isinstance(index, Variable):
+        return None
+    position = index.__index__()
+    if not -len(entries) <= position < len(entries):
+        raise IndexError(f"index {position} is out of bounds for {x}, which has {len(entries)} elements")
+    return entries[position]
+
+
+def getitem(x: Any, index: Any) -> Variable:
+    """``x[index]`` with NumPy's meaning of integers, slices, newaxis, ellipsis and integer arrays.
+
+    Args:
+        x: array-like.
+        index: as in NumPy; integers, slice bounds and arrays may be symbolic.
+
+    Raises:
+        IndexError: too many indices, or a known index out of bounds.
+        TypeError: a symbolic boolean mask, whose result has no size known beforehand.
+    """
+    x = as_tensor_variable(x)
+    entry = _size_entries(x, index)
+    if entry is not None:
+        return entry
+    lenses = lenses_of(x, parse_index(x, index))
+    result = x
+    for lens in lenses:
+        result = lens.get(result)
+    if lenses:
+        result.tag.indexing = (x, lenses)
+    return result
+
+
+def _replace(target: Any, y: Any, accumulate: bool) -> Any:
+    indexing = getattr(target.tag, "indexing", None) if isinstance(target, Variable) else None
+    if indexing is None:
+        raise TypeError(
+            f"set_subtensor and inc_subtensor take an indexed variable such as x[1:], got {target}"
+            f"{describe(target.location) if isinstance(target, Variable) else ''}"
+        )
+    x, lenses = indexing
+    values = [x]
+    for lens in lenses:
+        values.append(lens.get(values[-1]))
+    result = fitting(
+        as_tensor_variable(y), target.type, "set_subtensor" if not accumulate else "inc_subtensor"
+    )
+    if result.type.ndim < target.type.ndim:
+        result = expand_left(result, target.type.ndim)
+    if not any(lens.selects for lens in lenses):
+        result = target + result if accumulate else OPS["second"](target, result)
+    for lens, value in zip(reversed(lenses), reversed(values[:-1]), strict=True):
+        result = lens.put(value, result, accumulate)
+        # The selected part now holds the sums; it replaces what it was taken from.
+        accumulate = accumulate and not lens.selects
+    return result
+
+
+def set_subtensor(x: Any, y: Any, inplace: bool = False, tolerate_inplace_aliasing: bool = False) -> Variable:
+    """A copy of an array in which an indexed part is set.
+
+    Args:
+        x: an indexed variable, ``a[index]``.
+        y: array-like that broadcasts to the part.
+        inplace: accepted for compatibility; the compiler decides what is done in place.
+        tolerate_inplace_aliasing: as ``inplace``.
+
+    Returns:
+        A variable like ``a``. Of repeated positions the last one counts.
+
+    Raises:
+        TypeError: x is not indexed, or y has a dtype that does not fit.
+    """
+    return _replace(x, y, accumulate=False)
+
+
+def inc_subtensor(
+    x: Any,
+    y: Any,
+    inplace: bool = False,
+    set_instead_of_inc: bool = False,
+    tolerate_inplace_aliasing: bool = False,
+    ignore_duplicates: bool = False,
+) -> Variable:
+    """A copy of an array in which an indexed part is increased; repeated positions add up. Arguments as `set_subtensor`."""
+    if ignore_duplicates:
+        return set_subtensor(x, x + y)
+    return _replace(x, y, accumulate=not set_instead_of_inc)
+
+
+def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Variable:
+    """Elements at integer positions along an axis, or, without one, of the flattened array.
+
+    Args:
+        a: array-like.
+        indices: integers of any shape; negative ones count from the end.
+        axis: the axis.
+        mode: ``raise``, ``wrap`` or ``clip``: what out of bounds means.
+    """
+    a, indices = as_tensor_variable(a), as_tensor_variable(indices)
+    if axis is None:
+        a, axis = pt.ravel(a), 0
+    axis = normalize_axis(axis, a.type.ndim, "take")
+    size = sizes_of(a)[axis]
+    if mode == "wrap":
+        indices = pt.mod(pt.cast(indices, "int64"), size)
+    elif mode == "clip":
+        indices = pt.clip(pt.cast(indices, "int64"), 0, size - 1)
+    elif mode != "raise":
+        raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
+    return a[(slice(None),) * axis + (indices,)]

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise functions of ``graphc.tensor``. Operands are array-like; NumPy's rules for dtypes hold (NEP 50)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import graphc.ops  # noqa: F401  (fills the table)
+from graphc.ops.elementwise import OPS, cast_to
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import parse_dtype
+
+# PyTensor's and NumPy's names of table rows.
+ALIASES = {
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "true_div",
+    "true_divide": "true_div",
+    "int_div": "floor_div",
+    "floor_divide": "floor_div",
+    "remainder": "mod",
+    "power": "pow",
+    "negative": "neg",
+    "absolute": "abs",
+    "sgn": "sign",
+    "square": "sqr",
+    "neq": "ne",
+    "not_equal": "ne",
+    "equal": "eq",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "bitwise_and": "and",
+    "and_": "and",
+    "bitwise_or": "or",
+    "or_": "or",
+    "bitwise_xor": "xor",
+    "bitwise_not": "invert",
+    "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "atanh": "arctanh",
+    "conjugate": "conj",
+    "expit": "sigmoid",
+    "log1pexp": "softplus",
+    "psi": "digamma",
+    "tensor_copy": "identity",
+    "fill": "second",
+    "rint": "round",
+}
+# Rows whose name is a keyword of Python or whose function takes other arguments.
+_HIDDEN = {"and", "or", "identity", "round", "round_half_away"}
+_FUNCTIONS = {name: op for name, op in OPS.items() if name not in _HIDDEN}
+_FUNCTIONS.update((alias, OPS[name]) for alias, name in ALIASES.items())
+globals().update(_FUNCTIONS)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """The elements converted to ``dtype``, as NumPy's ``astype``.
+
+    Raises:
+        TypeError: from complex to a real dtype; take `real`, `imag` or `abs` instead.
+    """
+    return cast_to(as_tensor_variable(x), parse_dtype(dtype))
+
+
+def round(x: Any, mode: str | None = None) -> Any:
+    """Nearest integers, in the dtype of x.
+
+    Args:
+        x: array-like.
+        mode: ``half_to_even`` (default) or ``half_away_from_zero``.
+    """
+    rows = {None: "round", "half_to_even": "round", "half_away_from_zero": "round_half_away"}
+    if mode not in rows:
+        raise ValueError(f"mode must be half_to_even or half_away_from_zero, got {mode!r}")
+    return OPS[rows[mode]](x)
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """``x`` where the condition holds, ``y`` elsewhere; the same as ``switch``."""
+    if x is None or y is None:
+        raise TypeError(
+            "where takes a condition and two values; positions of nonzero elements need a known size"
+        )
+    return OPS["switch"](condition, x, y)
+
+
+def divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """Floor division and remainder."""
+    return OPS["floor_div"](x, y), OPS["mod"](x, y)
+
+
+def complex_from_polar(magnitude: Any, angle: Any) -> Any:
+    """The complex number of a magnitude and an angle in radians."""
+    return OPS["complex"](OPS["mul"](magnitude, OPS["cos"](angle)), OPS["mul"](magnitude, OPS["sin"](angle)))
+
+
+def logit(x: Any) -> Any:
+    """log(x / (1 - x)), the inverse of ``sigmoid``."""
+    x = as_tensor_variable(x)
+    return OPS["log"](x) - OPS["log1p"](-x)
+
+
+def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether elements agree within tolerances, as ``numpy.isclose``."""
+    x, y = as_tensor_variable(x), as_tensor_variable(y)
+    magnitude = OPS["abs"](y)
+    close = OPS["le"](OPS["abs"](x - y), atol + rtol * magnitude)
+    close = OPS["and"](close, OPS["isfinite"](y))
+    close = OPS["or"](close, OPS["eq"](x, y))
+    if equal_nan:
+        close = OPS["or"](close, OPS["and"](OPS["isnan"](x), OPS["isnan"](y)))
+    return close
+
+
+pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
+
+_OWN = ("cast", "round", "where", "divmod", "complex_from_polar", "logit", "isclose")
+__all__ = [*_FUNCTIONS, *_OWN, "pi", "e", "inf", "nan", "newaxis"]  # noqa: PLE0605

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reading what stands between brackets, by NumPy's rules."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.location import describe
+from graphc.ops.bounds import FULL, SYMBOLIC, Entry
+from graphc.ops.elementwise import cast_to
+from graphc.ops.sizes import known_size
+from graphc.tensor.basic import as_tensor_variable
+
+
+class ParsedIndex(NamedTuple):
+    """An index in normal form.
+
+    Attributes:
+        entries: one `Entry` for each dimension; empty when there is nothing to slice.
+        bounds: symbolic bounds of the entries, 0-d int64.
+        layout: axes that remain after slicing, and ``"x"`` for new ones, in order; axes of integers are missing.
+        arrays: axis and integer array of each integer-array index.
+        place: position of the arrays' dimensions in the layout without their axes.
+    """
+
+    entries: tuple[Entry, ...]
+    bounds: tuple[Any, ...]
+    layout: tuple[Any, ...]
+    arrays: tuple[tuple[int, Any], ...]
+    place: int
+
+
+def _items(x: Any, index: Any) -> list[Any]:
+    """The index with masks replaced by arrays, and full slices for the ellipsis and missing dimensions."""
+    items: list[Any] = []
+    for item in index if isinstance(index, tuple) else (index,):
+        items.extend(_without_mask(x, item))
+    used = sum(item is not None and item is not Ellipsis for item in items)
+    ndim = x.type.ndim
+    if used > ndim:
+        raise IndexError(f"{used} indices for {x}{describe(x.location)}, which has {ndim} dimensions")
+    if sum(item is Ellipsis for item in items) > 1:
+        raise IndexError("an index can hold only one ellipsis")
+    place = next((i for i, item in enumerate(items) if item is Ellipsis), None)
+    full = [slice(None)] * (ndim - used)
+    return items + full if place is None else items[:place] + full + items[place + 1 :]
+
+
+def _without_mask(x: Any, item: Any) -> list[Any]:
+    """A mask as positions of its true elements; anything else but simple items as a variable."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return [item]
+    if isinstance(item, list | np.ndarray) and np.size(item) == 0 and not isinstance(item, np.ndarray):
+        item = np.zeros(np.shape(item), np.int64)
+    variable = as_tensor_variable(item)
+    kind = variable.type.numpy_dtype.kind
+    if kind == "b":
+        if not isinstance(variable, Constant) or variable.type.ndim == 0:
+            raise TypeError(
+                f"a symbolic boolean mask ({variable}) selects a number of elements that is not known beforehand; use "
+                "switch(mask, a, b), multiply by the mask, or index with integer positions"
+            )
+        return [as_tensor_variable(positions) for positions in np.nonzero(variable.data)]
+    if kind not in "iu":
+        raise IndexError(
+            f"an index must be an integer, slice, newaxis, ellipsis or integer array, got {item!r}"
+        )
+    return [variable]
+
+
+def _bound(bound: Any, bounds: list[Any]) -> Any:
+    """A bound as a number, None, or `SYMBOLIC` with its variable appended to ``bounds``."""
+    if bound is None:
+        return None
+    variable = as_tensor_variable(bound)
+    if variable.type.ndim or variable.type.numpy_dtype.kind not in "iu":
+        raise TypeError(
+            f"an index or bound of a slice must be a 0-d integer, got {variable} of {variable.type}"
+        )
+    known = known_size(variable)
+    if known is not None:
+        return known
+    bounds.append(cast_to(variable, "int64"))
+    return SYMBOLIC
+
+
+def _is_single(item: Any) -> bool:
+    return isinstance(item, Variable) and item.type.ndim == 0  # type: ignore[attr-defined]
+
+
+def _arrays_place(items: list[Any]) -> int:
+    """Where the arrays' dimensions go: in place when all integers and arrays are neighbours, else in front."""
+    advanced = [i for i, item in enumerate(items) if isinstance(item, Variable)]
+    if not any(not _is_single(items[i]) for i in advanced):
+        return 0
+    if advanced[-1] - advanced[0] + 1 != len(advanced):
+        return 0
+    return sum(not isinstance(item, Variable) for item in items[: advanced[0]])
+
+
+def parse_index(x: Any, index: Any) -> ParsedIndex:
+    """Read an index of x.
+
+    Raises:
+        IndexError: too many indices, or something that cannot be one.
+        TypeError: a symbolic mask, or a bound that is no integer.
+    """
+    items = _items(x, index)
+    entries: list[Entry] = []
+    bounds: list[Any] = []
+    layout: list[Any] = []
+    arrays: list[tuple[int, Any]] = []
+    for item in items:
+        axis = len(entries)
+        if item is None:
+            layout.append("x")
+        elif isinstance(item, slice):
+            entries.append(Entry(*(_bound(b, bounds) for b in (item.start, item.stop, item.step))))
+            layout.append(axis)
+        elif _is_single(item):
+            entries.append(Entry(_bound(item, bounds), single=True))
+        else:
+            entries.append(FULL)
+            layout.append(axis)
+            arrays.append((axis, cast_to(item, "int64")))
+    sliced = any(entry != FULL for entry in entries)
+    written = sliced or (entries and not arrays and "x" not in layout)
+    return ParsedIndex(
+        tuple(entries) if written else (), tuple(bounds), tuple(layout), tuple(arrays), _arrays_place(items)
+    )

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products of ``graphc.tensor``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.linalg import Matmul
+from graphc.ops.reshape import BroadcastTo, Reshape
+from graphc.ops.sizes import sizes_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.shaping import product_of
+
+__all__ = ["dot", "inner", "matmul", "outer", "tensordot"]
+
+
+def _vector_product(a: Any, b: Any) -> Any:
+    if a.type.shape[0] is not None and b.type.shape[0] is not None and a.type.shape != b.type.shape:
+        raise ValueError(
+            f"dot product of vectors of sizes {a.type.shape[0]} and {b.type.shape[0]}: {a} and {b}"
+        )
+    # As a matrix product, so that a vector of size 1 does not broadcast.
+    product = Matmul()(pt.dimshuffle(a, ("x", 0)), pt.dimshuffle(b, (0, "x")))
+    return pt.dimshuffle(product, ())
+
+
+def dot(a: Any, b: Any) -> Variable:
+    """NumPy's ``dot``: the last axis of a with the last but one of b; with a 0-d operand, the product.
+
+    Raises:
+        ValueError: the sizes of the summed axes differ, here or at run time.
+    """
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    if a.type.ndim == 0 or b.type.ndim == 0:
+        return a * b
+    if a.type.ndim > 2 or b.type.ndim > 2:
+        return tensordot(a, b, [[a.type.ndim - 1], [max(b.type.ndim - 2, 0)]])
+    return matmul(a, b)
+
+
+def matmul(x1: Any, x2: Any, dtype: Any = None) -> Variable:
+    """NumPy's ``matmul``: products of matrices; leading axes are a batch and broadcast.
+
+    Args:
+        x1: operand of at least one dimension.
+        x2: operand of at least one dimension.
+        dtype: dtype of the result; what the operands are promoted to by default.
+    """
+    a, b = as_tensor_variable(x1), as_tensor_variable(x2)
+    if a.type.ndim == 0 or b.type.ndim == 0:
+        raise ValueError(
+            f"matmul takes operands of at least one dimension, got {a.type} and {b.type}; use mul"
+        )
+    if dtype is not None:
+        a, b = pt.cast(a, dtype), pt.cast(b, dtype)
+    if a.type.ndim == 1 and b.type.ndim == 1:
+        return _vector_product(a, b)
+    row, column = a.type.ndim == 1, b.type.ndim == 1
+    a = pt.dimshuffle(a, ("x", 0)) if row else a
+    b = pt.dimshuffle(b, (0, "x")) if column else b
+    product = Matmul()(*_batched(a, b))
+    ndim = product.type.ndim
+    if row:
+        return pt.squeeze(product, ndim - 2)
+    return pt.squeeze(product, ndim - 1) if column else product
+
+
+def _batched(a: Any, b: Any) -> tuple[Any, Any]:
+    """Operands with equal leading sizes."""
+    ndim = max(a.type.ndim, b.type.ndim)
+    a, b = (pt.shape_padleft(x, ndim - x.type.ndim) if x.type.ndim < ndim else x for x in (a, b))
+    ones = [(m == 1, n == 1) for m, n in zip(a.type.shape[:-2], b.type.shape[:-2], strict=True)]
+    if all(m == n for m, n in ones):
+        return a, b
+    of_a, of_b = sizes_of(a), sizes_of(b)
+    batch = [of_b[i] if m else of_a[i] for i, (m, _) in enumerate(ones)]
+    if any(m and not n for m, n in ones):
+        a = BroadcastTo()(a, *batch, *of_a[-2:])
+    if any(n and not m for m, n in ones):
+        b = BroadcastTo()(b, *batch, *of_b[-2:])
+    return a, b
+
+
+def outer(x: Any, y: Any) -> Variable:
+    """Products of all pairs of elements, a matrix; operands are flattened."""
+    x, y = pt.ravel(x), pt.ravel(y)
+    return pt.dimshuffle(x, (0, "x")) * pt.dimshuffle(y, ("x", 0))
+
+
+def inner(a: Any, b: Any) -> Variable:
+    """Product over the last axes of both operands."""
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    if a.type.ndim == 0 or b.type.ndim == 0:
+        return a * b
+    return tensordot(a, b, [[a.type.ndim - 1], [b.type.ndim - 1]])
+
+
+def _tensordot_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
+    if not isinstance(axes, Sequence):
+        if not 0 <= axes <= min(a.type.ndim, b.type.ndim):
+            raise ValueError(f"tensordot cannot sum over {axes} axes of {a.type} and {b.type}")
+        return list(range(a.type.ndim - axes, a.type.ndim)), list(range(axes))
+    if len(axes) != 2:
+        raise ValueError(f"axes must be a number, or two lists of axes, got {axes}")
+    pair = [list(part) if isinstance(part, Sequence) else [part] for part in axes]
+    if len(pair[0]) != len(pair[1]):
+        raise ValueError(f"tensordot needs as many axes of a as of b, got {axes}")
+    return (
+        [normalize_axis(axis, a.type.ndim, "tensordot") for axis in pair[0]],
+        [normalize_axis(axis, b.type.ndim, "tensordot") for axis in pair[1]],
+    )
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
+    """Sum of products over pairs of axes, as ``numpy.tensordot``.
+
+    Args:
+        a: first operand; its other axes come first in the result.
+        b: second operand.
+        axes: a number of axes (the last of a with the first of b), or a list of axes for each operand.
+    """
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    of_a, of_b = _tensordot_axes(a, b, axes)
+    free_a = [axis for axis in range(a.type.ndim) if axis not in of_a]
+    free_b = [axis for axis in range(b.type.ndim) if axis not in of_b]
+    for i, j in zip(of_a, of_b, strict=True):
+        m, n = a.type.shape[i], b.type.shape[j]
+        if m is not None and n is not None and m != n:
+            raise ValueError(f"tensordot: axis {i} of {a} has size {m}, axis {j} of {b} has size {n}")
+    left = _as_matrix(pt.dimshuffle(a, (*free_a, *of_a)), len(free_a))
+    right = _as_matrix(pt.dimshuffle(b, (*of_b, *free_b)), len(of_b))
+    product = Matmul()(left, right)
+    if len(free_a) == 1 and len(free_b) == 1:
+        return product
+    sizes_a, sizes_b = sizes_of(a), sizes_of(b)
+    return Reshape()(product, *(sizes_a[i] for i in free_a), *(sizes_b[i] for i in free_b))
+
+
+def _as_matrix(x: Any, split: int) -> Any:
+    """x with its first ``split`` axes joined into one, and the others into another."""
+    ndim = x.type.ndim
+    if ndim == 2 and split == 1:
+        return x
+    sizes = sizes_of(x)
+    return Reshape()(x, product_of(sizes[:split]), product_of(sizes[split:]))

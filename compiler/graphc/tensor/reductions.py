@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions of ``graphc.tensor``: ``axis`` is None, an integer or several; ``keepdims`` keeps reduced axes as size 1."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axes
+from graphc.ops.elementwise import cast_to
+from graphc.ops.reduce import ArgReduce, Reduce
+from graphc.ops.sizes import size_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import parse_dtype
+
+Axis = Any
+
+__all__ = [
+    "all", "allclose", "any", "argmax", "argmin", "logsumexp", "max", "max_and_argmax", "mean", "min", "prod", "ptp",
+    "std", "sum", "var",
+]  # fmt: skip
+
+
+def _reduce(kind: str, x: Any, axis: Axis, keepdims: bool) -> Any:
+    axes = normalize_axes(axis, x.type.ndim, kind)
+    if not axes and kind not in ("max", "min"):
+        return x
+    result = Reduce(kind, axes)(x) if axes else x
+    return _keep(result, axes, x.type.ndim) if keepdims else result
+
+
+def _keep(x: Any, axes: tuple[int, ...], ndim: int) -> Any:
+    kept = iter(range(ndim))
+    return pt.dimshuffle(x, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
+
+
+def _accumulate(kind: str, x: Any, axis: Axis, dtype: Any, keepdims: bool, acc_dtype: Any) -> Any:
+    x = as_tensor_variable(x)
+    given = x.type.numpy_dtype
+    if dtype is None:
+        dtype = {"b": "int64", "i": "int64", "u": "uint64"}.get(given.kind, given.name)
+    dtype = parse_dtype(dtype)
+    # float16 holds too few digits to add up in.
+    acc_dtype = ("float32" if dtype == "float16" else dtype) if acc_dtype is None else parse_dtype(acc_dtype)
+    return cast_to(_reduce(kind, cast_to(x, acc_dtype), axis, keepdims), dtype)
+
+
+def sum(
+    input: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
+) -> Variable:
+    """Sum over axes.
+
+    Args:
+        input: array-like.
+        axis: axes to add over; None for all.
+        dtype: dtype of the result; by default int64 or uint64 for integers, else that of the input.
+        keepdims: keep reduced axes with size 1.
+        acc_dtype: dtype to add in; by default ``dtype``, but float32 for float16.
+    """
+    return _accumulate("sum", input, axis, dtype, keepdims, acc_dtype)
+
+
+def prod(
+    input: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    acc_dtype: Any = None,
+    no_zeros_in_input: bool = False,
+) -> Variable:
+    """Product over axes; arguments as `sum`. ``no_zeros_in_input`` is accepted and needed for nothing."""
+    return _accumulate("prod", input, axis, dtype, keepdims, acc_dtype)
+
+
+def max(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+    """Largest element over axes; NaN wins. All equal largest elements get the whole gradient."""
+    return _reduce("max", as_tensor_variable(x), axis, keepdims)
+
+
+def min(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+    """Smallest element over axes; NaN wins. All equal smallest elements get the whole gradient."""
+    return _reduce("min", as_tensor_variable(x), axis, keepdims)
+
+
+def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+    """Whether some element is nonzero."""
+    return _reduce("or", cast_to(as_tensor_variable(x), "bool"), axis, keepdims)
+
+
+def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+    """Whether every element is nonzero."""
+    return _reduce("and", cast_to(as_tensor_variable(x), "bool"), axis, keepdims)
+
+
+def allclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Variable:
+    """Whether all elements agree within tolerances, as ``numpy.allclose``."""
+    return all(pt.isclose(x, y, rtol, atol, equal_nan))
+
+
+def _arg(kind: str, x: Any, axis: Axis, keepdims: bool) -> Any:
+    x = as_tensor_variable(x)
+    ndim = x.type.ndim
+    axes = normalize_axes(axis, ndim, kind)
+    if not axes:
+        return pt.zeros(x.shape, dtype="int64")
+    if len(axes) == 1:
+        result = ArgReduce(kind, axes[0])(x)
+    else:
+        # The position counts in row-major order over the reduced axes.
+        kept = [a for a in range(ndim) if a not in axes]
+        moved = pt.dimshuffle(x, (*kept, *axes))
+        result = ArgReduce(kind, len(kept))(pt.reshape(moved, [*(size_of(x, a) for a in kept), -1]))
+    return _keep(result, axes, ndim) if keepdims else result
+
+
+def argmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+    """Position (int64) of the first largest element; the first NaN counts as largest.
+
+    Over several axes, or None for all, positions count in row-major order.
+    """
+    return _arg("argmax", x, axis, keepdims)
+
+
+def argmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+    """Position (int64) of the first smallest element; the first NaN counts as smallest. Axes as `argmax`."""
+    return _arg("argmin", x, axis, keepdims)
+
+
+def max_and_argmax(a: Any, axis: Axis = None, keepdims: bool = False) -> list[Variable]:
+    """The largest element and its position."""
+    return [max(a, axis, keepdims), argmax(a, axis, keepdims)]
+
+
+def ptp(a: Any, axis: Axis = None) -> Variable:
+    """Difference of the largest and the smallest element."""
+    a = as_tensor_variable(a)
+    return max(a, axis) - min(a, axis)
+
+
+def _count(x: Any, axes: tuple[int, ...], dtype: str) -> Any:
+    """Number of elements over the axes, as a 0-d variable."""
+    sizes = [x.type.shape[axis] for axis in axes]
+    if None not in sizes:
+        return pt.constant(np.asarray(np.prod(sizes, dtype=np.float64), dtype))
+    count = size_of(x, axes[0])
+    for axis in axes[1:]:
+        count = count * size_of(x, axis)
+    return cast_to(count, dtype)
+
+
+def _working_dtype(x: Any, dtype: Any, acc_dtype: Any) -> tuple[str, str]:
+    """Dtypes of the result and of the arithmetic of a mean."""
+    if dtype is None:
+        dtype = x.type.dtype if x.type.numpy_dtype.kind in "fc" else "float64"
+    dtype = parse_dtype(dtype)
+    work = dtype if np.dtype(dtype).kind in "fc" else "float64"
+    if acc_dtype is not None:
+        work = parse_dtype(acc_dtype)
+    return dtype, "float32" if work == "float16" else work
+
+
+def mean(
+    input: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
+) -> Variable:
+    """Arithmetic mean over axes; of integers, a float64. Arguments as `sum`."""
+    x = as_tensor_variable(input)
+    dtype, work = _working_dtype(x, dtype, acc_dtype)
+    axes = normalize_axes(axis, x.type.ndim, "mean")
+    x = cast_to(x, work)
+    if not axes:
+        return cast_to(x, dtype)
+    return cast_to(_reduce("sum", x, axes, keepdims) / _count(x, axes, work), dtype)
+
+
+def var(
+    input: Any, axis: Axis = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False
+) -> Variable:
+    """Variance over axes.
+
+    Args:
+        input: array-like.
+        axis: axes; None for all.
+        ddof: the sum of squares is divided by the number of elements less ``ddof``.
+        keepdims: keep reduced axes with size 1.
+        corrected: accepted for compatibility; the deviations are always taken from the mean.
+    """
+    x = as_tensor_variable(input)
+    dtype, work = _working_dtype(x, None, None)
+    axes = normalize_axes(axis, x.type.ndim, "var")
+    x = cast_to(x, work)
+    deviation = x - mean(x, axes, keepdims=True)
+    if deviation.type.numpy_dtype.kind == "c":
+        squares = pt.sqr(pt.real(deviation)) + pt.sqr(pt.imag(deviation))
+        dtype = work = squares.type.dtype
+    else:
+        squares = pt.sqr(deviation)
+    if not axes:
+        return cast_to(squares, dtype)
+    count = _count(x, axes, work)
+    total = _reduce("sum", squares, axes, keepdims)
+    return cast_to(total / (count - pt.constant(np.asarray(ddof, work)) if ddof else count), dtype)
+
+
+def std(
+    input: Any, axis: Axis = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False
+) -> Variable:
+    """Standard deviation over axes; arguments as `var`."""
+    return pt.sqrt(var(input, axis, ddof, keepdims, corrected))
+
+
+def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+    """log(sum(exp(x))) over axes, without overflow."""
+    from graphc.gradient import zero_grad
+
+    x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind not in "fc":
+        x = cast_to(x, "float64")
+    axes = normalize_axes(axis, x.type.ndim, "logsumexp")
+    # The shift cancels out, in the derivative too.
+    top = zero_grad(max(pt.real(x) if x.type.numpy_dtype.kind == "c" else x, axes, keepdims=True))
+    top = pt.switch(pt.isinf(top), 0, top)
+    result = pt.log(sum(pt.exp(x - top), axes, keepdims=True)) + top
+    return (
+        result
+        if keepdims
+        else pt.dimshuffle(result, [a for a in builtins.range(x.type.ndim) if a not in axes])
+    )

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of ``graphc.tensor`` that read or change shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Constant, Variable
+from graphc.ops.axes import normalize_axes, normalize_axis
+from graphc.ops.dimshuffle import DimShuffle
+from graphc.ops.join import Join
+from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
+from graphc.ops.shape import MakeVector, Shape, Shape_i
+from graphc.ops.sizes import as_size, as_sizes, known_size, size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable, constant
+
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "concatenate", "dimshuffle", "expand_dims",
+    "flatten", "hstack", "join", "moveaxis", "ravel", "reshape", "shape", "shape_padaxis", "shape_padleft",
+    "shape_padright", "size", "specify_broadcastable", "specify_shape", "split", "squeeze", "stack", "swapaxes", "transpose",
+    "vstack", "matrix_transpose", "unbroadcast",
+]  # fmt: skip
+
+
+def shape(x: Any) -> Variable:
+    """The sizes of x as an int64 vector, computed without the elements."""
+    return Shape()(as_tensor_variable(x))
+
+
+def size(x: Any) -> Variable:
+    """Number of elements, a 0-d int64."""
+    return product_of(sizes_of(as_tensor_variable(x)))
+
+
+def product_of(sizes: Sequence[Any]) -> Any:
+    """Product of 0-d int64 variables, with what is known multiplied out."""
+    known, total = 1, None
+    for each in sizes:
+        number = known_size(each)
+        if number is not None:
+            known *= number
+        else:
+            total = each if total is None else total * each
+    literal = constant(np.asarray(known, np.int64))
+    if total is None:
+        return literal
+    return total if known == 1 else total * literal
+
+
+def _without(sizes: list[Any], given: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Both lists without the sizes that they have in common."""
+
+    def key(v: Any) -> Any:
+        if isinstance(v, Constant):
+            return int(v.data)  # type: ignore[attr-defined]
+        if v.owner is not None and isinstance(v.owner.op, Shape_i):
+            return v.owner.op, v.owner.inputs[0]
+        return v
+
+    left, right = list(sizes), []
+    for each in given:
+        match = next((i for i, other in enumerate(left) if key(other) == key(each) and key(each) != 0), None)
+        if match is None:
+            right.append(each)
+        else:
+            del left[match]
+    return left, right
+
+
+def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
+    """The elements of x, in row-major order, in another shape.
+
+    Args:
+        x: array-like.
+        newshape: sizes; one of them may be the number -1, which stands for what remains.
+        ndim: number of sizes, for a vector of unknown length.
+
+    Raises:
+        ValueError: the numbers of elements differ, here or at run time.
+    """
+    x = as_tensor_variable(x)
+    sizes = as_sizes(newshape, "reshape", ndim)
+    numbers = [known_size(each) for each in sizes]
+    unknown = [i for i, number in enumerate(numbers) if number == -1]
+    if len(unknown) > 1:
+        raise ValueError(f"reshape can work out one size only, got {numbers}")
+    if any(number is not None and number < -1 for number in numbers):
+        raise ValueError(f"sizes must be at least 0, or -1 for one to work out, got {numbers}")
+    if unknown:
+        have, others = _without(sizes_of(x), [each for i, each in enumerate(sizes) if i != unknown[0]])
+        rest = product_of(have)
+        sizes[unknown[0]] = as_size(rest // product_of(others) if others else rest, "reshape")
+    if tuple(map(known_size, sizes)) == x.type.shape:
+        return x
+    return Reshape()(x, *sizes)
+
+
+def ravel(x: Any) -> Variable:
+    """The elements in row-major order, as a vector."""
+    return flatten(x, 1)
+
+
+def flatten(x: Any, ndim: int = 1) -> Variable:
+    """x with its last axes joined into one, so that ``ndim`` remain.
+
+    Raises:
+        ValueError: ``ndim`` is less than 1 or more than x has (a 0-d x becomes a vector).
+    """
+    x = as_tensor_variable(x)
+    have = x.type.ndim
+    if not 1 <= ndim <= (have or 1):
+        raise ValueError(f"flatten: ndim must be between 1 and {have or 1}, got {ndim}")
+    if have == ndim:
+        return x
+    if have == 0:
+        return dimshuffle(x, ("x",))
+    sizes = sizes_of(x)
+    return Reshape()(x, *sizes[: ndim - 1], as_size(product_of(sizes[ndim - 1 :]), "flatten"))
+
+
+def dimshuffle(x: Any, *pattern: Any) -> Variable:
+    """Permute, insert and drop axes.
+
+    Args:
+        x: array-like.
+        pattern: for each axis of the result, the axis of x that goes there, or ``"x"`` for a new one. Axes that are not
+            named must have size 1, which is checked at run time where it is not known.
+    """
+    x = as_tensor_variable(x)
+    if len(pattern) == 1 and isinstance(pattern[0], list | tuple):
+        pattern = tuple(pattern[0])
+    ndim = x.type.ndim
+    order = tuple(axis if axis == "x" else normalize_axis(axis, ndim, "dimshuffle") for axis in pattern)
+    if order == tuple(range(ndim)):
+        return x
+    ones = [axis for axis in range(ndim) if axis not in order and x.type.shape[axis] is None]
+    if ones:
+        x = specify_shape(x, [1 if axis in ones else None for axis in range(ndim)])
+    return DimShuffle(order)(x)
+
+
+def transpose(x: Any, axes: Any = None) -> Variable:
+    """Permute axes; without ``axes``, reverse them."""
+    x = as_tensor_variable(x)
+    if axes is None:
+        return dimshuffle(x, tuple(range(x.type.ndim))[::-1])
+    if len(axes) != x.type.ndim:
+        raise ValueError(f"transpose needs {x.type.ndim} axes for {x} of {x.type}, got {axes}")
+    return dimshuffle(x, tuple(axes))
+
+
+def matrix_transpose(x: Any) -> Variable:
+    """Exchange the last two axes."""
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
+    """Exchange two axes."""
+    x = as_tensor_variable(x)
+    order = list(range(x.type.ndim))
+    a, b = (normalize_axis(axis, x.type.ndim, "swapaxes") for axis in (axis1, axis2))
+    order[a], order[b] = b, a
+    return dimshuffle(x, tuple(order))
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
+    """Move axes to other positions, as ``numpy.moveaxis``."""
+    x = as_tensor_variable(x)
+    ends = [
+        [normalize_axis(a, x.type.ndim, "moveaxis") for a in np.atleast_1d(each)]
+        for each in (source, destination)
+    ]
+    if len(ends[0]) != len(ends[1]):
+        raise ValueError(f"moveaxis needs as many destinations as sources, got {source} and {destination}")
+    order = [axis for axis in range(x.type.ndim) if axis not in ends[0]]
+    for to, axis in sorted(zip(ends[1], ends[0], strict=True)):
+        order.insert(to, axis)
+    return dimshuffle(x, tuple(order))
+
+
+def squeeze(x: Any, axis: Any = None) -> Variable:
+    """Drop axes of size 1: those given, else all that have the static size 1."""
+    x = as_tensor_variable(x)
+    if axis is None:
+        drop = tuple(i for i, one in enumerate(x.type.broadcastable) if one)
+    else:
+        drop = normalize_axes(axis, x.type.ndim, "squeeze")
+        wrong = [i for i in drop if x.type.shape[i] not in (None, 1)]
+        if wrong:
+            raise ValueError(f"squeeze: axis {wrong[0]} of {x} has size {x.type.shape[wrong[0]]}, not 1")
+    return dimshuffle(x, tuple(i for i in range(x.type.ndim) if i not in drop))
+
+
+def expand_dims(a: Any, axis: Any) -> Variable:
+    """Insert axes of size 1 at positions of the result."""
+    a = as_tensor_variable(a)
+    count = len(axis) if isinstance(axis, list | tuple) else 1
+    ndim = a.type.ndim + count
+    new = normalize_axes(axis, ndim, "expand_dims")
+    old = iter(range(a.type.ndim))
+    return dimshuffle(a, tuple("x" if i in new else next(old) for i in range(ndim)))
+
+
+def shape_padleft(t: Any, n_ones: int = 1) -> Variable:
+    """Put axes of size 1 in front."""
+    t = as_tensor_variable(t)
+    return dimshuffle(t, ("x",) * n_ones + tuple(range(t.type.ndim)))
+
+
+def shape_padright(t: Any, n_ones: int = 1) -> Variable:
+    """Put axes of size 1 at the end."""
+    t = as_tensor_variable(t)
+    return dimshuffle(t, tuple(range(t.type.ndim)) + ("x",) * n_ones)
+
+
+shape_padaxis = expand_dims
+
+
+def _atleast(n: int) -> Any:
+    def function(*arrays: Any) -> Any:
+        results = [as_tensor_variable(x) for x in arrays]
+        results = [shape_padleft(x, n - x.type.ndim) if x.type.ndim < n else x for x in results]
+        return results[0] if len(results) == 1 else results
+
+    function.__name__ = function.__qualname__ = f"atleast_{n}d"
+    function.__doc__ = f"Operands with axes of size 1 in front, so that they have at least {n}."
+    return function
+
+
+atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
+
+
+def specify_shape(x: Any, shape: Any) -> Variable:
+    """x with a shape that is checked at run time and known from here on.
+
+    Args:
+        x: array-like.
+        shape: one size for each dimension; None leaves a dimension as it is.
+
+    Raises:
+        ValueError: the shape contradicts the static one, or, at run time, the actual one.
+    """
+    x = as_tensor_variable(x)
+    if isinstance(shape, Variable):
+        shape = as_sizes(shape, "specify_shape", x.type.ndim)
+    shape = list(shape) if isinstance(shape, list | tuple) else [shape]
+    if len(shape) != x.type.ndim:
+        raise ValueError(f"specify_shape needs {x.type.ndim} sizes for {x} of {x.type}, got {len(shape)}")
+    numbers = [None if each is None else known_size(as_size(each, "specify_shape")) for each in shape]
+    news = zip(shape, numbers, x.type.shape, strict=True)
+    if all(each is None or (number is not None and number == have) for each, number, have in news):
+        return x
+    sizes = [size_of(x, axis) if each is None else each for axis, each in enumerate(shape)]
+    return SpecifyShape()(x, *sizes)
+
+
+def specify_broadcastable(x: Any, *axes: int) -> Variable:
+    """x, whose given axes have size 1, checked at run time."""
+    x = as_tensor_variable(x)
+    ones = normalize_axes(axes, x.type.ndim, "specify_broadcastable")
+    return specify_shape(x, [1 if axis in ones else None for axis in range(x.type.ndim)])
+
+
+def unbroadcast(x: Any, *axes: int) -> Variable:
+    """x; sizes that are statically 1 broadcast in any case."""
+    return as_tensor_variable(x)
+
+
+def broadcast_to(x: Any, shape: Any) -> Variable:
+    """x repeated to a shape: missing leading dimensions, and those of static size 1.
+
+    Raises:
+        ValueError: a size that is not statically 1 differs, here or at run time.
+    """
+    x = as_tensor_variable(x)
+    sizes = as_sizes(shape, "broadcast_to")
+    if tuple(map(known_size, sizes)) == x.type.shape:
+        return x
+    return BroadcastTo()(x, *sizes)
+
+
+def broadcast_arrays(*args: Any) -> list[Variable]:
+    """Operands repeated to their common shape."""
+    from graphc.ops.elementwise import OPS
+
+    xs = [as_tensor_variable(x) for x in args]
+    results = []
+    for i, x in enumerate(xs):
+        for other in (*xs[:i], *xs[i + 1 :]):
+            x = OPS["second"](other, x)
+        results.append(x)
+    return results
+
+
+def join(axis: Any, *tensors_list: Any) -> Variable:
+    """Concatenate along an axis.
+
+    Args:
+        axis: the axis, known when the graph is built.
+        tensors_list: operands with the same number of dimensions; their dtypes are promoted.
+    """
+    if len(tensors_list) == 1 and isinstance(tensors_list[0], list | tuple):
+        tensors_list = tuple(tensors_list[0])
+    if not tensors_list:
+        raise ValueError("join needs at least one operand")
+    xs = [as_tensor_variable(x) for x in tensors_list]
+    if xs[0].type.ndim == 0:
+        raise TypeError("0-d operands cannot be joined; use stack")
+    axis = normalize_axis(axis, xs[0].type.ndim, "join")
+    return xs[0] if len(xs) == 1 else Join(axis)(*xs)
+
+
+def concatenate(tensor_list: Any, axis: Any = 0) -> Variable:
+    """Concatenate operands, which are given in a list, along an axis."""
+    if not isinstance(tensor_list, list | tuple):
+        raise TypeError(f"concatenate takes a list or tuple of operands, got {tensor_list!r}")
+    return join(axis, *tensor_list)
+
+
+def stack(tensors: Any, axis: Any = 0) -> Variable:
+    """Operands of one shape along a new axis."""
+    if not isinstance(tensors, list | tuple):
+        raise TypeError(f"stack takes a list or tuple of operands, got {tensors!r}")
+    if not tensors:
+        raise ValueError("stack needs at least one operand")
+    xs = [as_tensor_variable(x) for x in tensors]
+    ndim = xs[0].type.ndim
+    if any(x.type.ndim != ndim for x in xs):
+        raise ValueError(f"stack takes operands of equal rank, got {', '.join(str(x.type) for x in xs)}")
+    axis = normalize_axis(axis, ndim + 1, "stack")
+    if ndim == 0:
+        from graphc.ops.rows_arithmetic import promote
+
+        return MakeVector(promote(*(x.type.numpy_dtype for x in xs)).name)(*xs)
+    return join(axis, *(expand_dims(x, axis) for x in xs))
+
+
+def hstack(tup: Sequence[Any]) -> Variable:
+    """Concatenate along the second axis, vectors along the first."""
+    xs = [atleast_1d(x) for x in tup]
+    return join(0 if xs[0].type.ndim == 1 else 1, *xs)
+
+
+def vstack(tup: Sequence[Any]) -> Variable:
+    """Concatenate along the first axis, after making operands at least 2-d."""
+    return join(0, *(atleast_2d(x) for x in tup))
+
+
+def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) -> list[Variable]:
+    """Cut x into parts along an axis.
+
+    Args:
+        x: array-like.
+        splits_size: sizes of the parts: a list, or an integer vector.
+        n_splits: number of parts; needed when ``splits_size`` is a vector of unknown length.
+        axis: the axis.
+
+    Raises:
+        ValueError: the sizes do not add up to that of the axis, here or at run time.
+    """
+    x = as_tensor_variable(x)
+    axis = normalize_axis(axis, x.type.ndim, "split")
+    sizes = as_sizes(splits_size, "split", n_splits)
+    if n_splits is not None and len(sizes) != n_splits:
+        raise ValueError(f"split: n_splits is {n_splits}, but there are {len(sizes)} sizes")
+    total = sizes[0]
+    bounds = [constant(np.asarray(0, np.int64)), sizes[0]]
+    for each in sizes[1:]:
+        total = as_size(total + each, "split")
+        bounds.append(total)
+    x = specify_shape(x, [total if i == axis else None for i in range(x.type.ndim)])
+    before = (slice(None),) * axis
+    return [x[(*before, slice(a, b))] for a, b in zip(bounds, bounds[1:], strict=False)]

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Indexing against NumPy: reading, setting, increasing, and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphc
+import graphc.tensor as pt
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from op_cases import perform
+
+X = np.arange(2 * 3 * 4, dtype=float).reshape(2, 3, 4)
+INDICES = [
+    0, -1, (0, 1), (1, 2, 3), slice(None), slice(1, None), slice(None, None, -1), slice(-2, None), slice(5, 1),
+    (slice(None), slice(2, 0, -1)), (slice(None), slice(None, None, 2), slice(3, None, -2)), Ellipsis, (Ellipsis, 0),
+    (0, Ellipsis, 1), None, (None, 0, None), (slice(None), None, 1), (Ellipsis, None), [0, 1, 0], (slice(None), [2, 0]),
+    (slice(None), [[0, 1], [2, -1]]), (0, [1, 2]), (0, slice(None), [1, 3]), ([0, 1], [1, 2]), ([1, 0], slice(None), [0, 3]),
+    ([[0], [1]], [[0, 2]]), (slice(0, 1), [0, 2], None), (Ellipsis, [0, 0], slice(1, 3)), slice(3, 10), slice(-10, -1),
+    (slice(None), slice(0, 0)), (np.array([True, False]), slice(None), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("static", [True, False])
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_basic_and_array_indices(index: Any, static: bool) -> None:
+    x = pt.tensor("x", dtype="float64", shape=X.shape if static else (None,) * 3)
+    part = x[index]
+    expected = X[index]
+    if static:
+        assert part.type.shape == expected.shape
+    y = np.arange(expected.size, dtype=float).reshape(expected.shape) + 0.5
+    outputs = [part, part.set(y), part.inc(y), part.set(7.0)]
+    got = perform(outputs, {x: X})
+    was_set, was_increased, was_filled = X.copy(), X.copy(), X.copy()
+    was_set[index], was_filled[index] = y, 7.0
+    np.add.at(was_increased, index, y)
+    for value, want in zip(got, (expected, was_set, was_increased, was_filled), strict=True):
+        np.testing.assert_array_equal(value, want)
+
+
+def test_compiled_indices() -> None:
+    x = pt.tensor3("x")
+    parts = [x[index] for index in INDICES]
+    outputs = [*parts, *(part.set(7.0) for part in parts), *(part.inc(2.0) for part in parts)]
+    function = graphc.function([x], outputs)
+    for got, want in zip(function(X), perform(outputs, {x: X}), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+bounds = st.none() | st.integers(-6, 6)
+
+
+@given(bounds, bounds, st.none() | st.integers(-3, 3).filter(bool), st.integers(0, 5))
+def test_slices_with_symbolic_bounds(start: int | None, stop: int | None, step: int | None, size: int) -> None:
+    x = pt.vector("x")
+    symbols = [None if bound is None else pt.lscalar() for bound in (start, stop, step)]
+    part = x[slice(*symbols)]
+    data = np.arange(size, dtype=float)
+    values = {s: np.asarray(b) for s, b in zip(symbols, (start, stop, step), strict=True) if s is not None}
+    got, updated = perform([part, part.inc(1.0)], {x: data, **values})
+    np.testing.assert_array_equal(got, data[start:stop:step])
+    expected = data.copy()
+    expected[start:stop:step] += 1
+    np.testing.assert_array_equal(updated, expected)
+
+
+def test_compiled_slices_with_symbolic_bounds() -> None:
+    x, start, stop, step = pt.vector("x"), pt.lscalar("start"), pt.lscalar("stop"), pt.lscalar("step")
+    function = graphc.function([x, start, stop, step], [x[start:stop:step], x[start::-2], x[:stop], x[1:stop].set(0)])
+    for size in (0, 1, 4):
+        data = np.arange(size, dtype=float)
+        for a in (-5, -1, 0, 1, 3, 6):
+            for b in (-5, -2, 0, 2, 4, 9):
+                for c in (-3, -1, 1, 2):
+                    cleared = data.copy()
+                    cleared[1:b] = 0
+                    for got, want in zip(function(data, a, b, c), (data[a:b:c], data[a::-2], data[:b], cleared), strict=True):
+                        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("index", [index for index in INDICES if not isinstance(index, np.ndarray)], ids=str)
+def test_gradients(index: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=np.shape(X[index]))
+    graphc.verify_grad(lambda x: x[index], [X / 10], rng=rng, mode="reference")
+    graphc.verify_grad(lambda x, y: x[index].set(y) ** 2, [X / 10, y], rng=rng, mode="reference")
+    graphc.verify_grad(lambda x, y: x[index].inc(y) ** 2, [X / 10, y], rng=rng, mode="reference")
+
+
+def test_errors() -> None:
+    x = pt.vector("x", shape=(3,))
+    with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0"):
+        x[3]
+    with pytest.raises(IndexError, match="2 indices for x.* 1 dimensions"):
+        x[0, 0]
+    with pytest.raises(TypeError, match="symbolic boolean mask"):
+        x[x > 0]
+    with pytest.raises(IndexError, match="integer"):
+        x[1.5]
+    with pytest.raises(TypeError, match="indexed variable"):
+        pt.set_subtensor(x, 1)
+    with pytest.raises(TypeError, match="cast"):
+        pt.ivector("i")[:2].set(pt.vector("v"))
+    i = pt.lscalar("i")
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 of size 3"):
+        perform([x[i]], {x: np.zeros(3), i: np.asarray(7)})
+    with pytest.raises(IndexError, match="index -4 is out of bounds"):
+        perform([x[[0, -4]]], {x: np.zeros(3)})
+
+
+def test_elements_of_a_shape_need_no_vector() -> None:
+    x = pt.tensor("x", dtype="float64", shape=(None, 5))
+    assert int(x.shape[1].data) == 5
+    assert type(x.shape[0].owner.op).__name__ == "Shape_i"
+    assert x.shape[1:].type.shape == (1,)

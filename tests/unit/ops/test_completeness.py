@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every operation states all its rules, or why one is absent."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import pickle
+
+import graphc.ops
+import numpy as np
+import pytest
+from graphc.graph.op import Op
+from graphc.ops.elementwise import OPS, ROWS, Cast, Elementwise
+
+for _module in pkgutil.iter_modules(graphc.ops.__path__):
+    importlib.import_module(f"graphc.ops.{_module.name}")
+
+
+def _subclasses(cls: type) -> set[type]:
+    return {cls, *(each for sub in cls.__subclasses__() for each in _subclasses(sub))}
+
+
+# Underscores mark bases.
+CLASSES = sorted(
+    (
+        cls
+        for cls in _subclasses(Op)
+        if cls.__module__.startswith("graphc.ops.") and not cls.__name__.startswith("_") and cls.__name__ != "Sized"
+    ),
+    key=lambda cls: cls.__name__,
+)
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_row_is_complete(name: str) -> None:
+    row = ROWS[name]
+    assert callable(row.reference) and callable(row.scalar)
+    assert row.doc.endswith("."), "one sentence of documentation"
+    assert row.arity in (1, 2, 3)
+    assert row.dtypes is not None or isinstance(row.reference, np.ufunc), "a dtype rule"
+    assert (row.grad is None) == bool(row.absent), "a gradient, or the reason why there is none"
+    if row.grad is not None:
+        assert len(row.grad) == row.arity
+        for rule in filter(None, row.grad):
+            assert len(inspect.signature(rule).parameters) == row.arity + 2, "operands, result and cotangent"
+    assert len(inspect.signature(row.scalar).parameters) in (row.arity + 1, 2)
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_row_has_a_dialect_op_of_its_arity(name: str) -> None:
+    from graphc_dialects.elementwise import ELEMENTWISE
+
+    assert ELEMENTWISE[name][0] == ROWS[name].arity
+
+
+def test_the_dialect_has_no_other_elementwise_ops() -> None:
+    from graphc_dialects.elementwise import ELEMENTWISE
+
+    assert set(ELEMENTWISE) - set(ROWS) == {"cast"}
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_op_pickles_to_itself(name: str) -> None:
+    assert pickle.loads(pickle.dumps(OPS[name])) is OPS[name]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_class_is_complete(cls: type[Op]) -> None:
+    assert cls.__doc__, "documentation"
+    assert cls.__props__ is not None, "what identifies an instance"
+    for method in ("make_node", "perform", "pullback", "pushforward"):
+        assert getattr(cls, method) is not getattr(Op, method), method
+    assert callable(getattr(cls, "emit", None)), "a lowering"
+
+
+def test_classes_are_found() -> None:
+    names = {cls.__name__ for cls in CLASSES}
+    assert {"Elementwise", "Cast", "Reduce", "DimShuffle", "Subtensor", "Take", "Matmul", "Softmax"} <= names
+    assert {Elementwise, Cast} <= set(CLASSES)
