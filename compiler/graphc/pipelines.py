@@ -46,11 +46,17 @@ _BUFFER: list[Entry] = [
     ("func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=256})", "scalars need no heap"),
 ]
 
+# Also where nothing is vectorised: upstream lowers log1p(x) to log(1 + x) and expm1(x) to exp(x) - 1.
+_MATH: list[Entry] = [
+    ("convert-complex-to-standard", "complex functions become real ones"),
+    ("graphc-expand-math", "inline math that vectorises and is accurate near 0"),
+]
+
 _LLVM: list[Entry] = [
     ("convert-scf-to-cf", "structured loops into branches"),
     ("graphc-kernel-abi", "status result, early return of failed checks"),
     ("expand-strided-metadata,lower-affine", "subviews into pointer arithmetic"),
-    ("convert-complex-to-standard,convert-complex-to-llvm", "complex numbers as pairs"),
+    ("convert-complex-to-llvm", "complex numbers as pairs"),
     ("convert-math-to-llvm,convert-math-to-libm", "intrinsics, and libm for the rest"),
     (
         "finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
@@ -67,7 +73,7 @@ FAST_RUN: list[Entry] = [
     ("graphc-fusion", "decides which operations share a loop"),
     *_TENSOR,
     *_BUFFER,
-    ("graphc-expand-math", "inline math that vectorises"),
+    *_MATH,
     *_LLVM,
 ]
 
@@ -77,6 +83,7 @@ FAST_COMPILE: list[Entry] = [
     *_SHAPES,
     *_TENSOR,
     *_BUFFER,
+    *_MATH,
     *_LLVM,
 ]
 

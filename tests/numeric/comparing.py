@@ -45,13 +45,14 @@ def check(graph: Graph, mode: str) -> None:
     reference = graphc.function(graph.inputs, graph.outputs, mode="reference", on_unused_input="ignore")
     compiled = compile_checked(graph.inputs, graph.outputs, mode)
     before = [value.copy() for value in graph.values]
-    expected = reference(*graph.values)
+    expected = reference(*before)
     tolerance = _tolerance(graph)
     for _ in range(2):
-        for i, (got, want) in enumerate(zip(compiled(*graph.values), expected, strict=True)):
+        results = compiled(*graph.values)
+        for x, value, old in zip(graph.inputs, graph.values, before, strict=True):
+            np.testing.assert_array_equal(value, old, err_msg=f"input {x} was changed")
+        for i, (got, want) in enumerate(zip(results, expected, strict=True)):
             _compare(got, want, tolerance, graph, f"output {i} ({graph.outputs[i]}) in mode {mode}")
-    for x, value, old in zip(graph.inputs, graph.values, before, strict=True):
-        np.testing.assert_array_equal(value, old, err_msg=f"input {x} was changed")
 
 
 def _compare(got: Any, want: np.ndarray, tolerance: float, graph: Graph, what: str) -> None:
@@ -63,4 +64,6 @@ def _compare(got: Any, want: np.ndarray, tolerance: float, graph: Graph, what: s
         return
     # A value beyond the range of the dtype may overflow in one order of summation and not in another.
     limit = graph.scale if np.isfinite(graph.scale) else 1.0
-    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * limit, equal_nan=True, err_msg=what)
+    np.testing.assert_allclose(
+        got, want, rtol=tolerance, atol=tolerance * limit, equal_nan=True, err_msg=what
+    )

@@ -20,12 +20,16 @@ sys.path[:0] = [str(ROOT / name) for name in ("compiler", "dialects", "runtime",
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=1.0, help="how long to run")
     parser.add_argument("--start", type=int, default=0, help="first seed")
     parser.add_argument("--seed", type=int, help="run this seed only, and print its graph")
     parser.add_argument("--steps", type=int, default=14, help="largest number of steps of a graph")
-    parser.add_argument("--mode", action="append", help="modes to compare with the reference (default fast_run)")
+    parser.add_argument(
+        "--mode", action="append", help="modes to compare with the reference (default fast_run)"
+    )
     parser.add_argument("--max-failures", type=int, default=10, help="stop after so many")
     return parser.parse_args()
 

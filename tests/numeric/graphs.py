@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random graphs, with values for their inputs.
 
-A graph grows one step at a time. Each step is tried on values as well (every node is run by its ``perform``), so that the
-indices and shapes that are chosen fit. All decisions come from one source of integers: hypothesis, which shrinks them, or a
+A graph grows one step at a time. Each step is tried on values as well (every node is run by its ``perform``),
+so that the
+indices and shapes that are chosen fit. All decisions come from one source of integers: hypothesis, which
+shrinks them, or a
 seeded generator.
 
-Some functions jump, so that a rounding error in their operand changes their result by much: comparisons, rounding, argmax,
+Some functions jump, so that a rounding error in their operand changes their result by much: comparisons,
+rounding, argmax,
 casts to integers. They are applied only to *exact* variables: inputs, and what is computed without rounding.
 """
 
@@ -36,7 +39,9 @@ SIZES = (3, 1, 2, 4, 5, 0, 7, 17)
 
 
 class Choices:
-    """Where decisions come from: ``integer(low, high)`` returns an int, both ends included; 0 is the simplest choice."""
+    """Where decisions come from: ``integer(low, high)`` returns an int, both ends included; 0 is the simplest
+    choice.
+    """
 
     def __init__(self, integer: Callable[[int, int], int]) -> None:
         self.integer = integer
@@ -121,7 +126,7 @@ class Builder:
         static = tuple(size if c.chance(2) or (size == 1 and c.chance(2)) else None for size in shape)
         dtype = c.pick(DTYPES)
         x = pt.tensor(f"x{len(self.graph.inputs)}", dtype=dtype, shape=static)
-        value = self._strided(self._random(dtype, shape))
+        value = self._strided(np.asarray(self._random(dtype, shape), dtype))
         self.graph.inputs.append(x)
         self.graph.values.append(value)
         self.known[x] = value
@@ -143,7 +148,7 @@ class Builder:
     def _strided(self, value: np.ndarray) -> np.ndarray:
         """The same array with other strides, or read-only."""
         how = self.choices.pick(("plain", "plain", "fortran", "reversed", "spaced", "read-only"))
-        if how == "fortran":
+        if how == "fortran" and value.ndim:
             return np.asfortranarray(value)
         if how == "reversed" and value.ndim:
             return np.ascontiguousarray(value[::-1])[::-1]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.traversal import toposort
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The steps of which random graphs are made.
 
-A step is a function of a `graphs.Builder`. It returns a new variable and whether its value is exact (no rounding), or None
-where it finds no operands that fit.
+A step is a function of a `graphs.Builder`. It returns a new variable and whether its value is exact (no
+rounding), or None where it finds no operands that fit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def fits_elementwise(b: Any, x: Any, y: Any) -> bool:
     return all(m == n or 1 in static for (m, n), static in zip(pairs, statics, strict=False))
 
 
-# Elementwise --------------------------------------------------------------------------------------------------
+# Elementwise --------------------------------------------------------------------------------------
 
 # Functions of reals that are defined and moderate everywhere.
 SMOOTH = {
@@ -133,7 +133,9 @@ def logical(b: Any) -> Result:
     y = x if x is None else b.operand(lambda y: kind(y) == "b" and fits_elementwise(b, x, y))
     if y is None:
         return None
-    return b.choices.pick([lambda x, y: x & y, lambda x, y: x | y, lambda x, y: x ^ y, lambda x, y: ~x])(x, y), True
+    return b.choices.pick([lambda x, y: x & y, lambda x, y: x | y, lambda x, y: x ^ y, lambda x, y: ~x])(
+        x, y
+    ), True
 
 
 @step
@@ -147,7 +149,9 @@ def integers(b: Any) -> Result:
     x = b.operand(lambda v: is_integer(v) and v in b.exact)
     if x is None:
         return None
-    return b.choices.pick([lambda x: x // 3, lambda x: x % 3, lambda x: x * x, lambda x: -x, lambda x: x & 5])(x), True
+    return b.choices.pick(
+        [lambda x: x // 3, lambda x: x % 3, lambda x: x * x, lambda x: -x, lambda x: x & 5]
+    )(x), True
 
 
 @step
@@ -173,7 +177,7 @@ def complex_parts(b: Any) -> Result:
     return b.choices.pick([pt.real, pt.imag, abs, pt.conj, lambda z: z * z, lambda z: z + 1j])(z), False
 
 
-# Reductions ---------------------------------------------------------------------------------------------------
+# Reductions ---------------------------------------------------------------------------------------
 
 
 def _axes(b: Any, x: Any) -> Any:
@@ -223,7 +227,7 @@ def argument(b: Any) -> Result:
     return b.choices.pick([pt.argmax, pt.argmin])(x, axis=b.choices.index(x.type.ndim)), True
 
 
-# Shapes -------------------------------------------------------------------------------------------------------
+# Shapes -------------------------------------------------------------------------------------------
 
 
 @step
@@ -283,7 +287,9 @@ def concatenate(b: Any) -> Result:
     def rest(v: Any) -> tuple[int, ...]:
         return tuple(size for i, size in enumerate(b.shape(v)) if i != axis)
 
-    y = b.operand(lambda v: v.type.ndim == x.type.ndim and rest(v) == rest(x) and v.type.dtype == x.type.dtype)
+    y = b.operand(
+        lambda v: v.type.ndim == x.type.ndim and rest(v) == rest(x) and v.type.dtype == x.type.dtype
+    )
     return pt.concatenate([x, y], axis=axis), x in b.exact and y in b.exact
 
 
@@ -311,7 +317,7 @@ def create(b: Any) -> Result:
     )()
 
 
-# Indexing -----------------------------------------------------------------------------------------------------
+# Indexing -----------------------------------------------------------------------------------------
 
 
 def _item(b: Any, size: int) -> Any:
@@ -381,7 +387,7 @@ def put(b: Any) -> Result:
     return f(x[indices], x[indices[::-1].copy()]), False
 
 
-# Products -----------------------------------------------------------------------------------------------------
+# Products -----------------------------------------------------------------------------------------
 
 
 @step

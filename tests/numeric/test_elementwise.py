@@ -6,12 +6,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import graphc
-import graphc.tensor as pt
 import numpy as np
 import pytest
-from graphc.ops.elementwise import OPS, ROWS
 from op_cases import DTYPES, TOLERANCE, operands, perform
+
+import graphc
+import graphc.tensor as pt
+from graphc.ops.elementwise import OPS, ROWS
 
 BINARY_UFUNCS = [name for name, row in ROWS.items() if row.dtypes is None and row.arity == 2]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import graphc
-import graphc.tensor as pt
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from op_cases import perform
+
+import graphc
+import graphc.tensor as pt
 
 X = np.arange(2 * 3 * 4, dtype=float).reshape(2, 3, 4)
 INDICES = [

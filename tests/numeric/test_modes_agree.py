@@ -22,7 +22,9 @@ def graphs(draw):
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("mode", COMPILED_MODES)
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much])
+@settings(
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+)
 @given(graph=graphs())
 def test_compiled_modes_agree_with_the_reference(mode, graph):
     note(str(graph))

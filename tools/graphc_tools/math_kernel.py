@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles `for i: o[i] = math.<name>(x[i], ...)` and calls it, for tests and benchmarks of vectorised math."""
+"""Compiles `for i: o[i] = math.<name>(x[i], ...)` and calls it, for tests and measurements."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from graphc.codegen.handoff import to_llvmlite
 
 LOWERING = (

@@ -28,11 +28,16 @@ SIZES = (100_000, 1_000_000)
 def main() -> None:
     """Print one Markdown row for each function and dtype."""
     sizes = " | ".join(f"{size:.0e}".replace("+0", "") for size in SIZES)
-    print(f"| function | dtype | ours {sizes} | libmvec {sizes} | NumPy {sizes} | max ulp | libmvec | NumPy |")
+    print(
+        f"| function | dtype | ours {sizes} | libmvec {sizes} | NumPy {sizes} | max ulp | libmvec | NumPy |"
+    )
     print("|---|---|" + "--:|" * 9)
-    for name, reference in _NUMPY.items():
+    for name in _NUMPY:
         for dtype in ("float64", "float32"):
-            cells = [[*_speed(kernel, name, dtype), _error(kernel, name, dtype)] for kernel in _kernels(name, dtype)]
+            cells = [
+                [*_speed(kernel, name, dtype), _error(kernel, name, dtype)]
+                for kernel in _kernels(name, dtype)
+            ]
             times = [f"{cell:.2f}" if cell else "-" for row in cells for cell in row[:2]]
             errors = [f"{row[2]:.2f}" if row[2] else "-" for row in cells]
             print(f"| {name} | {dtype} | {' | '.join([*times, *errors])} |", flush=True)

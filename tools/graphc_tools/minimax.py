@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Derive the polynomial coefficients of `graphc.lowering.math.coefficients`.
 
-Run `python -m graphc_tools.minimax` (needs mpmath) to print the tables. Each polynomial minimises the error of the
-final result relative to its magnitude. Coefficients are then rounded to the working precision one at a time, lowest
-order first, and the higher ones fitted again to absorb the rounding.
+Run `python -m graphc_tools.minimax` (needs mpmath) to print the tables. Each polynomial minimises the error
+of the final result relative to its magnitude. Coefficients are then rounded to the working precision one at
+a time, lowest order first, and the higher ones fitted again to absorb the rounding.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def least_squares(
 ) -> tuple[list[Any], Any]:
     """Coefficients for the given powers, and the largest weighted error on `[low, high]`.
 
-    Weighted least squares on Chebyshev nodes is within a fraction of a bit of minimax, and unlike the exchange algorithm
-    it does not mind that all remaining powers vanish at 0.
+    Weighted least squares on Chebyshev nodes is within a fraction of a bit of minimax, and unlike the
+    exchange algorithm it does not mind that all remaining powers vanish at 0.
     """
     from mpmath import mp, mpf
 

@@ -36,11 +36,20 @@ def entry_ir(signature: Signature, tiers: tuple[str, ...] = ("struct",)) -> str:
     return "".join(text)
 
 
-# The callable is a graphc_runtime.callable_type.NativeCallable; the flag bit of nargs is dropped (PEP 590).
+# The callable is a graphc_runtime.callable_type.NativeCallable, whose field is null while it is being
+# collected; the flag bit of nargs is dropped (PEP 590).
 _VECTORCALL = """
+@graphc_gone = internal constant [47 x i8] c"the function has been cleared by the collector\\00"
 define ptr @graphc_vectorcall(ptr %callable, ptr %args, i64 %nargsf, ptr %kwnames) {
   %field = getelementptr i8, ptr %callable, i64 24
   %self = load ptr, ptr %field
+  %gone = icmp eq ptr %self, null
+  br i1 %gone, label %raise, label %call
+raise:
+  %class = load ptr, ptr @PyExc_RuntimeError
+  call void @PyErr_SetString(ptr %class, ptr @graphc_gone)
+  ret ptr null
+call:
   %nargs = and i64 %nargsf, 9223372036854775807
   %result = tail call ptr @graphc_entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)
   ret ptr %result
@@ -85,9 +94,9 @@ class _Entry:
         w.line(f"  %fresh = alloca [{max(self.starts[-1], 1)} x i64]")
         w.line("  %ctx = alloca {ptr, i64, i64}")
         w.line("  store {ptr, i64, i64} zeroinitializer, ptr %ctx")
-        for i in range(len(s.results)):
-            w.line(f"  %r{i} = alloca ptr")
-            w.line(f"  store ptr null, ptr %r{i}")
+        # One array that escapes: separate slots would become a quadratic number of phis in `fail`.
+        w.line(f"  %owned = alloca [{max(len(s.results), 1)} x ptr]")
+        w.clear("%owned", 8 * len(s.results))
         self.tier.begin(arrays)
 
     def _keywords(self) -> list[str]:
@@ -197,7 +206,7 @@ class _Entry:
         w.require(w.let(f"xor i1 {overlap}, true"), "bail")
         for i, value in enumerate(outs):
             w.line(f"  call void @Py_IncRef(ptr {value})")
-            w.line(f"  store ptr {value}, ptr %r{i}")
+            w.store("ptr", value, "%owned", 8 * i)
 
     def _make(self, i: int) -> None:
         w, index = self.w, len(self.s.arguments) + i
@@ -208,7 +217,7 @@ class _Entry:
             f"call ptr @PyArray_NewFromDescr(ptr @PyArray_Type, ptr @descr_{spec.dtype}, i32 {spec.rank}, "
             f"ptr {shape}, ptr null, ptr null, i32 0, ptr null)"
         )
-        w.line(f"  store ptr {new}, ptr %r{i}")
+        w.store("ptr", new, "%owned", 8 * i)
         w.require(w.let(f"icmp ne ptr {new}, null"), "fail")
         w.store("ptr", self.tier.data(new), "%data", 8 * index)
 
@@ -240,15 +249,15 @@ class _Entry:
             result = w.let(f"call ptr @PyList_New(i64 {len(s.outputs)})")
             w.require(w.let(f"icmp ne ptr {result}, null"), "fail")
             for i in range(len(s.outputs)):
-                item = w.let(f"load ptr, ptr %r{i}")
+                item = w.load("ptr", "%owned", 8 * i)
                 w.let(f"call i32 @PyList_SetItem(ptr {result}, i64 {i}, ptr {item})")
         elif s.returns == "none":
             w.line("  call void @Py_IncRef(ptr @_Py_NoneStruct)")
             result = "@_Py_NoneStruct"
         else:
-            result = w.let("load ptr, ptr %r0")
+            result = w.load("ptr", "%owned", 0)
         for i, update in enumerate(s.updates, len(s.outputs)):
-            item = w.let(f"load ptr, ptr %r{i}")
+            item = w.load("ptr", "%owned", 8 * i)
             w.let(f"call i32 @PyList_SetItem(ptr {self.cells[update.cell]}, i64 0, ptr {item})")
         self._release()
         w.line(f"  ret ptr {result}")
@@ -266,9 +275,7 @@ class _Entry:
             w.line(f"  call void @graphc_raise(ptr {handler}, i64 {status}, ptr %ctx)")
             w.line("  br label %fail")
         w.label("fail")
-        for i in range(len(self.s.results)):
-            owned = w.let(f"load ptr, ptr %r{i}")
-            w.line(f"  call void @Py_DecRef(ptr {owned})")
+        w.line(f"  call void @graphc_drop(ptr %owned, i64 {len(self.s.results)})")
         self._release()
         w.line("  ret ptr null")
         w.label("bail")

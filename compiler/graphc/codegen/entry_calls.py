@@ -36,6 +36,7 @@ declare i64 @PyTuple_Size(ptr)
 declare i64 @PySequence_Size(ptr)
 declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare ptr @PyArray_GetPtr(ptr, ptr)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 define noalias ptr @graphc_alloc(ptr %ctx, i64 %bytes) noinline nounwind {
   %negative = icmp slt i64 %bytes, 0
@@ -74,6 +75,41 @@ next:
 clear:
   store ptr null, ptr %ctx
   br label %done
+done:
+  ret void
+}
+
+define internal void @graphc_drop(ptr %objects, i64 %count) noinline {
+; Gives up a reference to each object; null is skipped.
+begin:
+  br label %test
+test:
+  %i = phi i64 [0, %begin], [%i1, %drop]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %drop, label %done
+drop:
+  %p = getelementptr ptr, ptr %objects, i64 %i
+  %object = load ptr, ptr %p
+  call void @Py_DecRef(ptr %object)
+  %i1 = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}
+
+define internal void @graphc_close(ptr %views, i64 %count) noinline {
+; Releases each Py_buffer (80 bytes); one that was never filled has no object and is skipped.
+begin:
+  br label %test
+test:
+  %i = phi i64 [0, %begin], [%i1, %drop]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %drop, label %done
+drop:
+  %p = getelementptr [80 x i8], ptr %views, i64 %i
+  call void @PyBuffer_Release(ptr %p)
+  %i1 = add i64 %i, 1
+  br label %test
 done:
   ret void
 }

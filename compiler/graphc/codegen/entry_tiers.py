@@ -58,9 +58,7 @@ class StructTier:
         self._held = 0
 
     def begin(self, arrays: int) -> None:
-        for i in range(arrays):
-            self.w.line(f"  %held{i} = alloca ptr")
-            self.w.line(f"  store ptr null, ptr %held{i}")
+        self.w.line(f"  %held = alloca [{max(arrays, 1)} x ptr]")
 
     def item(self, container: str, index: int) -> str:
         return self.w.load("ptr", container, self._items + 8 * index)
@@ -117,20 +115,19 @@ class StructTier:
         # All checks that go to `slow` are done, so nothing held is forgotten.
         for i, value in enumerate(values):
             self.w.line(f"  call void @Py_IncRef(ptr {value})")
-            self.w.line(f"  store ptr {value}, ptr %held{i}")
+            self.w.store("ptr", value, "%held", 8 * i)
         self._held = len(values)
 
     def data(self, array: str) -> str:
         return self.w.load("ptr", array, layout.ARRAY_DATA)
 
     def release(self) -> None:
-        for i in range(self._held):
-            held = self.w.let(f"load ptr, ptr %held{i}")
-            self.w.line(f"  call void @Py_DecRef(ptr {held})")
+        if self._held:
+            self.w.line(f"  call void @graphc_drop(ptr %held, i64 {self._held})")
 
 
 # Fields of Py_buffer (stable ABI since 3.11), and the flags of a C-contiguous request with format.
-_VIEW_SIZE, _VIEW_OBJECT, _VIEW_NDIM, _VIEW_FORMAT, _VIEW_SHAPE = 80, 8, 36, 40, 48
+_VIEW_SIZE, _VIEW_NDIM, _VIEW_FORMAT, _VIEW_SHAPE = 80, 36, 40, 48
 _REQUEST, _WRITABLE = 0x3C, 1
 
 
@@ -145,10 +142,9 @@ class BufferTier:
     def begin(self, arrays: int) -> None:
         self._views = arrays
         self.w.line("  %zeros = alloca [64 x i64]")
-        self.w.line("  store [64 x i64] zeroinitializer, ptr %zeros")
-        for i in range(arrays):
-            self.w.line(f"  %view{i} = alloca [{_VIEW_SIZE} x i8], align 8")
-            self.w.store("ptr", "null", f"%view{i}", _VIEW_OBJECT)
+        self.w.clear("%zeros", 512)
+        self.w.line(f"  %views = alloca [{max(_VIEW_SIZE * arrays, 1)} x i8], align 8")
+        self.w.clear("%views", _VIEW_SIZE * arrays)
 
     def item(self, container: str, index: int) -> str:
         return self.w.let(f"call ptr @PyTuple_GetItem(ptr {container}, i64 {index})")
@@ -177,7 +173,8 @@ class BufferTier:
         return value
 
     def array(self, index: int, value: str, spec: ArraySpec, *, writeable: bool) -> tuple[str, str]:
-        w, view = self.w, f"%view{index}"
+        w = self.w
+        view = w.address("%views", _VIEW_SIZE * index)
         self._require_type(value, "@PyArray_Type", self.unlike)
         flags = _REQUEST | (_WRITABLE if writeable else 0)
         got = w.let(f"call i32 @PyObject_GetBuffer(ptr {value}, ptr {view}, i32 {flags})")
@@ -203,8 +200,7 @@ class BufferTier:
         return self.w.let(f"call ptr @PyArray_GetPtr(ptr {array}, ptr %zeros)")
 
     def release(self) -> None:
-        for i in range(self._views):
-            self.w.line(f"  call void @PyBuffer_Release(ptr %view{i})")
+        self.w.line(f"  call void @graphc_close(ptr %views, i64 {self._views})")
 
     def _require_type(self, value: str, kind: str, otherwise: str) -> None:
         actual = self.w.let(f"call ptr @PyObject_Type(ptr {value})")

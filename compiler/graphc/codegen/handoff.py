@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The one place where IR passes from MLIR's LLVM to llvmlite's, which is older.
 
-Textual IR of the newer version is valid for the older one except for some spellings: attributes that the older version
-does not know (hints that it derives itself), and floating-point literals, which the newer version writes as `+inf`,
-`-qnan`, `f0x3DFCD6EA` or, for float and half, as decimals that are only correctly rounded. They become the older version's
-hexadecimal literals, bit for bit.
+Textual IR of the newer version is valid for the older one except for some spellings: attributes that the
+older version does not know (hints that it derives itself), and floating-point literals, which the newer
+version writes as `+inf`, `-qnan`, `f0x3DFCD6EA` or, for float and half, as decimals that are only correctly
+rounded. They become the older version's hexadecimal literals, bit for bit.
 """
 
 from __future__ import annotations

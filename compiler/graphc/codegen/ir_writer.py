@@ -42,6 +42,10 @@ class Writer:
     def store(self, kind: str, value: str, base: str, offset: int) -> None:
         self.line(f"  store {kind} {value}, ptr {self.address(base, offset)}")
 
+    def clear(self, base: str, size: int) -> None:
+        """Sets `size` bytes to zero."""
+        self.line(f"  call void @llvm.memset.p0.i64(ptr {base}, i8 0, i64 {size}, i1 false)")
+
     def require(self, condition: str, otherwise: str) -> None:
         """Goes on in a new block if the condition holds, else to the (cold) label."""
         self._count += 1

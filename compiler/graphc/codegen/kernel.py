@@ -26,12 +26,12 @@ def kernel_wrappers(
     """
     run = _Call([*inputs, *unused, *outputs], skip=range(len(inputs), len(inputs) + len(unused)))
     text = [
-        "define i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims) {",
+        "define i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims) noinline {",
         *run.setup,
         f"  %status = call i64 @main({', '.join(['ptr %ctx', *run.arguments])})",
         "  ret i64 %status",
         "}",
-        "define i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %out) {",
+        "define i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %out) noinline {",
     ]
     if has_shapes:
         shapes = _Call(inputs)

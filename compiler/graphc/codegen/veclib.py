@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tells LLVM's vectoriser about glibc's vector functions, for the libm calls that `expand-math` leaves.
 
-A declaration that carries `vector-function-abi-variant` lets the vectoriser call `_ZGVdN4v_sin` for four elements instead
-of `sin` four times (the vector function ABI of x86-64 and glibc's libmvec, since 2.35 with all functions used here).
-The runtime resolves these names from libmvec.so.1. Without libmvec the text is left alone and the loops stay scalar.
+A declaration that carries `vector-function-abi-variant` lets the vectoriser call `_ZGVdN4v_sin` for four
+elements instead of `sin` four times (the vector function ABI of x86-64, and glibc's libmvec, which has all
+functions used here since 2.35). The runtime resolves these names from libmvec.so.1. Without libmvec the
+text is left alone, and loops with these calls stay scalar.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# Operand counts of the functions whose libmvec variants are at most 4 units in the last place off; docs/math.md has the
-# measured errors. `expand-math` replaces the ones with an expansion of its own before they get here.
-FUNCTIONS = {
-    "acos": 1, "acosh": 1, "asin": 1, "asinh": 1, "atan": 1, "atan2": 2, "atanh": 1, "cbrt": 1, "cos": 1, "cosh": 1,
-    "erf": 1, "erfc": 1, "exp": 1, "exp10": 1, "exp2": 1, "expm1": 1, "hypot": 2, "log": 1, "log10": 1, "log1p": 1,
-    "log2": 1, "pow": 2, "sin": 1, "sinh": 1, "tan": 1, "tanh": 1,
-}  # fmt: skip
+# Functions whose libmvec variants are at most 4 units in the last place off (docs/math.md has measured
+# errors). Those with an expansion of their own only get here if `expand-math` was told to keep them.
+_UNARY = (
+    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 sin "
+    "sinh tan tanh"
+)
+FUNCTIONS = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(("atan2", "pow"), 2)
 # Instruction set letter of the ABI, the feature it needs, and its register size in bytes.
 _SETS = (("b", "+sse4.2", 16), ("d", "+avx2", 32), ("e", "+avx512f", 64))
 _NAMES = "|".join(sorted(FUNCTIONS, key=len, reverse=True))
@@ -30,8 +31,8 @@ def add_vector_variants(ir_text: str, features: str) -> str:
     """IR in which scalar libm calls and intrinsics carry their vector variants.
 
     Args:
-        ir_text: LLVM IR, before optimisation.
-        features: the target's features as LLVM writes them, `+avx2,-avx512f,...`; wider variants than the target has
+        ir_text: LLVM IR, before optimisation. features: the target's features as LLVM writes them,
+        `+avx2,-avx512f,...`; wider variants than the target has
             registers for are not offered, because calling them would be an illegal instruction.
 
     Returns:
@@ -48,7 +49,9 @@ def add_vector_variants(ir_text: str, features: str) -> str:
         scalar = "float" if suffix else "double"
         arity = FUNCTIONS[name]
         variants = list(_variants(name, suffix, features))
-        mapping = ",".join(f"_ZGV_LLVM_N{lanes}{'v' * arity}_{name}{suffix}({symbol})" for symbol, lanes in variants)
+        mapping = ",".join(
+            f"_ZGV_LLVM_N{lanes}{'v' * arity}_{name}{suffix}({symbol})" for symbol, lanes in variants
+        )
         lines.append(f"declare {scalar} @{name}{suffix}({', '.join([scalar] * arity)}) #{group + offset}")
         for symbol, lanes in variants:
             vector = f"<{lanes} x {scalar}>"
@@ -58,7 +61,9 @@ def add_vector_variants(ir_text: str, features: str) -> str:
             f"attributes #{group + offset} = {{ nofree nosync nounwind willreturn memory(none)"
             + (f' "vector-function-abi-variant"="{mapping}" }}' if mapping else " }")
         )
-    if kept:  # declarations without a caller are dropped before the vectoriser runs unless something holds them
+    if (
+        kept
+    ):  # declarations without a caller are dropped before the vectoriser runs unless something holds them
         lines.append(
             f"@llvm.compiler.used = appending global [{len(kept)} x ptr] [{', '.join(kept)}], "
             'section "llvm.metadata"'
@@ -69,12 +74,13 @@ def add_vector_variants(ir_text: str, features: str) -> str:
 def is_available(triple: str) -> bool:
     """Whether code for this target runs where libmvec is: x86-64 Linux with glibc 2.35 or newer."""
     from graphc_runtime import symbols
+    from graphc_runtime.errors import SymbolError
 
     if not triple.startswith("x86_64") or "linux" not in triple or not symbols.has_vector_math():
         return False
     try:
         symbols.resolve("_ZGVbN2v_erf")  # new in 2.35, like most of the others
-    except symbols.SymbolError:
+    except SymbolError:
         return False
     return True
 
@@ -83,7 +89,10 @@ def vector_symbols() -> frozenset[str]:
     """Every libmvec name that compiled code may refer to."""
     everything = ",".join(feature for _, feature, _ in _SETS)
     return frozenset(
-        symbol for name in FUNCTIONS for suffix in ("", "f") for symbol, _ in _variants(name, suffix, everything)
+        symbol
+        for name in FUNCTIONS
+        for suffix in ("", "f")
+        for symbol, _ in _variants(name, suffix, everything)
     )
 
 

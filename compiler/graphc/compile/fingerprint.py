@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The key of a graph in the on-disk cache.
 
-Two graphs get one key exactly if they would compile to the same code: same structure, ops, types, literals, mode, compiler
-and machine. Names, source lines and the data of large constants do not count. Neither MLIR nor LLVM is loaded.
+Two graphs get one key exactly if they would compile to the same code: same structure, ops, types, literals,
+mode, compiler and machine. Names, source lines and the data of large constants do not count. Neither MLIR nor
+LLVM is loaded.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def fingerprint(fgraph: FunctionGraph, *parts: Any) -> str | None:
         parts: anything else the code depends on, by its `repr` (mode, signature, ...).
 
     Returns:
-        The key, or None if the graph cannot be identified: an op has no ``__props__``, or one that is not plain data.
+        The key, or None if the graph cannot be identified: an op has no ``__props__``, or one that is not
+            plain data.
     """
     numbers: dict[Variable, str] = {v: f"i{k}" for k, v in enumerate(fgraph.inputs)}
     lines = [repr(parts), toolchain(), *(_type(v) for v in fgraph.inputs)]

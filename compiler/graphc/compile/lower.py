@@ -43,7 +43,9 @@ class _Snapshots:
         """A pass that leads into another stage closes the one before it."""
         stage = _ENTERED.get(name.split("{")[0], self._stage)
         if stage != self._stage:
-            self.stages.append((f"{self._stage} (optimised)" if self._stage == "graph" else self._stage, str(module)))
+            self.stages.append(
+                (f"{self._stage} (optimised)" if self._stage == "graph" else self._stage, str(module))
+            )
             self._stage = stage
 
     def after(self, name: str, module: Any) -> None:
@@ -56,7 +58,11 @@ class _Snapshots:
         return [*self.stages, (self._stage, str(module))]
 
 
-_ENTERED = {"graphc-convert-to-linalg": "tensor", "graphc-matmul-to-blas": "buffer", "convert-scf-to-cf": "llvm"}
+_ENTERED = {
+    "graphc-convert-to-linalg": "tensor",
+    "graphc-matmul-to-blas": "buffer",
+    "convert-scf-to-cf": "llvm",
+}
 
 
 def lower(text: str, mode: str, *, keep_stages: bool = False) -> Lowered:
@@ -74,10 +80,9 @@ def lower(text: str, mode: str, *, keep_stages: bool = False) -> Lowered:
     from graphc.pipelines import PIPELINES
 
     start = time.perf_counter()
+    from graphc.codegen.handoff import to_llvmlite
     from graphc_dialects._mlir import ir, translate_module_to_llvmir
     from graphc_dialects.dialect import new_context
-
-    from graphc.codegen.handoff import to_llvmlite
 
     seconds = {"load MLIR": time.perf_counter() - start}
     start = time.perf_counter()
@@ -102,7 +107,9 @@ def lower(text: str, mode: str, *, keep_stages: bool = False) -> Lowered:
                 seconds,
             )
     except ir.MLIRError as error:
-        raise CompileError(f"the compiler rejected a module of its own making; please report this\n{error}") from error
+        raise CompileError(
+            f"the compiler rejected a module of its own making; please report this\n{error}"
+        ) from error
 
 
 def _site(ir: Any, site: Any) -> dict[str, str]:

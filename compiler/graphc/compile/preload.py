@@ -12,13 +12,14 @@ _DIALECTS = "arith bufferization cf func linalg llvm math memref scf tensor".spl
 
 @cache
 def preload() -> None:
-    """Imports the bindings, the dialect, every pass of the pipelines, and llvmlite. Does nothing the second time."""
-    from graphc_dialects import _mlir
-    from graphc_dialects.dialect import new_context
-
+    """Imports the bindings, the dialect, every pass of the pipelines, and llvmlite. Does nothing the second
+    time.
+    """
     from graphc.codegen.object import host_target
     from graphc.passes._base import find
     from graphc.pipelines import PIPELINES
+    from graphc_dialects import _mlir
+    from graphc_dialects.dialect import new_context
 
     for name in _DIALECTS:
         _mlir.dialect_module(name)

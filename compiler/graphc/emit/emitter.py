@@ -153,7 +153,9 @@ class Emitter(IndexCode):
         return tensor_type(dtype, shape)
 
     def broadcast(self, operand: str, given: str, sizes: Sequence[str], wanted: str) -> str:
-        """A tensor broadcast to index sizes of equal number; itself where its static shape already is the wanted one."""
+        """A tensor broadcast to index sizes of equal number; itself where its static shape already is the
+        wanted one.
+        """
         if given == wanted and "?" not in wanted:
             return operand
         types = [given] + ["index"] * len(sizes)

@@ -49,7 +49,9 @@ class IndexCode:
         return None if value is None else int(value)
 
     def arith(self, name: str, a: str, b: str) -> str:
-        """Integer arithmetic on index operands; ``name`` is an operation of the arith dialect, such as ``addi``."""
+        """Integer arithmetic on index operands; ``name`` is an operation of the arith dialect, such as
+        ``addi``.
+        """
         x, y = self.known(a), self.known(b)
         if x is not None and y is not None and name in _FOLD and not (y == 0 and "div" in name):
             return self.const_index(_FOLD[name](x, y))

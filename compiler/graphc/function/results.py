@@ -25,6 +25,13 @@ def own_results(values: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     return results
 
 
+def canonical(array: np.ndarray) -> np.ndarray:
+    """The array in the layout that machine code takes: C-contiguous, aligned, and of no subclass."""
+    if type(array) is np.ndarray and array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return np.array(array, order="C", copy=True, subok=False)
+
+
 def as_buffers(
     out: Any, form: OutputForm, outputs: Sequence[Variable], function: str
 ) -> list[np.ndarray | None]:

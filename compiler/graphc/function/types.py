@@ -12,7 +12,7 @@ import numpy as np
 from graphc.function.arguments import ArgumentReader
 from graphc.function.io import In, OutputForm
 from graphc.function.report import CompileReport
-from graphc.function.results import as_buffers, own_results, store_in_buffers
+from graphc.function.results import as_buffers, canonical, own_results, store_in_buffers
 from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
@@ -109,22 +109,26 @@ class Function(NativeCallable):
 
     def _call_python(self, *args: Any, **kwargs: Any) -> Any:
         out = None if "out" in self._reader.positions else kwargs.pop("out", None)
-        buffers = (
-            None
-            if out is None
-            else as_buffers(out, self.signature.form, self.fgraph.outputs, self.report.name)
-        )
         values = self._reader.read(args, kwargs, self.trust_input)
+        if self.report.fast_call:
+            exact = [canonical(value) for value in values]
+            # Machine code declined the arguments as they were, and would again if nothing about them changed.
+            if len(args) < len(exact) or any(new is not old for new, old in zip(exact, args, strict=True)):
+                return self(*exact) if out is None else self(*exact, out=out)
+        return self._run(values, out)
+
+    def _run(self, values: list[Any], out: Any) -> Any:
+        """Run the executor on checked values, store the results and then the updates."""
+        name, form = self.report.name, self.signature.form
+        buffers = None if out is None else as_buffers(out, form, self.fgraph.outputs, name)
         values += [cell[0] for cell in self._cells]
         computed = own_results(self.executor.run(values), values)
         results, new_values = computed[: self._n_results], computed[self._n_results :]
         if buffers is not None:
-            results = store_in_buffers(results, buffers, self.report.name)
+            results = store_in_buffers(results, buffers, name)
         for cell, value in zip(self._targets, new_values, strict=True):
-            cell[0] = (
-                np.ascontiguousarray(value).reshape(value.shape) if isinstance(value, np.ndarray) else value
-            )
-        return self.signature.form.build(results)
+            cell[0] = canonical(value) if isinstance(value, np.ndarray) else value
+        return form.build(results)
 
     __call__ = _call_python
 
@@ -155,6 +159,20 @@ class Function(NativeCallable):
         """The shared variables that are read or updated."""
         variables = [*self._cell_variables, *self.signature.targets]
         return list(dict.fromkeys(v for v in variables if isinstance(v, SharedVariable)))
+
+    def ir_stages(self) -> dict[str, str]:
+        """The IR at each stage of compilation by the stage's name, from the dialect to assembly.
+
+        A graph that runs partly in Python has the stages of each native segment, numbered; reference mode has none.
+        """
+        if hasattr(self.executor, "ir_stages"):
+            return dict(self.executor.ir_stages())
+        segments = [step.executable for step in getattr(self.executor, "steps", []) if hasattr(step, "executable")]
+        return {
+            f"segment {number}: {name}": text
+            for number, segment in enumerate(segments)
+            for name, text in segment.ir_stages()
+        }
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; arguments as in `graphc.dprint`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the gradient drivers need to build: zeros, ones, sums and dtype matching of cotangents and tangents."""
+"""What the gradient drivers build: zeros, ones, sums, and derivatives of matching dtype."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def gradient_dtype(x: Variable) -> str:
 
 def zeros_like(x: Variable) -> Variable:
     """Zeros of the shape of ``x`` in the dtype of its gradient."""
-    import graphc.tensor as pt
+    from graphc.ops._pt import pt
 
     if kind_of(x) == "":
         if hasattr(x, "zeros_like"):
@@ -35,7 +35,7 @@ def zeros_like(x: Variable) -> Variable:
 
 def one_like(cost: Variable) -> Variable:
     """The constant 1 in the dtype of the gradient of a 0-d ``cost``."""
-    import graphc.tensor as pt
+    from graphc.ops._pt import pt
 
     return pt.as_tensor_variable(np.ones((), dtype=gradient_dtype(cost)))
 
@@ -43,10 +43,11 @@ def one_like(cost: Variable) -> Variable:
 def match_dtype(x: Variable, g: Variable) -> Variable:
     """Cast a derivative to the dtype of the continuous variable it belongs to.
 
-    Integer variables leave ``g`` as it is: their derivatives are floats. The derivative of a real variable that was
+    Integer variables leave ``g`` as it is: their derivatives are floats. The derivative of a real variable
+    that was
     widened to complex is the real part.
     """
-    import graphc.tensor as pt
+    from graphc.ops._pt import pt
 
     kind, g_kind = kind_of(x), kind_of(g)
     if g_kind == "" or kind == "" or x.type.dtype == g.type.dtype:
@@ -66,9 +67,10 @@ def total(terms: Sequence[Variable]) -> Variable | None:
 def conjugate(g: Variable) -> Variable:
     """The complex conjugate; real variables are returned as they are.
 
-    Rules of ops transpose without conjugation, so one rule serves real and complex dtypes. The public functions speak
-    of gradients ``dL/da + i dL/db`` of ``z = a + ib`` (PyTensor's convention), which are the conjugates.
+    Rules of ops transpose without conjugation, so one rule serves real and complex dtypes. The public
+    functions speak of gradients ``dL/da + i dL/db`` of ``z = a + ib`` (PyTensor's convention), which are the
+    conjugates.
     """
-    import graphc.tensor as pt
+    from graphc.ops._pt import pt
 
     return pt.conj(g) if kind_of(g) == "c" else g

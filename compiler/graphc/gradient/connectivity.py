@@ -23,7 +23,8 @@ def pattern_of(node: Apply) -> Pattern:
     pattern = node.op.connection_pattern(node)
     if len(pattern) != len(node.inputs) or any(len(row) != len(node.outputs) for row in pattern):
         raise ValueError(
-            f"{node.op}.connection_pattern must return {len(node.inputs)} rows (inputs) of {len(node.outputs)} booleans "
+            f"{node.op}.connection_pattern must return {len(node.inputs)} rows (inputs) of "
+            f"{len(node.outputs)} booleans "
             f"(outputs), got {pattern!r}"
         )
     return pattern
@@ -107,6 +108,7 @@ def report_disconnected(what: str, policy: str, fix: str) -> None:
 def input_message(x: Variable) -> str:
     """The sentence about a ``wrt`` that has no influence."""
     return (
-        f"the gradient was asked with respect to {x} of type {x.type}{describe(x.location)}, which the cost does not "
+        f"the gradient was asked with respect to {x} of type {x.type}{describe(x.location)}, "
+        "which the cost does not "
         "depend on, or only through operations that pass no gradient (such as shape or disconnected_grad)"
     )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from graphc.gradient.types import grad_undefined
 from graphc.graph.basic import Apply, Variable
@@ -14,11 +14,11 @@ from graphc.graph.op import Op
 class _Identity(Op):
     """The value of the input, under a rule for the derivative."""
 
-    __props__: tuple[str, ...] = ()
+    __props__: ClassVar[tuple[str, ...] | None] = ()
     view_map = {0: [0]}
 
     def make_node(self, x: Any) -> Apply:
-        import graphc.tensor as pt
+        from graphc.ops._pt import pt
 
         x = x if isinstance(x, Variable) else pt.as_tensor_variable(x)
         return Apply(self, [x], [x.type.make_variable()])
@@ -63,20 +63,21 @@ class UndefinedGrad(_Identity):
 
 
 class GradClip(_Identity):
-    """The cotangent is clipped; tangents pass unchanged, because clipping is not linear and has no transpose."""
+    """The cotangent is clipped; tangents pass unchanged, as clipping is not linear and has no transpose."""
 
     __props__ = ("clip_lower_bound", "clip_upper_bound")
 
     def __init__(self, clip_lower_bound: float, clip_upper_bound: float) -> None:
         if not clip_lower_bound <= clip_upper_bound:
             raise ValueError(
-                f"grad_clip needs lower_bound <= upper_bound, got {clip_lower_bound!r} and {clip_upper_bound!r}"
+                "grad_clip needs lower_bound <= upper_bound, "
+                f"got {clip_lower_bound!r} and {clip_upper_bound!r}"
             )
         self.clip_lower_bound = clip_lower_bound
         self.clip_upper_bound = clip_upper_bound
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
-        import graphc.tensor as pt
+        from graphc.ops._pt import pt
 
         return [pt.clip(cotangents[0], self.clip_lower_bound, self.clip_upper_bound)]
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Jacobian, Hessian and Hessian-vector product.
 
-A Jacobian is one pullback through the graph, batched over the rows: the cotangent is an identity matrix and every op of
-the pullback gets one more axis in front (`graphc.graph.vectorize`). The graph does not grow with the number of rows, and
-that number may be known at run time only. Where an op has no batching rule, the rows are unrolled, which needs
-a static number of them.
+A Jacobian is one pullback through the graph, batched over the rows: the cotangent is an identity matrix and
+every op of
+the pullback gets one more axis in front (`graphc.graph.vectorize`). The graph does not grow with the number
+of rows, and that number may be known at run time only. Where an op has no batching rule, the rows are
+unrolled, which needs a static number of them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _static_size(x: Variable) -> int | None:
 
 def _rows_batched(flat: Variable, wrt: list[Variable], options: dict[str, Any]) -> list[Variable]:
     """Jacobian of a vector, one pullback batched over the rows; shape ``(rows, *w.shape)``."""
-    import graphc.tensor as pt
+    from graphc.ops._pt import pt
     from graphc.graph.vectorize import batch_graph
 
     row = flat.type.clone(dtype=gradient_dtype(flat))()
@@ -43,7 +44,7 @@ def _rows_batched(flat: Variable, wrt: list[Variable], options: dict[str, Any]) 
 
 def _rows_unrolled(flat: Variable, wrt: list[Variable], rows: int, options: dict[str, Any]) -> list[Variable]:
     """As `_rows_batched`, one gradient for each row."""
-    import graphc.tensor as pt
+    from graphc.ops._pt import pt
 
     # Only the first row may complain about a disconnected wrt: the others would repeat it.
     gradients = [grad(flat[0], wrt, **options)]
@@ -65,17 +66,18 @@ def jacobian(
         expression: real variable of any rank.
         wrt: variable or list of variables.
         consider_constant, disconnected_inputs: as in `grad`.
-        vectorize: True batches one pullback over the rows, False builds one gradient for each row (the size of ``expression``
-            must be static), None does the first and falls back to the second.
+        vectorize: True batches one pullback over the rows, False builds one gradient for each row (the size
+            of ``expression`` must be static), None does the first and falls back to the second.
 
     Returns:
-        For each ``wrt`` a variable of shape ``(*expression.shape, *wrt.shape)``, in the container that ``wrt`` came in.
+        For each ``wrt`` a variable of shape ``(*expression.shape, *wrt.shape)``, in the container that
+        ``wrt`` came in.
 
     Raises:
         TypeError: ``expression`` is no variable, or is complex.
         VectorizeError: an op of the pullback has no batching rule, and the rows cannot be unrolled.
     """
-    import graphc.tensor as pt
+    from graphc.ops._pt import pt
 
     if not isinstance(expression, Variable):
         raise TypeError(
@@ -86,7 +88,10 @@ def jacobian(
             f"jacobian needs a real expression, got type {expression.type}; take its real and imag apart"
         )
     wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]  # type: ignore[list-item]
-    options = {"consider_constant": consider_constant, "disconnected_inputs": disconnected_inputs}
+    options: dict[str, Any] = {
+        "consider_constant": consider_constant,
+        "disconnected_inputs": disconnected_inputs,
+    }
     if expression.type.ndim == 0:
         found = grad(expression, wrt_list, **options)
     else:
@@ -113,12 +118,14 @@ def _jacobian_rows(
         except VectorizeError as error:
             if vectorize or rows is None or rows > _UNROLL_LIMIT or rows == 0:
                 raise VectorizeError(
-                    f"jacobian of {flat} of type {flat.type}: {error}. Without batching, the number of rows must be "
+                    f"jacobian of {flat} of type {flat.type}: {error}. "
+                    "Without batching, the number of rows must be "
                     f"static, between 1 and {_UNROLL_LIMIT}, and vectorize must not be True"
                 ) from error
     if not rows:
         raise ValueError(
-            f"jacobian with vectorize=False needs a static, nonzero number of rows, got {flat} of type {flat.type}; "
+            "jacobian with vectorize=False needs a static, nonzero number of rows, "
+            f"got {flat} of type {flat.type}; "
             "use specify_shape, or leave vectorize at its default"
         )
     return _rows_unrolled(flat, wrt, rows, options)
@@ -138,8 +145,8 @@ def hessian(
         consider_constant, disconnected_inputs: as in `grad`.
 
     Returns:
-        For each ``wrt`` a matrix of shape ``(n, n)``, in the container that ``wrt`` came in. Zeros when the gradient does not
-        depend on ``wrt``.
+        For each ``wrt`` a matrix of shape ``(n, n)``, in the container that ``wrt`` came in. Zeros when the
+        gradient does not depend on ``wrt``.
 
     Raises:
         TypeError: an argument is no variable.
@@ -156,7 +163,8 @@ def hessian(
             raise TypeError(f"hessian needs variables in wrt, got {x!r} of type {type(x).__name__}")
         if x.type.ndim != 1:
             raise ValueError(
-                f"hessian needs vectors (1-d) in wrt, got {x} of type {x.type}; use jacobian(grad(cost, x), x)"
+                f"hessian needs vectors (1-d) in wrt, got {x} of type {x.type}; "
+                "use jacobian(grad(cost, x), x)"
             )
         first = grad(cost, x, consider_constant, disconnected_inputs)
         # A linear cost has a gradient that does not depend on x: that is a zero matrix, not an error.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Forward mode: `pushforward` (Jacobian-vector product).
 
-Each op contributes `Op.pushforward`, which by default is derived from its `pullback`. Between ops a tangent is a variable or
-None for zero; integer variables have no tangents.
+Each op contributes `Op.pushforward`, which by default is derived from its `pullback`. Between ops a tangent
+is a variable or None for zero; integer variables have no tangents.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def tangents_of(
 ) -> tuple[dict[Variable, Variable | None], set[Variable]]:
     """Tangents of all variables below ``f``, and the set of those that depend on ``wrt``."""
     tangents: dict[Variable, Variable | None] = {}
-    for x, t in zip(wrt, points, strict=True):
-        t = match_dtype(x, t)
+    for x, point in zip(wrt, points, strict=True):
+        point = match_dtype(x, point)
         seen = tangents.get(x)
-        tangents[x] = t if seen is None else seen + t
+        tangents[x] = point if seen is None else seen + point
     given = set(tangents)
     paths = Paths(f, wrt, blockers=given)
     for node in paths.nodes:
@@ -67,8 +67,8 @@ def pushforward(
         eval_points: one tangent for each ``wrt``, of its shape; ``tangents`` is another name for it.
         disconnected_outputs: ``"raise"``, ``"warn"`` or ``"ignore"`` when an ``f`` depends on no ``wrt``.
         return_disconnected: ``"zero"``, ``"none"`` or ``"disconnected"``: what stands for such a tangent.
-        use_op_pushforward: go through the graph once with `Op.pushforward`; False pulls back twice through the whole
-            graph instead, which uses no rule but `Op.pullback`.
+        use_op_pushforward: go through the graph once with `Op.pushforward`; False pulls back twice through
+            the whole graph instead, which uses no rule but `Op.pullback`.
 
     Returns:
         ``sum_j d f[i] / d wrt[j] * eval_points[j]`` for each ``f``, in the container that ``f`` came in.
@@ -81,7 +81,7 @@ def pushforward(
     Source: forward accumulation, semantics of PyTensor's ``pushforward``; deriving it from pullbacks is from
     J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
     """
-    import graphc.tensor as pt
+    from graphc.ops._pt import pt
 
     check_choice("disconnected_outputs", disconnected_outputs, ("raise", "warn", "ignore"))
     kind = check_choice("return_disconnected", return_disconnected, ("zero", "none", "disconnected"))
@@ -90,7 +90,8 @@ def pushforward(
     point_list = list(points) if isinstance(points, list | tuple) else [points]
     if len(wrt_list) != len(point_list):
         raise ValueError(
-            f"pushforward needs one tangent for each wrt: got {len(wrt_list)} wrt and {len(point_list)} tangents"
+            "pushforward needs one tangent for each wrt: "
+            f"got {len(wrt_list)} wrt and {len(point_list)} tangents"
         )
     point_list = [t if isinstance(t, Variable) else pt.as_tensor_variable(t) for t in point_list]
     for i, (x, t) in enumerate(zip(wrt_list, point_list, strict=True)):
@@ -100,14 +101,15 @@ def pushforward(
         found, depends = tangents_of(f_list, wrt_list, point_list)
     else:
         found, depends = _pulled_twice(f_list, wrt_list, point_list)
-    result = []
+    result: list[Variable | None] = []
     for y in f_list:
         if y in depends:
             t = found.get(y)
             result.append(zeros_like(y) if t is None else t)
             continue
         report_disconnected(
-            f"pushforward was asked for the tangent of {y} of type {y.type}{describe(y.location)}, which depends on "
+            f"pushforward was asked for the tangent of {y} of type {y.type}{describe(y.location)}, "
+            "which depends on "
             "none of the variables in wrt",
             disconnected_outputs,
             _FIX,

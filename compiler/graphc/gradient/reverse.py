@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reverse mode: `grad` of a scalar cost and `pullback` (vector-Jacobian product).
 
-Each op contributes `Op.pullback`. Between ops a cotangent is a variable, or None for zero; the cotangent of a float or complex
-variable has its dtype, that of an integer variable is a float. Cotangents of integer outputs are not passed on,
-because a function with integer values is constant almost everywhere; a cast of an integer to float does pass its
-cotangent, so the gradient with respect to an integer variable is that of the function continued to the reals.
+Each op contributes `Op.pullback`. Between ops a cotangent is a variable, or None for zero; the cotangent of a
+float or complex variable has its dtype, that of an integer variable is a float. Cotangents of integer outputs
+are not passed on, because a function with integer values is constant almost everywhere; a cast of an integer
+to float does pass its cotangent, so the gradient with respect to an integer variable is that of the function
+continued to the reals.
 """
 
 from __future__ import annotations
@@ -56,24 +57,28 @@ def _gradients(
     null_gradients: str = "raise",
     label: str | None = None,
 ) -> list[Variable | None]:
-    """Gradients of the function whose outputs have the cotangents ``seeds``; ``known`` are not computed but used."""
+    """Gradients of the function whose outputs have the cotangents ``seeds``; ``known`` are not computed but
+    used.
+    """
     check_choice("disconnected_inputs", disconnected_inputs, _POLICIES)
     return_disconnected = check_choice("return_disconnected", return_disconnected, _RETURNS)
     check_choice("null_gradients", null_gradients, ("raise", "return"))
     constants = _as_constants(consider_constant)
-    places = {x: x.type.make_variable(x.name) for x in wrt if isinstance(x, Constant)}
+    places: dict[Variable, Variable] = {
+        x: x.type.make_variable(x.name) for x in wrt if isinstance(x, Constant)
+    }
     if places:
         # Ops skip constants: differentiate with respect to a root in the constant's place.
         memo: dict[Variable, Variable] = dict(places)
         rebuild([*seeds, *known], memo, copy_nodes=False, strict=True)
         seeds, known = ({memo.get(v, v): g for v, g in given.items()} for given in (seeds, known))
-        moved = [[memo.get(v, v) for v in variables] for variables in (wrt, constants)]
-        policies = (disconnected_inputs, return_disconnected, null_gradients, label)
+        moved: Any = [[memo.get(v, v) for v in variables] for variables in (wrt, constants)]
+        policies: Any = (disconnected_inputs, return_disconnected, null_gradients, label)
         found = _gradients(seeds, known, *moved, *policies)
         back = {place: x for x, place in places.items()}
         return [g if g is None else rebuild([g], dict(back), copy_nodes=False, strict=True)[0] for g in found]
-    inner = [{v: _inward(v, g) for v, g in given.items()} for given in (seeds, known)]
-    cotangents = Cotangents(Paths([*seeds, *known], wrt, constants), *inner, label=label)
+    inner: Any = [{v: _inward(v, g) for v, g in given.items()} for given in (seeds, known)]
+    cotangents = Cotangents(Paths([*seeds, *known], wrt, constants), inner[0], inner[1], label=label)
     cotangents.run()
     result: list[Variable | None] = []
     for x in wrt:
@@ -92,7 +97,9 @@ def _gradients(
 
 
 def _inward(v: Variable, g: Variable) -> Variable:
-    """A given gradient as the drivers use it: without the conjugation of the public convention, in the dtype of ``v``."""
+    """A given gradient as the drivers use it: without the conjugation of the public convention, in the dtype
+    of ``v``.
+    """
     return match_dtype(v, conjugate(g)) if kind_of(g) else g
 
 
@@ -116,7 +123,8 @@ def _check_cost(cost: Variable) -> None:
         raise ValueError(f"cannot differentiate an undefined cost: {cost.type.why_null}")
     if getattr(cost.type, "ndim", None) != 0:
         raise TypeError(
-            f"grad needs a scalar (0-d) cost, got {cost} of type {cost.type}; reduce it, for example with .sum(), "
+            f"grad needs a scalar (0-d) cost, got {cost} of type {cost.type}; "
+            "reduce it, for example with .sum(), "
             "or use jacobian or pullback"
         )
     if kind_of(cost) == "c":
@@ -139,18 +147,21 @@ def grad(
 
     Args:
         cost: real 0-d variable; may be None when ``known_grads`` is given.
-        wrt: variable or list of variables to differentiate with respect to; they may be inner variables of the graph.
+        wrt: variable or list of variables to differentiate with respect to; they may be inner variables of
+            the graph.
         consider_constant: variables that no gradient is passed through.
-        disconnected_inputs: ``"raise"``, ``"warn"`` or ``"ignore"`` when the cost does not depend on a ``wrt``.
+        disconnected_inputs: ``"raise"``, ``"warn"`` or ``"ignore"`` when the cost does not depend on a
+            ``wrt``.
         add_names: name the results ``(dcost/dx)`` where cost and variable have names.
         known_grads: gradients of some variables, used instead of what would be computed for them.
-        return_disconnected: ``"zero"``, ``"none"`` or ``"disconnected"``: what stands for the gradient of a ``wrt``
-            without influence.
-        null_gradients: ``"raise"``, or ``"return"`` to get a variable of `NullType` where a gradient is undefined.
+        return_disconnected: ``"zero"``, ``"none"`` or ``"disconnected"``: what stands for the gradient of a
+            ``wrt`` without influence.
+        null_gradients: ``"raise"``, or ``"return"`` to get a variable of `NullType` where a gradient is
+            undefined.
 
     Returns:
-        A variable, or a list or tuple as ``wrt`` is one. Each has the shape of its ``wrt`` and its dtype, or ``floatX`` for
-        integers. For complex ``z = a + ib`` it is ``dL/da + i dL/db``.
+        A variable, or a list or tuple as ``wrt`` is one. Each has the shape of its ``wrt`` and its dtype, or
+        ``floatX`` for integers. For complex ``z = a + ib`` it is ``dL/da + i dL/db``.
 
     Raises:
         TypeError: the cost is not a real scalar, or a rule returned something wrong.
@@ -214,7 +225,7 @@ def pullback(
         ValueError: the numbers of ``f`` and ``eval_points`` differ, or their ranks.
         DisconnectedInputError: a ``wrt`` has no influence on ``f``.
     """
-    import graphc.tensor as pt
+    from graphc.ops._pt import pt
 
     points = one_of(eval_points, cotangents, "pullback", "eval_points", "cotangents")
     f_list = list(f) if isinstance(f, Sequence) else [f]

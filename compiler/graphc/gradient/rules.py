@@ -26,7 +26,8 @@ def call_pullback(node: Apply, cotangents: Sequence[Variable | None]) -> list[Va
         cotangents: one for each output, None for zero.
 
     Returns:
-        One term for each input: a variable of the input's rank and of continuous dtype, None for zero, or a placeholder.
+        One term for each input: a variable of the input's rank and of continuous dtype, None for zero, or a
+            placeholder.
 
     Raises:
         TypeError, ValueError: the rule returned something else; the message names the op and the user's line.
@@ -42,12 +43,16 @@ def call_pullback(node: Apply, cotangents: Sequence[Variable | None]) -> list[Va
 
 
 def call_pushforward(node: Apply, tangents: Sequence[Variable | None]) -> list[Variable | None]:
-    """``op.pushforward`` of a node (or Theano's ``R_op``); arguments and errors as in `call_pullback`."""
+    """``op.pushforward`` of a node, Theano's ``R_op``, or what follows from its pullback; otherwise as
+    `call_pullback`.
+    """
     op: Any = node.op
-    if not _overrides(op, "pushforward") and hasattr(op, "R_op"):
+    if _overrides(op, "pushforward"):
+        name, terms = "pushforward", op.pushforward(node.inputs, node.outputs, list(tangents))
+    elif hasattr(op, "R_op"):
         name, terms = "R_op", op.R_op(node.inputs, list(tangents))
     else:
-        name, terms = "pushforward", op.pushforward(node.inputs, node.outputs, list(tangents))
+        name, terms = "pullback", pushforward_through_pullback(op, node.inputs, node.outputs, tangents)
     return _checked(node, name, terms, node.outputs, "output")
 
 
@@ -94,8 +99,8 @@ def pushforward_through_pullback(
 ) -> list[Variable | None]:
     """Tangents of an op's outputs from its `pullback` alone.
 
-    The pullback is linear in its cotangents; the transpose of that linear map is the pushforward, and transposing is
-    what a second pullback does.
+    The pullback is linear in its cotangents; the transpose of that linear map is the pushforward, and
+    transposing is what a second pullback does.
 
     Args:
         op: the op.

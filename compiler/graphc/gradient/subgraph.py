@@ -28,8 +28,9 @@ def subgraph_grad(
         details: also return what came from ``start`` and from ``cost`` alone.
 
     Returns:
-        The gradients with respect to ``wrt`` and a dictionary of those with respect to ``end``; with ``details`` followed by the
-        gradients from ``start`` and those from ``cost``, each for ``wrt`` and then ``end``. Disconnected ones are zero.
+        The gradients with respect to ``wrt`` and a dictionary of those with respect to ``end``; with
+        ``details`` followed by the gradients from ``start`` and those from ``cost``, each for ``wrt`` and
+        then ``end``. Disconnected ones are zero.
 
     Raises:
         ValueError: neither ``start`` nor ``cost`` is given.

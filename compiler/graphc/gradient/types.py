@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -67,7 +67,9 @@ def grad_not_implemented(op: Any, x_pos: int, x: Variable, comment: str = "") ->
 
 
 def grad_undefined(op: Any, x_pos: int, x: Variable, comment: str = "") -> Variable:
-    """What `pullback` returns for an input in which the op is not differentiable; arguments as `grad_not_implemented`."""
+    """What `pullback` returns for an input in which the op is not differentiable; arguments as
+    `grad_not_implemented`.
+    """
     return _null("undefined", op, x_pos, x, comment)
 
 
@@ -76,7 +78,7 @@ def is_disconnected(v: Variable | None) -> bool:
     return v is not None and isinstance(v.type, DisconnectedType)
 
 
-def is_null(v: Variable | None) -> bool:
+def is_null(v: Variable | None) -> TypeGuard[Variable]:
     """Whether ``v`` is an undefined placeholder."""
     return v is not None and isinstance(v.type, NullType)
 

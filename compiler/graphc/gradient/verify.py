@@ -19,7 +19,8 @@ class GradientError(Exception):
     """A symbolic gradient and finite differences disagree.
 
     Attributes:
-        arg: position of the argument. index: index of the worst element in it. analytic, numeric: its two values.
+        arg: position of the argument. index: index of the worst element in it. analytic, numeric: its two
+            values.
         abs_err, rel_err, abs_tol, rel_tol: its errors and what was allowed.
     """
 
@@ -77,7 +78,7 @@ def numeric_grad(
 
 
 def _projection(values: Sequence[Any], weights: Sequence[np.ndarray]) -> float:
-    """Weighted sum of all elements in float64; real and imaginary parts are summed with weights of their own."""
+    """Weighted sum of all elements in float64; real and imaginary parts have weights of their own."""
     result = 0.0
     for value, weight in zip(values, weights, strict=True):
         value = np.asarray(value)
@@ -154,7 +155,7 @@ def verify_grad(
         GradientError: an element is wrong; the worst one is named.
         TypeError: ``pt`` holds something other than float arrays.
     """
-    import graphc.tensor as pt_
+    from graphc.ops._pt import pt as pt_
     from graphc.function.function import function
     from graphc.gradient.reverse import grad
 
@@ -170,7 +171,7 @@ def verify_grad(
     for i, y in enumerate(outputs):
         if out_type is not None and y.type.dtype != out_type:
             raise TypeError(f"output {i} of the function has dtype {y.type.dtype}, out_type says {out_type}")
-    options = {"on_unused_input": "ignore", "allow_input_downcast": True}
+    options: dict[str, Any] = {"on_unused_input": "ignore", "allow_input_downcast": True}
     value_mode = None if mode == "debug" and no_debug_ref else mode
     value_fn = function(inputs, outputs, mode=value_mode, **options)
     shapes = [np.shape(value) for value in value_fn(*points)]
@@ -180,7 +181,7 @@ def verify_grad(
         [pt_.tensor(dtype=_weight_dtype(y, cast_to_output_type), shape=s) for _ in range(2)]
         for y, s in zip(outputs, shapes, strict=True)
     ]
-    cost = sum(_symbolic_projection(y, w) for y, w in zip(outputs, weights, strict=True))
+    cost: Any = sum(_symbolic_projection(y, w) for y, w in zip(outputs, weights, strict=True))
     flat = [w for pair in weights for w in pair]
     grad_fn = function(
         [*inputs, *flat], grad(cost, inputs, disconnected_inputs="ignore"), mode=mode, **options
@@ -202,7 +203,7 @@ def _weight_dtype(y: Variable, cast_to_output_type: bool) -> str:
 
 
 def _symbolic_projection(y: Variable, weights: Sequence[Variable]) -> Variable:
-    import graphc.tensor as pt_
+    from graphc.ops._pt import pt as pt_
 
     if np.dtype(y.type.dtype).kind != "c":
         return (y * weights[0]).sum()

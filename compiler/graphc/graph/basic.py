@@ -43,6 +43,16 @@ class Variable:
         self._location: SourceLocation | None = None
         self.auto_name = f"auto_{next(_auto_names)}"
 
+    if TYPE_CHECKING:
+        # What a variable can do beyond this depends on its type; tensors have these, and many more.
+        def __getattr__(self, name: str) -> Any: ...
+
+        __add__: Any
+        __sub__: Any
+        __mul__: Any
+        __truediv__: Any
+        __getitem__: Any
+
     @property
     def location(self) -> SourceLocation | None:
         """The user's line that made this variable, where known."""

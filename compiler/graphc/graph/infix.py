@@ -38,6 +38,11 @@ def _bracket(text: Text, strength: int) -> str:
     return text[0] if text[1] >= strength else f"({text[0]})"
 
 
+def _is_number(v: Variable) -> bool:
+    """Whether ``v`` is a constant with a single element."""
+    return isinstance(v, Constant) and v.name is None and getattr(v.data, "size", 0) == 1 and v.data.ndim == 0
+
+
 def _node_text(node: Apply, inputs: list[Text]) -> Text:
     name = str(getattr(node.op, "name", None) or node.op).lower()
     if len(inputs) == 2 and name in _BINARY:
@@ -57,14 +62,15 @@ def pprint(variable: Variable, *, max_length: int = 10_000) -> str:
     """The expression of a variable as a formula such as ``exp(x) * 2.0 + y``.
 
     Args:
-        variable: what to print; shared subexpressions are repeated, named intermediate variables are expanded.
+        variable: what to print; shared subexpressions are repeated, named intermediate variables are
+            expanded.
         max_length: subexpressions longer than this print as ``...``.
     """
     texts: dict[Variable, Text] = {}
 
     def of(v: Variable) -> Text:
         if v.owner is None:
-            text = str(v.data) if isinstance(v, Constant) and v.name is None else str(v)
+            text = str(v.data.tolist()) if _is_number(v) else str(v)
             return text, 6 if text.startswith("-") else _ATOM
         return texts[v]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Variable
@@ -32,6 +32,10 @@ class Op:
     destroy_map: dict[int, list[int]] = {}
     itypes: Sequence[Any] | None = None
     otypes: Sequence[Any] | None = None
+
+    if TYPE_CHECKING:
+        # Attributes such as inner_outputs and emit belong to subclasses.
+        def __getattr__(self, name: str) -> Any: ...
 
     def make_node(self, *inputs: Any) -> Apply:
         """Check the inputs and build the node; the default uses ``itypes`` and ``otypes``."""

@@ -17,24 +17,26 @@ Override = Callable[..., Any] | Sequence[Callable[..., Any] | None] | None
 class OpFromGraph(Op):
     """A graph as a single op.
 
-    The compiler replaces the op by its graph, so it costs nothing in compiled code. What stays are its derivatives: they are
+    The compiler replaces the op by its graph, so it costs nothing in compiled code. What stays are its
+    derivatives: they are
     ops of this kind too, or what an override says.
 
     Args:
-        inputs: variables of the graph that become the op's inputs. Shared variables that the graph reads need not be
-            listed: they become further inputs of every node.
+        inputs: variables of the graph that become the op's inputs. Shared variables that the graph reads need
+            not be listed: they become further inputs of every node.
         outputs: variables to compute.
-        inline: kept as an attribute of the op; shown by `dprint`, which prints the graph of inline ops in place.
-        pullback: instead of the derived rule: a callable ``(inputs, outputs, cotangents) -> list``, an ``OpFromGraph`` that takes
-            inputs, outputs and cotangents in this order, or a list with one of these (returning a single variable) or None
-            for each input.
+        inline: kept as an attribute of the op; shown by `dprint`, which prints the graph of inline ops in
+            place.
+        pullback: instead of the derived rule: a callable ``(inputs, outputs, cotangents) -> list``, an
+            ``OpFromGraph`` that takes inputs, outputs and cotangents in this order, or a list with one of
+            these (returning a single variable) or None for each input.
         pushforward: the same for ``(inputs, tangents)``, with one list element for each output.
         lop_overrides, rop_overrides: Theano's names for these two.
         connection_pattern: ``[input][output]`` booleans; by default derived from the graph.
         strict: refuse graphs that read shared variables that are not listed.
         name: shown when graphs are printed.
-        kwargs: arguments of `graphc.function` for running the op on its own; ``on_unused_input="ignore"`` also allows
-            repeated inputs.
+        kwargs: arguments of `graphc.function` for running the op on its own; ``on_unused_input="ignore"``
+            also allows repeated inputs.
 
     Raises:
         TypeError: inputs or outputs are no lists of variables.
@@ -60,7 +62,8 @@ class OpFromGraph(Op):
         captured = _captured(inputs, outputs)
         if strict and captured:
             raise ValueError(
-                "with strict=True every variable the graph needs must be among the inputs, but it also reads the shared "
+                "with strict=True every variable the graph needs must be among the inputs, "
+                "but it also reads the shared "
                 f"variables {', '.join(map(str, captured))}"
             )
         self.is_inline = inline
@@ -105,7 +108,7 @@ class OpFromGraph(Op):
         """This op on inputs of narrower types, which may narrow the outputs."""
         key = ("types", types)
         if key not in self._derived:
-            op = self.clone()
+            op: Any = self.clone()
             op._derived = {}
             op.inner_inputs = [t.make_variable(x.name) for t, x in zip(types, self.inner_inputs, strict=True)]
             replace = dict(zip(self.inner_inputs, op.inner_inputs, strict=True))
@@ -220,7 +223,8 @@ def _captured(inputs: list[Variable], outputs: list[Variable]) -> list[Variable]
     from graphc.function.shared import SharedVariable
     from graphc.graph.location import describe
 
-    given, captured = set(inputs), []
+    given = set(inputs)
+    captured: list[Variable] = []
     for v in graph_inputs(outputs, blockers=given):
         if v in given or isinstance(v, Constant):
             continue

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Derivatives of `OpFromGraph`: overrides where given, otherwise ops of the same kind made from the inner graph."""
+"""Derivatives of `OpFromGraph`: overrides where given, otherwise ops of the same kind made from the inner
+graph.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ def pushforward(
 ) -> Terms:
     """Tangents of ``outputs``; see `Op.pushforward`.
 
-    An op with an overridden pullback and no overridden pushforward uses the transpose of the override, so that both
-    modes agree.
+    An op with an overridden pullback and no overridden pushforward uses the transpose of the override, so
+    that both modes agree.
     """
     override = op.pushforward_overrides
     if override is None:
@@ -135,7 +137,9 @@ def _derived_pushforward(
 def _build(
     op: OpFromGraph, what: str, live: tuple[bool, ...]
 ) -> tuple[OpFromGraph | None, list[Variable | None]]:
-    """The derived op and, for each term, its place among the op's outputs, or None, or a placeholder variable."""
+    """The derived op and, for each term, its place among the op's outputs, or None, or a placeholder
+    variable.
+    """
     from graphc.gradient.accumulate import Cotangents
     from graphc.gradient.connectivity import Paths
     from graphc.gradient.forward import tangents_of

@@ -52,7 +52,7 @@ def _identifier(key: Variable | Apply, options: _Options) -> str:
         return ""
     if key not in options.used_ids:
         count = len(options.used_ids)
-        makers = {
+        makers: dict[str, Any] = {
             "CHAR": letters,
             "int": str,
             "id": lambda _: str(id(key)),
@@ -94,7 +94,7 @@ def _line(v: Variable, options: _Options) -> str:
 
 
 def _tree(root: Variable, options: _Options, first: str = "", rest: str = "") -> Iterator[str]:
-    """Lines of the graph below ``root``; ``first`` and ``rest`` are put before the first and the other lines."""
+    """Lines of the graph below ``root``; ``first`` and ``rest`` come before the first and the other lines."""
     stack: list[tuple[Variable | None, str, str, int]] = [(root, first, rest, 1)]
     while stack:
         v, head, tail, level = stack.pop()
@@ -178,16 +178,18 @@ def debugprint(
 ) -> Any:
     """Print a graph as text.
 
-    Each line is a variable: its op or name, an identifier, and what the options add; what it is computed from is
-    indented below it. A node that was printed before shows ``···`` instead. Nodes of function graphs and compiled functions
-    end with their position in the order of execution.
+    Each line is a variable: its op or name, an identifier, and what the options add; what it is computed from
+    is
+    indented below it. A node that was printed before shows ``···`` instead. Nodes of function graphs and
+    compiled functions end with their position in the order of execution.
 
     Args:
         graph_like: a Variable, Apply, `FunctionGraph`, compiled function, or a list of them.
         depth: number of levels to print; -1 prints all.
         print_type: add the types. print_shape: add the static shapes.
         file: where to print; None is standard output, ``"str"`` returns the text.
-        id_type: ``"CHAR"`` (A, B, ...), ``"int"``, ``"id"`` (Python's id), ``"auto"`` (``auto_name``) or ``""`` for none.
+        id_type: ``"CHAR"`` (A, B, ...), ``"int"``, ``"id"`` (Python's id), ``"auto"`` (``auto_name``) or
+            ``""`` for none.
         stop_on_name: print nothing below variables that have a name.
         done: nodes printed by earlier calls, to share between calls. used_ids: the same for identifiers.
         print_destroy_map, print_view_map: add these maps of the ops. print_memory_map: add both.

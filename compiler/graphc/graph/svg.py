@@ -30,14 +30,16 @@ def to_svg(
     """Draw a graph.
 
     Args:
-        graph: a Variable, Apply, `FunctionGraph`, list of variables; or a compiled function or the text of an MLIR module,
-            which are drawn as compiled: one box for each operation, one frame for each loop nest that they were fused into.
+        graph: a Variable, Apply, `FunctionGraph`, list of variables; or a compiled function or the text of an
+            MLIR module, which are drawn as compiled: one box for each operation, one frame for each loop nest
+            that they were fused into.
         file: also write the picture to this path.
         print_type: show types in the boxes.
         stage: for compiled functions, the pass after which the module is drawn.
 
     Returns:
-        The text of a self-contained SVG picture. Inputs are green, shared variables yellow, constants grey, outputs red.
+        The text of a self-contained SVG picture. Inputs are green, shared variables yellow, constants grey,
+        outputs red.
 
     Raises:
         TypeError: ``graph`` is none of these.
@@ -63,7 +65,8 @@ def _draw(picture: Picture) -> Iterator[str]:
     )
     yield f"<style>{_STYLE}</style>"
     yield (
-        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+        'orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z" fill="#57606a"/></marker></defs>'
     )
     yield f'<g transform="translate({_MARGIN:g} {_MARGIN:g})">'
@@ -73,7 +76,8 @@ def _draw(picture: Picture) -> Iterator[str]:
                 f'<rect class="group" x="{group.x:.1f}" y="{group.y:.1f}" width="{group.width:.1f}" '
                 f'height="{group.height:.1f}" rx="8"/>'
             )
-            yield f'<text class="label" x="{group.x + 10:.1f}" y="{group.y + 16:.1f}">{escape(group.label)}</text>'
+            place = f'x="{group.x + 10:.1f}" y="{group.y + 16:.1f}"'
+            yield f'<text class="label" {place}>{escape(group.label)}</text>'
     for a, b in picture.edges:
         yield _edge(picture.boxes[a], picture.boxes[b])
     for box in picture.boxes.values():

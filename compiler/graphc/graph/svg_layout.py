@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Places the boxes of a directed acyclic graph in layers, from top to bottom.
 
-Layers are longest paths from the sources, the order within a layer follows the mean position of the neighbours, and boxes then
-move towards their neighbours as far as the order allows. Groups are laid out on their own first and then count as
-one box.
+Layers are longest paths from the sources, the order within a layer follows the mean position of the
+neighbours, and boxes then move towards their neighbours as far as the order allows. Groups are laid out on
+their own first and then count as one box.
 
-Source: K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", 1981.
+Source: K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures",
+    1981.
 """
 
 from __future__ import annotations
@@ -127,7 +128,9 @@ def _place(
 
 
 def _layers(keys: list[str], before: dict[str, list[str]], after: dict[str, list[str]]) -> list[list[str]]:
-    """Keys by the length of the longest path that leads to them; sources sit directly above their first reader."""
+    """Keys by the length of the longest path that leads to them; sources sit directly above their first
+    reader.
+    """
     waiting = {key: len(before[key]) for key in keys}
     ready = [key for key in keys if not waiting[key]]
     level = dict.fromkeys(keys, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import capture
@@ -24,6 +24,10 @@ class Type:
     variable_type: type[Variable] = Variable
     constant_type: type[Constant] = Constant
     __props__: tuple[str, ...] | None = None
+
+    if TYPE_CHECKING:
+        # Attributes such as dtype and shape belong to subclasses.
+        def __getattr__(self, name: str) -> Any: ...
 
     # Values ------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Adds a batch axis in front of some variables of a graph, and so of all that is computed from them.
 
-An op says how by ``batch(node, inputs, batched, size) -> list of outputs``; the rules of graphc's own ops are in
-`graphc.ops.batching`. Where there is no rule and the batch size is static, the op is applied to each element of the batch.
+An op says how by ``batch(node, inputs, batched, size) -> list of outputs``; the rules of graphc's own ops are
+in `graphc.ops.batching`. Where there is no rule and the batch size is static, the op is applied to each
+element of the batch.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def batch_graph(
     for old, new in replace.items():
         if new.type.ndim != old.type.ndim + 1:  # type: ignore[attr-defined]
             raise ValueError(
-                f"the batch for {old} of type {old.type} must have one dimension more, got {new} of type {new.type}"
+                f"the batch for {old} of type {old.type} must have one dimension more, "
+                f"got {new} of type {new.type}"
             )
         memo[old] = new
     for node in toposort(outputs, blockers=set(replace)):
@@ -56,7 +58,8 @@ def vectorize_graph(
 
     Args:
         outputs: variable or list of variables.
-        replace: variables of the graph, and what stands for each; replacements of the same rank are only replaced.
+        replace: variables of the graph, and what stands for each; replacements of the same rank are only
+            replaced.
 
     Returns:
         The outputs with the additional axes in front, in the container that ``outputs`` came in.
@@ -68,7 +71,8 @@ def vectorize_graph(
     depth = max(extra.values(), default=0)
     if any(n not in (0, depth) for n in extra.values()):
         raise ValueError(
-            f"replacements must all have the same number of additional dimensions, got {sorted(extra.values())}"
+            "replacements must all have the same number of additional dimensions, "
+            f"got {sorted(extra.values())}"
         )
     batched = {old: new for old, new in replace.items() if extra[old]}
     result = rebuild(
@@ -104,7 +108,9 @@ def _is_batched(v: Variable, memo: Mapping[Variable, Variable]) -> bool:
 
 
 def _batch_node(node: Apply, memo: Mapping[Variable, Variable], size: Any) -> list[Variable]:
-    """The outputs of a node for a batch of some of its inputs; an output of unchanged rank is the same for all."""
+    """The outputs of a node for a batch of some of its inputs; an output of unchanged rank is the same for
+    all.
+    """
     from graphc.ops.batching import rule_of
 
     inputs = [memo.get(x, x) for x in node.inputs]

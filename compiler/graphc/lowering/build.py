@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc_dialects._mlir import ir
-
 from graphc.lowering.types import dtype_of, storage_name
+from graphc_dialects._mlir import ir
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 

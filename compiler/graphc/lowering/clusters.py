@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Units of a dependence graph that may be merged as long as no cycle arises.
 
-The data structure behind the fusion pass. Every operation starts as a unit of its own; `merge` joins two units when no
-path leads from one to the other through a third. Ancestor and descendant sets are integers used as bit sets, so
-a merge costs a few machine words per affected unit.
+The data structure behind the fusion pass. Every operation starts as a unit of its own; `merge` joins two
+units when no path leads from one to the other through a third. Ancestor and descendant sets are integers used
+as bit sets, so a merge costs a few machine words per affected unit.
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ class UnitGraph:
         a, b = self.find(a), self.find(b)
         if a == b:
             return True
-        return not (
-            self._descendants[a] & self._ancestors[b] or self._descendants[b] & self._ancestors[a]
-        )
+        return not (self._descendants[a] & self._ancestors[b] or self._descendants[b] & self._ancestors[a])
 
     def merge(self, a: int, b: int) -> int:
         """Joins two units for which `can_merge` holds; returns the leader."""

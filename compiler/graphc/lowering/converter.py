@@ -82,6 +82,7 @@ class FunctionConverter:
                 attributes={
                     "sym_name": ir.StringAttr.get(name + "__converted"),
                     "function_type": ir.TypeAttr.get(function_type),
+                    "arg_attrs": ir.ArrayAttr.get([_argument_attributes(t) for t in function_type.inputs]),
                 },
                 regions=1,
             )
@@ -219,7 +220,7 @@ class FunctionConverter:
         self.define(value, builder.copy(value))
 
     def _find_sizes(self, value: Any) -> list[Any]:
-        shape = static_shape(value)
+        shape: Any = static_shape(value)
         if value in self._values:
             return build.dims(self._values[value])
         op = value.owner
@@ -252,3 +253,9 @@ class FunctionConverter:
             sizes.append(self.sizes_of((wide or operands)[0])[axis])
         return sizes
 
+
+def _argument_attributes(type_: Any) -> Any:
+    """What bufferization must know: the arrays that callers pass must not be written to."""
+    if not isinstance(type_.maybe_downcast(), ir.RankedTensorType):
+        return ir.DictAttr.get({})
+    return ir.DictAttr.get({"bufferization.writable": ir.BoolAttr.get(False)})

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Builds one `linalg.generic` from a cluster of fused operations.
 
-The body is emitted by walking from the members towards their operands with *coordinates*: one per dimension of the
-value that is read, either a loop dimension, the constant 0 (a broadcast or dropped dimension), or an index computed in
-the body (a slice or gather). Views only change coordinates. A value read at affine coordinates becomes an input of
-the generic with that indexing map; one read at computed coordinates is loaded with `tensor.extract`.
+The body is emitted by walking from the members towards their operands with *coordinates*: one per dimension
+of the value that is read, either a loop dimension, the constant 0 (a broadcast or dropped dimension), or an
+index computed in the body (a slice or gather). Views only change coordinates. A value read at affine
+coordinates becomes an input of the generic with that indexing map; one read at computed coordinates is loaded
+with `tensor.extract`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from graphc_dialects._mlir import ir
 
 from graphc.lowering import build
 from graphc.lowering.kinds import REDUCTIONS, VIEWS, reduced_axes, static_shape
 from graphc.lowering.reductions import REDUCERS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of, storage_name
+from graphc_dialects._mlir import ir
 
 ZERO = "0"  # the coordinate of a broadcast or dropped dimension
 Coordinates = tuple[Any, ...]  # int: loop dimension; ZERO; or an ir.Value of index type
@@ -28,13 +29,16 @@ class GenericBuilder:
     """One cluster.
 
     Args:
-        context: the function conversion, which knows what is already materialised (`tensor_of`) and sizes (`sizes_of`).
+        context: the function conversion, which knows what is already materialised (`tensor_of`) and sizes
+            (`sizes_of`).
         domain: static shape of the iteration space (None where dynamic).
         sizes: one index value per loop dimension.
         members: the operations of the cluster in program order.
     """
 
-    def __init__(self, context: Any, domain: tuple[int | None, ...], sizes: list[Any], members: list[Any]) -> None:
+    def __init__(
+        self, context: Any, domain: tuple[int | None, ...], sizes: list[Any], members: list[Any]
+    ) -> None:
         self._context = context
         self._rank = len(domain)
         self._domain = domain
@@ -94,12 +98,13 @@ class GenericBuilder:
         scratch.erase()
         return generic.results[0]
 
-    # -- outputs --------------------------------------------------------------------------------------------------
+    # -- outputs ---------------------------------------------------------------------------------------------
 
     def _target(self, output: Any) -> tuple[list[Any], tuple[int, ...] | None]:
         """Destination tensors of an output and, for a reduction, the removed axes.
 
-        The last tensor is the output itself; argmax and argmin carry the extreme value in another one before it.
+        The last tensor is the output itself; argmax and argmin carry the extreme value in another one before
+        it.
         """
         op = output.owner
         if op.name not in REDUCTIONS:
@@ -116,7 +121,9 @@ class GenericBuilder:
         return tensors, axes
 
     def _donated(self, tensor_type: Any) -> Any:
-        """A tensor that is read for the last time here, at the loop's own position: its buffer can hold the result."""
+        """A tensor that is read for the last time here, at the loop's own position: its buffer can hold the
+        result.
+        """
         for position, tensor in enumerate(self._donors):
             if tensor.type == tensor_type:
                 return self._donors.pop(position)
@@ -142,7 +149,9 @@ class GenericBuilder:
             position = None
             if reducer.needs_position:
                 position = self._as_int64(self._index(reduced_axes(op)[0]))
-            yields += [self._stored(x).value for x in reducer.combine(self.scalar, value, accumulators, position)]
+            yields += [
+                self._stored(x).value for x in reducer.combine(self.scalar, value, accumulators, position)
+            ]
         return yields
 
     def _create(self, tensors: list[Any], axes: list[tuple[int, ...] | None]) -> Any:
@@ -179,7 +188,7 @@ class GenericBuilder:
         tensor_type = ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(8))
         self._add_input(build.empty(tensor_type, self._sizes), self._identity)
 
-    # -- reading --------------------------------------------------------------------------------------------------
+    # -- reading ---------------------------------------------------------------------------------------------
 
     def read(self, value: Any, coordinates: Coordinates) -> Scalar:
         """The scalar of a graph-stage value at the given coordinates."""
@@ -243,10 +252,13 @@ class GenericBuilder:
         shape = static_shape(source)
         skip = len(coordinates) - len(shape)
         whole = static_shape(result)[skip:]
-        return self.read(source, tuple(
-            ZERO if size == 1 and full != 1 else coordinate
-            for size, full, coordinate in zip(shape, whole, coordinates[skip:], strict=True)
-        ))
+        return self.read(
+            source,
+            tuple(
+                ZERO if size == 1 and full != 1 else coordinate
+                for size, full, coordinate in zip(shape, whole, coordinates[skip:], strict=True)
+            ),
+        )
 
     def _iota(self, op: Any, coordinates: Coordinates) -> Scalar:
         dtype = dtype_of(op.results[0].type.element_type)
@@ -298,7 +310,8 @@ class GenericBuilder:
 
     def _add_input(self, tensor: Any, coordinates: Coordinates) -> Any:
         results = [
-            ir.AffineExpr.get_dim(c) if isinstance(c, int) else ir.AffineExpr.get_constant(0) for c in coordinates
+            ir.AffineExpr.get_dim(c) if isinstance(c, int) else ir.AffineExpr.get_constant(0)
+            for c in coordinates
         ]
         self._inputs.append(tensor)
         self._maps.append(ir.AffineMap.get(self._rank, 0, results))
@@ -340,5 +353,3 @@ def fill(value: Any, tensor: Any) -> Any:
     with ir.InsertionPoint(block):
         build.create("linalg.yield", [], [block.arguments[0]])
     return operation.results[0]
-
-

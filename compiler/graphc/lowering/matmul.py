@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc_dialects._mlir import ir
-
 from graphc.lowering import build
 from graphc.lowering.loops import LoopNest, is_contiguous, loop
+from graphc_dialects._mlir import ir
 
 
 def lower_matmul(module: Any, op: Any, suffixes: dict[str, str], threshold: int) -> bool:
     """Lowers one product; returns whether a BLAS call was emitted.
 
-    `op` is a `linalg.generic` on buffers with the attribute `graphc.matmul` = (transpose a, transpose b). Its result
-    buffer has already been filled with zeros, which the call keeps as the accumulator (beta = 1).
+    `op` is a `linalg.generic` on buffers with the attribute `graphc.matmul` = (transpose a, transpose b). Its
+    result buffer has already been filled with zeros, which the call keeps as the accumulator (beta = 1).
     """
     a, b, c = op.operands
     element = str(ir.MemRefType(c.type).element_type)
@@ -58,7 +57,13 @@ def _static_product(*sizes: Any) -> int | None:
     return total
 
 
-def _batched(symbol: str, buffers: tuple[Any, Any, Any], sizes: tuple[Any, Any, Any], flags: list[bool], batch: list[Any]) -> None:
+def _batched(
+    symbol: str,
+    buffers: tuple[Any, Any, Any],
+    sizes: tuple[Any, Any, Any],
+    flags: list[bool],
+    batch: list[Any],
+) -> None:
     """Loops over the batch dimensions around one gemm."""
     rank = ir.MemRefType(buffers[2].type).rank
     if len(batch) < rank - 2:
@@ -69,11 +74,14 @@ def _batched(symbol: str, buffers: tuple[Any, Any, Any], sizes: tuple[Any, Any, 
         return
     i64 = ir.IntegerType.get_signless(64)
     flag_values = [
-        build.create("arith.constant", [i64], [], value=ir.IntegerAttr.get(i64, int(flag))).result for flag in flags
+        build.create("arith.constant", [i64], [], value=ir.IntegerAttr.get(i64, int(flag))).result
+        for flag in flags
     ]
     numbers = [build.create("arith.index_cast", [i64], [size]).result for size in sizes]
     addresses = [build.create("arith.index_cast", [i64], [_address(x, batch)]).result for x in buffers]
-    build.create("func.call", [], [*flag_values, *numbers, *addresses], callee=ir.FlatSymbolRefAttr.get(symbol))
+    build.create(
+        "func.call", [], [*flag_values, *numbers, *addresses], callee=ir.FlatSymbolRefAttr.get(symbol)
+    )
 
 
 def _address(buffer: Any, batch: list[Any]) -> Any:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copies cheap producers into every cluster that reads them.
 
-Storing `x - y` in one loop to load it in another moves three times the data of computing it again from x and y, which
-the second loop has to wait for anyway. A value is copied if it is the result of a few cheap operations on at most two
-arrays that are in memory in any case, and if nothing but clusters reads it.
+Storing `x - y` in one loop to load it in another moves three times the data of computing it again from x and
+y, which the second loop has to wait for anyway. A value is copied if it is the result of a few cheap
+operations on at most two arrays that are in memory in any case, and if nothing but clusters reads it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class Recomputation:
         return mapping[value]
 
     def _collect(self, value: Any, number: int, arrays: set[Any], chain: list[Any]) -> bool:
-        """Whether the value is cheap; gathers the operations to copy (users before producers) and the arrays read."""
+        """Whether the value is cheap; gathers the operations to copy (users before producers) and the arrays
+        read.
+        """
         owner = value.owner
         ir = _ir()
         if isinstance(owner, ir.Block):

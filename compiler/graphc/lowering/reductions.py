@@ -29,7 +29,8 @@ class Reducer:
     """One reduction.
 
     Attributes:
-        accumulators: from the operand's dtype, the (dtype, initial value) of each accumulator; the last is the result.
+        accumulators: from the operand's dtype, the (dtype, initial value) of each accumulator; the last is
+            the result.
         combine: (builder, value, accumulators, position) -> new accumulators.
         needs_position: whether `position` (an int64 Scalar, the index along the reduced axis) is used.
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ScalarBuilder: dtype-aware scalar code at the current insertion point.
 
-Rows of the operation table describe their scalar lowering with it (`scalar=lambda b, x, y: b.add(x, y)`). It knows
-NumPy's semantics for every dtype: bool, signed, unsigned, floating and complex. No method can trap or invoke undefined
-behaviour: integer division by zero gives 0, over-wide shifts give 0 or the sign, casts saturate the way the
-hardware does for the values NumPy itself leaves undefined.
+Rows of the operation table describe their scalar lowering with it (`scalar=lambda b, x, y: b.add(x, y)`). It
+knows NumPy's semantics for every dtype: bool, signed, unsigned, floating and complex. No method can trap or
+invoke undefined behaviour: integer division by zero gives 0, over-wide shifts give 0 or the sign, casts
+saturate the way the hardware does for the values NumPy itself leaves undefined.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ScalarBuilder(CastMixin, ComplexMixin):
         self._types: dict[str, Any] = {}
         self._contract = ir.Attribute.parse(_CONTRACT)
 
-    # -- building blocks ------------------------------------------------------------------------------------------
+    # -- building blocks -------------------------------------------------------------------------------------
 
     def type(self, dtype: np.dtype) -> Any:
         name = compute_name(dtype)
@@ -87,7 +87,7 @@ class ScalarBuilder(CastMixin, ComplexMixin):
             return floating
         return signed if x.dtype.kind == "i" or unsigned is None else unsigned
 
-    # -- arithmetic -----------------------------------------------------------------------------------------------
+    # -- arithmetic ------------------------------------------------------------------------------------------
 
     def add(self, x: Scalar, y: Scalar) -> Scalar:
         if x.dtype == _BOOL:
@@ -213,13 +213,15 @@ class ScalarBuilder(CastMixin, ComplexMixin):
         """The larger one; NaN wins."""
         return self._extremum(x, y, "arith.maximumf", "arith.maxsi", "arith.maxui", self.gt)
 
-    def _extremum(self, x: Scalar, y: Scalar, floating: str, signed: str, unsigned: str, better: Any) -> Scalar:
+    def _extremum(
+        self, x: Scalar, y: Scalar, floating: str, signed: str, unsigned: str, better: Any
+    ) -> Scalar:
         if x.dtype.kind == "c":
             keep = self.logical_or(better(x, y), self.logical_or(self.isnan(x), self.eq(x, y)))
             return self.select(keep, x, y)
         return self.op(self._by_kind(x, floating, signed, unsigned), x.dtype, x, y)
 
-    # -- comparison and logic -------------------------------------------------------------------------------------
+    # -- comparison and logic --------------------------------------------------------------------------------
 
     def _compare(self, x: Scalar, y: Scalar, floating: int, signed: int, unsigned: int) -> Scalar:
         predicate = floating if x.dtype.kind == "f" else signed if x.dtype.kind == "i" else unsigned
@@ -290,19 +292,23 @@ class ScalarBuilder(CastMixin, ComplexMixin):
         """Right shift (arithmetic for signed); over-wide shifts give 0 or -1, as in NumPy."""
         over, amount = self._shift_amount(y)
         if x.dtype.kind == "i":
-            wide = self.select(self.lt(x, self.const(0, x.dtype)), self.const(-1, x.dtype), self.const(0, x.dtype))
+            wide = self.select(
+                self.lt(x, self.const(0, x.dtype)), self.const(-1, x.dtype), self.const(0, x.dtype)
+            )
             return self.select(over, wide, self.op("arith.shrsi", x.dtype, x, amount))
         return self.select(over, self.const(0, x.dtype), self.op("arith.shrui", x.dtype, x, amount))
 
     def _shift_amount(self, y: Scalar) -> tuple[Scalar, Scalar]:
         bits = y.dtype.itemsize * 8
-        over = self._compare(y, self.const(bits, y.dtype), 0, 9, 9)  # unsigned >=: catches negative amounts too
+        over = self._compare(
+            y, self.const(bits, y.dtype), 0, 9, 9
+        )  # unsigned >=: catches negative amounts too
         return over, self.select(over, self.const(0, y.dtype), y)
 
     def select(self, condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
         return self.op("arith.select", x.dtype, self.truth(condition), x, y)
 
-    # -- rounding, classification, functions ----------------------------------------------------------------------
+    # -- rounding, classification, functions -----------------------------------------------------------------
 
     def _rounding(self, x: Scalar, name: str) -> Scalar:
         return self.op(name, x.dtype, x) if x.dtype.kind == "f" else x
@@ -370,6 +376,20 @@ class ScalarBuilder(CastMixin, ComplexMixin):
             return self.op("math.powf", dtype, *xs)
         if name in ("lgamma", "tgamma"):
             suffix = "f" if dtype == np.float32 else ""
+            self._declare(f"{name}{suffix}", dtype)
             symbol = self.ir.FlatSymbolRefAttr.get(f"{name}{suffix}")
             return self.op("func.call", dtype, *xs, callee=symbol)
         return self.op(f"math.{name}", dtype, *xs)
+
+    def _declare(self, symbol: str, dtype: np.dtype) -> None:
+        """Declares a function of one operand in the module around the insertion point, where it is not."""
+        module = self.ir.InsertionPoint.current.block.owner
+        while module.parent is not None:
+            module = module.parent
+        block = module.regions[0].blocks[0]
+        for op in block.operations:
+            attributes = op.operation.attributes
+            if "sym_name" in attributes and self.ir.StringAttr(attributes["sym_name"]).value == symbol:
+                return
+        text = f"func.func private @{symbol}({self.type(dtype)}) -> {self.type(dtype)}"
+        self.ir.InsertionPoint.at_block_begin(block).insert(self.ir.Operation.parse(text))

@@ -62,7 +62,8 @@ class ComplexMixin:
         imag = self.mul(self.select(by_real, imag_1, imag_2), scale)
         length = self.abs(c)
         return self.complex(
-            self.select(by_zero, self.truediv(a, length), real), self.select(by_zero, self.truediv(b, length), imag)
+            self.select(by_zero, self.truediv(a, length), real),
+            self.select(by_zero, self.truediv(b, length), imag),
         )
 
     def complex_sign(self: Any, x: Any) -> Any:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lowering rules of the operations that are not loops over elements.
 
-Each rule takes the function conversion and the graph-stage operation, creates the replacement at the current insertion
-point and defines the result with `context.define`.
+Each rule takes the function conversion and the graph-stage operation, creates the replacement at the current
+insertion point and defines the result with `context.define`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphc_dialects._mlir import ir
 
 from graphc.lowering import build
 from graphc.lowering.generic import build_splat, fill
 from graphc.lowering.kinds import static_shape
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of, storage_name
+from graphc_dialects._mlir import ir
 
 Rule = Callable[[Any, Any], None]
 STRUCTURAL: dict[str, Rule] = {}
@@ -35,20 +35,21 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 def _constant(context: Any, op: Any) -> None:
     result = op.results[0]
     if not isinstance(result.type.maybe_downcast(), ir.RankedTensorType):
-        context.define(result, build.create("arith.constant", [result.type], [], value=op.attributes["value"]).result)
+        context.define(
+            result, build.create("arith.constant", [result.type], [], value=op.attributes["value"]).result
+        )
         return
     tensor_type = build.storage_type(result.type)
     dtype = dtype_of(result.type.element_type)
-    attribute = ir.DenseElementsAttr(op.attributes["value"])
-    if attribute.is_splat:
-        array = np.full(tensor_type.shape, build_splat(attribute, result), dtype)
-    else:
-        array = np.array(attribute, dtype=dtype).reshape(tensor_type.shape)
+    value = op.attributes["value"]
     if dtype.kind in "bu":
+        attribute = ir.DenseElementsAttr(value)
+        if attribute.is_splat:
+            array = np.full(tensor_type.shape, build_splat(attribute, result), dtype)
+        else:
+            array = np.array(attribute, dtype=dtype).reshape(tensor_type.shape)
         array = array.view(f"int{dtype.itemsize * 8}")
         value = ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=tensor_type)
-    else:
-        value = attribute
     context.define(result, build.create("arith.constant", [tensor_type], [], value=value).result)
 
 
@@ -82,7 +83,9 @@ def _dim(context: Any, op: Any) -> None:
     axis = build.constant_value(op.operands[1])
     if axis is None:
         tensor, position = context.tensor_of(op.operands[0]), context.index_of(op.operands[1])
-        context.define(op.results[0], build.create("tensor.dim", [build.index_type()], [tensor, position]).result)
+        context.define(
+            op.results[0], build.create("tensor.dim", [build.index_type()], [tensor, position]).result
+        )
     else:
         context.define(op.results[0], context.sizes_of(op.operands[0])[axis])
 
@@ -113,7 +116,9 @@ def _flat(tensor: Any) -> Any:
         return _expand(tensor, one, [build.const_index(1)], [])
     total = int(np.prod(source.shape)) if all(s >= 0 for s in source.shape) else build.DYNAMIC
     target = ir.RankedTensorType.get([total], source.element_type)
-    return build.create("tensor.collapse_shape", [target], [tensor], reassociation=_groups([list(range(source.rank))])).result
+    return build.create(
+        "tensor.collapse_shape", [target], [tensor], reassociation=_groups([list(range(source.rank))])
+    ).result
 
 
 def _groups(groups: list[list[int]]) -> Any:
@@ -186,7 +191,7 @@ def insert_slice(part: Any, whole: Any, offsets: list[Any], sizes: list[Any], st
 
 @_rule("graphc.matmul")
 def _matmul(context: Any, op: Any) -> None:
-    """A contraction as a generic; later passes hand it to BLAS or tile it, by its `graphc.matmul` attribute."""
+    """A contraction as a generic; its attribute `graphc.matmul` lets later passes hand it to BLAS or tile it."""
     a, b = (context.tensor_of(x) for x in op.operands)
     result = op.results[0]
     flags = [ir.BoolAttr(op.attributes[name]).value for name in ("transpose_a", "transpose_b")]
@@ -205,7 +210,9 @@ def _matmul(context: Any, op: Any) -> None:
     context.define(result, contraction(a, b, start, (a_axes, b_axes), dtype, flags))
 
 
-def contraction(a: Any, b: Any, start: Any, axes: tuple[list[int], list[int]], dtype: np.dtype, flags: list[bool]) -> Any:
+def contraction(
+    a: Any, b: Any, start: Any, axes: tuple[list[int], list[int]], dtype: np.dtype, flags: list[bool]
+) -> Any:
     """`sum_k a * b` into `start`; `axes` gives the loop dimension of each operand dimension."""
     rank = ir.RankedTensorType(start.type).rank + 1
     maps = [
@@ -219,7 +226,9 @@ def contraction(a: Any, b: Any, start: Any, axes: tuple[list[int], list[int]], d
         operands=[a, b, start],
         attributes={
             "indexing_maps": ir.ArrayAttr.get(maps),
-            "iterator_types": ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds]),
+            "iterator_types": ir.ArrayAttr.get(
+                [ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds]
+            ),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
             "graphc.matmul": ir.DenseBoolArrayAttr.get(flags),
         },

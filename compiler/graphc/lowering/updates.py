@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from graphc_dialects._mlir import ir
 
 from graphc.lowering import build
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of
+from graphc_dialects._mlir import ir
 
 
 def _accumulates(op: Any) -> bool:

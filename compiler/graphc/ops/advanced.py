@@ -40,7 +40,8 @@ def _check(node: Apply, indices: np.ndarray, size: int, axis: int) -> None:
 
 
 class Take(Op):
-    """Elements of x at integer positions along an axis; the axis is replaced by the dimensions of the indices.
+    """Elements of x at integer positions along an axis; the axis is replaced by the dimensions of the
+    indices.
 
     Args:
         axis: the axis, at least 0. Negative positions count from the end.
@@ -84,7 +85,8 @@ class Take(Op):
 
 
 class Put(Op):
-    """x with the elements that `Take` would read increased by y, or set to it; repeated positions act in order.
+    """x with the elements that `Take` would read increased by y, or set to it; repeated positions act in
+    order.
 
     Args:
         axis: as for `Take`.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How each op gets one more axis in front (see `graphc.graph.vectorize`).
 
-A rule is a function of ``(op, node, inputs, batched, size)``: the node without the batch, its inputs with it, which of them have the
-axis, and its size. It returns the outputs with the axis, or without it where they are the same for all.
+A rule is a function of ``(op, node, inputs, batched, size)``: the node without the batch, its inputs with it,
+which of them have the axis, and its size. It returns the outputs with the axis, or without it where they are
+the same for all.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Basic indexing bounds: how one dimension is indexed, its static result size, and the code that normalises it."""
+"""Basic indexing bounds: how one dimension is indexed, its static result size, and the code that normalises
+it.
+"""
 
 from __future__ import annotations
 

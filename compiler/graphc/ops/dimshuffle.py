@@ -21,7 +21,8 @@ class DimShuffle(Op):
     """Rearrange axes.
 
     Args:
-        new_order: for each axis of the result, the operand's axis that goes there, or ``"x"`` for a new one of size 1. An
+        new_order: for each axis of the result, the operand's axis that goes there, or ``"x"`` for a new one
+            of size 1. An
             axis that is not named is dropped; it must have the static size 1.
     """
 
@@ -58,7 +59,8 @@ class DimShuffle(Op):
         used = [axis for axis in self.new_order if axis != "x"]
         dropped = [axis for axis in range(x.ndim) if axis not in used]
         x = np.transpose(x, (*used, *dropped))[(..., *(0,) * len(dropped))]  # type: ignore[arg-type]
-        output_storage[0][0] = x[tuple(None if axis == "x" else slice(None) for axis in self.new_order)]
+        new = tuple(None if axis == "x" else slice(None) for axis in self.new_order)
+        output_storage[0][0] = np.asarray(x[new])
 
     def inverse(self, ndim: int) -> tuple[int | str, ...]:
         """The order that undoes this one for operands of ``ndim`` dimensions."""

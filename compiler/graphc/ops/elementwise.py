@@ -33,11 +33,14 @@ class Row:
         reference: the NumPy function that defines the values.
         doc: one sentence.
         scalar: lowering: takes a `ScalarBuilder` and a `Scalar` for each operand, returns a `Scalar`.
-        grad: for each operand, a function of ``(*inputs, out, g)`` that returns the cotangent of that operand, or None
+        grad: for each operand, a function of ``(*inputs, out, g)`` that returns the cotangent of that
+            operand, or None
             where it is zero. The rules transpose without conjugation. None for the whole: see ``absent``.
         absent: why there is no gradient.
-        dtypes: dtypes of the loop, operands then result; by default those that the reference, a ufunc, resolves to.
-        holomorphic: whether ``grad`` is the complex derivative, so that tangents pass through the same formula.
+        dtypes: dtypes of the loop, operands then result; by default those that the reference, a ufunc,
+            resolves to.
+        holomorphic: whether ``grad`` is the complex derivative, so that tangents pass through the same
+            formula.
         folds: whether the public function takes any number of operands, applied from the left.
         compares: whether Python integers beyond the range of the other operand's dtype are compared exactly.
     """
@@ -115,7 +118,8 @@ def _find(name: str) -> Elementwise:
 class Elementwise(Op):
     """An elementwise operation of the table.
 
-    The operands of its nodes have equal ranks and exactly the dtypes of the loop; `make_node` inserts the casts
+    The operands of its nodes have equal ranks and exactly the dtypes of the loop; `make_node` inserts the
+    casts
     and dimension shuffles. Only dimensions of static size 1 broadcast.
     """
 

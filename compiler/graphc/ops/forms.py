@@ -100,7 +100,8 @@ def digamma(b: Any, x: Scalar) -> Scalar:
     pole = b.logical_and(low, b.eq(x, b.floor(x)))
     reflected = b.select(pole, b.const(np.nan, f64), reflected)
     reflected = b.select(b.eq(x, zero), b.neg(b.copysign(b.const(np.inf, f64), x)), reflected)
-    return b.cast(b.select(low, reflected, value), dtype)
+    result = b.select(low, reflected, value)
+    return b.cast(b.cast(result, np.dtype("float32")), dtype) if dtype == np.float16 else b.cast(result, dtype)
 
 
 def sinh_complex(b: Any, x: Scalar) -> Scalar:

@@ -61,7 +61,7 @@ class Reshape(Sized):
     def make_node(self, x: Any, *sizes: Any) -> Apply:
         x = as_tensor_variable(x)
         sizes = tuple(as_size(size, "reshape") for size in sizes)
-        shape = [known_size(size) for size in sizes]
+        shape: list[Any] = [known_size(size) for size in sizes]
         if any(size is not None and size < 0 for size in shape):
             raise ValueError(
                 f"Reshape takes sizes of at least 0, got {shape}; the function reshape() resolves -1"

@@ -125,7 +125,7 @@ register("clip", lambda x, low, high: np.minimum(np.maximum(x, low), high), "x l
 register("switch", np.where, "x where the condition holds, y elsewhere.", lambda b, c, x, y: b.select(c, x, y), nin=3,
          grad=(None, lambda c, x, y, out, g: pt.switch(c, g, 0), lambda c, x, y, out, g: pt.switch(c, 0, g)),
          dtypes=lambda types: (np.dtype("bool"), *(promote(*types[1:]),) * 3))  # fmt: skip
-register("identity", np.positive, "A copy.", lambda b, x: x, grad=(lambda x, out, g: g,), nin=1,
+register("identity", np.array, "A copy.", lambda b, x: x, grad=(lambda x, out, g: g,), nin=1,
          dtypes=lambda types: (types[0], types[0]))  # fmt: skip
 register("second", lambda x, y: np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)).copy(),
          "y in the shape of x.", lambda b, x, y: y, nin=2, grad=(None, lambda x, y, out, g: g),

@@ -18,7 +18,9 @@ def _logic_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
 
 
 def _compare(name: str) -> Callable[..., Any]:
-    """Comparison of operands of one dtype, and of int64 with uint64, whose values no common integer dtype holds."""
+    """Comparison of operands of one dtype, and of int64 with uint64, whose values no common integer dtype
+    holds.
+    """
     mirrored = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
     def scalar(b: Any, x: Any, y: Any) -> Any:

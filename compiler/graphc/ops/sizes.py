@@ -28,7 +28,8 @@ def sizes_of(x: Any) -> list[Any]:
 
 
 def known_value(x: Any, depth: int = _MAX_DEPTH) -> np.ndarray | None:
-    """The value of a small scalar expression of constants and static sizes; None when it depends on inputs."""
+    """The value of a small scalar expression of constants and static sizes; None when it depends on inputs.
+    """
     if isinstance(x, Constant):
         return x.data if x.data.size == 1 else None
     node = x.owner

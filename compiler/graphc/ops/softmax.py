@@ -82,7 +82,8 @@ class Softmax(_Normalized):
     def _forward(self, out: Any, t: Any) -> Any:
         return (t - self._sum(t * out)) * out
 
-    _back = _forward
+    def _back(self, out: Any, g: Any) -> Any:
+        return self._forward(out, g)
 
 
 class LogSoftmax(_Normalized):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Basic indexing: ``Subtensor`` reads a slice, ``IncSubtensor`` sets or increases one. Both keep all dimensions."""
+"""Basic indexing: ``Subtensor`` reads a slice, ``IncSubtensor`` sets or increases one. Both keep all
+dimensions.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,8 @@ class Subtensor(_Basic):
 
 
 class IncSubtensor(_Basic):
-    """x with a slice increased by y, or set to it; y has the rank of x and its dimensions of static size 1 broadcast.
+    """x with a slice increased by y, or set to it; y has the rank of x and its dimensions of static size 1
+    broadcast.
 
     Args:
         idx_list: as for `Subtensor`.

@@ -72,9 +72,8 @@ def unary(rewriter: Rewriter, name: str, value: Any) -> Any:
 
 def guarded(rewriter: Rewriter, x: Any, bound: float, value: Any) -> Any:
     """`value where x >= bound else nan`."""
-    from graphc_dialects._mlir import ir
-
     from graphc.passes._rewrite import tensor_type
+    from graphc_dialects._mlir import ir
 
     condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))
     inside = rewriter.create("graphc.ge", [x, rewriter.scalar_like(bound, x)], condition)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from graphc_dialects._mlir import ir
 
 from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._shape_rules import size_of
+from graphc_dialects._mlir import ir
 
 _PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 
@@ -21,16 +21,20 @@ class CheckInserter:
     def __init__(self) -> None:
         self.inserted = 0
 
-    # -- building blocks ----------------------------------------------------------------------------------------------
+    # -- building blocks -------------------------------------------------------------------------------------
 
     def compare(self, rw: Rewriter, predicate: str, a: Any, b: Any) -> Any:
         i64, i1 = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
         return rw.create("arith.cmpi", [a, b], i1, predicate=ir.IntegerAttr.get(i64, _PREDICATES[predicate]))
 
-    def check(self, rw: Rewriter, condition: Any, given: Any, expected: Any, message: str, error: str) -> None:
+    def check(
+        self, rw: Rewriter, condition: Any, given: Any, expected: Any, message: str, error: str
+    ) -> None:
         attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get(error)}
         location, point = rw.anchor.location, ir.InsertionPoint(rw.anchor)
-        ir.Operation.create("graphc.check", [], [condition, given, expected], attributes, loc=location, ip=point)
+        ir.Operation.create(
+            "graphc.check", [], [condition, given, expected], attributes, loc=location, ip=point
+        )
         self.inserted += 1
 
     def equal(self, rw: Rewriter, a: tuple[Any, int], b: tuple[Any, int], message: str) -> None:
@@ -45,7 +49,9 @@ class CheckInserter:
         if not rw.dims.same(*keys):
             self._equal_sizes(rw, keys, size_of(rw, *a), size, message)
 
-    def _equal_sizes(self, rw: Rewriter, keys: tuple[Any, Any], given: Any, expected: Any, message: str) -> None:
+    def _equal_sizes(
+        self, rw: Rewriter, keys: tuple[Any, Any], given: Any, expected: Any, message: str
+    ) -> None:
         self.check(rw, self.compare(rw, "eq", given, expected), given, expected, message, "ValueError")
         if not all(isinstance(key, int) for key in keys):
             rw.dims.assume_equal(*keys)
@@ -59,7 +65,7 @@ class CheckInserter:
         message = f"{name}: negative dimensions are not allowed, but {{given}} was given"
         self.check(rw, self.compare(rw, "ge", size, zero), size, zero, message, "ValueError")
 
-    # -- rules --------------------------------------------------------------------------------------------------------
+    # -- rules -----------------------------------------------------------------------------------------------
 
     def elementwise(self, rw: Rewriter, op: Any) -> None:
         """Sizes that do not broadcast agree with the first one of them, preferably a static one."""
@@ -75,7 +81,7 @@ class CheckInserter:
                 continue
             first = next((position for position in wide if isinstance(keys[position], int)), wide[0])
             message = (
-                f"{name}: operand sizes in dimension {axis} must agree, but are {{given}} and {{expected}} "
+                f"{name}: operand sizes in dimension {axis} must agree, but are {{expected}} and {{given}} "
                 "(a size that is 1 only at run time does not broadcast)"
             )
             for position in wide:
@@ -88,14 +94,19 @@ class CheckInserter:
         for position, other in enumerate(others, 1):
             for dim in range(len(first.type.shape)):
                 if dim != axis:
-                    message = f"join: operand {position} has size {{given}} in dimension {dim}, but operand 0 has {{expected}}"
+                    message = (
+                        f"join: operand {position} has size {{given}} in dimension {dim}, "
+                        "but operand 0 has {expected}"
+                    )
                     self.equal(rw, (other, dim), (first, dim), message)
 
     def matmul(self, rw: Rewriter, op: Any) -> None:
         a, b = op.operands
         rank = len(a.type.shape)
         for axis in range(rank - 2):
-            message = f"matmul: batch sizes in dimension {axis} must agree, but are {{expected}} and {{given}}"
+            message = (
+                f"matmul: batch sizes in dimension {axis} must agree, but are {{expected}} and {{given}}"
+            )
             self.equal(rw, (b, axis), (a, axis), message)
         summed_a = rank - 2 if op.attributes["transpose_a"].value else rank - 1
         summed_b = rank - 1 if op.attributes["transpose_b"].value else rank - 2
@@ -152,7 +163,9 @@ class CheckInserter:
         x, y, *bounds = op.operands
         rank = len(x.type.shape)
         for axis, size in enumerate(bounds[rank : 2 * rank]):
-            message = f"set_subtensor: the values have size {{given}} in dimension {axis}, but the slice has {{expected}}"
+            message = (
+                f"set_subtensor: values have size {{given}} in dimension {axis}, the slice has {{expected}}"
+            )
             self.equal_size(rw, (y, axis), size, message)
 
     def take(self, rw: Rewriter, op: Any) -> None:
@@ -166,7 +179,9 @@ class CheckInserter:
         for dim in range(len(y.type.shape)):
             inside = axis <= dim < axis + rank
             source = (indices, dim - axis) if inside else (x, dim if dim < axis else dim - rank + 1)
-            message = f"set_subtensor: the values have size {{given}} in dimension {dim}, but {{expected}} are selected"
+            message = (
+                f"set_subtensor: values have size {{given}} in dimension {dim}, {{expected}} are selected"
+            )
             self.equal(rw, (y, dim), source, message)
 
     def _indices(self, rw: Rewriter, x: Any, indices: Any, axis: int) -> None:

@@ -8,6 +8,7 @@ import struct
 from typing import Any
 
 import numpy as np
+
 from graphc_dialects._mlir import ir
 
 CONSTANTS = frozenset({"arith.constant", "graphc.constant"})
@@ -60,7 +61,8 @@ def read_constant(op: Any) -> Any:
     """The value of an `arith.constant` or `graphc.constant`.
 
     Returns:
-        An ndarray with the dtype and shape of a tensor result, a Python int for index and integer results, else None.
+        An ndarray with the dtype and shape of a tensor result, a Python int for index and integer results,
+        else None.
     """
     type_ = op.results[0].type
     if not isinstance(type_, ir.RankedTensorType):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which tensor dimensions are known to have equal sizes.
 
-Every dimension of every value gets a *key*: an int for a static size, else a hashable name of the place the size comes
-from. Equal keys mean equal sizes; different keys mean nothing.
+Every dimension of every value gets a *key*: an int for a static size, else a hashable name of the place the
+size comes from. Equal keys mean equal sizes; different keys mean nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graphc_dialects._mlir import ir
-
 from graphc.passes._constants import CONSTANTS
+from graphc_dialects._mlir import ir
 
 Key = Any
 _REDUCTIONS = tuple(f"graphc.{name}" for name in ("reduce_", "argmax", "argmin"))
@@ -71,7 +70,7 @@ class DimKeys:
         return bool(self.find(a) == self.find(b))
 
     def is_size(self, value: Any, depth: int = 8) -> bool:
-        """Whether an index value is certainly not negative: sizes, and sums, products and quotients of them."""
+        """Whether an index value is certainly not negative: sizes, their sums, products and quotients."""
         key = self.size(value)
         if isinstance(key, int):
             return key >= 0
@@ -115,7 +114,7 @@ class DimKeys:
         return number, tuple(sorted(factors, key=hash))
 
     def _resolve_operands(self, value: Any) -> None:
-        """Resolves what a value is computed from, operands first: recursion would be as deep as the program is long."""
+        """Resolves what a value is computed from, operands first, without recursion: programs are long."""
         stack = [(value, False)]
         while stack:
             top, ready = stack.pop()
@@ -134,7 +133,7 @@ class DimKeys:
                 elif isinstance(type_, ir.IndexType):
                     self.size(top)
 
-    # -- how each operation derives its sizes -------------------------------------------------------------------------
+    # -- how each operation derives its sizes ----------------------------------------------------------------
 
     def _size(self, value: Any) -> Key:
         op = self._defs.get(value)
@@ -196,11 +195,12 @@ class DimKeys:
 
     def _is_elementwise(self, operands: list[Any], rank: int) -> bool:
         return all(
-            isinstance(operand.type, ir.RankedTensorType) and len(operand.type.shape) == rank for operand in operands
+            isinstance(operand.type, ir.RankedTensorType) and len(operand.type.shape) == rank
+            for operand in operands
         )
 
     def _joint(self, shapes: list[list[Key]]) -> list[Key]:
-        """Per axis a static size other than 1 if there is one, else the first operand's that does not broadcast."""
+        """Per axis a static size other than 1 if there is one, else the first that does not broadcast."""
         joint = []
         for keys in zip(*shapes, strict=True):
             wide = [key for key in keys if key != 1] or [1]

@@ -11,14 +11,32 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from graphc_dialects._mlir import ir
 
 from graphc.passes._constants import CONSTANTS, element_dtype, read_constant
 from graphc.passes._references import elementwise_reference, evaluate
 from graphc.passes._rewrite import functions, walk
+from graphc_dialects._mlir import ir
 
-_BROADCAST_FREE = ("dimshuffle", "reshape", "broadcast_to", "specify_shape", "reduce_", "arg", "join", "slice", "update_",
-                   "take", "put", "matmul", "iota", "softmax", "log_softmax", "check", "constant", "cast")
+_BROADCAST_FREE = (
+    "dimshuffle",
+    "reshape",
+    "broadcast_to",
+    "specify_shape",
+    "reduce_",
+    "arg",
+    "join",
+    "slice",
+    "update_",
+    "take",
+    "put",
+    "matmul",
+    "iota",
+    "softmax",
+    "log_softmax",
+    "check",
+    "constant",
+    "cast",
+)
 
 
 def run_function(module: Any, inputs: Sequence[Any], name: str = "main") -> list[Any]:
@@ -33,9 +51,9 @@ def run_function(module: Any, inputs: Sequence[Any], name: str = "main") -> list
         Its results: ndarrays, and ints for index results.
 
     Raises:
-        ValueError, IndexError, ...: the error class of a `graphc.check` that fails.
-        ValueError: an operand's shape is not what an operation or a type requires.
-        NotImplementedError: an operation is none of graphc's and none of the upstream ones used in this stage.
+        ValueError, IndexError, ...: the error class of a `graphc.check` that fails. ValueError: an
+        operand's shape is not what an operation or a type requires. NotImplementedError: an operation is
+        none of graphc's and none of the upstream ones used in this stage.
     """
     for function in functions(module):
         if function.attributes["sym_name"].value == name:
@@ -63,7 +81,9 @@ class _Frame:
                 raise TypeError(f"a value of type {type_} was given dtype {data.dtype}")
             data = np.asarray(data, dtype)
             static = [size if size >= 0 else None for size in type_.shape]
-            if len(static) != data.ndim or any(s not in (None, n) for s, n in zip(static, data.shape, strict=True)):
+            if len(static) != data.ndim or any(
+                s not in (None, n) for s, n in zip(static, data.shape, strict=True)
+            ):
                 raise ValueError(f"a value of type {type_} was given shape {data.shape}")
         self._values[value] = data
 

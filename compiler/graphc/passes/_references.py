@@ -127,7 +127,7 @@ def _update_slice(op: Any, x: np.ndarray, y: np.ndarray, *bounds: int) -> np.nda
 
 def _put(op: Any, x: np.ndarray, y: np.ndarray, indices: np.ndarray) -> np.ndarray:
     axis, result = _axis(op), x.copy()
-    front = (slice(None),) * axis
+    front: tuple[Any, ...] = (slice(None),) * axis
     trailing = x.ndim - axis - 1
     for position in np.ndindex(indices.shape):
         row = y[front + position + (slice(None),) * trailing]

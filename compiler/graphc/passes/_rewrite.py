@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One forward sweep of local rewrites over a function, the base of the graph-stage simplifications.
 
-Wrapping an operation for Python costs about a microsecond, so a pass visits every operation once. Definitions come
-before uses, hence each rule sees operands that are simplified already; operations that a rule creates are visited at
-once. What the sweep leaves unused is erased at its end.
+Wrapping an operation for Python costs about a microsecond, so a pass visits every operation once.
+Definitions come before uses, hence each rule sees operands that are simplified already; operations that a
+rule creates are visited at once. What the sweep leaves unused is erased at its end.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from graphc_dialects._mlir import ir
 
 from graphc.passes._constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.passes._dims import DimKeys
+from graphc_dialects._mlir import ir
 
 Rule = Callable[["Rewriter", Any], Any]
 RuleTable = dict[str, list[Rule]]
 
-# Operations without results that are used are kept unless they belong to one of these (all of whose ops are pure at
-# the graph stage, `graphc.check` excepted).
+# Unused operations of these dialects are erased: at the graph stage all but `graphc.check` are pure.
 _PURE_DIALECTS = ("graphc.", "arith.", "tensor.", "math.", "complex.")
-_VIEWS_OF_SPLATS = frozenset({"graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape"})
+_VIEWS_OF_SPLATS = frozenset(
+    {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape"}
+)
 
 
 def functions(module: Any) -> list[Any]:
@@ -70,12 +71,13 @@ def tensor_type(shape: Sequence[int], element_type: Any) -> Any:
 class Rewriter:
     """Applies rules to one function.
 
-    A rule gets the rewriter and an operation and returns the value that replaces the operation's result, or None.
-    The replacement must have the same element type and shape; a type that differs in what is static is cast.
+    A rule gets the rewriter and an operation and returns the value that replaces the operation's result, or
+    None. The replacement must have the same element type and shape; a type that differs in what is static
+    is cast.
 
     Args:
-        function: a `func.func`.
-        rules: rules by operation name, tried in order; those of `"*"` are for every operation without an entry.
+        function: a `func.func`. rules: rules by operation name, tried in order; those of `"*"` are for
+        every operation without an entry.
 
     Attributes:
         defs: the operation that defines each value seen so far (block arguments are absent).
@@ -95,7 +97,7 @@ class Rewriter:
         self.reified: dict[Any, Any] = {}
         self._location: Any = None
 
-    # -- the sweep ----------------------------------------------------------------------------------------------------
+    # -- the sweep -------------------------------------------------------------------------------------------
 
     def run(self, erase: bool = True) -> None:
         """Visits every operation once, then erases what became unused (if asked to)."""
@@ -127,7 +129,7 @@ class Rewriter:
         result = op.results[0]
         result.replace_all_uses_with(self.cast_static(value, result.type))
 
-    # -- reading ------------------------------------------------------------------------------------------------------
+    # -- reading ---------------------------------------------------------------------------------------------
 
     def defining(self, value: Any, name: str) -> Any:
         """The defining operation if its name is `name`, else None."""
@@ -179,7 +181,7 @@ class Rewriter:
         return DimKeys(self.defs)
 
     def can_replace(self, op: Any, value: Any) -> bool:
-        """Whether `value` has the shape of the op's result, and dropping the op drops no run-time shape check."""
+        """Whether `value` has the shape of the op's result, and dropping the op drops no shape check."""
         if value.type == op.results[0].type and len(op.operands) == 1:
             return True
         have = self.dims.shape(value)
@@ -189,7 +191,7 @@ class Rewriter:
             for want, *keys in zip(have, *shapes, strict=True)
         )
 
-    # -- writing ------------------------------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------------------------
 
     def create(self, name: str, operands: Sequence[Any], type_: Any, **attributes: Any) -> Any:
         """The result of a new operation before the visited one, simplified by the rules."""
@@ -221,7 +223,9 @@ class Rewriter:
         if all(size == 1 for size in shape):
             return self.literal(number, type_)
         one = self.literal(number, tensor_type([], type_.element_type))
-        return self.create("graphc.broadcast_to", [one, *(self.dim(like, axis) for axis in range(len(shape)))], type_)
+        return self.create(
+            "graphc.broadcast_to", [one, *(self.dim(like, axis) for axis in range(len(shape)))], type_
+        )
 
     def dim(self, value: Any, axis: int) -> Any:
         """Index value with the size of a dimension, named by where the size comes from."""
@@ -240,7 +244,7 @@ class Rewriter:
         return self.create("tensor.dim", [value, self.index(axis)], ir.IndexType.get())
 
     def adopt(self, value: Any) -> Any:
-        """Makes operations known that were created elsewhere (by `reify`); returns the value after simplification."""
+        """Makes operations known that `reify` created; returns the value after simplification."""
         owner = value.owner
         if value in self.defs or isinstance(owner, ir.Block):
             return value

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc_dialects._mlir import ir
-
 from graphc.passes._algebra import registrar
 from graphc.passes._rewrite import Rewriter, RuleTable
+from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
@@ -39,7 +38,11 @@ def resolved_dim(rw: Rewriter, op: Any) -> Any:
     size = value.type.shape[axis]
     if size < 0 and value not in rw.defs:
         return None
-    if size < 0 and rw.dims.shape(value)[axis] == ("dim", value, axis) and not rw.defs[value].name.startswith("graphc."):
+    if (
+        size < 0
+        and rw.dims.shape(value)[axis] == ("dim", value, axis)
+        and not rw.defs[value].name.startswith("graphc.")
+    ):
         return None
     return size_of(rw, value, axis)
 

@@ -116,7 +116,9 @@ def add_of_neg(rw: Rewriter, op: Any) -> Any:
     x, y = op.operands
     inner = rw.operand_of(y, "graphc.neg")
     if inner is not None:
-        return rw.create("graphc.sub" if op.name == "graphc.add" else "graphc.add", [x, inner], op.results[0].type)
+        return rw.create(
+            "graphc.sub" if op.name == "graphc.add" else "graphc.add", [x, inner], op.results[0].type
+        )
     inner = rw.operand_of(x, "graphc.neg") if op.name == "graphc.add" else None
     return None if inner is None else rw.create("graphc.sub", [y, inner], op.results[0].type)
 
@@ -171,7 +173,8 @@ def _as_factor(rw: Rewriter, op: Any) -> tuple[Any, Any, bool] | None:
 def gather_factors(rw: Rewriter, op: Any) -> Any:
     """Two multiplications or divisions by constants in a row become one.
 
-    The combined constant must be normal, so that neither (x * 1e200) * 1e200 nor x * 1e-200 * 1e-200 loses values.
+    The combined constant must be normal, so that neither (x * 1e200) * 1e200 nor x * 1e-200 * 1e-200 loses
+    values.
     """
     outer = _as_factor(rw, op)
     inner = None if outer is None else _as_factor(rw, rw.defs.get(outer[0]))
@@ -180,10 +183,8 @@ def gather_factors(rw: Rewriter, op: Any) -> Any:
     (x, c, inner_divides), (_, d, outer_divides) = inner, outer
     divides = inner_divides and outer_divides
     with np.errstate(all="ignore"):
-        if inner_divides == outer_divides:
-            number = c * d
-        else:
-            number = c / d if outer_divides else d / c
+        mixed = c / d if outer_divides else d / c
+        number = c * d if inner_divides == outer_divides else mixed
     if not (is_normal(number) and is_normal(c) and is_normal(d)):
         return None
     name = "graphc.true_div" if divides else "graphc.mul"
@@ -198,7 +199,11 @@ def div_by_power_of_two(rw: Rewriter, op: Any) -> Any:
         return None
     with np.errstate(all="ignore"):
         inverse = number.dtype.type(1) / number
-    return rw.create("graphc.mul", [x, _constant_like(rw, inverse, op)], op.results[0].type) if is_normal(inverse) else None
+    return (
+        rw.create("graphc.mul", [x, _constant_like(rw, inverse, op)], op.results[0].type)
+        if is_normal(inverse)
+        else None
+    )
 
 
 @_rule("true_div")

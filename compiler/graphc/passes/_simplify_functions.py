@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Powers, exponentials, roots and rounding; the algebraic-simplification pass lists the rules and their classes."""
+"""Powers, exponentials, roots and rounding; see the algebraic-simplification pass for the list of rules."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graphc_dialects._mlir import ir
 
 from graphc.passes._algebra import guarded, kind, negated, registrar, unary
 from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
+from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
@@ -79,7 +79,7 @@ def log_of_exp(rw: Rewriter, op: Any) -> Any:
     x = inner.operands[0] if len(inner.operands) else None
     pair = (op.name[7:], inner.name[7:])
     if pair in (("log", "exp"), ("log1p", "expm1"), ("log2", "exp2")):
-        return x if pair != ("log1p", "expm1") else x
+        return x
     if pair == ("exp2", "log2"):
         return guarded(rw, x, 0, x)
     return negated(rw, unary(rw, "log", x)) if pair == ("log", "reciprocal") else None
@@ -113,7 +113,11 @@ def abs_of(rw: Rewriter, op: Any) -> Any:
         return None
     if inner.name == "graphc.neg":
         return unary(rw, "abs", inner.operands[0])
-    return x if inner.name in ("graphc.abs", "graphc.exp") or (inner.name == "graphc.sqr" and kind(rw, x) == "f") else None
+    return (
+        x
+        if inner.name in ("graphc.abs", "graphc.exp") or (inner.name == "graphc.sqr" and kind(rw, x) == "f")
+        else None
+    )
 
 
 @_rule(*_ROUNDINGS)
@@ -128,6 +132,13 @@ def round_of_rounded(rw: Rewriter, op: Any) -> Any:
 @_rule("sign")
 def sign_of_sign(rw: Rewriter, op: Any) -> Any:
     return op.operands[0] if rw.defining(op.operands[0], "graphc.sign") is not None else None
+
+
+@_rule("second")
+def second_of_equal_shape(rw: Rewriter, op: Any) -> Any:
+    """`second(x, y)`, y in the shape of x, where y has it already."""
+    y = op.operands[1]
+    return y if rw.can_replace(op, y) else None
 
 
 @_rule("conj", "real", "identity")

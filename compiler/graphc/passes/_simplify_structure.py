@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from graphc_dialects._mlir import ir
 
 from graphc.passes._algebra import kind, registrar, unit_splat
 from graphc.passes._rewrite import Rewriter, RuleTable
+from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
@@ -118,5 +118,3 @@ def reshape_of_reshape(rw: Rewriter, op: Any) -> Any:
     if rw.dims.count(rw.dims.shape(x)) != rw.dims.count(rw.dims.size(size) for size in sizes):
         return None
     return rw.create("graphc.reshape", [x, *list(op.operands)[1:]], op.results[0].type)
-
-

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc_dialects._mlir import ir
-
 from graphc.passes._algebra import kind, negated, registrar, unary
 from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
+from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
@@ -109,7 +108,9 @@ def log_of_unary(rw: Rewriter, op: Any) -> Any:
     if inner.name == "graphc.sigmoid":
         return negated(rw, unary(rw, "softplus", negated(rw, inner.operands[0])))
     if inner.name == "graphc.softmax":
-        return rw.create("graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=inner.attributes["axes"])
+        return rw.create(
+            "graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=inner.attributes["axes"]
+        )
     if inner.name == "graphc.expm1":
         x = inner.operands[0]
         return rw.create("graphc.add", [x, unary(rw, "log1mexp", negated(rw, x))], x.type)
@@ -144,7 +145,7 @@ def quotient_to_sigmoid(rw: Rewriter, op: Any) -> Any:
     return unary(rw, "sigmoid", x) if operands[0] == exp else None
 
 
-# -- sums of exponentials ---------------------------------------------------------------------------------------------
+# -- sums of exponentials ------------------------------------------------------------------------------------
 
 
 def _exp_sum(rw: Rewriter, value: Any) -> tuple[Any, Any] | None:
@@ -157,12 +158,17 @@ def _exp_sum(rw: Rewriter, value: Any) -> tuple[Any, Any] | None:
 
 
 def _is_shifted(rw: Rewriter, x: Any) -> bool:
-    """Whether x is `y - m` with m a maximum, possibly guarded by `switch` and moved by views or `stop gradient`."""
+    """Whether x is `y - m` with m a maximum, possibly guarded by `switch` and moved by views."""
     difference = rw.defining(x, "graphc.sub")
     if difference is None:
         return False
     op = rw.defs.get(difference.operands[1])
-    while op is not None and op.name in ("graphc.dimshuffle", "graphc.switch", "graphc.identity", "graphc.broadcast_to"):
+    while op is not None and op.name in (
+        "graphc.dimshuffle",
+        "graphc.switch",
+        "graphc.identity",
+        "graphc.broadcast_to",
+    ):
         op = rw.defs.get(op.operands[1 if op.name == "graphc.switch" else 0])
     return op is not None and op.name == "graphc.reduce_max"
 

@@ -13,8 +13,8 @@ from graphc.passes._base import Pass
 class ArenaAllocation(Pass):
     """Replaces calls of `malloc` in kernels by `graphc_alloc(ctx, bytes)` and removes `free`.
 
-    The context is the kernel's first argument. The entry point frees the arena when the call ends, whether the kernel
-    succeeded or a check failed, so that no path leaks. A kernel that gets no memory returns -1.
+    The context is the kernel's first argument. The entry point frees the arena when the call ends, whether
+    the kernel succeeded or a check failed, so that no path leaks. A kernel that gets no memory returns -1.
     """
 
     stage = "llvm"
@@ -92,7 +92,9 @@ class ArenaAllocation(Pass):
 
 
 def _returns_status(ir: Any, function: Any) -> bool:
-    return "-> i64" in str(function.attributes["function_type"]) or "i64 (" in str(function.attributes["function_type"])
+    return "-> i64" in str(function.attributes["function_type"]) or "i64 (" in str(
+        function.attributes["function_type"]
+    )
 
 
 def _calls(function: Any) -> list[Any]:

@@ -15,13 +15,14 @@ class BlasRecognition(Pass):
 
     * `matmul(a.T, b)` and `matmul(a, b.T)` become flags of the product: BLAS reads either order.
     * `matmul(a, b).T` becomes `matmul(b.T, a.T)`, if the untransposed product has no other use.
-    * A product with a summed dimension of 1 (an outer product) becomes an elementwise multiplication, which fuses with
-      what surrounds it.
-    * A product of a single row and a single column (an inner product of vectors) becomes the sum of an elementwise
-      product, which fuses as well. The order of the summation may differ from BLAS's.
+    * A product with a summed dimension of 1 (an outer product) becomes an elementwise multiplication, which
+      fuses with what surrounds it.
+    * A product of a single row and a single column (an inner product of vectors) becomes the sum of an
+      elementwise product, which fuses as well. The order of the summation may differ from BLAS's.
     * `matmul(-a, b)` becomes `-matmul(a, b)`; other scalar factors stay, because moving one can overflow.
 
-    Matrix-vector products stay products with one dimension of 1; the lowering calls `gemv` or a loop for them.
+    Matrix-vector products stay products with one dimension of 1; the lowering calls `gemv` or a loop for
+    them.
 
     Source: PyTensor's `tensor/rewriting/blas.py`.
     """
@@ -32,8 +33,13 @@ class BlasRecognition(Pass):
         from graphc.passes._rewrite import Rewriter, functions
 
         for function in functions(module):
-            rules = {
-                "graphc.matmul": [_fold_operand_transpose, _outer_product, _inner_product, _pull_out_negation],
+            rules: Any = {
+                "graphc.matmul": [
+                    _fold_operand_transpose,
+                    _outer_product,
+                    _inner_product,
+                    _pull_out_negation,
+                ],
                 "graphc.dimshuffle": [_fold_result_transpose],
             }
             rewriter = Rewriter(function, rules)
@@ -85,7 +91,7 @@ def _fold_operand_transpose(rewriter: Any, op: Any) -> Any:
 
 
 def _fold_result_transpose(rewriter: Any, op: Any) -> Any:
-    """transpose(matmul(a, b)) -> matmul(b, a) with both flags toggled and swapped; also through a negation."""
+    """transpose(matmul(a, b)) -> matmul(b, a) with both flags toggled and swapped; also through a neg."""
     value, order = op.operands[0], list(op.attributes["order"])
     if not _swaps_last_two(order) or len(order) != len(value.type.shape):
         return None
@@ -107,9 +113,8 @@ def _has_one_use(value: Any) -> bool:
 
 def _oriented(rewriter: Any, value: Any, transposed: bool) -> Any:
     """The operand as the product reads it."""
-    from graphc_dialects._mlir import ir
-
     from graphc.passes._rewrite import tensor_type
+    from graphc_dialects._mlir import ir
 
     if not transposed:
         return value
@@ -139,9 +144,8 @@ def _outer_product(rewriter: Any, op: Any) -> Any:
 
 def _inner_product(rewriter: Any, op: Any) -> Any:
     """One row times one column: sum(a * b) over the last axis."""
-    from graphc_dialects._mlir import ir
-
     from graphc.passes._rewrite import tensor_type
+    from graphc_dialects._mlir import ir
 
     result = op.results[0].type
     if list(result.shape[-2:]) != [1, 1] or str(result.element_type) in ("f16", "i1"):
@@ -163,7 +167,7 @@ def _pull_out_negation(rewriter: Any, op: Any) -> Any:
     """A negated operand: the sign of every product changes exactly."""
     a, b = op.operands
     x, y = (rewriter.operand_of(value, "graphc.neg") for value in (a, b))
-    if x is None and y is None or str(a.type.element_type) == "i1":
+    if (x is None and y is None) or str(a.type.element_type) == "i1":
         return None
     type_ = op.results[0].type
     product = _matmul(rewriter, a if x is None else x, b if y is None else y, type_, *_flags(op))

@@ -15,14 +15,14 @@ from graphc.passes._base import Pass
 class ConstantFolding(Pass):
     """Replaces graphc operations on literals by their value.
 
-    The value is computed by the operation's NumPy reference, so folding and execution agree up to the rounding of the
-    mathematical functions, and the dtype is kept exactly. An operation whose reference raises (an index out of
-    bounds, a wrong element count) is left alone: it raises when the program runs. Index arithmetic is folded by
-    upstream's canonicalize.
+    The value is computed by the operation's NumPy reference, so folding and execution agree up to the
+    rounding of the mathematical functions, and the dtype is kept exactly. An operation whose reference
+    raises (an index out of bounds, a wrong element count) is left alone: it raises when the program runs.
+    Index arithmetic is folded by upstream's canonicalize.
 
     Options:
-        max-elements: largest operand and result that is folded. Larger literals would bloat the program and the cache
-            key; they stay operations (`broadcast_to` of a scalar, say).
+        max-elements: largest operand and result that is folded. Larger literals would bloat the program and
+            the cache key; they stay operations (`broadcast_to` of a scalar, say).
 
     Source: PyTensor's `constant_folding`.
     """

@@ -11,11 +11,11 @@ from graphc.passes._base import Pass, fail
 
 @dataclass
 class ConvertToLinalg(Pass):
-    """Turns every cluster of fused operations into one `linalg.generic` and lowers the rest to tensor and scf.
+    """Turns every cluster of fused operations into one `linalg.generic`; the rest becomes tensor and scf.
 
-    Element types become storage types (signless; one byte for bool). Each tensor result becomes a buffer argument
-    that is written with `bufferization.materialize_in_destination`, so that the last loop writes straight into the
-    caller's memory. Functions that return index values (`@shapes`) keep their results.
+    Element types become storage types (signless; one byte for bool). Each tensor result becomes a buffer
+    argument that is written with `bufferization.materialize_in_destination`, so that the last loop writes
+    straight into the caller's memory. Functions that return index values (`@shapes`) keep their results.
 
     Operations without a `cluster` attribute (the fusion pass did not run) get a loop of their own.
     """
@@ -34,14 +34,15 @@ class ConvertToLinalg(Pass):
 
 def _check_element_types(function: Any) -> None:
     """Refuses tensors of element types that have no storage type."""
-    from graphc_dialects._mlir import ir
-
     from graphc.lowering.types import dtype_of
+    from graphc_dialects._mlir import ir
 
     for op in function.regions[0].blocks[0].operations:
         for result in op.results:
             result_type = result.type.maybe_downcast()
-            if not isinstance(result_type, ir.RankedTensorType) or isinstance(result_type.element_type, ir.IndexType):
+            if not isinstance(result_type, ir.RankedTensorType) or isinstance(
+                result_type.element_type, ir.IndexType
+            ):
                 continue
             try:
                 dtype_of(result_type.element_type)

@@ -13,10 +13,11 @@ from graphc.passes._base import Pass
 class Decompose(Pass):
     """Writes `softmax` and `log_softmax` out in terms of what the lowering has loops for.
 
-    With `m = max(x)` over the axes and `e = exp(x - m)`, softmax is `e / sum(e)` and log_softmax is
-    `(x - m) - log(sum(e))`. No exponential exceeds 1, so nothing overflows; the sum is at least 1, so the logarithm is
-    finite. A NaN or +inf in a row, and a row of nothing but -inf, gives NaN, as the definition does. float16 is
-    computed in float32, because a sum of more than 2048 terms near 1 does not fit its precision.
+    With `m = max(x)` over the axes and `e = exp(x - m)`, softmax is `e / sum(e)` and log_softmax is `(x -
+    m) - log(sum(e))`. No exponential exceeds 1, so nothing overflows; the sum is at least 1, so the
+    logarithm is finite. A NaN or +inf in a row, and a row of nothing but -inf, gives NaN, as the definition
+    does. float16 is computed in float32, because a sum of more than 2048 terms near 1 does not fit its
+    precision.
 
     It runs late, after the rewrites that recognise `log(softmax(x))`.
 
@@ -29,7 +30,7 @@ class Decompose(Pass):
         from graphc.passes._rewrite import Rewriter, functions
 
         for function in functions(module):
-            rules = {"graphc.softmax": [_softmax], "graphc.log_softmax": [_log_softmax]}
+            rules: Any = {"graphc.softmax": [_softmax], "graphc.log_softmax": [_log_softmax]}
             rewriter = Rewriter(function, rules)
             rewriter.run()
             self.count("softmax", rewriter.counts.get("_softmax", 0))
@@ -40,9 +41,8 @@ class _Normaliser:
     """The pieces both expansions share."""
 
     def __init__(self, rewriter: Any, op: Any) -> None:
-        from graphc_dialects._mlir import ir
-
         from graphc.passes._rewrite import tensor_type
+        from graphc_dialects._mlir import ir
 
         self._ir, self._rw, self._tensor_type = ir, rewriter, tensor_type
         x = op.operands[0]
@@ -79,7 +79,9 @@ class _Normaliser:
         type_ = self._tensor_type(
             [1 if axis in removed else size for axis, size in enumerate(shape)], value.type.element_type
         )
-        return self._rw.create("graphc.dimshuffle", [value], type_, order=self._ir.DenseI64ArrayAttr.get(order))
+        return self._rw.create(
+            "graphc.dimshuffle", [value], type_, order=self._ir.DenseI64ArrayAttr.get(order)
+        )
 
 
 def _softmax(rewriter: Any, op: Any) -> Any:

@@ -13,11 +13,11 @@ from graphc.passes._base import Pass, fail
 class ExpandMath(Pass):
     """Replaces elementary functions on f16, f32 and f64 values by branch-free arithmetic.
 
-    A call of libm in a loop body keeps LLVM from vectorising the loop. The expansions consist of arithmetic, bit
-    operations, selects and fused multiply-add only, without fast-math flags, and are accurate to 2 units in the last
-    place with IEEE special values (docs/math.md has the table). f16 is computed in f32. Functions with no expansion stay
-    calls; `graphc.codegen.veclib` tells LLVM about vector variants of those in glibc's libmvec. Operands may be scalars
-    or vectors.
+    A call of libm in a loop body keeps LLVM from vectorising the loop. The expansions consist of
+    arithmetic, bit operations, selects and fused multiply-add only, without fast-math flags, and are
+    accurate to 2 units in the last place with IEEE special values (docs/math.md has the table). f16 is
+    computed in f32. Functions with no expansion stay calls; `graphc.codegen.veclib` tells LLVM about vector
+    variants of those in glibc's libmvec. Operands may be scalars or vectors.
 
     Attributes:
         keep: names of functions to leave as calls, separated by commas, such as `exp,log`.
@@ -34,17 +34,19 @@ class ExpandMath(Pass):
         for name in filter(None, self.keep.split(",")):
             if table.pop(f"math.{name}", None) is None:
                 known = ", ".join(sorted(key.removeprefix("math.") for key in expansions()))
-                fail(module.operation, f"option keep names '{name}', which has no expansion; these have: {known}")
+                fail(
+                    module.operation,
+                    f"option keep names '{name}', which has no expansion; these have: {known}",
+                )
         found: list[Any] = []
         _collect(module.operation, table, found)
         for op in found:
             self._expand(op, table[op.name])
 
     def _expand(self, op: Any, expansion: Any) -> None:
-        from graphc_dialects._mlir import ir
-
         from graphc.lowering.math import Builder
         from graphc.lowering.math.formats import F32, F64
+        from graphc_dialects._mlir import ir
 
         operand = op.operands[0]
         element = operand.type.element_type if isinstance(operand.type, ir.VectorType) else operand.type

@@ -34,22 +34,22 @@ class _Cluster:
 class Fusion(Pass):
     """Marks the elementwise operations and reductions that will be computed in one loop nest.
 
-    Producers are merged into consumers over the same iteration domain, also when the producer has several users (its
-    value is then an additional result of the loop), and siblings that read the same array are merged, so that several
-    reductions over one input need one sweep. Each member gets the attribute `cluster = n`. Views (dimshuffle,
-    broadcast_to, iota, slice) get none: every reader inlines them.
+    Producers are merged into consumers over the same iteration domain, also when the producer has several
+    users (its value is then an additional result of the loop), and siblings that read the same array are
+    merged, so that several reductions over one input need one sweep. Each member gets the attribute `cluster
+    = n`. Views (dimshuffle, broadcast_to, iota, slice) get none: every reader inlines them.
 
     Cheap producers that only clusters read are copied into each of them instead of being stored (see
     graphc.lowering.recompute).
 
-    Two operations are merged only if no third one outside the loop lies between them, a reduction's result is never
-    read inside its own loop, and all reductions of a loop remove the same axes.
+    Two operations are merged only if no third one outside the loop lies between them, a reduction's result is
+    never read inside its own loop, and all reductions of a loop remove the same axes.
 
     Options:
         max-inputs: largest number of distinct arrays one loop may read.
 
-    Source: PyTensor's `local_elemwise_fusion` and `local_careduce_fusion`; the acyclicity test is the usual one of
-    fusion by contraction in a DAG (Kennedy and McKinley, 1993).
+    Source: PyTensor's `local_elemwise_fusion` and `local_careduce_fusion`; the acyclicity test is the usual
+    one of fusion by contraction in a DAG (Kennedy and McKinley, 1993).
     """
 
     stage = "graph"
@@ -112,7 +112,8 @@ class _Planner:
         domain = static_shape(operands[0] if reduction else op.results[0]) if member else ()
         gathered = GATHERED_OPERANDS.get(name, ())
         inline = [
-            position for position, operand in enumerate(operands)
+            position
+            for position, operand in enumerate(operands)
             if member and position not in gathered and self._covers(operand, domain)
         ]
         node = self.units.add(self._dependences(operands, set(inline) if member else None))
@@ -153,8 +154,9 @@ class _Planner:
     def _dependences(self, operands: list[Any], inline: set[int] | None) -> list[int]:
         """Node ids an operation depends on.
 
-        An edge that needs its source finished (a reduction's result, a gathered or broadcast operand) goes through a
-        node of its own, which makes a merge across it a cycle. Every operation depends on the checks before it.
+        An edge that needs its source finished (a reduction's result, a gathered or broadcast operand) goes
+        through a node of its own, which makes a merge across it a cycle. Every operation depends on the
+        checks before it.
         """
         nodes = [] if self._last_check is None else [self._last_check]
         for position, operand in enumerate(operands):

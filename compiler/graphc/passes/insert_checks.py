@@ -23,10 +23,10 @@ class InsertChecks(Pass):
     | `specify_shape` | sizes are the specified ones | ValueError |
     | `update_slice`, `put` | the values have the shape of what they replace | ValueError |
     | `take`, `put` | the smallest and largest index are in range | IndexError |
-    | `reduce_max/min`, `argmax/argmin` | there is an element (attribute `allow_empty` waives it) | ValueError |
+    | `reduce_max/min`, `argmax/argmin` | there is an element (unless `allow_empty`) | ValueError |
 
-    Nothing is inserted where equality is certain: static sizes, the same index value, the same dimension of the same
-    argument, or a check before. A check carries the location of its operation.
+    Nothing is inserted where equality is certain: static sizes, the same index value, the same dimension of
+    the same argument, or a check before. A check carries the location of its operation.
 
     Source: the run-time checks of PyTensor's C code; NumPy's errors.
     """

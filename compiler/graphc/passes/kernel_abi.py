@@ -12,13 +12,14 @@ from graphc.passes._base import Pass
 
 @dataclass
 class KernelAbi(Pass):
-    """Rewrites `@main` and `@shapes` (in cf form) to return a status and turns each `graphc.check` into a branch.
+    """Makes `@main` and `@shapes` (in cf form) return a status, and each `graphc.check` a branch.
 
-    * A context pointer becomes the first argument; buffer arguments are marked `llvm.noalias`, which the entry point
-      guarantees.
+    * A context pointer becomes the first argument; buffer arguments are marked `llvm.noalias`, which the
+      entry point guarantees.
     * Index results of `@shapes` are stored through a pointer that becomes its last argument.
-    * A failed check stores what was given and expected in the context and returns its site number + 1; the module
-      attribute `graphc.sites` lists message, error class and graph node of each site. Success returns 0.
+    * A failed check stores what was given and expected in the context and returns its site number + 1; the
+      module attribute `graphc.sites` lists message, error class and graph node of each site. Success returns
+      0.
     """
 
     stage = "llvm"
@@ -101,7 +102,9 @@ class _Function:
         self._sites.append(self._site(check))
         with ir.InsertionPoint(failed), check.location:
             for position, value in enumerate((given, expected)):
-                self._store(self._create("arith.index_cast", [self._i64], [value]).result, self._context, position + 1)
+                self._store(
+                    self._create("arith.index_cast", [self._i64], [value]).result, self._context, position + 1
+                )
             self._create("func.return", [], [self._constant(len(self._sites))])
         with ir.InsertionPoint(check), check.location:
             ir.Operation.create(
@@ -122,7 +125,9 @@ class _Function:
         return self._ir.Operation.create(name, results=results, operands=operands, attributes=attributes)
 
     def _constant(self, value: int) -> Any:
-        return self._create("arith.constant", [self._i64], [], value=self._ir.IntegerAttr.get(self._i64, value)).result
+        return self._create(
+            "arith.constant", [self._i64], [], value=self._ir.IntegerAttr.get(self._i64, value)
+        ).result
 
     def _store(self, value: Any, pointer: Any, position: int) -> None:
         """`((int64_t *)pointer)[position] = value`."""

@@ -9,23 +9,38 @@ from typing import Any
 from graphc.passes._base import Pass
 
 # Operations that may stand between two loops: they touch no memory that a loop writes.
-_TRANSPARENT = ("arith.", "memref.alloc", "memref.dim", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
-_VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.subview", "memref.reinterpret_cast")
+_TRANSPARENT = (
+    "arith.",
+    "memref.alloc",
+    "memref.dim",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+)
+_VIEWS = (
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.subview",
+    "memref.reinterpret_cast",
+)
 
 
 @dataclass
 class LoopFusion(Pass):
-    """Fuses neighbouring `scf.for` nests with equal bounds when iteration i of the second needs only iteration i of the first.
+    """Fuses neighbouring `scf.for` nests whose iteration i needs only iteration i of the one before.
 
-    Row-wise work such as a softmax (a maximum, a sum of exponentials, a division per row) then visits each row while it is in
-    the first-level cache instead of sweeping the whole array three times.
+    Both nests have equal bounds. Row-wise work such as a softmax (a maximum, a sum of exponentials, a division
+    per row) then visits each row while it is in the first-level cache instead of sweeping the whole array three
+    times.
 
-    Two nests are fused if both carry no values, at least one contains another loop, and every buffer that one of them writes
-    and both access is always indexed by the outer induction variable in the same position. Distinct allocations and
-    function arguments do not overlap (the entry point guarantees it for arguments); buffers reached through views are
-    left alone.
+    Two nests are fused if both carry no values, at least one contains another loop, and every buffer that one
+    of them writes and both access is always indexed by the outer induction variable in the same position.
+    Distinct allocations and function arguments do not overlap (the entry point guarantees it for arguments);
+    buffers reached through views are left alone.
 
-    Source: Kennedy and McKinley, "Maximizing loop parallelism and improving data locality via loop fusion" (1993).
+    Source: Kennedy and McKinley, "Maximizing loop parallelism and improving data locality via loop fusion"
+    (1993).
     """
 
     stage = "buffer"
@@ -63,7 +78,7 @@ def _can_fuse(first: Any, second: Any) -> bool:
 
 
 class _Accesses:
-    """Which buffers a loop nest reads and writes, and where its induction variable stands in their indices."""
+    """Which buffers a loop nest reads and writes, and where its induction variable stands in the indices."""
 
     def __init__(self, loop: Any) -> None:
         self.opaque = False

@@ -11,14 +11,14 @@ from graphc.passes._base import Pass, fail
 
 @dataclass
 class OutlineShapes(Pass):
-    """Makes `@shapes` from `@main`: the same arguments, returning the dynamic sizes of the results as index values.
+    """Makes `@shapes` from `@main`: the same arguments, returning the dynamic sizes of the results.
 
-    The sizes come in the order of results and, within a result, of dimensions; static sizes are not returned. The caller
-    allocates the outputs by them before it runs `@main`. Sizes are computed from shapes wherever the operations say how,
-    and from values only where they depend on values (`arange(n)`).
+    The sizes come in the order of results and, within a result, of dimensions; static sizes are not
+    returned. The caller allocates the outputs by them before it runs `@main`. Sizes are computed from
+    shapes wherever the operations say how, and from values only where they depend on values (`arange(n)`).
 
-    Checks whose condition needs no array computation (sizes, elements of arguments and arithmetic on them) move to
-    `@shapes`, so that most errors are raised before anything is allocated or computed.
+    Checks whose condition needs no array computation (sizes, elements of arguments and arithmetic on them)
+    move to `@shapes`, so that most errors are raised before anything is allocated or computed.
 
     `@main` must have one block and no `@shapes` beside it.
     """
@@ -39,10 +39,9 @@ class OutlineShapes(Pass):
         self._outline(main)
 
     def _outline(self, main: Any) -> None:
-        from graphc_dialects._mlir import ir
-
         from graphc.passes._rewrite import Rewriter, erase_unused, walk
         from graphc.passes._shape_rules import RULES
+        from graphc_dialects._mlir import ir
 
         shapes = main.clone(ip=ir.InsertionPoint(main))
         shapes.move_after(main)
@@ -59,7 +58,7 @@ class OutlineShapes(Pass):
         self.count("checks moved", sum(kept))
 
     def _return_sizes(self, shapes: Any) -> None:
-        """Replaces the returned tensors by their dynamic sizes, in the terminator and in the function's type."""
+        """Returns the dynamic sizes instead of the tensors."""
         from graphc_dialects._mlir import ir
 
         terminator = [op.operation for op in shapes.regions[0].blocks[0].operations][-1]
@@ -72,11 +71,15 @@ class OutlineShapes(Pass):
                         position = ir.Operation.create(
                             "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, axis)}
                         )
-                        sizes.append(ir.Operation.create("tensor.dim", [index], [value, position.result]).result)
+                        sizes.append(
+                            ir.Operation.create("tensor.dim", [index], [value, position.result]).result
+                        )
             ir.Operation.create("func.return", [], sizes)
         terminator.erase()
         inputs = ir.FunctionType(shapes.attributes["function_type"].value).inputs
-        shapes.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, [index] * len(sizes)))
+        shapes.attributes["function_type"] = ir.TypeAttr.get(
+            ir.FunctionType.get(inputs, [index] * len(sizes))
+        )
         if "res_attrs" in shapes.attributes:
             del shapes.attributes["res_attrs"]
         self.count("sizes", len(sizes))

@@ -13,13 +13,13 @@ from graphc.passes._base import Pass
 class ShapeSimplification(Pass):
     """Resolves `tensor.dim` and removes reshapes, broadcasts, views and casts without effect.
 
-    * The size of a graphc operation's result becomes the size of an operand, an index value or a constant, as the
-      operation's `reify` says, repeatedly up to the function's arguments. An operation whose shape alone was asked for
-      then has no uses and disappears.
+    * The size of a graphc operation's result becomes the size of an operand, an index value or a constant,
+      as the operation's `reify` says, repeatedly up to the function's arguments. An operation whose shape
+      alone was asked for then has no uses and disappears.
     * `tensor.extract` of `tensor.from_elements`, and `index_cast` of `index_cast`, give back the index.
     * A `graphc.check` whose condition is the constant true is removed.
-    * `reshape`, `broadcast_to`, `specify_shape`, `dimshuffle` and `slice` that return their operand are removed. Sizes
-      count as equal only where that is certain, so no run-time check is lost.
+    * `reshape`, `broadcast_to`, `specify_shape`, `dimshuffle` and `slice` that return their operand are
+      removed. Sizes count as equal only where that is certain, so no run-time check is lost.
 
     Source: PyTensor's `ShapeFeature` and `local_useless_*` rewrites.
     """

@@ -11,7 +11,7 @@ from graphc.passes._base import Pass
 
 @dataclass
 class Stabilize(Pass):
-    """Rewrites floating-point expressions into numerically safer forms. Integers and complex numbers are left alone.
+    """Rewrites real floating-point expressions into numerically safer forms.
 
     | pattern | becomes | what was wrong |
     |---|---|---|
@@ -26,16 +26,16 @@ class Stabilize(Pass):
     | `1 / (1 + exp(-x))`, `exp(x) / (1 + exp(x))` | `sigmoid(x)` | nan or lost digits when exp overflows |
     | `log(softmax(x))` | `log_softmax(x)` | -inf where softmax underflows |
     | `exp(x) / sum(exp(x))` | `softmax(x)` | nan when exp overflows |
-    | `log(sum(exp(x)))` | `m + log(sum(exp(x - m)))`, m the maximum | inf or -inf when exp over- or underflows |
+    | `log(sum(exp(x)))` | `m + log(sum(exp(x - m)))`, m the maximum | infinite when exp over- or underflows |
     | `log(exp(x) + exp(y))` | `logaddexp(x, y)` | as above |
     | `1 - erf(x)`, `1 - erfc(x)` | `erfc(x)`, `erf(x)` | 0 for x > 6; lost digits |
 
-    In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and +inf and NaN
-    come through. Sums that are shifted by a maximum already are recognised and stay. Where the original is finite and
-    accurate, results agree to a few units in the last place.
+    In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and
+    +inf and NaN come through. Sums that are shifted by a maximum already are recognised and stay. Where the
+    original is finite and accurate, results agree to a few units in the last place.
 
-    Source: PyTensor's `tensor/rewriting/math.py` (names `log1p`, `local_log_sum_exp`, `local_1msigmoid`, ...);
-    M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.
+    Source: PyTensor's `tensor/rewriting/math.py` (names `log1p`, `local_log_sum_exp`, `local_1msigmoid`,
+    ...); M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.
     """
 
     stage = "graph"

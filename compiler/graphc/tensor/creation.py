@@ -91,7 +91,7 @@ def _arange_dtype(ends: list[Any]) -> str:
 
 
 def _length(start: Any, stop: Any, step: Any) -> Any:
-    values = [known_value(x) for x in (start, stop, step)]
+    values: list[Any] = [known_value(x) for x in (start, stop, step)]
     if values[2] is not None and not values[2]:
         raise ValueError("the step of arange must not be 0")
     if all(value is not None for value in values):

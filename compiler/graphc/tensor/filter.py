@@ -24,7 +24,7 @@ def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bo
     if strict:
         array = _exact(type_, value)
     elif allow_downcast:
-        array = _cast(type_, value)
+        array = _cast(type_, value, _as_array(type_, value, None))
     elif isinstance(value, np.ndarray | np.generic):
         array = _widened(type_, np.asarray(value))
     else:
@@ -47,17 +47,15 @@ def _exact(type_: TensorType, value: Any) -> np.ndarray:
 
 def _as_array(type_: TensorType, value: Any, dtype: np.dtype | None) -> np.ndarray:
     try:
-        with np.errstate(all="ignore"):
-            return np.asarray(value, dtype=dtype)
+        return np.asarray(value, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             f"expected a value for {type_}, got {value!r:.80} of type {type(value).__name__}: {error}"
         ) from None
 
 
-def _cast(type_: TensorType, value: Any) -> np.ndarray:
-    """Cast without looking at the values, as ``astype`` does."""
-    array = _as_array(type_, value, None)
+def _cast(type_: TensorType, value: Any, array: np.ndarray) -> np.ndarray:
+    """Cast without looking at the values, as ``astype`` does; ``array`` is what NumPy makes of ``value``."""
     if array.dtype.kind not in "biufc":
         return _as_array(type_, value, type_.numpy_dtype)
     if array.dtype.kind == "c" and type_.numpy_dtype.kind != "c":
@@ -89,8 +87,10 @@ def _from_python(type_: TensorType, value: Any, allow_downcast: bool | None) -> 
     if array.dtype.kind not in "biufc" and array.size:
         raise TypeError(f"expected a value for {type_}, got {value!r:.80} of type {type(value).__name__}")
     if allow_downcast is None and type(value) is float and type_.dtype == config.floatX:
-        return _cast(type_, value)
-    converted = _cast(type_, value)
+        return _cast(type_, value, array)
+    converted = _cast(type_, value, array)
+    if np.can_cast(array.dtype, wanted, "safe"):
+        return converted
     # A complex number differs from its real part unless the imaginary part is 0.
     if arrays_equal(converted, array, force_same_dtype=False):
         return converted

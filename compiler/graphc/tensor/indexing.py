@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Indexing: ``x[index]``, and new arrays in which what an index selects is set or increased.
 
-An index is read once into a list of *lenses*; each reads from one array and can put a changed result back into it.
+An index is read once into a list of *lenses*; each reads from one array and can put a changed result back
+into it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
@@ -28,12 +30,13 @@ from graphc.tensor.shaping import product_of
 __all__ = ["getitem", "inc_subtensor", "set_subtensor", "take"]
 
 
-class SliceLens(NamedTuple):
+@dataclass(frozen=True)
+class SliceLens:
     """A slice of every dimension."""
 
     entries: tuple[Entry, ...]
     bounds: tuple[Any, ...]
-    selects = True
+    selects: ClassVar[bool] = True
 
     def get(self, x: Any) -> Any:
         return Subtensor(self.entries)(x, *self.bounds)
@@ -42,11 +45,12 @@ class SliceLens(NamedTuple):
         return IncSubtensor(self.entries, not accumulate)(x, y, *self.bounds)
 
 
-class ShuffleLens(NamedTuple):
+@dataclass(frozen=True)
+class ShuffleLens:
     """Axes dropped, inserted and permuted."""
 
     order: tuple[Any, ...]
-    selects = False
+    selects: ClassVar[bool] = False
 
     def get(self, x: Any) -> Any:
         return pt.dimshuffle(x, self.order)
@@ -55,12 +59,13 @@ class ShuffleLens(NamedTuple):
         return pt.dimshuffle(y, DimShuffle(self.order).inverse(x.type.ndim))
 
 
-class FlattenLens(NamedTuple):
+@dataclass(frozen=True)
+class FlattenLens:
     """Neighbouring axes joined into one."""
 
     axis: int
     count: int
-    selects = False
+    selects: ClassVar[bool] = False
 
     def get(self, x: Any) -> Any:
         sizes = sizes_of(x)
@@ -71,12 +76,13 @@ class FlattenLens(NamedTuple):
         return Reshape()(y, *sizes_of(x))
 
 
-class TakeLens(NamedTuple):
+@dataclass(frozen=True)
+class TakeLens:
     """Positions along one axis."""
 
     axis: int
     indices: Any
-    selects = True
+    selects: ClassVar[bool] = True
 
     def get(self, x: Any) -> Any:
         return Take(self.axis)(x, self.indices)
@@ -140,6 +146,8 @@ def _size_entries(x: Any, index: Any) -> Any:
             return None
         return MakeVector(x.type.dtype)(*entries[slice(*numbers)])
     if isinstance(index, bool) or not hasattr(index, "__index__") or isinstance(index, Variable):
+        return None
+    if getattr(index, "ndim", 0):
         return None
     position = index.__index__()
     if not -len(entries) <= position < len(entries):
@@ -222,7 +230,9 @@ def inc_subtensor(
     tolerate_inplace_aliasing: bool = False,
     ignore_duplicates: bool = False,
 ) -> Variable:
-    """A copy of an array in which an indexed part is increased; repeated positions add up. Arguments as `set_subtensor`."""
+    """A copy of an array in which an indexed part is increased; repeated positions add up. Arguments as
+    `set_subtensor`.
+    """
     if ignore_duplicates:
         return set_subtensor(x, x + y)
     return _replace(x, y, accumulate=not set_instead_of_inc)

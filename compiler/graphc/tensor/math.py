@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise functions of ``graphc.tensor``. Operands are array-like; NumPy's rules for dtypes hold (NEP 50)."""
+"""Elementwise functions of ``graphc.tensor``. Operands are array-like; NumPy's rules for dtypes hold (NEP
+50).
+"""
 
 from __future__ import annotations
 
@@ -126,4 +128,4 @@ def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan:
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
 
 _OWN = ("cast", "round", "where", "divmod", "complex_from_polar", "logit", "isclose")
-__all__ = [*_FUNCTIONS, *_OWN, "pi", "e", "inf", "nan", "newaxis"]  # noqa: PLE0605
+__all__ = [*_FUNCTIONS, *_OWN, "pi", "e", "inf", "nan", "newaxis"]

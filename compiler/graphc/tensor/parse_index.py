@@ -21,7 +21,8 @@ class ParsedIndex(NamedTuple):
     Attributes:
         entries: one `Entry` for each dimension; empty when there is nothing to slice.
         bounds: symbolic bounds of the entries, 0-d int64.
-        layout: axes that remain after slicing, and ``"x"`` for new ones, in order; axes of integers are missing.
+        layout: axes that remain after slicing, and ``"x"`` for new ones, in order; axes of integers are
+            missing.
         arrays: axis and integer array of each integer-array index.
         place: position of the arrays' dimensions in the layout without their axes.
     """
@@ -92,7 +93,8 @@ def _is_single(item: Any) -> bool:
 
 
 def _arrays_place(items: list[Any]) -> int:
-    """Where the arrays' dimensions go: in place when all integers and arrays are neighbours, else in front."""
+    """Where the arrays' dimensions go: in place when all integers and arrays are neighbours, else in front.
+    """
     advanced = [i for i, item in enumerate(items) if isinstance(item, Variable)]
     if not any(not _is_single(items[i]) for i in advanced):
         return 0

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions of ``graphc.tensor``: ``axis`` is None, an integer or several; ``keepdims`` keeps reduced axes as size 1."""
+"""Reductions of ``graphc.tensor``: ``axis`` is None, an integer or several; ``keepdims`` keeps reduced axes
+as size 1.
+"""
 
 from __future__ import annotations
 

@@ -18,10 +18,35 @@ from graphc.ops.sizes import as_size, as_sizes, known_size, size_of, sizes_of
 from graphc.tensor.basic import as_tensor_variable, constant
 
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "concatenate", "dimshuffle", "expand_dims",
-    "flatten", "hstack", "join", "moveaxis", "ravel", "reshape", "shape", "shape_padaxis", "shape_padleft",
-    "shape_padright", "size", "specify_broadcastable", "specify_shape", "split", "squeeze", "stack", "swapaxes", "transpose",
-    "vstack", "matrix_transpose", "unbroadcast",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_to",
+    "concatenate",
+    "dimshuffle",
+    "expand_dims",
+    "flatten",
+    "hstack",
+    "join",
+    "matrix_transpose",
+    "moveaxis",
+    "ravel",
+    "reshape",
+    "shape",
+    "shape_padaxis",
+    "shape_padleft",
+    "shape_padright",
+    "size",
+    "specify_broadcastable",
+    "specify_shape",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "transpose",
+    "unbroadcast",
+    "vstack",
 ]  # fmt: skip
 
 
@@ -126,7 +151,8 @@ def dimshuffle(x: Any, *pattern: Any) -> Variable:
 
     Args:
         x: array-like.
-        pattern: for each axis of the result, the axis of x that goes there, or ``"x"`` for a new one. Axes that are not
+        pattern: for each axis of the result, the axis of x that goes there, or ``"x"`` for a new one. Axes
+            that are not
             named must have size 1, which is checked at run time where it is not known.
     """
     x = as_tensor_variable(x)

@@ -70,7 +70,7 @@ def test_the_graph_of_a_jacobian_does_not_grow_with_the_rows():
 
 
 def test_jacobian_shapes_and_containers():
-    x, y = pt.matrix("x", shape=(2, 3), dtype="float64"), pt.dvector("y")
+    x, y = pt.matrix("x", shape=(2, 3), dtype="float64"), pt.vector("y", shape=(3,), dtype="float64")
     f = pt.dot(x, y)
     jx, jy = jacobian(f, [x, y])
     assert jx.type.shape == (2, 2, 3)

@@ -105,7 +105,7 @@ def test_names():
     assert grad(cost, x, add_names=False).name is None
 
 
-# Disconnected -----------------------------------------------------------------------------------------------------------
+# Disconnected -------------------------------------------------------------------------------------
 
 
 def test_disconnected_policies():
@@ -159,7 +159,7 @@ def test_consider_constant():
         grad(cost, x, consider_constant=h)
 
 
-# Integers ---------------------------------------------------------------------------------------------------------------
+# Integers -----------------------------------------------------------------------------------------
 
 
 def test_integer_inputs_have_float_gradients():
@@ -186,7 +186,7 @@ def test_cast_to_integer_has_zero_gradient():
     np.testing.assert_allclose(run([x], grad(cost, x), [1.5, 2.5]), [1, 2])
 
 
-# Complex ----------------------------------------------------------------------------------------------------------------
+# Complex ------------------------------------------------------------------------------------------
 
 
 def test_complex_gradient_is_that_of_real_and_imaginary_part():
@@ -229,7 +229,7 @@ def test_complex_cost_is_refused():
         grad(z * z, z)
 
 
-# Known gradients and pullback -------------------------------------------------------------------------------------------
+# Known gradients and pullback ---------------------------------------------------------------------
 
 
 def test_known_grads_replace_what_would_be_computed():
@@ -301,7 +301,7 @@ def test_subgraph_grad():
         np.testing.assert_allclose(run([x, w1, w2], ours, *values), run([x, w1, w2], whole, *values))
 
 
-# Errors -----------------------------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------
 
 
 def test_cost_must_be_scalar():
@@ -369,7 +369,7 @@ def test_theano_rule_names():
     np.testing.assert_allclose(run([x], grad(OldStyle()(x).sum(), x), [1.0, 3.0]), [2, 6])
 
 
-# verify_grad ------------------------------------------------------------------------------------------------------------
+# verify_grad --------------------------------------------------------------------------------------
 
 
 def test_verify_grad_accepts_right_rules():

@@ -70,7 +70,7 @@ def test_shared_variables_are_captured():
     np.testing.assert_allclose(f([3.0, 4.0]), [[3, 8], [1, 2], [3, 4]])
     s.set_value(np.array([10.0, 10.0]))
     np.testing.assert_allclose(f([3.0, 4.0])[0], [30, 40])
-    with pytest.raises(ValueError, match="strict=True.*s"):
+    with pytest.raises(ValueError, match=r"strict=True.*s"):
         OpFromGraph([x], [x * s], strict=True)
 
 

@@ -21,8 +21,8 @@ module {
     %cst = arith.constant dense<1.0> : tensor<f64>
     %0 = "graphc.dimshuffle"(%arg1) {order = array<i64: -1, 0>} : (tensor<3xf64>) -> tensor<1x3xf64>
     %1 = "graphc.sub"(%arg0, %0) {cluster = 0 : i64} : (tensor<?x3xf64>, tensor<1x3xf64>) -> tensor<?x3xf64>
-    %2 = "graphc.reduce_sum"(%1) {axes = array<i64: 0, 1>, cluster = 0 : i64} : (tensor<?x3xf64>) ->
-    tensor<f64> %3 = "graphc.add"(%2, %cst) {cluster = 1 : i64} : (tensor<f64>, tensor<f64>) -> tensor<f64>
+    %2 = "graphc.reduce_sum"(%1) {axes = array<i64: 0, 1>, cluster = 0} : (tensor<?x3xf64>) -> tensor<f64>
+    %3 = "graphc.add"(%2, %cst) {cluster = 1 : i64} : (tensor<f64>, tensor<f64>) -> tensor<f64>
     return %3 : tensor<f64>
   }
 }

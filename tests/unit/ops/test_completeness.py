@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 import pickle
+import pkgutil
 
-import graphc.ops
 import numpy as np
 import pytest
+
+import graphc.ops
 from graphc.graph.op import Op
 from graphc.ops.elementwise import OPS, ROWS, Cast, Elementwise
 

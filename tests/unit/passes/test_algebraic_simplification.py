@@ -9,7 +9,9 @@ import pytest
 from ._semantics import assert_same, function
 
 PASS = "graphc-algebraic-simplification"
-SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 1e-310, 1e200, -1e200, 1e-200, np.inf, -np.inf, np.nan, 700.0])
+SPECIAL = np.array(
+    [0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 1e-310, 1e200, -1e200, 1e-200, np.inf, -np.inf, np.nan, 700.0]
+)
 T = "tensor<?xf64>"
 
 
@@ -46,15 +48,21 @@ def test_powers(exponent: float) -> None:
     assert ("graphc.pow" in text) == (exponent in (2.5, -3.0))
 
 
-@pytest.mark.parametrize("outer", ["neg", "reciprocal", "abs", "exp", "log", "expm1", "log1p", "sqr", "sqrt", "floor", "sign"])
-@pytest.mark.parametrize("inner", ["neg", "reciprocal", "abs", "exp", "log", "expm1", "log1p", "sqr", "sqrt", "ceil", "sign"])
+@pytest.mark.parametrize(
+    "outer", ["neg", "reciprocal", "abs", "exp", "log", "expm1", "log1p", "sqr", "sqrt", "floor", "sign"]
+)
+@pytest.mark.parametrize(
+    "inner", ["neg", "reciprocal", "abs", "exp", "log", "expm1", "log1p", "sqr", "sqrt", "ceil", "sign"]
+)
 def test_pairs_of_functions(outer: str, inner: str) -> None:
     run([unary(inner, "%x"), unary(outer, "%0")], rtol=1e-12)
 
 
 @pytest.mark.parametrize("second", ["mul", "true_div", "add", "sub"])
 @pytest.mark.parametrize("first", ["mul", "true_div", "add", "sub"])
-@pytest.mark.parametrize(("c", "d"), [(2.0, 3.0), (1e200, 1e200), (1e-200, 1e-200), (1e200, 1e-200), (-3.0, 7.0), (0.0, 0.0)])
+@pytest.mark.parametrize(
+    ("c", "d"), [(2.0, 3.0), (1e200, 1e200), (1e-200, 1e-200), (1e200, 1e-200), (-3.0, 7.0), (0.0, 0.0)]
+)
 def test_constants_are_gathered_without_loss(first: str, second: str, c: float, d: float) -> None:
     lines = [constant(c), constant(d), with_constant(first, "%x", "%0"), with_constant(second, "%2", "%1")]
     run(lines, rtol=1e-12)
@@ -71,13 +79,17 @@ def test_overflowing_scale_stays() -> None:
 
 
 @pytest.mark.parametrize("element", ["i1", "i8", "ui8", "i64", "f32"])
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "xor", "and", "or", "lt", "eq", "ne", "ge"])
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "maximum", "minimum", "xor", "and", "or", "lt", "eq", "ne", "ge"]
+)
 def test_equal_operands(element: str, name: str) -> None:
     if (name == "sub" and element == "i1") or (name in ("xor", "and", "or") and element == "f32"):
         pytest.skip("NumPy has no such loop")
     dtype = {"i1": bool, "i8": np.int8, "ui8": np.uint8, "i64": np.int64, "f32": np.float32}[element]
     result = "i1" if name in ("lt", "eq", "ne", "ge") else element
-    body = f'  %0 = "graphc.{name}"(%x, %x) : (tensor<?x{element}>, tensor<?x{element}>) -> tensor<?x{result}>'
+    body = (
+        f'  %0 = "graphc.{name}"(%x, %x) : (tensor<?x{element}>, tensor<?x{element}>) -> tensor<?x{result}>'
+    )
     text = function(f"%x: tensor<?x{element}>", body, f"%0 : tensor<?x{result}>")
     assert_same(text, [np.array([0, 1, 1]).astype(dtype)], PASS)
     assert_same(text, [np.zeros(0, dtype)], PASS)
@@ -97,7 +109,17 @@ def test_shape_errors_survive() -> None:
 @pytest.mark.parametrize("middle", ["i8", "i16", "i64", "ui64", "f16", "f32", "f64", "i1", "complex<f64>"])
 @pytest.mark.parametrize("target", ["i8", "i32", "i64", "f32", "f64"])
 def test_casts(source: str, middle: str, target: str) -> None:
-    dtypes = {"i1": "bool", "i8": "i1", "ui8": "u1", "i32": "i4", "i64": "i8", "ui64": "u8", "f16": "f2", "f32": "f4", "f64": "f8"}
+    dtypes = {
+        "i1": "bool",
+        "i8": "i1",
+        "ui8": "u1",
+        "i32": "i4",
+        "i64": "i8",
+        "ui64": "u8",
+        "f16": "f2",
+        "f32": "f4",
+        "f64": "f8",
+    }
     values = np.array([0, 1, 2, 100, 3, 77]).astype(dtypes[source])
     if source in ("i32", "i64", "ui64"):
         values = np.append(values, values.dtype.type(2**31 - 1))
@@ -142,3 +164,13 @@ def test_reductions(name: str) -> None:
   %8 = "graphc.dimshuffle"(%7) {{order = array<i64: 1>}} : (tensor<1x1xf64>) -> tensor<1xf64>"""
     text = function(f"%x: {M}", body, "%2 : tensor<3xf64>; %8 : tensor<1xf64>")
     assert_same(text, [np.random.default_rng(0).normal(size=(4, 3, 1))], PASS)
+
+
+def test_second() -> None:
+    types = f"({T}, {T}) -> {T}"
+    same = f'  %0 = "graphc.exp"(%x) : ({T}) -> {T}\n  %1 = "graphc.second"(%x, %0) : {types}'
+    assert "graphc.second" not in assert_same(function(f"%x: {T}", same, f"%1 : {T}"), [SPECIAL], PASS)
+    other = f'  %0 = "graphc.second"(%x, %y) : {types}'
+    text = function(f"%x: {T}, %y: {T}", other, f"%0 : {T}")
+    assert "graphc.second" in assert_same(text, [SPECIAL, SPECIAL], PASS)
+    assert_same(text, [SPECIAL, SPECIAL[1:].copy()], PASS)

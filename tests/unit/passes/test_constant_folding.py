@@ -25,7 +25,8 @@ LITERALS = {
 def literal(name: str, element: str) -> str:
     op = "graphc.constant" if element.startswith("ui") else "arith.constant"
     if op == "graphc.constant":
-        return f'  {name} = "graphc.constant"() {{value = {LITERALS[element]} : tensor<3x{element}>}} : () -> tensor<3x{element}>'
+        type_ = f"tensor<3x{element}>"
+        return f'  {name} = "graphc.constant"() {{value = {LITERALS[element]} : {type_}}} : () -> {type_}'
     return f"  {name} = arith.constant {LITERALS[element]} : tensor<3x{element}>"
 
 
@@ -33,7 +34,7 @@ def literal(name: str, element: str) -> str:
 @pytest.mark.parametrize("name", ["add", "mul", "maximum", "eq", "lt"])
 def test_binary(element: str, name: str) -> None:
     t, result = f"tensor<3x{element}>", "i1" if name in ("eq", "lt") else element
-    body = f"{literal('%a', element)}\n  %0 = \"graphc.{name}\"(%a, %a) : ({t}, {t}) -> tensor<3x{result}>"
+    body = f'{literal("%a", element)}\n  %0 = "graphc.{name}"(%a, %a) : ({t}, {t}) -> tensor<3x{result}>'
     text = assert_same(function("", body, f"%0 : tensor<3x{result}>"), [], PASS)
     assert f"graphc.{name}" not in text
 
@@ -45,7 +46,7 @@ def test_cast(source: str, target: str) -> None:
         target = "complex<f64>"
     if target[0] in "ui" and source[0] == "f":
         target = "f64"
-    body = f"{literal('%a', source)}\n  %0 = \"graphc.cast\"(%a) : (tensor<3x{source}>) -> tensor<3x{target}>"
+    body = f'{literal("%a", source)}\n  %0 = "graphc.cast"(%a) : (tensor<3x{source}>) -> tensor<3x{target}>'
     text = assert_same(function("", body, f"%0 : tensor<3x{target}>"), [], PASS)
     assert "graphc.cast" not in text
 
@@ -58,7 +59,11 @@ STRUCTURAL = [
     ('"graphc.reshape"(%a, %c3, %c1)', "tensor<3xf64>, index, index", "tensor<3x1xf64>"),
     ('"graphc.broadcast_to"(%a, %c2, %c3)', "tensor<3xf64>, index, index", "tensor<2x3xf64>"),
     ('"graphc.slice"(%a, %c2, %c2, %m1)', "tensor<3xf64>, index, index, index", "tensor<2xf64>"),
-    ('"graphc.update_slice"(%a, %a, %c2, %c3, %m1) {accumulate = true}', "tensor<3xf64>, tensor<3xf64>, index, index, index", "tensor<3xf64>"),
+    (
+        '"graphc.update_slice"(%a, %a, %c2, %c3, %m1) {accumulate = true}',
+        "tensor<3xf64>, tensor<3xf64>, index, index, index",
+        "tensor<3xf64>",
+    ),
     ('"graphc.join"(%a, %a) {axis = 0 : i64}', "tensor<3xf64>, tensor<3xf64>", "tensor<6xf64>"),
     ('"graphc.take"(%a, %i) {axis = 0 : i64}', "tensor<3xf64>, tensor<2xi64>", "tensor<2xf64>"),
     ('"graphc.iota"(%s, %s, %c3)', "tensor<f64>, tensor<f64>, index", "tensor<3xf64>"),

@@ -62,10 +62,13 @@ def test_matmul(batch: bool, flags: int, views: int, sizes: tuple[int, int, int]
     result, name = swapped(out, out_view), "%p"
     if out_view:
         lines.append(
-            f'  %r = "graphc.dimshuffle"(%p) {{order = array<i64: {order}>}} : ({type_of(out)}) -> {type_of(result)}'
+            f'  %r = "graphc.dimshuffle"(%p) {{order = array<i64: {order}>}} : '
+            f"({type_of(out)}) -> {type_of(result)}"
         )
         name = "%r"
-    text = function(f"%a: {type_of(a_in)}, %b: {type_of(b_in)}", "\n".join(lines), f"{name} : {type_of(result)}")
+    text = function(
+        f"%a: {type_of(a_in)}, %b: {type_of(b_in)}", "\n".join(lines), f"{name} : {type_of(result)}"
+    )
     new = assert_same(text, [RNG.normal(size=a_in), RNG.normal(size=b_in)], "graphc-blas-recognition")
     if m == k == n == 1 or k == 1 or (m, n) == (1, 1):
         assert "graphc.matmul" not in new

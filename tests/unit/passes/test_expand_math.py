@@ -12,12 +12,20 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from graphc.codegen.veclib import add_vector_variants, is_available, vector_symbols  # noqa: E402
-from graphc.lowering.math import expansions  # noqa: E402
-from graphc.lowering.math.formats import F32, F64, LN2, PI  # noqa: E402
-from graphc.passes._base import PassError  # noqa: E402
-from graphc.passes.expand_math import ExpandMath  # noqa: E402
-from graphc_tools.math_kernel import Kernel, compile_ir, compile_unary, lower, source, unary  # noqa: E402
+from graphc.codegen.veclib import add_vector_variants, is_available, vector_symbols
+from graphc.lowering.math import expansions
+from graphc.lowering.math.formats import F32, F64, LN2, PI
+from graphc.passes._base import PassError
+from graphc.passes.expand_math import ExpandMath
+from graphc_tools.math_kernel import (
+    Kernel,
+    compile_ir,
+    compile_unary,
+    lower,
+    source,
+    unary,
+)
+from graphc_tools.math_table import erf
 
 # Reference and the documented error bounds in units in the last place, (float64, float32).
 FUNCTIONS: dict[str, tuple[Callable[..., Any], float, float]] = {
@@ -25,13 +33,14 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float, float]] = {
     "asin": (np.arcsin, 1.3, 1.3),
     "atan": (np.arctan, 2.0, 2.0),
     "cosh": (np.cosh, 1.3, 1.3),
+    "erf": (erf, 1.5, 1.5),
     "exp": (np.exp, 1.1, 1.1),
     "exp2": (np.exp2, 1.0, 1.0),
     "expm1": (np.expm1, 1.4, 1.4),
     "log": (np.log, 0.9, 0.9),
-    "log10": (np.log10, 0.8, 0.8),
+    "log10": (np.log10, 1.6, 1.6),
     "log1p": (np.log1p, 1.0, 1.0),
-    "log2": (np.log2, 0.8, 0.8),
+    "log2": (np.log2, 1.3, 1.3),
     "sinh": (np.sinh, 1.5, 1.5),
     "tanh": (np.tanh, 2.0, 2.0),
 }
@@ -48,7 +57,7 @@ DTYPES = ("float64", "float32")
 
 
 def samples(dtype: str) -> np.ndarray:
-    """Random encodings (all magnitudes), normal numbers of several scales, and the edges of every function."""
+    """Random encodings (all magnitudes), numbers of several scales, and the edges of every function."""
     rng = np.random.default_rng(5)
     info = np.finfo(dtype)
     bits = rng.integers(0, 2**info.bits, 40_000, dtype=f"uint{info.bits}").view(dtype)
@@ -60,12 +69,45 @@ def samples(dtype: str) -> np.ndarray:
 
 def specials(dtype: str) -> np.ndarray:
     info = np.finfo(dtype)
-    edges = [0.0, np.inf, np.nan, 1.0, 0.5, 2.0, 10.0, float(info.smallest_subnormal), float(info.smallest_normal)]
-    overflow = [709.782712893384, 709.7827128933841, 710.4758600739439, 710.475860073944, 745.133, 745.134, 1e6]
-    overflow32 = [88.72283, 88.72284, 89.415985, 89.41599, 103.97, 103.98, 127.99, 128.0, 149.0, 150.0, 1023.9, 1075.0]
+    edges = [
+        0.0,
+        np.inf,
+        np.nan,
+        1.0,
+        0.5,
+        2.0,
+        10.0,
+        float(info.smallest_subnormal),
+        float(info.smallest_normal),
+    ]
+    overflow = [
+        709.782712893384,
+        709.7827128933841,
+        710.4758600739439,
+        710.475860073944,
+        745.133,
+        745.134,
+        1e6,
+    ]
+    overflow32 = [
+        88.72283,
+        88.72284,
+        89.415985,
+        89.41599,
+        103.97,
+        103.98,
+        127.99,
+        128.0,
+        149.0,
+        150.0,
+        1023.9,
+        1075.0,
+    ]
     values = np.array([*edges, *overflow, *overflow32, float(info.max)], dtype)
     one = np.array(1, dtype)
-    return np.concatenate([values, -values, [np.nextafter(one, 2 * one), np.nextafter(one, 0 * one)]]).astype(dtype)
+    return np.concatenate([values, -values, [np.nextafter(one, 2 * one), np.nextafter(one, 0 * one)]]).astype(
+        dtype
+    )
 
 
 def ulp_errors(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
@@ -94,7 +136,9 @@ def test_error_bound(kernels: dict[tuple[str, str], Kernel], name: str, dtype: s
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_signed_zero_and_special_values(kernels: dict[tuple[str, str], Kernel], name: str, dtype: str) -> None:
+def test_signed_zero_and_special_values(
+    kernels: dict[tuple[str, str], Kernel], name: str, dtype: str
+) -> None:
     x = specials(dtype)
     with np.errstate(all="ignore"):
         expected = FUNCTIONS[name][0](x)
@@ -111,7 +155,9 @@ def test_nan_payloads_stay_nan(kernels: dict[tuple[str, str], Kernel], name: str
     fmt = F64 if dtype == "float64" else F32
     quiet = fmt.bits(float("inf")) | 1 << (fmt.mantissa - 1)
     payloads = [quiet | payload for payload in (0, 1, 1954, 0x3FFFFF)]
-    x = np.array([*payloads, *(p | 1 << (fmt.width - 1) for p in payloads)], dtype=f"uint{fmt.width}").view(dtype)
+    x = np.array([*payloads, *(p | 1 << (fmt.width - 1) for p in payloads)], dtype=f"uint{fmt.width}").view(
+        dtype
+    )
     assert np.isnan(kernels[name, dtype](x)).all()
 
 
@@ -135,7 +181,9 @@ def test_float16_is_computed_in_float32(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["exp2", "log2", "log10"])
 def test_exact_powers(kernels: dict[tuple[str, str], Kernel], name: str) -> None:
-    exponents = np.arange(-1074, 1024).astype(np.float64) if name != "log10" else np.arange(23).astype(np.float64)
+    exponents = (
+        np.arange(-1074, 1024).astype(np.float64) if name != "log10" else np.arange(23).astype(np.float64)
+    )
     powers = np.exp2(exponents) if name != "log10" else 10.0**exponents
     x, expected = (exponents, powers) if name == "exp2" else (powers, exponents)
     np.testing.assert_array_equal(kernels[name, "float64"](x), expected)
@@ -155,15 +203,14 @@ def test_constants_split_without_loss() -> None:
     for fmt, value in ((F64, LN2), (F32, LN2), (F64, PI), (F32, PI)):
         high, low = fmt.split(value, low_zeros=9)
         assert fmt.bits(high) % 2**9 == 0
-        assert abs(float(value) - (high + low)) <= float(value) * 2.0 ** (-fmt.mantissa - 9 if fmt is F32 else -52)
+        assert abs(float(value) - (high + low)) <= float(value) * 2.0 ** (
+            -fmt.mantissa - 9 if fmt is F32 else -52
+        )
 
 
 def test_keep_names_a_function_without_expansion() -> None:
     with pytest.raises(PassError, match="names 'sine', which has no expansion; these have: acos, asin"):
         lower(unary("exp", "float64"), (ExpandMath(keep="sine"),))
-
-
-# -- libmvec ----------------------------------------------------------------------------------------------------------
 
 
 def test_widths_follow_the_features() -> None:
@@ -191,6 +238,7 @@ def test_every_symbol_is_in_libmvec() -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_vector_variants_are_called(name: str, arity: int, dtype: str) -> None:
     import llvmlite.binding as llvm
+
     from graphc.codegen.handoff import to_llvmlite
 
     if platform.machine() != "x86_64" or not is_available("x86_64-unknown-linux-gnu"):
@@ -202,5 +250,7 @@ def test_vector_variants_are_called(name: str, arity: int, dtype: str) -> None:
     kernel = compile_ir(add_vector_variants(text, llvm.get_host_cpu_features().flatten()), arity)
     assert "_ZGV" in kernel.assembly
     inputs = [np.random.default_rng(i).uniform(0.1, 9, 1000).astype(dtype) for i in range(arity)]
-    reference = {"tan": np.tan, "asinh": np.arcsinh, "cbrt": np.cbrt, "atan2": np.arctan2, "powf": np.power}[name]
+    reference = {"tan": np.tan, "asinh": np.arcsinh, "cbrt": np.cbrt, "atan2": np.arctan2, "powf": np.power}[
+        name
+    ]
     np.testing.assert_allclose(kernel(*inputs), reference(*inputs), rtol=8 * np.finfo(dtype).eps)

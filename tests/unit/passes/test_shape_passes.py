@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from graphc.passes._base import PassError, run_pipeline
 from graphc.passes._interpret import run_function
 from graphc_dialects._mlir import ir
-from graphc_dialects.dialect import new_context
 
-from ._semantics import assert_same, function, outcome
+from ._semantics import assert_same, context, function, outcome
 
 SHAPES = "graphc-shape-simplification"
 CHECKS = "graphc-insert-checks"
@@ -23,7 +23,11 @@ RNG = np.random.default_rng(0)
 PROGRAMS: dict[str, tuple[str, list[tuple[list[Any], bool]]]] = {
     "elementwise": (
         function(f"%x: {V}, %y: {V}", f'  %0 = "graphc.add"(%x, %y) : ({V}, {V}) -> {V}', f"%0 : {V}"),
-        [([np.ones(3), np.ones(3)], True), ([np.ones(3), np.ones(1)], False), ([np.ones(0), np.ones(0)], True)],
+        [
+            ([np.ones(3), np.ones(3)], True),
+            ([np.ones(3), np.ones(1)], False),
+            ([np.ones(0), np.ones(0)], True),
+        ],
     ),
     "static against dynamic": (
         function(
@@ -107,7 +111,8 @@ PROGRAMS: dict[str, tuple[str, list[tuple[list[Any], bool]]]] = {
     "put": (
         function(
             f"%x: {V}, %y: {V}, %i: tensor<?xi64>",
-            f'  %0 = "graphc.put"(%x, %y, %i) {{axis = 0 : i64, accumulate = true}} : ({V}, {V}, tensor<?xi64>) -> {V}',
+            '  %0 = "graphc.put"(%x, %y, %i) {axis = 0 : i64, accumulate = true} : '
+            f"({V}, {V}, tensor<?xi64>) -> {V}",
             f"%0 : {V}",
         ),
         [
@@ -133,7 +138,9 @@ PROGRAMS: dict[str, tuple[str, list[tuple[list[Any], bool]]]] = {
     ),
     "argmin": (
         function(
-            f"%x: {V}", f'  %0 = "graphc.argmin"(%x) {{axis = 0 : i64}} : ({V}) -> tensor<i64>', "%0 : tensor<i64>"
+            f"%x: {V}",
+            f'  %0 = "graphc.argmin"(%x) {{axis = 0 : i64}} : ({V}) -> tensor<i64>',
+            "%0 : tensor<i64>",
         ),
         [([np.array([2.0, 1.0, 3.0])], True), ([np.ones(0)], False)],
     ),
@@ -159,7 +166,7 @@ CALLS = [
 
 
 def wanted(text: str, inputs: list[Any], valid: bool) -> Any:
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         return outcome(ir.Module.parse(text), inputs) if valid else None
 
 
@@ -169,7 +176,7 @@ def test_checks_raise_exactly_where_needed(text: str, inputs: list[Any], valid: 
     if valid:
         assert_same(text, inputs, passes)
         return
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         run_pipeline(module, [passes])
         with pytest.raises((ValueError, IndexError), match=r"^\w+"):
@@ -178,7 +185,7 @@ def test_checks_raise_exactly_where_needed(text: str, inputs: list[Any], valid: 
 
 @pytest.mark.parametrize(("text", "inputs", "valid"), CALLS)
 def test_outlined_sizes(text: str, inputs: list[Any], valid: bool) -> None:
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         run_pipeline(module, [ALL, "graphc-outline-shapes", "canonicalize,cse"])
         sizes = outcome_of(module, inputs, "shapes")
@@ -186,7 +193,7 @@ def test_outlined_sizes(text: str, inputs: list[Any], valid: bool) -> None:
         assert isinstance(results, str) != valid, f"{results}\n{module}"
         if valid:
             want = wanted(text, inputs, valid)
-            types = [op.operation for op in module.body.operations][0].regions[0].blocks[0].operations
+            types = next(iter(module.body.operations)).regions[0].blocks[0].operations
             returned = [value.type for value in list(types)[-1].operands]
             dynamic = [
                 n
@@ -207,7 +214,7 @@ def outcome_of(module: Any, inputs: list[Any], name: str) -> Any:
 
 
 def count_checks(text: str, passes: str = CHECKS) -> int:
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         run_pipeline(module, [passes])
         return str(module).count("graphc.check")
@@ -229,8 +236,9 @@ def test_one_check_for_equal_conditions() -> None:
 
 
 def test_shapes_do_not_compute_values() -> None:
-    with new_context(), ir.Location.unknown():
-        body = f"""  %0 = "graphc.matmul"(%x, %y) {{transpose_a = false, transpose_b = false}} : ({M}, {M}) -> {M}
+    with context(), ir.Location.unknown():
+        flags = "{transpose_a = false, transpose_b = false}"
+        body = f"""  %0 = "graphc.matmul"(%x, %y) {flags} : ({M}, {M}) -> {M}
   %1 = "graphc.exp"(%0) : ({M}) -> {M}"""
         module = ir.Module.parse(function(f"%x: {M}, %y: {M}", body, f"%1 : {M}"))
         run_pipeline(module, [CHECKS, "graphc-outline-shapes"])
@@ -240,7 +248,7 @@ def test_shapes_do_not_compute_values() -> None:
 
 
 def test_outlining_twice_is_refused() -> None:
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         module = ir.Module.parse(PROGRAMS["elementwise"][0])
         run_pipeline(module, ["graphc-outline-shapes"])
         with pytest.raises(PassError, match="there is one already"):
@@ -251,7 +259,7 @@ def test_shape_simplification_is_deep() -> None:
     """A chain longer than Python's stack."""
     lines = "\n".join(f'  %{i + 1} = "graphc.exp"(%{i}) : ({V}) -> {V}' for i in range(3000))
     text = function(f"%x: {V}", f'  %0 = "graphc.exp"(%x) : ({V}) -> {V}\n{lines}', f"%3000 : {V}")
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         run_pipeline(module, ["graphc-outline-shapes"])
         assert run_function(module, [np.zeros(2)], "shapes") == [2]

@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 import pytest
+
 from graphc.passes._base import run_pipeline
 from graphc_dialects._mlir import ir
-from graphc_dialects.dialect import new_context
 
-from ._semantics import assert_same, function, outcome
+from ._semantics import assert_same, context, function, outcome
 
 PASS = "graphc-stabilize"
 T = "tensor<?xf64>"
@@ -19,7 +19,7 @@ MODERATE = np.array([-20.0, -3.0, -0.7, 0.0, 0.4, 2.0, 15.0])
 
 
 def program(expression: str) -> str:
-    """A function of %x from words in postfix order: names of unary functions, `1`, `add`, `sub`, `true_div`, `x`."""
+    """A function of %x from words in postfix order: functions, `1`, `add`, `sub`, `true_div`, `x`."""
     lines, stack = ["  %one = arith.constant dense<1.0> : tensor<1xf64>"], []
     for i, word in enumerate(expression.split()):
         if word in ("x", "1"):
@@ -63,7 +63,7 @@ def test_keeps_ordinary_values(expression: str) -> None:
 @pytest.mark.parametrize("expression", [key for key, (_, want) in CASES.items() if want is not None])
 def test_gains_extreme_values(expression: str) -> None:
     x, want = CASES[expression]
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         module = ir.Module.parse(program(expression))
         run_pipeline(module, [PASS])
         (have,) = outcome(module, [np.array([x])])
@@ -93,7 +93,7 @@ def test_log_sum_exp() -> None:
 def test_log_sum_exp_of_extreme_rows() -> None:
     inf = np.inf
     rows = np.array([[1000, 1000.0], [-inf, -inf], [inf, 0], [-1000, -inf], [np.nan, 0]])
-    with new_context(), ir.Location.unknown():
+    with context(), ir.Location.unknown():
         module = ir.Module.parse(function("%x: tensor<?x?xf64>", LOGSUMEXP, RESULTS))
         run_pipeline(module, [PASS])
         have = outcome(module, [rows])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Branch-free expansions of elementary functions, one builder function for each `math` operation.
 
-An expansion takes a `Builder` and the operand and returns the result; the same expression serves float32 and float64,
-which differ in constants only. Whatever LLVM's vectoriser can widen is allowed: no calls, no branches, no table look-ups.
+An expansion takes a `Builder` and the operand and returns the result; the same expression serves float32
+and float64, which differ in constants only. Whatever LLVM's vectoriser can widen is allowed: no calls, no
+branches, no table look-ups.
 """
 
 from __future__ import annotations

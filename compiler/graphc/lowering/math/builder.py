@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from graphc_dialects._mlir import ir
-
 from graphc.lowering.math.formats import Format
+from graphc_dialects._mlir import ir
 
 # arith.cmpf predicates; the unordered ones are true for NaN.
 _OEQ, _OGT, _OLT, _UGT = 1, 2, 4, 9
@@ -96,7 +95,9 @@ class Builder:
             return ir.VectorType.get(self.float_type.shape, element)
         return element
 
-    def create(self, name: str, result: Any, operands: Sequence[Any], attributes: dict[str, Any] | None = None) -> Any:
+    def create(
+        self, name: str, result: Any, operands: Sequence[Any], attributes: dict[str, Any] | None = None
+    ) -> Any:
         """The result of one operation."""
         return ir.Operation.create(
             name, results=[result], operands=operands, attributes=attributes, loc=self.loc, ip=self.ip
@@ -138,8 +139,8 @@ class Builder:
     def polynomial(self, x: Number, coefficients: Sequence[float]) -> Number:
         """Sum of `coefficients[i] x^i` by Horner's rule.
 
-        Loop iterations overlap, so its latency is hidden; a long one would exhaust the processor's window, and is
-        evaluated as two chains in `x^2`.
+        Loop iterations overlap, so its latency is hidden; a long one would exhaust the processor's window,
+        and is evaluated as two chains in `x^2`.
         """
         if len(coefficients) <= _LONG:
             return self._horner(x, coefficients)
@@ -202,4 +203,6 @@ class Builder:
         return Number(self, self.create("math.sqrt", self.float_type, [x.value]), True)
 
     def copysign(self, magnitude: Number, sign: Number) -> Number:
-        return Number(self, self.create("math.copysign", self.float_type, [magnitude.value, sign.value]), True)
+        return Number(
+            self, self.create("math.copysign", self.float_type, [magnitude.value, sign.value]), True
+        )

@@ -17,8 +17,9 @@ _TWO_OVER_SQRT_PI = Fraction("1.128379167095512573896158903121545171688101258657
 def erf(b: Builder, x: Number) -> Number:
     """1 - exp(-y) with y = -log(erfc(a)) = a (2/sqrt(pi) + a P(a)), one polynomial for all arguments.
 
-    The polynomial needs less and less accuracy as erfc falls off, so that its high degree does no harm. `y` is carried
-    as a sum of two numbers and the exponential keeps `exp(r) - 1`, so that small arguments lose nothing.
+    The polynomial needs less and less accuracy as erfc falls off, so that its high degree does no harm. `y`
+    is carried as a sum of two numbers and the exponential keeps `exp(r) - 1`, so that small arguments lose
+    nothing.
     """
     fmt = b.format
     a = b.at_most(b.abs(x), _LARGEST[fmt.name])

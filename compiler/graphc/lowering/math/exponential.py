@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """exp, exp2, expm1, tanh, sinh and cosh without branches.
 
-All reduce to `x = k ln2 + r` with an integer `k` and `|r| <= ln2 / 2` (Cody and Waite, Software Manual for the
-Elementary Functions, 1980). `k` is found by adding 1.5 * 2^mantissa plus an exponent offset: the low bits of the sum then
-are the exponent field of a power of two, and one shift makes it a float. No conversion instruction is needed.
+All reduce to `x = k ln2 + r` with an integer `k` and `|r| <= ln2 / 2` (Cody and Waite, Software Manual for
+the Elementary Functions, 1980). `k` is found by adding 1.5 * 2^mantissa plus an exponent offset: the low
+bits of the sum then are the exponent field of a power of two, and one shift makes it a float. No conversion
+instruction is needed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from graphc.lowering.math.builder import Builder, Number
 from graphc.lowering.math.coefficients import COSH, EXP, EXPM1, SINH
 from graphc.lowering.math.formats import LN2, LOG2_E
 
-# Beyond these the result is 0, -1, 1 or infinity in every rounding; the arguments are clamped to keep exponents in range.
+# Beyond these the result is 0, -1, 1 or infinity in every rounding; the arguments are clamped to keep
+# exponents in range.
 _EXP_RANGE = {"f64": (-746.0, 710.0), "f32": (-104.5, 89.0)}
 _EXP2_RANGE = {"f64": (-1076.0, 1025.0), "f32": (-151.0, 129.0)}
 _EXPM1_RANGE = {"f64": (-40.0, 710.0), "f32": (-20.0, 89.0)}
@@ -98,8 +100,8 @@ def _scale(b: Builder, y: Number, bits: Number) -> Number:
 def _hyperbolic(b: Builder, magnitude: Number, odd: bool) -> Number:
     """sinh or cosh of a non-negative number by the addition theorems, which need no division.
 
-    With e = 2^k, sinh(x) = (e + 1/e)/2 sinh(r) + (e - 1/e)/2 cosh(r), and cosh(x) with the factors exchanged. A quarter
-    of the factors keeps 2^1025 in range; the terms beyond `r` and 1 are added last.
+    With e = 2^k, sinh(x) = (e + 1/e)/2 sinh(r) + (e - 1/e)/2 cosh(r), and cosh(x) with the factors
+    exchanged. A quarter of the factors keeps 2^1025 in range; the terms beyond `r` and 1 are added last.
     """
     fmt = b.format
     bits, r, r_low = reduce(b, b.at_most(magnitude, _SINH_LARGEST[fmt.name]), fmt.bias - 2)

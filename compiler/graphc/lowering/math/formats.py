@@ -12,8 +12,8 @@ from fractions import Fraction
 class Format:
     """An IEEE 754 binary interchange format.
 
-    `mantissa` is the number of stored fraction bits, `code` the `struct` letters of the float and of an unsigned
-    integer of the same width.
+    `mantissa` is the number of stored fraction bits, `code` the `struct` letters of the float and of an
+    unsigned integer of the same width.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Format:
 
     @property
     def magic(self) -> float:
-        """1.5 * 2^mantissa: adding it rounds a smaller number to an integer, held in the low bits of the sum."""
+        """1.5 * 2^mantissa: added to a small number, leaves the nearest integer in the low bits."""
         return 1.5 * 2.0**self.mantissa
 
     @property

@@ -5,7 +5,8 @@
 
     log(1 + f) = f - (h - s (h + z P(z))),  h = f^2 / 2,  z = s^2,
 
-the form P. T. P. Tang and the fdlibm authors use: the leading term `f` is exact, and everything rounded is small beside it.
+the form P. T. P. Tang and the fdlibm authors use: the leading term `f` is exact, and everything rounded is
+small beside it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def log1p(b: Builder, x: Number) -> Number:
     error = small - (u - big)
     fmt = b.format
     exponent, mantissa, e = _exponent(b, u, float(2**fmt.mantissa + fmt.bias))
-    double = b.from_bits(b.integer((2 * fmt.bias + 1) << fmt.mantissa) - (exponent << fmt.mantissa))  # 2^(1-e)
+    double = b.from_bits(
+        b.integer((2 * fmt.bias + 1) << fmt.mantissa) - (exponent << fmt.mantissa)
+    )  # 2^(1-e)
     plain = mantissa - 1.0
     error = error * (double * 0.5)
     fraction = plain + error
@@ -91,7 +94,9 @@ def _tail(b: Builder, fraction: Number) -> tuple[Number, Number]:
     return half_square, s * b.fma(z, b.polynomial(z, LOG[b.format.name]), half_square)
 
 
-def _sum(b: Builder, e: Number, fraction: Number, half_square: Number, tail: Number, rest: Number | None) -> Number:
+def _sum(
+    b: Builder, e: Number, fraction: Number, half_square: Number, tail: Number, rest: Number | None
+) -> Number:
     """`e ln2 + fraction - half_square + tail + rest`, smallest first."""
     high, low = b.format.split(LN2, low_zeros=_zeros(b))
     small = b.fma(e, low, tail if rest is None else tail + rest)
@@ -99,7 +104,7 @@ def _sum(b: Builder, e: Number, fraction: Number, half_square: Number, tail: Num
 
 
 def _scaled(b: Builder, fraction: Number, factor: Fraction, large: Number, small: Number | None) -> Number:
-    """`large + small + log(1 + f) * factor`, with the logarithm as a sum so that the product costs no accuracy."""
+    """`large + small + log(1 + f) * factor`; the logarithm is a sum, so that the product loses nothing."""
     half_square, tail = _tail(b, fraction)
     high = fraction - half_square
     low = ((fraction - high) - half_square) + tail

@@ -32,8 +32,8 @@ func.func @narrow(%a: f32, %b: f16) -> (f32, f16) {
 
 // CHECK-LABEL: func.func @vectors
 // CHECK: arith.constant dense<
-// CHECK: arith.bitcast %{{.*}} : vector<8xf64> to vector<8xi64>
 // CHECK: arith.cmpf olt, %{{.*}} : vector<8xf64>
+// CHECK: arith.bitcast %{{.*}} : vector<8xf64> to vector<8xi64>
 func.func @vectors(%a: vector<8xf64>) -> vector<8xf64> {
   %0 = math.tanh %a : vector<8xf64>
   return %0 : vector<8xf64>

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-algebraic-simplification %s --split-input-file | filecheck %s
+
+// CHECK-LABEL: @neutral
+// CHECK-NEXT: return %arg0
+func.func @neutral(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %zero = arith.constant dense<0.0> : tensor<1xf64>
+  %one = arith.constant dense<1.0> : tensor<1xf64>
+  %0 = "graphc.add"(%x, %zero) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %1 = "graphc.mul"(%one, %0) : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %2 = "graphc.true_div"(%1, %one) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  return %2 : tensor<?xf64>
+}
+
+// -----
+
+// 0 * x of floats stays, because x may be NaN or infinite.
+// CHECK-LABEL: @float_zero
+// CHECK: graphc.mul
+func.func @float_zero(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %zero = arith.constant dense<0.0> : tensor<1xf64>
+  %0 = "graphc.mul"(%x, %zero) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  return %0 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @integer_zero
+// CHECK: %[[N:.*]] = tensor.dim %arg0
+// CHECK: "graphc.broadcast_to"(%{{.*}}, %[[N]])
+// CHECK-NOT: graphc.mul
+func.func @integer_zero(%x: tensor<?xi32>) -> tensor<?xi32> {
+  %zero = arith.constant dense<0> : tensor<1xi32>
+  %0 = "graphc.mul"(%x, %zero) : (tensor<?xi32>, tensor<1xi32>) -> tensor<?xi32>
+  return %0 : tensor<?xi32>
+}
+
+// -----
+
+// Adding an array of zeros checks sizes, so it stays.
+// CHECK-LABEL: @shape_check
+// CHECK: graphc.add
+func.func @shape_check(%x: tensor<?xf64>, %n: index) -> tensor<?xf64> {
+  %zero = arith.constant dense<0.0> : tensor<f64>
+  %zeros = "graphc.broadcast_to"(%zero, %n) : (tensor<f64>, index) -> tensor<?xf64>
+  %0 = "graphc.add"(%x, %zeros) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %0 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @powers
+// CHECK: %[[S:.*]] = "graphc.sqr"(%arg0)
+// CHECK: %[[R:.*]] = "graphc.sqrt"(%arg0)
+// CHECK: return %[[S]], %[[R]]
+func.func @powers(%x: tensor<?xf64>) -> (tensor<?xf64>, tensor<?xf64>) {
+  %two = arith.constant dense<2.0> : tensor<1xf64>
+  %half = arith.constant dense<0.5> : tensor<1xf64>
+  %0 = "graphc.pow"(%x, %two) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %1 = "graphc.pow"(%x, %half) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  return %0, %1 : tensor<?xf64>, tensor<?xf64>
+}
+
+// -----
+
+// A sum is multiplied afterwards, if the factor cannot hide an overflow.
+// CHECK-LABEL: @scaled_sums
+// CHECK: %[[T:.*]] = "graphc.reduce_sum"(%arg0)
+// CHECK: "graphc.mul"(%[[T]]
+// CHECK: %[[M:.*]] = "graphc.mul"(%arg0
+// CHECK: "graphc.reduce_sum"(%[[M]])
+func.func @scaled_sums(%x: tensor<?xf64>) -> (tensor<f64>, tensor<f64>) {
+  %large = arith.constant dense<3.0> : tensor<1xf64>
+  %small = arith.constant dense<0.3> : tensor<1xf64>
+  %0 = "graphc.mul"(%x, %large) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %1 = "graphc.reduce_sum"(%0) {axes = array<i64: 0>} : (tensor<?xf64>) -> tensor<f64>
+  %2 = "graphc.mul"(%x, %small) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %3 = "graphc.reduce_sum"(%2) {axes = array<i64: 0>} : (tensor<?xf64>) -> tensor<f64>
+  return %1, %3 : tensor<f64>, tensor<f64>
+}
+
+// -----
+
+// float32 holds every int16, but not every int32.
+// CHECK-LABEL: @casts
+// CHECK: %[[A:.*]] = "graphc.cast"(%arg0) : (tensor<?xi16>) -> tensor<?xf64>
+// CHECK: "graphc.cast"(%arg1) : (tensor<?xi32>) -> tensor<?xf32>
+func.func @casts(%x: tensor<?xi16>, %y: tensor<?xi32>) -> (tensor<?xf64>, tensor<?xf64>) {
+  %0 = "graphc.cast"(%x) : (tensor<?xi16>) -> tensor<?xf32>
+  %1 = "graphc.cast"(%0) : (tensor<?xf32>) -> tensor<?xf64>
+  %2 = "graphc.cast"(%y) : (tensor<?xi32>) -> tensor<?xf32>
+  %3 = "graphc.cast"(%2) : (tensor<?xf32>) -> tensor<?xf64>
+  return %1, %3 : tensor<?xf64>, tensor<?xf64>
+}

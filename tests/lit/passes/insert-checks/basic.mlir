@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-insert-checks %s --split-input-file | filecheck %s
+
+// The second operation relies on the same condition as the first: one check.
+// CHECK-LABEL: @once
+// CHECK-COUNT-1: graphc.check
+// CHECK-NOT: graphc.check
+func.func @once(%x: tensor<?xf64>, %y: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = "graphc.add"(%x, %y) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.mul"(%y, %0) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %1 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @certain
+// CHECK-NOT: graphc.check
+func.func @certain(%x: tensor<?xf64>, %one: tensor<1xf64>) -> tensor<?xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.mul"(%x, %0) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %2 = "graphc.add"(%1, %one) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  return %2 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @reshape
+// CHECK: graphc.check{{.*}}negative dimensions
+// CHECK: arith.muli
+// CHECK: graphc.check{{.*}}ValueError{{.*}}cannot reshape an array of {given} elements
+// CHECK: graphc.reshape
+func.func @reshape(%x: tensor<?x?xf64>, %n: index) -> tensor<?xf64> {
+  %0 = "graphc.reshape"(%x, %n) : (tensor<?x?xf64>, index) -> tensor<?xf64>
+  return %0 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @take
+// CHECK: graphc.reduce_min
+// CHECK: graphc.reduce_max
+// CHECK: graphc.check{{.*}}IndexError{{.*}}out of bounds for axis 0
+// CHECK: graphc.check{{.*}}IndexError
+// CHECK: graphc.take
+func.func @take(%x: tensor<?xf64>, %i: tensor<4xi64>) -> tensor<4xf64> {
+  %0 = "graphc.take"(%x, %i) {axis = 0 : i64} : (tensor<?xf64>, tensor<4xi64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @specify_shape
+// CHECK: graphc.check{{.*}}dimension 0 has size {given}, expected {expected}
+func.func @specify_shape(%x: tensor<?xf64>) -> tensor<3xf64> {
+  %c3 = arith.constant 3 : index
+  %0 = "graphc.specify_shape"(%x, %c3) : (tensor<?xf64>, index) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-stabilize %s --split-input-file | filecheck %s
+
+// CHECK-LABEL: @log1p
+// CHECK-NEXT: "graphc.log1p"(%arg0)
+// CHECK-NEXT: return
+func.func @log1p(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %one = arith.constant dense<1.0> : tensor<1xf64>
+  %0 = "graphc.add"(%one, %x) : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.log"(%0) : (tensor<?xf64>) -> tensor<?xf64>
+  return %1 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @softplus
+// CHECK-NEXT: "graphc.softplus"(%arg0)
+// CHECK-NEXT: return
+func.func @softplus(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %one = arith.constant dense<1.0> : tensor<1xf64>
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.add"(%0, %one) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %2 = "graphc.log"(%1) : (tensor<?xf64>) -> tensor<?xf64>
+  return %2 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @log_one_minus_sigmoid
+// CHECK-NEXT: %[[S:.*]] = "graphc.softplus"(%arg0)
+// CHECK-NEXT: "graphc.neg"(%[[S]])
+// CHECK-NEXT: return
+func.func @log_one_minus_sigmoid(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %one = arith.constant dense<1.0> : tensor<1xf64>
+  %0 = "graphc.sigmoid"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.sub"(%one, %0) : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %2 = "graphc.log"(%1) : (tensor<?xf64>) -> tensor<?xf64>
+  return %2 : tensor<?xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @log_softmax
+// CHECK-NEXT: "graphc.log_softmax"(%arg0) {axes = array<i64: 1>}
+// CHECK-NEXT: return
+func.func @log_softmax(%x: tensor<?x?xf64>) -> tensor<?x?xf64> {
+  %0 = "graphc.softmax"(%x) {axes = array<i64: 1>} : (tensor<?x?xf64>) -> tensor<?x?xf64>
+  %1 = "graphc.log"(%0) : (tensor<?x?xf64>) -> tensor<?x?xf64>
+  return %1 : tensor<?x?xf64>
+}
+
+// -----
+
+// A sum that is shifted already stays.
+// CHECK-LABEL: @shifted
+// CHECK-COUNT-1: graphc.reduce_max
+// CHECK-NOT: graphc.reduce_max
+func.func @shifted(%x: tensor<?xf64>) -> tensor<f64> {
+  %0 = "graphc.reduce_max"(%x) {axes = array<i64: 0>} : (tensor<?xf64>) -> tensor<f64>
+  %1 = "graphc.dimshuffle"(%0) {order = array<i64: -1>} : (tensor<f64>) -> tensor<1xf64>
+  %2 = "graphc.sub"(%x, %1) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %3 = "graphc.exp"(%2) : (tensor<?xf64>) -> tensor<?xf64>
+  %4 = "graphc.reduce_sum"(%3) {axes = array<i64: 0>} : (tensor<?xf64>) -> tensor<f64>
+  %5 = "graphc.log"(%4) : (tensor<f64>) -> tensor<f64>
+  return %5 : tensor<f64>
+}
+
+// -----
+
+// Complex numbers are left alone.
+// CHECK-LABEL: @complex
+// CHECK: graphc.log"
+func.func @complex(%x: tensor<?xcomplex<f64>>) -> tensor<?xcomplex<f64>> {
+  %0 = "graphc.exp"(%x) : (tensor<?xcomplex<f64>>) -> tensor<?xcomplex<f64>>
+  %1 = "graphc.log"(%0) : (tensor<?xcomplex<f64>>) -> tensor<?xcomplex<f64>>
+  return %1 : tensor<?xcomplex<f64>>
+}
