@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The pipelines, as plain ordered lists: (pass, reason).
 
-An entry is one of our flags (`graphc-...`) or a piece of upstream pipeline text. Nothing else decides what runs.
+An entry is one of our flags (`graphc-...`) or a piece of upstream pipeline text. Nothing else decides what
+runs.
 """
 
 from __future__ import annotations
 
 Entry = tuple[str, str]
+
+_BUFFERIZE = (
+    "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map}"
+)
+_TO_LLVM = (
+    "finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
+    "convert-cf-to-llvm,convert-complex-to-llvm,reconcile-unrealized-casts"
+)
 
 _SIMPLIFY: list[Entry] = [
     ("canonicalize,cse", "drop what is dead or repeated before looking for patterns"),
@@ -31,8 +40,10 @@ _TENSOR: list[Entry] = [
     ("canonicalize", "sizes and index arithmetic of the loops"),
     ("eliminate-empty-tensors", "results are computed in their destination"),
     (
-        "one-shot-bufferize{bufferize-function-boundaries"
-        " function-boundary-type-conversion=identity-layout-map}",
+        (
+            "one-shot-bufferize{bufferize-function-boundaries"
+            " function-boundary-type-conversion=identity-layout-map}"
+        ),
         "tensors become buffers",
     ),
     ("canonicalize,cse", "casts between buffer types"),
@@ -59,8 +70,10 @@ _LLVM: list[Entry] = [
     ("convert-complex-to-llvm", "complex numbers as pairs"),
     ("convert-math-to-llvm,convert-math-to-libm", "intrinsics, and libm for the rest"),
     (
-        "finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
-        "convert-cf-to-llvm,convert-complex-to-llvm,reconcile-unrealized-casts",
+        (
+            "finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
+            "convert-cf-to-llvm,convert-complex-to-llvm,reconcile-unrealized-casts"
+        ),
         "the llvm dialect",
     ),
     ("graphc-arena-allocation", "heap buffers belong to the call and are freed with it"),

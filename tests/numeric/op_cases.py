@@ -19,7 +19,9 @@ TOLERANCE = {"float16": 4e-3, "float32": 3e-6, "float64": 1e-12, "complex64": 1e
 
 # Intervals in which the real functions are defined; elsewhere results are NaN.
 DOMAINS = {
-    **dict.fromkeys(("log", "log2", "log10", "sqrt", "gammaln", "gamma", "digamma", "reciprocal"), (0.1, 3.0)),
+    **dict.fromkeys(
+        ("log", "log2", "log10", "sqrt", "gammaln", "gamma", "digamma", "reciprocal"), (0.1, 3.0)
+    ),
     **dict.fromkeys(("arcsin", "arccos", "arctanh"), (-0.9, 0.9)),
     "log1p": (-0.9, 3.0),
     "arccosh": (1.1, 3.0),
@@ -28,7 +30,9 @@ DOMAINS = {
 }
 
 
-def sample(dtype: str, shape: Sequence[int], rng: np.random.Generator, interval: tuple[float, float]) -> np.ndarray:
+def sample(
+    dtype: str, shape: Sequence[int], rng: np.random.Generator, interval: tuple[float, float]
+) -> np.ndarray:
     """Random values of a dtype in an interval; integers are small, and at least 0 when unsigned."""
     kind = np.dtype(dtype).kind
     low, high = interval
@@ -42,7 +46,9 @@ def sample(dtype: str, shape: Sequence[int], rng: np.random.Generator, interval:
     return values.astype(dtype)
 
 
-def operands(name: str, arity: int, dtype: str, rng: np.random.Generator, shape: Sequence[int] = (3, 4)) -> list[Any]:
+def operands(
+    name: str, arity: int, dtype: str, rng: np.random.Generator, shape: Sequence[int] = (3, 4)
+) -> list[Any]:
     """Operands for a row."""
     return [sample(dtype, shape, rng, DOMAINS.get(name, (-2.0, 2.0))) for _ in range(arity)]
 
@@ -56,7 +62,11 @@ def perform(outputs: Sequence[Variable], values: Mapping[Variable, Any]) -> list
         node.op.perform(node, inputs, cells)
         for output, (value,) in zip(node.outputs, cells, strict=True):
             assert isinstance(value, np.ndarray), f"{node} gives {type(value)}"
-            assert value.dtype == output.type.numpy_dtype, f"{node} gives {value.dtype}, inferred {output.type}"
-            assert output.type.is_valid_value(value), f"{node} gives shape {value.shape}, inferred {output.type}"
+            assert value.dtype == output.type.numpy_dtype, (
+                f"{node} gives {value.dtype}, inferred {output.type}"
+            )
+            assert output.type.is_valid_value(value), (
+                f"{node} gives shape {value.shape}, inferred {output.type}"
+            )
             computed[output] = value
     return [x.data if isinstance(x, Constant) else computed[x] for x in outputs]

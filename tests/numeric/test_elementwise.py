@@ -29,7 +29,10 @@ def _call(name: str, inputs: list[Any]) -> Any:
 def test_dtypes_are_those_of_numpy(name: str) -> None:
     rng = np.random.default_rng(0)
     for left, right in itertools.product(DTYPES, repeat=2):
-        values = [operands(name, 1, left, rng, (2,))[0] + np.ones((), left), operands(name, 1, right, rng, (2,))[0]]
+        values = [
+            operands(name, 1, left, rng, (2,))[0] + np.ones((), left),
+            operands(name, 1, right, rng, (2,))[0],
+        ]
         values = [np.abs(v).astype(d) for v, d in zip(values, (left, right), strict=True)]
         variables = [pt.tensor(dtype=d, shape=(None,)) for d in (left, right)]
         out = _call(name, variables)
@@ -62,7 +65,11 @@ def test_compiled_values(dtype: str) -> None:
         arrays = operands(name, row.arity, dtype, rng)
         variables = [pt.tensor(dtype=dtype, shape=(None, 4)) for _ in arrays]
         out = _call(name, variables)
-        if out is None or (name == "pow" and np.dtype(dtype).kind in "iu") or (name == "complex" and out is None):
+        if (
+            out is None
+            or (name == "pow" and np.dtype(dtype).kind in "iu")
+            or (name == "complex" and out is None)
+        ):
             continue
         names.append(name)
         outputs.append(out)

@@ -56,7 +56,9 @@ bounds = st.none() | st.integers(-6, 6)
 
 
 @given(bounds, bounds, st.none() | st.integers(-3, 3).filter(bool), st.integers(0, 5))
-def test_slices_with_symbolic_bounds(start: int | None, stop: int | None, step: int | None, size: int) -> None:
+def test_slices_with_symbolic_bounds(
+    start: int | None, stop: int | None, step: int | None, size: int
+) -> None:
     x = pt.vector("x")
     symbols = [None if bound is None else pt.lscalar() for bound in (start, stop, step)]
     part = x[slice(*symbols)]
@@ -71,7 +73,9 @@ def test_slices_with_symbolic_bounds(start: int | None, stop: int | None, step: 
 
 def test_compiled_slices_with_symbolic_bounds() -> None:
     x, start, stop, step = pt.vector("x"), pt.lscalar("start"), pt.lscalar("stop"), pt.lscalar("step")
-    function = graphc.function([x, start, stop, step], [x[start:stop:step], x[start::-2], x[:stop], x[1:stop].set(0)])
+    function = graphc.function(
+        [x, start, stop, step], [x[start:stop:step], x[start::-2], x[:stop], x[1:stop].set(0)]
+    )
     for size in (0, 1, 4):
         data = np.arange(size, dtype=float)
         for a in (-5, -1, 0, 1, 3, 6):
@@ -79,7 +83,9 @@ def test_compiled_slices_with_symbolic_bounds() -> None:
                 for c in (-3, -1, 1, 2):
                     cleared = data.copy()
                     cleared[1:b] = 0
-                    for got, want in zip(function(data, a, b, c), (data[a:b:c], data[a::-2], data[:b], cleared), strict=True):
+                    for got, want in zip(
+                        function(data, a, b, c), (data[a:b:c], data[a::-2], data[:b], cleared), strict=True
+                    ):
                         np.testing.assert_array_equal(got, want)
 
 

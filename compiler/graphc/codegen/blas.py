@@ -18,20 +18,22 @@ _ONES = {
 def define_gemm(ir_text: str) -> str:
     """The kernel's text with a definition for every `graphc_?gemm` it declares.
 
-    A row-major C = A B is the column-major C^T = B^T A^T, so the operands swap and nothing is copied. The external
-    symbols `blas_?gemm` (LP64 Fortran interface) are resolved when the object is loaded.
+    A row-major C = A B is the column-major C^T = B^T A^T, so the operands swap and nothing is copied. The
+    external symbols `blas_?gemm` (LP64 Fortran interface) are resolved when the object is loaded.
     """
     used = _DECLARATION.findall(ir_text)
     if not used:
         return ir_text
     text = _DECLARATION.sub("", ir_text) + "".join(_gemm(letter) for letter in used)
-    return text if "declare i64 @llvm.smax.i64(" in text else text + "declare i64 @llvm.smax.i64(i64, i64)\n"
+    known = "declare i64 @llvm.smax.i64(" in text
+    return text if known else text + "declare i64 @llvm.smax.i64(i64, i64)\n"
 
 
 def _gemm(letter: str) -> str:
     return f"""
 declare void @blas_{letter}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
-define internal void @graphc_{letter}gemm(i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %b, i64 %c) noinline {{
+define internal void @graphc_{letter}gemm(
+    i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %b, i64 %c) noinline {{
 entry:
   %ca = alloca i8
   %cb = alloca i8
@@ -70,7 +72,8 @@ entry:
   %pa = inttoptr i64 %a to ptr
   %pb = inttoptr i64 %b to ptr
   %pc = inttoptr i64 %c to ptr
-  call void @blas_{letter}gemm(ptr %cb, ptr %ca, ptr %pn, ptr %pm, ptr %pk, ptr %one, ptr %pb, ptr %plb, ptr %pa, ptr %pla, ptr %one, ptr %pc, ptr %plc)
+  call void @blas_{letter}gemm(ptr %cb, ptr %ca, ptr %pn, ptr %pm, ptr %pk, ptr %one, ptr %pb, ptr %plb,
+    ptr %pa, ptr %pla, ptr %one, ptr %pc, ptr %plc)
   ret void
 }}
 """

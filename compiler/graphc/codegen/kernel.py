@@ -17,12 +17,12 @@ def kernel_wrappers(
         inputs: static shapes of the inputs (None where dynamic).
         outputs: static shapes of the results.
         has_shapes: whether the module defines `@shapes`; otherwise `graphc_shapes` only returns success.
-        unused: static shapes of arguments between inputs and results that the kernel does not read (cells that are
-            only written).
+        unused: static shapes of arguments between inputs and results that the kernel does not read (cells
+            that are only written).
 
     Returns:
-        IR text. `data` holds a pointer per input and result; `dims` all their sizes, flattened in the same order.
-        Static sizes are constants in the calls, whatever `dims` says.
+        IR text. `data` holds a pointer per input and result; `dims` all their sizes, flattened in the same
+        order. Static sizes are constants in the calls, whatever `dims` says.
     """
     run = _Call([*inputs, *unused, *outputs], skip=range(len(inputs), len(inputs) + len(unused)))
     text = [

@@ -52,7 +52,7 @@ class NativeExecutable:
         self._run_call: KernelCall | None = None
         self._padding: list[np.ndarray] = []
 
-    # -- calling --------------------------------------------------------------------------------------------------
+    # -- calling ---------------------------------------------------------------------------------------------
 
     def bind(
         self,
@@ -136,7 +136,7 @@ class NativeExecutable:
         location = self.fgraph.nodes[index].location if index < len(self.fgraph.nodes) else None
         return None if location is None else str(location)
 
-    # -- compiling ------------------------------------------------------------------------------------------------
+    # -- compiling -------------------------------------------------------------------------------------------
 
     def _load(self, signature: Signature) -> Executable:
         start = time.perf_counter()
@@ -176,7 +176,9 @@ class NativeExecutable:
             return _generate(lowered, signature, self.mode, len(self.fgraph.inputs))
 
     def ir_stages(self) -> list[tuple[str, str]]:
-        """Name and text of the IR at each stage, from the graph to assembly. Compiles again, without the cache."""
+        """Name and text of the IR at each stage, from the graph to assembly. Compiles again, without the
+        cache.
+        """
         from graphc.compile.lower import lower
         from graphc.emit import emit_module
 
@@ -184,7 +186,11 @@ class NativeExecutable:
         stages = list(lowered.stages)
         signature = self.executable.manifest.signature if self.executable else self._plain_signature()
         _generate(
-            lowered, signature, self.mode, len(self.fgraph.inputs), on_ir=lambda name, text: stages.append((name, text))
+            lowered,
+            signature,
+            self.mode,
+            len(self.fgraph.inputs),
+            on_ir=lambda name, text: stages.append((name, text)),
         )
         return stages
 
@@ -200,7 +206,8 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
     """Wraps, optimises and emits the kernel.
 
     Args:
-        used: how many of the signature's arguments the kernel reads; the others are cells that are only written.
+        used: how many of the signature's arguments the kernel reads; the others are cells that are only
+            written.
     """
     from graphc.codegen.blas import define_gemm
     from graphc.codegen.build import build_artifact

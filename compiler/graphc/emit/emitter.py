@@ -109,7 +109,8 @@ class Emitter(IndexCode):
             return
         self.lines.append(
             f'    "graphc.check"({condition}, {given}, {expected}) '
-            f"{{message = {quoted(message)}, error = {quoted(error)}}} : (i1, index, index) -> (){self._location}"
+            f"{{message = {quoted(message)}, error = {quoted(error)}}} : (i1, index, index) -> "
+            f"(){self._location}"
         )
 
     def dim(self, operand: str, type_text: str, axis: int) -> str:

@@ -163,11 +163,14 @@ class Function(NativeCallable):
     def ir_stages(self) -> dict[str, str]:
         """The IR at each stage of compilation by the stage's name, from the dialect to assembly.
 
-        A graph that runs partly in Python has the stages of each native segment, numbered; reference mode has none.
+        A graph that runs partly in Python has the stages of each native segment, numbered; reference mode has
+        none.
         """
         if hasattr(self.executor, "ir_stages"):
             return dict(self.executor.ir_stages())
-        segments = [step.executable for step in getattr(self.executor, "steps", []) if hasattr(step, "executable")]
+        segments = [
+            step.executable for step in getattr(self.executor, "steps", []) if hasattr(step, "executable")
+        ]
         return {
             f"segment {number}: {name}": text
             for number, segment in enumerate(segments)

@@ -33,8 +33,8 @@ def _static_size(x: Variable) -> int | None:
 
 def _rows_batched(flat: Variable, wrt: list[Variable], options: dict[str, Any]) -> list[Variable]:
     """Jacobian of a vector, one pullback batched over the rows; shape ``(rows, *w.shape)``."""
-    from graphc.ops._pt import pt
     from graphc.graph.vectorize import batch_graph
+    from graphc.ops._pt import pt
 
     row = flat.type.clone(dtype=gradient_dtype(flat))()
     pulled = pullback(flat, wrt, row, **options)

@@ -155,9 +155,9 @@ def verify_grad(
         GradientError: an element is wrong; the worst one is named.
         TypeError: ``pt`` holds something other than float arrays.
     """
-    from graphc.ops._pt import pt as pt_
     from graphc.function.function import function
     from graphc.gradient.reverse import grad
+    from graphc.ops._pt import pt as pt_
 
     points = _check_points(pt)
     tolerance = max(_TOLERANCES[str(p.dtype)] for p in points)

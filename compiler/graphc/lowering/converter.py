@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Converts one graph-stage function to linalg on tensors.
 
-Units (a fused cluster, or one operation) are emitted in dependence order; a check comes before everything that follows
-it in the source, so that no loop runs on sizes or indices a failing check would have refused.
+Units (a fused cluster, or one operation) are emitted in dependence order; a check comes before everything that
+follows it in the source, so that no loop runs on sizes or indices a failing check would have refused.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
-from graphc_dialects._mlir import ir
-
 from graphc.lowering import build
 from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.kinds import REDUCTIONS, VIEWS, is_elementwise, static_shape
 from graphc.lowering.structural import STRUCTURAL
+from graphc_dialects._mlir import ir
 
 Unit = tuple[str, int]
 
@@ -34,7 +33,7 @@ class FunctionConverter:
         self._sizes: dict[Any, list[Any]] = {}
         self._members: dict[Unit, list[Any]] = {}
 
-    # -- what builders ask ----------------------------------------------------------------------------------------
+    # -- what builders ask -----------------------------------------------------------------------------------
 
     def is_materialised(self, value: Any) -> bool:
         return value in self._values
@@ -55,7 +54,7 @@ class FunctionConverter:
         return self._sizes[value]
 
     def is_last_use(self, value: Any, members: list[Any]) -> bool:
-        """Whether a value computed by a cluster is read by its own and these operations only: its buffer is then free."""
+        """Whether only a value's own cluster and these operations read it: its buffer is then free."""
         owner = value.owner
         if isinstance(owner, ir.Block) or "cluster" not in owner.attributes:
             return False
@@ -65,7 +64,7 @@ class FunctionConverter:
     def define(self, value: Any, new: Any) -> None:
         self._values[value] = new
 
-    # -- conversion -----------------------------------------------------------------------------------------------
+    # -- conversion ------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Creates the converted function and erases the old one."""
@@ -88,7 +87,9 @@ class FunctionConverter:
             )
         arguments = list(self._old.regions[0].blocks[0].arguments)
         block = ir.Block.create_at_start(
-            new.regions[0], [*inputs, *outputs], [*[a.location for a in arguments], *[self._old.location] * len(outputs)]
+            new.regions[0],
+            [*inputs, *outputs],
+            [*[a.location for a in arguments], *[self._old.location] * len(outputs)],
         )
         self._outputs = list(block.arguments)[len(inputs) :]
         self._values.update(zip(arguments, list(block.arguments)[: len(inputs)], strict=True))
@@ -178,13 +179,15 @@ class FunctionConverter:
         unit = ir.UnitAttr.get()
         for value, buffer in zip(operands, self._outputs, strict=True):
             memref = ir.MemRefType(buffer.type)
-            tensor = build.cast(self.tensor_of(value), ir.RankedTensorType.get(memref.shape, memref.element_type))
+            tensor = build.cast(
+                self.tensor_of(value), ir.RankedTensorType.get(memref.shape, memref.element_type)
+            )
             build.create(
                 "bufferization.materialize_in_destination", [], [tensor, buffer], restrict=unit, writable=unit
             )
         build.create("func.return", [], [])
 
-    # -- clusters and views ---------------------------------------------------------------------------------------
+    # -- clusters and views ----------------------------------------------------------------------------------
 
     def _emit_cluster(self, members: list[Any]) -> None:
         inside = set(members)
@@ -202,7 +205,9 @@ class FunctionConverter:
     def _domain(self, members: list[Any]) -> tuple[tuple[int | None, ...], list[Any]]:
         spaces = [op.operands[0] if op.name in REDUCTIONS else op.results[0] for op in members]
         shapes = [static_shape(space) for space in spaces]
-        known = tuple(next((s for s in column if s is not None), None) for column in zip(*shapes, strict=True))
+        known = tuple(
+            next((s for s in column if s is not None), None) for column in zip(*shapes, strict=True)
+        )
         for op in members:
             for result in op.results:
                 if op.name not in REDUCTIONS:

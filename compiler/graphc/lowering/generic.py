@@ -19,6 +19,7 @@ from graphc.lowering.kinds import REDUCTIONS, VIEWS, reduced_axes, static_shape
 from graphc.lowering.reductions import REDUCERS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of, storage_name
+from graphc.passes._constants import read_constant
 from graphc_dialects._mlir import ir
 
 ZERO = "0"  # the coordinate of a broadcast or dropped dimension
@@ -235,10 +236,10 @@ class GenericBuilder:
         )
 
     def _splat(self, value: Any, owner: Any) -> Scalar | None:
-        attribute = ir.DenseElementsAttr(owner.attributes["value"])
-        if not attribute.is_splat:
+        array = read_constant(owner)
+        if not array.size or not np.array_equal(array, np.full_like(array, array.flat[0]), equal_nan=True):
             return None
-        return self.scalar.const(build_splat(attribute, value), dtype_of(value.type.element_type))
+        return self.scalar.const(array.flat[0], dtype_of(value.type.element_type))
 
     def _dimshuffle(self, op: Any, coordinates: Coordinates) -> Scalar:
         source: list[Any] = [ZERO] * len(static_shape(op.operands[0]))
@@ -271,13 +272,22 @@ class GenericBuilder:
         operands = [self._context.index_of(x) for x in list(op.operands)[1:]]
         offsets, strides = operands[:rank], operands[2 * rank :]
         source = []
-        for coordinate, offset, stride in zip(coordinates, offsets, strides, strict=True):
+        for axis, (coordinate, offset, stride) in enumerate(zip(coordinates, offsets, strides, strict=True)):
             if build.constant_value(offset) == 0 and build.constant_value(stride) == 1:
-                source.append(coordinate)
+                # An input's dimension is the extent of the loop, so a prefix is read at computed positions.
+                whole = self._takes_whole(op, axis, operands[rank + axis])
+                source.append(coordinate if whole else self._index(coordinate))
                 continue
             scaled = build.index_op("muli", self._index(coordinate), stride)
             source.append(build.index_op("addi", scaled, offset))
         return self.read(op.operands[0], tuple(source))
+
+    def _takes_whole(self, op: Any, axis: int, size: Any) -> bool:
+        """Whether a slice from 0 in steps of 1 provably reaches the end of the axis."""
+        have, want = static_shape(op.operands[0])[axis], static_shape(op.results[0])[axis]
+        if have is not None or want is not None:
+            return have == want
+        return size == self._context.sizes_of(op.operands[0])[axis]
 
     def _take(self, op: Any, coordinates: Coordinates) -> Scalar:
         source, indices = op.operands
@@ -325,18 +335,6 @@ class GenericBuilder:
 
     def _stored(self, x: Scalar) -> Scalar:
         return self.scalar.cast(x, np.dtype("uint8")) if x.dtype == np.bool_ else x
-
-
-def build_splat(attribute: Any, value: Any) -> Any:
-    """The Python number of a splat constant."""
-    dtype = dtype_of(value.type.element_type)
-    splat = attribute.get_splat_value()
-    if dtype.kind == "f":
-        return ir.FloatAttr(splat).value
-    if dtype.kind == "c":
-        return np.array(attribute).ravel()[0]
-    number = ir.IntegerAttr(splat).value
-    return number & ((1 << dtype.itemsize * 8) - 1) if dtype.kind == "u" else number
 
 
 def fill(value: Any, tensor: Any) -> Any:

@@ -4,14 +4,14 @@
 Order and shape of the nest:
 
 * dimensions of static size 1 need no loop;
-* neighbouring dimensions of one kind collapse into one loop when every operand walks them contiguously, so that an
-  elementwise operation on contiguous arrays is one flat loop, whatever the rank;
-* loops keep the order of the dimensions, which is the order of memory for row-major arrays; accumulators of the
-  trailing reduction loops live in registers, those of outer reductions in the result buffer (a column sum adds
-  whole rows);
+* neighbouring dimensions of one kind collapse into one loop when every operand walks them contiguously, so
+  that an elementwise operation on contiguous arrays is one flat loop, whatever the rank;
+* loops keep the order of the dimensions, which is the order of memory for row-major arrays; accumulators of
+  the trailing reduction loops live in registers, those of outer reductions in the result buffer (a column sum
+  adds whole rows);
 * every load sits in the outermost loop that knows its indices;
-* a float sum in registers is accumulated in blocks of 4096 elements whose partial sums are then added: the error grows
-  with n / 4096 instead of n, and inside a block LLVM may reassociate, hence vectorise.
+* a float sum in registers is accumulated in blocks of 4096 elements whose partial sums are then added: the
+  error grows with n / 4096 instead of n, and inside a block LLVM may reassociate, hence vectorise.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc_dialects._mlir import ir
-
 from graphc.lowering import build
+from graphc_dialects._mlir import ir
 
 SUM_BLOCK = 4096
 _REASSOCIATE = "#arith.fastmath<reassoc,nsz,contract>"
@@ -46,7 +45,7 @@ class LoopNest:
         self._reduction = ["reduction" in kind for kind in self._kinds]
         block = generic.regions[0].blocks[0]
         self._block = block
-        inputs = list(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"]))[0]
+        inputs = next(iter(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"])))
         maps = [ir.AffineMapAttr(a).value for a in attributes["indexing_maps"]]
         operands = [
             _Operand(buffer, [_axis_of(e) for e in affine.results], argument)
@@ -72,7 +71,7 @@ class LoopNest:
             self._nest(0, [])
         self._generic.erase()
 
-    # -- preparation ----------------------------------------------------------------------------------------------
+    # -- preparation -----------------------------------------------------------------------------------------
 
     def _extents(self) -> list[Any]:
         """One size per dimension; a static one wherever some operand knows it."""
@@ -144,7 +143,7 @@ class LoopNest:
             self._bounds.append(extent)
         self._loop_of = loop_of
 
-    # -- emission -------------------------------------------------------------------------------------------------
+    # -- emission --------------------------------------------------------------------------------------------
 
     def _nest(self, depth: int, indices: list[Any]) -> None:
         """Emits loop `depth` and everything inside; loads that are ready are emitted first."""
@@ -152,7 +151,7 @@ class LoopNest:
         if depth == self._suffix:
             self._innermost(depth, indices)
             return
-        nest, block = loop(self._bounds[depth], [])
+        _, block = loop(self._bounds[depth], [])
         with ir.InsertionPoint(block):
             self._nest(depth + 1, [*indices, block.arguments[0]])
             build.create("scf.yield", [], [])
@@ -176,7 +175,9 @@ class LoopNest:
         """The body, wrapped in the trailing reduction loops if there are any."""
         accumulators = [operand for operand in self._outputs if self._accumulates(operand)]
         initial = [self._load(operand, indices) for operand in accumulators]
-        self._sum_positions = [i for i, operand in enumerate(accumulators) if self._combiner(operand) is not None]
+        self._sum_positions = [
+            i for i, operand in enumerate(accumulators) if self._combiner(operand) is not None
+        ]
         if depth < len(self._groups):
             final = self._reduce(depth, indices, initial, accumulators)
         else:
@@ -200,7 +201,9 @@ class LoopNest:
             return None
         return owner if operand.argument in list(owner.operands) else None
 
-    def _reduce(self, depth: int, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
+    def _reduce(
+        self, depth: int, indices: list[Any], values: list[Any], accumulators: list[_Operand]
+    ) -> list[Any]:
         last = depth == len(self._groups) - 1
         if last and self._sum_positions:
             return self._blocked(depth, indices, values, accumulators)
@@ -216,7 +219,9 @@ class LoopNest:
     def _reduce_next(self, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
         return self._reduce(len(indices), indices, values, accumulators)
 
-    def _blocked(self, depth: int, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
+    def _blocked(
+        self, depth: int, indices: list[Any], values: list[Any], accumulators: list[_Operand]
+    ) -> list[Any]:
         bound = self._bounds[depth]
         number = build.constant_value(bound)
         if number is not None and number <= SUM_BLOCK:
@@ -231,14 +236,22 @@ class LoopNest:
             ]
             partial = self._block_of(depth, indices, start, stop, zeros, accumulators)
             total = [
-                build.create("arith.addf", [value.type], [value, part]).result if i in self._sum_positions else part
+                build.create("arith.addf", [value.type], [value, part]).result
+                if i in self._sum_positions
+                else part
                 for i, (value, part) in enumerate(zip(carried, partial, strict=True))
             ]
             build.create("scf.yield", [], total)
         return list(outer.results)
 
     def _block_of(
-        self, depth: int, indices: list[Any], start: Any, stop: Any, values: list[Any], accumulators: list[_Operand]
+        self,
+        depth: int,
+        indices: list[Any],
+        start: Any,
+        stop: Any,
+        values: list[Any],
+        accumulators: list[_Operand],
     ) -> list[Any]:
         nest, block = loop(stop, values, start=start)
         with ir.InsertionPoint(block):
@@ -256,7 +269,9 @@ class LoopNest:
                 combiner.attributes["fastmath"] = ir.Attribute.parse(_REASSOCIATE)
         for operand, value in zip(accumulators, values, strict=True):
             operand.argument.replace_all_uses_with(value)
-        anchor = build.create("arith.constant", [build.index_type()], [], value=ir.IntegerAttr.get(build.index_type(), 0))
+        anchor = build.create(
+            "arith.constant", [build.index_type()], [], value=ir.IntegerAttr.get(build.index_type(), 0)
+        )
         operations = [op.operation for op in self._block.operations]
         for op in operations[:-1]:
             if op.name == "linalg.index":
@@ -341,7 +356,7 @@ def _fill_nest(value: Any, buffer: Any, sizes: list[Any], indices: list[Any]) ->
 
 
 def lower_copy(op: Any) -> None:
-    """Lowers a `memref.copy` between buffers of which one is not contiguous; others become a `memcpy` later."""
+    """Lowers a `memref.copy` of which one side is not contiguous; others become a `memcpy` later."""
     source, target = op.operands
     if is_contiguous(source) and is_contiguous(target):
         return

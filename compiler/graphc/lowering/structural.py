@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from graphc.lowering import build
-from graphc.lowering.generic import build_splat, fill
+from graphc.lowering.generic import fill
 from graphc.lowering.kinds import static_shape
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of, storage_name
+from graphc.passes._constants import read_constant
 from graphc_dialects._mlir import ir
 
 Rule = Callable[[Any, Any], None]
@@ -41,15 +42,15 @@ def _constant(context: Any, op: Any) -> None:
         return
     tensor_type = build.storage_type(result.type)
     dtype = dtype_of(result.type.element_type)
+    if dtype.kind == "c":
+        # The bindings cannot read dense attributes of complex elements; their type does not change.
+        context.define(result, op.operation.clone().results[0])
+        return
     value = op.attributes["value"]
     if dtype.kind in "bu":
-        attribute = ir.DenseElementsAttr(value)
-        if attribute.is_splat:
-            array = np.full(tensor_type.shape, build_splat(attribute, result), dtype)
-        else:
-            array = np.array(attribute, dtype=dtype).reshape(tensor_type.shape)
+        array = np.ascontiguousarray(read_constant(op), dtype).reshape(tensor_type.shape)
         array = array.view(f"int{dtype.itemsize * 8}")
-        value = ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=tensor_type)
+        value = ir.DenseElementsAttr.get(array, type=tensor_type)
     context.define(result, build.create("arith.constant", [tensor_type], [], value=value).result)
 
 
@@ -191,7 +192,7 @@ def insert_slice(part: Any, whole: Any, offsets: list[Any], sizes: list[Any], st
 
 @_rule("graphc.matmul")
 def _matmul(context: Any, op: Any) -> None:
-    """A contraction as a generic; its attribute `graphc.matmul` lets later passes hand it to BLAS or tile it."""
+    """A contraction as a generic; later passes find it by its attribute `graphc.matmul`."""
     a, b = (context.tensor_of(x) for x in op.operands)
     result = op.results[0]
     flags = [ir.BoolAttr(op.attributes[name]).value for name in ("transpose_a", "transpose_b")]

@@ -35,7 +35,8 @@ def _check(node: Apply, indices: np.ndarray, size: int, axis: int) -> None:
     bad = (indices < -size) | (indices >= size)
     if bad.any():
         raise IndexError(
-            f"index {indices[bad].flat[0]} is out of bounds for axis {axis} of size {size}{describe(node.location)}"
+            f"index {indices[bad].flat[0]} is out of bounds for axis {axis} of size "
+            f"{size}{describe(node.location)}"
         )
 
 

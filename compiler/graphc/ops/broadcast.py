@@ -33,7 +33,8 @@ def broadcast_static(shapes: Sequence[Shape], what: str, operands: Sequence[Any]
         if len(known) > 1:
             names = ", ".join(f"{x} of shape {x.type.shape}" for x in operands)
             raise ValueError(
-                f"the operands of {what} have sizes {' and '.join(map(str, sorted(known)))} in dimension {axis}, "
+                f"the operands of {what} have sizes {' and '.join(map(str, sorted(known)))} in dimension "
+                f"{axis}, "
                 f"which do not broadcast: {names or list(shapes)}"
             )
         result.append(known.pop() if known else (None if None in sizes else 1))
@@ -55,7 +56,8 @@ def check_broadcast(node: Apply, values: Sequence[Any]) -> None:
             given = ", ".join(f"{x} {value.shape}" for x, value in zip(node.inputs, values, strict=True))
             note = "; a size that is 1 only at run time does not broadcast" if 1 in sizes else ""
             raise ValueError(
-                f"the operands of {node.op}{describe(node.location)} have different sizes in dimension {axis}: "
+                f"the operands of {node.op}{describe(node.location)} have different sizes in dimension "
+                f"{axis}: "
                 f"{given}{note}"
             )
 

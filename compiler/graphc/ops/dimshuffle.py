@@ -43,12 +43,14 @@ class DimShuffle(Op):
             not isinstance(a, int) or not 0 <= a < len(shape) for a in used
         ):
             raise ValueError(
-                f"dimshuffle {self.new_order} must name each of the {len(shape)} axes at most once, or 'x'; got {x.type}"
+                f"dimshuffle {self.new_order} must name each of the {len(shape)} axes at most once, or 'x'; "
+                f"got {x.type}"
             )
         for axis, size in enumerate(shape):
             if axis not in used and size != 1:
                 raise ValueError(
-                    f"dimshuffle {self.new_order} drops axis {axis} of {x}{describe(x.location)}, whose static size is "
+                    f"dimshuffle {self.new_order} drops axis {axis} of {x}{describe(x.location)}, whose "
+                    f"static size is "
                     f"{'unknown' if size is None else size}, not 1"
                 )
         out = [1 if axis == "x" else shape[axis] for axis in self.new_order]  # type: ignore[index]

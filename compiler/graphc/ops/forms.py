@@ -101,7 +101,9 @@ def digamma(b: Any, x: Scalar) -> Scalar:
     reflected = b.select(pole, b.const(np.nan, f64), reflected)
     reflected = b.select(b.eq(x, zero), b.neg(b.copysign(b.const(np.inf, f64), x)), reflected)
     result = b.select(low, reflected, value)
-    return b.cast(b.cast(result, np.dtype("float32")), dtype) if dtype == np.float16 else b.cast(result, dtype)
+    if dtype == np.float16:
+        result = b.cast(result, np.dtype("float32"))
+    return b.cast(result, dtype)
 
 
 def sinh_complex(b: Any, x: Scalar) -> Scalar:
@@ -128,7 +130,8 @@ def sqrt_plus(b: Any, x: Scalar) -> Scalar:
     return b.math("sqrt", b.add(b.const(1, x.dtype), x))
 
 
-# The inverse functions of a complex operand follow W. Kahan, "Branch cuts for complex elementary functions", 1987.
+# The inverse functions of a complex operand follow W. Kahan, "Branch cuts for complex elementary functions",
+# 1987.
 
 
 def arcsin_complex(b: Any, x: Scalar) -> Scalar:

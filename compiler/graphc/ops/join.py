@@ -40,7 +40,8 @@ class Join(Op):
         ndim = xs[0].type.ndim
         if any(x.type.ndim != ndim for x in xs):
             raise TypeError(
-                f"the operands of join must have equal numbers of dimensions, got {', '.join(str(x.type) for x in xs)}"
+                f"the operands of join must have equal numbers of dimensions, got "
+                f"{', '.join(str(x.type) for x in xs)}"
             )
         normalize_axis(self.axis, ndim, "join")
         dtype = promote(*(x.type.numpy_dtype for x in xs)).name
@@ -68,7 +69,8 @@ class Join(Op):
         except ValueError:
             shapes = ", ".join(str(x.shape) for x in inputs)
             raise ValueError(
-                f"join along axis {self.axis}{describe(node.location)}: all other sizes must agree; shapes are {shapes}"
+                f"join along axis {self.axis}{describe(node.location)}: all other sizes must agree; shapes "
+                f"are {shapes}"
             ) from None
 
     def pullback(
@@ -113,7 +115,8 @@ class Join(Op):
             if axis != self.axis and size is None and out[axis] is not None:
                 given, expected = e.dim_of(node.inputs[position], operand, axis), e.const_index(out[axis])
                 message = (
-                    f"join along axis {self.axis}: operand {position} has size {{given}} in dimension {axis}, "
+                    f"join along axis {self.axis}: operand {position} has size {{given}} in dimension "
+                    f"{axis}, "
                     f"the others have {{expected}}"
                 )
                 e.check(e.compare("eq", given, expected), given, expected, message)

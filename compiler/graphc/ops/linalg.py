@@ -44,7 +44,8 @@ class Matmul(Op):
     def _agree(self, a: Variable, b: Variable, m: int | None, n: int | None, where: str) -> None:
         if m is not None and n is not None and m != n:
             raise ValueError(
-                f"matrix product of {a}{describe(a.location)} and {b}{describe(b.location)}: sizes {m} and {n} differ "
+                f"matrix product of {a}{describe(a.location)} and {b}{describe(b.location)}: sizes {m} and "
+                f"{n} differ "
                 f"({where})"
             )
 

@@ -80,7 +80,8 @@ class Reshape(Sized):
         x, shape = inputs[0], _shape_of(inputs[1:])
         if any(size < 0 for size in shape) or prod(shape) != x.size:
             raise ValueError(
-                f"cannot reshape an array of shape {x.shape} and {x.size} elements to {shape}{describe(node.location)}"
+                f"cannot reshape an array of shape {x.shape} and {x.size} elements to "
+                f"{shape}{describe(node.location)}"
             )
         output_storage[0][0] = x.reshape(shape)
 
@@ -105,7 +106,8 @@ class SpecifyShape(Sized):
         for axis, (given, size) in enumerate(zip(x.type.shape, map(known_size, sizes), strict=True)):
             if given is not None and size is not None and given != size:
                 raise ValueError(
-                    f"specify_shape expects size {size} in dimension {axis}, but {x}{describe(x.location)} has "
+                    f"specify_shape expects size {size} in dimension {axis}, but {x}{describe(x.location)} "
+                    f"has "
                     f"the static shape {x.type.shape}"
                 )
             shape.append(given if size is None else size)
@@ -140,7 +142,8 @@ class BroadcastTo(Sized):
             if have not in (None, 1):
                 if shape[axis] not in (None, have):
                     raise ValueError(
-                        f"cannot broadcast dimension {axis - missing} of {x}{describe(x.location)}, of size {have}, "
+                        f"cannot broadcast dimension {axis - missing} of {x}{describe(x.location)}, of size "
+                        f"{have}, "
                         f"to {shape[axis]}"
                     )
                 shape[axis] = have

@@ -117,7 +117,8 @@ register("angle", np.angle, "Angle of a complex number in radians.",
          grad=(_angle,), holomorphic=False, nin=1,
          dtypes=lambda types: ((t := promote(types[0], np.dtype("float16"))), np.dtype(f"f{t.itemsize // 2}")
                                if t.kind == "c" else t))  # fmt: skip
-register("clip", lambda x, low, high: np.minimum(np.maximum(x, low), high), "x limited to the interval [low, high].",
+register("clip", lambda x, low, high: np.minimum(np.maximum(x, low), high), "x limited to the interval [low, "
+                                                                            "high].",
          lambda b, x, low, high: b.minimum(b.maximum(x, low), high), nin=3, dtypes=_clip_rule,
          grad=(lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.ge(x, low), pt.le(x, high)), g, 0),
                lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.lt(x, low), pt.le(low, high)), g, 0),

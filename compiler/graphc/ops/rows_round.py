@@ -18,6 +18,12 @@ def _round_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return types[0], types[0]
 
 
+def _round_half_away_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    if types[0].kind == "c":
+        raise TypeError("complex numbers cannot be rounded away from zero")
+    return _round_rule(types)
+
+
 def _real_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     dtype = types[0]
     return dtype, np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
@@ -63,7 +69,7 @@ register("trunc", np.trunc, "x without its fraction.", lambda b, x: b.trunc(x), 
 register("round", np.round, "Nearest integer; halves go to the even one.", _rint_scalar,
          grad=(None,), dtypes=_round_rule, nin=1)  # fmt: skip
 register("round_half_away", _round_half_away, "Nearest integer; halves go away from zero.", _round_half_away_scalar,
-         grad=(None,), dtypes=_round_rule, nin=1)  # fmt: skip
+         grad=(None,), dtypes=_round_half_away_rule, nin=1)  # fmt: skip
 register("real", np.real, "Real part.", lambda b, x: b.real(x), dtypes=_real_rule, nin=1, holomorphic=False,
          grad=(lambda x, out, g: pt.cast(g, x.type.dtype),))  # fmt: skip
 register("imag", np.imag, "Imaginary part.", lambda b, x: b.imag(x), dtypes=_real_rule, nin=1, holomorphic=False,

@@ -28,8 +28,7 @@ def sizes_of(x: Any) -> list[Any]:
 
 
 def known_value(x: Any, depth: int = _MAX_DEPTH) -> np.ndarray | None:
-    """The value of a small scalar expression of constants and static sizes; None when it depends on inputs.
-    """
+    """The value of a scalar expression of constants and static sizes; None when it depends on inputs."""
     if isinstance(x, Constant):
         return x.data if x.data.size == 1 else None
     node = x.owner
@@ -101,7 +100,7 @@ def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[Any]:
         TypeError: not integers.
         ValueError: a vector of unknown length, without ``ndim``.
     """
-    if isinstance(shape, Variable) or isinstance(shape, np.ndarray):
+    if isinstance(shape, Variable | np.ndarray):
         shape = as_tensor_variable(shape)
         if shape.type.ndim == 0:
             return [as_size(shape, what)]
@@ -112,8 +111,8 @@ def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[Any]:
             entries = [shape[i] for i in range(ndim)]
         if entries is None:
             raise ValueError(
-                f"the shape of {what} is the vector {shape}, whose length is not known; the number of dimensions of "
-                "a result must be: give ndim=, or the sizes as a list"
+                f"the shape of {what} is the vector {shape}, whose length is not known; the number "
+                "of dimensions of a result must be: give ndim=, or the sizes as a list"
             )
         return [as_size(entry, what) for entry in entries]
     if isinstance(shape, list | tuple):

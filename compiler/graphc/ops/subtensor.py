@@ -60,7 +60,8 @@ class _Basic(Op):
             if not isinstance(item, slice):
                 if not -size <= item < size:
                     raise IndexError(
-                        f"index {item} is out of bounds for axis {axis} of size {size}{describe(node.location)}"
+                        f"index {item} is out of bounds for axis {axis} of size "
+                        f"{size}{describe(node.location)}"
                     )
                 item = slice(item % size, item % size + 1)
             elif item.step == 0:
@@ -158,7 +159,8 @@ class IncSubtensor(_Basic):
         for axis, (have, want) in enumerate(zip(y.type.shape, self._static(x), strict=True)):
             if have not in (None, 1) and want is not None and have != want:
                 raise ValueError(
-                    f"cannot put {y} of shape {y.type.shape} into a slice of shape {tuple(self._static(x))} of {x}: "
+                    f"cannot put {y} of shape {y.type.shape} into a slice of shape {tuple(self._static(x))} "
+                    f"of {x}: "
                     f"sizes differ in dimension {axis}"
                 )
         return Apply(self, [x, y, *bounds], [x.type.make_variable()])
@@ -170,7 +172,8 @@ class IncSubtensor(_Basic):
         static = node.inputs[1].type.shape  # type: ignore[attr-defined]
         if any(s != 1 and have != want for s, have, want in zip(static, y.shape, region.shape, strict=True)):
             raise ValueError(
-                f"cannot put an array of shape {y.shape} into a slice of shape {region.shape}{describe(node.location)}"
+                f"cannot put an array of shape {y.shape} into a slice of shape "
+                f"{region.shape}{describe(node.location)}"
             )
         if self.set_instead_of_inc:
             region[...] = y

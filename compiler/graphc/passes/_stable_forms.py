@@ -220,7 +220,9 @@ def quotient_to_softmax(rw: Rewriter, op: Any) -> Any:
     if found is None:
         return None
     x, reduction = found
-    if rw.operand_of(numerator, "graphc.exp") != x:
+    exponent = rw.operand_of(numerator, "graphc.exp")
+    # The bindings refuse to compare a value with None.
+    if exponent is None or exponent != x:
         return None
     axes = list(reduction.attributes["axes"])
     rank = len(x.type.shape)

@@ -13,11 +13,13 @@ _LOWERED = ("linalg.generic", "linalg.fill", "memref.copy")
 
 @dataclass
 class LinalgToLoops(Pass):
-    """Lowers `linalg.generic`, `linalg.fill` and strided `memref.copy` on buffers to `scf.for` nests shaped for LLVM's vectoriser.
+    """Lowers `linalg.generic`, `linalg.fill` and strided `memref.copy` on buffers to `scf.for` nests.
 
-    Contiguous dimensions are collapsed, accumulators are kept in registers, loads are placed in the outermost loop
-    that can hold them, and float sums are blocked (see graphc.lowering.loops for the rules). Unlike upstream's
-    `convert-linalg-to-loops`, a reduction is not a load and a store per element.
+    The nests are shaped for the vectoriser.
+
+    Contiguous dimensions are collapsed, accumulators are kept in registers, loads are placed in the outermost
+    loop that can hold them, and float sums are blocked (see graphc.lowering.loops for the rules). Unlike
+    upstream's `convert-linalg-to-loops`, a reduction is not a load and a store per element.
     """
 
     stage = "buffer"

@@ -30,9 +30,9 @@ _VIEWS = (
 class LoopFusion(Pass):
     """Fuses neighbouring `scf.for` nests whose iteration i needs only iteration i of the one before.
 
-    Both nests have equal bounds. Row-wise work such as a softmax (a maximum, a sum of exponentials, a division
-    per row) then visits each row while it is in the first-level cache instead of sweeping the whole array three
-    times.
+    Both nests have equal bounds. Row-wise work such as a softmax (a maximum, a sum of exponentials, a
+    division per row) then visits each row while it is in the first-level cache instead of sweeping the whole
+    array three times.
 
     Two nests are fused if both carry no values, at least one contains another loop, and every buffer that one
     of them writes and both access is always indexed by the outer induction variable in the same position.

@@ -20,8 +20,8 @@ from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.type import parse_dtype
 
 __all__ = [
-    "alloc", "arange", "empty", "empty_like", "eye", "full", "full_like", "identity", "identity_like", "ones", "ones_like",
-    "tri", "tril", "triu", "zeros", "zeros_like",
+    "alloc", "arange", "empty", "empty_like", "eye", "full", "full_like", "identity", "identity_like",
+    "ones", "ones_like", "tri", "tril", "triu", "zeros", "zeros_like",
 ]  # fmt: skip
 
 

@@ -58,6 +58,7 @@ def categorical_crossentropy(coding_dist: Any, true_dist: Any) -> Variable:
         return -pt.sum(true * pt.log(coding), axis=-1)
     if np.dtype(true.type.dtype).kind not in "iu" or coding.type.ndim != 2 or true.type.ndim != 1:
         raise TypeError(
-            f"true_dist must be probabilities like {coding.type}, or a vector of class numbers, got {true.type}"
+            f"true_dist must be probabilities like {coding.type}, or a vector of class numbers, got "
+            f"{true.type}"
         )
     return -pt.log(coding[pt.arange(true.shape[0]), true])

@@ -61,8 +61,8 @@ def _without_mask(x: Any, item: Any) -> list[Any]:
     if kind == "b":
         if not isinstance(variable, Constant) or variable.type.ndim == 0:
             raise TypeError(
-                f"a symbolic boolean mask ({variable}) selects a number of elements that is not known beforehand; use "
-                "switch(mask, a, b), multiply by the mask, or index with integer positions"
+                f"a symbolic boolean mask ({variable}) selects a number of elements that is not known "
+                "beforehand; use switch(mask, a, b), multiply by the mask, or index with integer positions"
             )
         return [as_tensor_variable(positions) for positions in np.nonzero(variable.data)]
     if kind not in "iu":
@@ -93,8 +93,7 @@ def _is_single(item: Any) -> bool:
 
 
 def _arrays_place(items: list[Any]) -> int:
-    """Where the arrays' dimensions go: in place when all integers and arrays are neighbours, else in front.
-    """
+    """Where the arrays' dimensions go: in place when integers and arrays are neighbours, else in front."""
     advanced = [i for i, item in enumerate(items) if isinstance(item, Variable)]
     if not any(not _is_single(items[i]) for i in advanced):
         return 0

@@ -22,8 +22,8 @@ from graphc.tensor.type import parse_dtype
 Axis = Any
 
 __all__ = [
-    "all", "allclose", "any", "argmax", "argmin", "logsumexp", "max", "max_and_argmax", "mean", "min", "prod", "ptp",
-    "std", "sum", "var",
+    "all", "allclose", "any", "argmax", "argmin", "logsumexp", "max", "max_and_argmax", "mean", "min",
+    "prod", "ptp", "std", "sum", "var",
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,35 +19,11 @@ from graphc.ops.sizes import as_size, as_sizes, known_size, size_of, sizes_of
 from graphc.tensor.basic import as_tensor_variable, constant
 
 __all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_to",
-    "concatenate",
-    "dimshuffle",
-    "expand_dims",
-    "flatten",
-    "hstack",
-    "join",
-    "matrix_transpose",
-    "moveaxis",
-    "ravel",
-    "reshape",
-    "shape",
-    "shape_padaxis",
-    "shape_padleft",
-    "shape_padright",
-    "size",
-    "specify_broadcastable",
-    "specify_shape",
-    "split",
-    "squeeze",
-    "stack",
-    "swapaxes",
-    "transpose",
-    "unbroadcast",
-    "vstack",
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "concatenate",
+    "dimshuffle", "expand_dims", "flatten", "hstack", "join", "matrix_transpose", "moveaxis",
+    "ravel", "reshape", "shape", "shape_padaxis", "shape_padleft", "shape_padright", "size",
+    "specify_broadcastable", "specify_shape", "split", "squeeze", "stack", "swapaxes", "transpose",
+    "unbroadcast", "vstack",
 ]  # fmt: skip
 
 
@@ -399,4 +376,4 @@ def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) 
         bounds.append(total)
     x = specify_shape(x, [total if i == axis else None for i in range(x.type.ndim)])
     before = (slice(None),) * axis
-    return [x[(*before, slice(a, b))] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [x[(*before, slice(a, b))] for a, b in pairwise(bounds)]

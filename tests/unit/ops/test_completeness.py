@@ -28,7 +28,9 @@ CLASSES = sorted(
     (
         cls
         for cls in _subclasses(Op)
-        if cls.__module__.startswith("graphc.ops.") and not cls.__name__.startswith("_") and cls.__name__ != "Sized"
+        if cls.__module__.startswith("graphc.ops.")
+        and not cls.__name__.startswith("_")
+        and cls.__name__ != "Sized"
     ),
     key=lambda cls: cls.__name__,
 )
