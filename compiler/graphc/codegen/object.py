@@ -147,6 +147,8 @@ def _optimise(module: Any, machine: Any, opt_level: int) -> None:
     import llvmlite.binding as llvm
 
     options = llvm.create_pipeline_tuning_options(opt_level)
-    options.loop_vectorization = options.slp_vectorization = opt_level >= 2
+    # Loops are what there is to vectorise; looking for more in straight-line code doubles the time on large kernels.
+    options.loop_vectorization = opt_level >= 2
+    options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)

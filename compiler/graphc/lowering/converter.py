@@ -177,7 +177,10 @@ class FunctionConverter:
             build.create("func.return", [], [self.tensor_of(x) for x in operands])
             return
         unit = ir.UnitAttr.get()
-        for value, buffer in zip(operands, self._outputs, strict=True):
+        # A result must be in its buffer before one that was made from it, as both may share memory until then.
+        order = {result: i for i, op in enumerate(self._operations) for result in op.results}
+        pairs = zip(operands, self._outputs, strict=True)
+        for value, buffer in sorted(pairs, key=lambda pair: order.get(pair[0], -1)):
             memref = ir.MemRefType(buffer.type)
             tensor = build.cast(
                 self.tensor_of(value), ir.RankedTensorType.get(memref.shape, memref.element_type)

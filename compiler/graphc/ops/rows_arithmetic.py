@@ -82,52 +82,151 @@ def _copysign(x: Any, y: Any, out: Any, g: Any) -> Any:
     return pt.switch(pt.signbit(x), -g, g) * pt.copysign(pt.constant(np.ones((), x.type.dtype)), y)
 
 
-register("add", np.add, "Sum; of booleans, logical or.", lambda b, x, y: b.add(x, y),
-         grad=(lambda x, y, out, g: g, lambda x, y, out, g: g), folds=True)  # fmt: skip
-register("sub", np.subtract, "Difference.", lambda b, x, y: b.sub(x, y),
-         grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g))  # fmt: skip
-register("mul", np.multiply, "Product; of booleans, logical and.", lambda b, x, y: b.mul(x, y),
-         grad=(lambda x, y, out, g: g * y, lambda x, y, out, g: g * x), folds=True)  # fmt: skip
-register("true_div", np.true_divide, "Quotient; of integers, a float64.", lambda b, x, y: b.truediv(x, y),
-         grad=(lambda x, y, out, g: g / y, lambda x, y, out, g: -(g * out) / y))  # fmt: skip
-register("floor_div", np.floor_divide, "Largest integer not above the quotient; integers divided by 0 give 0.",
-         lambda b, x, y: b.floordiv(x, y), grad=(None, None))  # fmt: skip
-register("mod", np.mod, "Remainder with the sign of the divisor; integers modulo 0 give 0.",
-         lambda b, x, y: b.mod(x, y),
-         grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g * pt.int_div(x, y)))  # fmt: skip
+register(
+    "add",
+    np.add,
+    "Sum; of booleans, logical or.",
+    lambda b, x, y: b.add(x, y),
+    grad=(lambda x, y, out, g: g, lambda x, y, out, g: g),
+    folds=True,
+)
+register(
+    "sub",
+    np.subtract,
+    "Difference.",
+    lambda b, x, y: b.sub(x, y),
+    grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g),
+)
+register(
+    "mul",
+    np.multiply,
+    "Product; of booleans, logical and.",
+    lambda b, x, y: b.mul(x, y),
+    grad=(lambda x, y, out, g: g * y, lambda x, y, out, g: g * x),
+    folds=True,
+)
+register(
+    "true_div",
+    np.true_divide,
+    "Quotient; of integers, a float64.",
+    lambda b, x, y: b.truediv(x, y),
+    grad=(lambda x, y, out, g: g / y, lambda x, y, out, g: -(g * out) / y),
+)
+register(
+    "floor_div",
+    np.floor_divide,
+    "Largest integer not above the quotient; integers divided by 0 give 0.",
+    lambda b, x, y: b.floordiv(x, y),
+    grad=(None, None),
+)
+register(
+    "mod",
+    np.mod,
+    "Remainder with the sign of the divisor; integers modulo 0 give 0.",
+    lambda b, x, y: b.mod(x, y),
+    grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g * pt.int_div(x, y)),
+)
 register("pow", np.power, "x to the power y.", lambda b, x, y: b.pow(x, y), grad=(_pow_x, _pow_y))
 register("neg", np.negative, "Negation.", lambda b, x: b.neg(x), grad=(lambda x, out, g: -g,))
-register("abs", np.absolute, "Magnitude; real also for complex numbers.", lambda b, x: b.abs(x),
-         grad=(_abs,), holomorphic=False)  # fmt: skip
-register("sign", np.sign, "-1, 0 or 1; x / abs(x) for complex numbers.", lambda b, x: b.sign(x),
-         grad=(_sign,), holomorphic=False)  # fmt: skip
-register("maximum", np.maximum, "Larger operand; NaN wins.", lambda b, x, y: b.maximum(x, y),
-         grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
-         folds=True)  # fmt: skip
-register("minimum", np.minimum, "Smaller operand; NaN wins.", lambda b, x, y: b.minimum(x, y),
-         grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
-         folds=True)  # fmt: skip
+register(
+    "abs",
+    np.absolute,
+    "Magnitude; real also for complex numbers.",
+    lambda b, x: b.abs(x),
+    grad=(_abs,),
+    holomorphic=False,
+)
+register(
+    "sign",
+    np.sign,
+    "-1, 0 or 1; x / abs(x) for complex numbers.",
+    lambda b, x: b.sign(x),
+    grad=(_sign,),
+    holomorphic=False,
+)
+register(
+    "maximum",
+    np.maximum,
+    "Larger operand; NaN wins.",
+    lambda b, x, y: b.maximum(x, y),
+    grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
+    folds=True,
+)
+register(
+    "minimum",
+    np.minimum,
+    "Smaller operand; NaN wins.",
+    lambda b, x, y: b.minimum(x, y),
+    grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
+    folds=True,
+)
 register("sqr", np.square, "Square.", lambda b, x: b.mul(x, x), grad=(lambda x, out, g: 2 * g * x,))
-register("reciprocal", _reciprocal, "1 / x; of integers, rounded towards 0, and 0 for 0.", _reciprocal_scalar,
-         grad=(lambda x, out, g: -g * pt.sqr(out),), dtypes=ufunc_rule(np.reciprocal), nin=1)  # fmt: skip
-register("copysign", np.copysign, "Magnitude of x with the sign of y.", lambda b, x, y: b.copysign(x, y),
-         grad=(_copysign, None))  # fmt: skip
-register("angle", np.angle, "Angle of a complex number in radians.",
-         lambda b, x: b.angle(x) if x.dtype.kind == "c" else b.math("atan2", b.const(0, x.dtype), x),
-         grad=(_angle,), holomorphic=False, nin=1,
-         dtypes=lambda types: ((t := promote(types[0], np.dtype("float16"))), np.dtype(f"f{t.itemsize // 2}")
-                               if t.kind == "c" else t))  # fmt: skip
-register("clip", lambda x, low, high: np.minimum(np.maximum(x, low), high), "x limited to the interval [low, "
-                                                                            "high].",
-         lambda b, x, low, high: b.minimum(b.maximum(x, low), high), nin=3, dtypes=_clip_rule,
-         grad=(lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.ge(x, low), pt.le(x, high)), g, 0),
-               lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.lt(x, low), pt.le(low, high)), g, 0),
-               lambda x, low, high, out, g: pt.switch(pt.gt(pt.maximum(x, low), high), g, 0)))  # fmt: skip
-register("switch", np.where, "x where the condition holds, y elsewhere.", lambda b, c, x, y: b.select(c, x, y), nin=3,
-         grad=(None, lambda c, x, y, out, g: pt.switch(c, g, 0), lambda c, x, y, out, g: pt.switch(c, 0, g)),
-         dtypes=lambda types: (np.dtype("bool"), *(promote(*types[1:]),) * 3))  # fmt: skip
-register("identity", np.array, "A copy.", lambda b, x: x, grad=(lambda x, out, g: g,), nin=1,
-         dtypes=lambda types: (types[0], types[0]))  # fmt: skip
-register("second", lambda x, y: np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)).copy(),
-         "y in the shape of x.", lambda b, x, y: y, nin=2, grad=(None, lambda x, y, out, g: g),
-         dtypes=lambda types: (types[0], np.dtype(types[1]), np.dtype(types[1])))  # fmt: skip
+register(
+    "reciprocal",
+    _reciprocal,
+    "1 / x; of integers, rounded towards 0, and 0 for 0.",
+    _reciprocal_scalar,
+    grad=(lambda x, out, g: -g * pt.sqr(out),),
+    dtypes=ufunc_rule(np.reciprocal),
+    nin=1,
+)
+register(
+    "copysign",
+    np.copysign,
+    "Magnitude of x with the sign of y.",
+    lambda b, x, y: b.copysign(x, y),
+    grad=(_copysign, None),
+)
+register(
+    "angle",
+    np.angle,
+    "Angle of a complex number in radians.",
+    lambda b, x: b.angle(x) if x.dtype.kind == "c" else b.math("atan2", b.const(0, x.dtype), x),
+    grad=(_angle,),
+    holomorphic=False,
+    nin=1,
+    dtypes=lambda types: (
+        (t := promote(types[0], np.dtype("float16"))),
+        np.dtype(f"f{t.itemsize // 2}") if t.kind == "c" else t,
+    ),
+)
+register(
+    "clip",
+    lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    "x limited to the interval [low, high].",
+    lambda b, x, low, high: b.minimum(b.maximum(x, low), high),
+    nin=3,
+    dtypes=_clip_rule,
+    grad=(
+        lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.ge(x, low), pt.le(x, high)), g, 0),
+        lambda x, low, high, out, g: pt.switch(pt.bitwise_and(pt.lt(x, low), pt.le(low, high)), g, 0),
+        lambda x, low, high, out, g: pt.switch(pt.gt(pt.maximum(x, low), high), g, 0),
+    ),
+)
+register(
+    "switch",
+    np.where,
+    "x where the condition holds, y elsewhere.",
+    lambda b, c, x, y: b.select(c, x, y),
+    nin=3,
+    grad=(None, lambda c, x, y, out, g: pt.switch(c, g, 0), lambda c, x, y, out, g: pt.switch(c, 0, g)),
+    dtypes=lambda types: (np.dtype("bool"), *(promote(*types[1:]),) * 3),
+)
+register(
+    "identity",
+    np.array,
+    "A copy.",
+    lambda b, x: x,
+    grad=(lambda x, out, g: g,),
+    nin=1,
+    dtypes=lambda types: (types[0], types[0]),
+)
+register(
+    "second",
+    lambda x, y: np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)).copy(),
+    "y in the shape of x.",
+    lambda b, x, y: y,
+    nin=2,
+    grad=(None, lambda x, y, out, g: g),
+    dtypes=lambda types: (types[0], np.dtype(types[1]), np.dtype(types[1])),
+)

@@ -54,26 +54,67 @@ for _name, _ufunc, _text in (
 ):
     register(_name, _ufunc, f"Whether x {_text} y.", _compare(_name), grad=(None, None), compares=True)
 
-register("logical_and", np.logical_and, "Whether both are nonzero.", lambda b, x, y: b.logical_and(x, y),
-         grad=(None, None), dtypes=_logic_rule, folds=True)  # fmt: skip
-register("logical_or", np.logical_or, "Whether one is nonzero.", lambda b, x, y: b.logical_or(x, y),
-         grad=(None, None), dtypes=_logic_rule, folds=True)  # fmt: skip
-register("logical_xor", np.logical_xor, "Whether exactly one is nonzero.", lambda b, x, y: b.logical_xor(x, y),
-         grad=(None, None), dtypes=_logic_rule)  # fmt: skip
-register("logical_not", np.logical_not, "Whether x is zero.", lambda b, x: b.logical_not(x),
-         grad=(None,), dtypes=_logic_rule)  # fmt: skip
+register(
+    "logical_and",
+    np.logical_and,
+    "Whether both are nonzero.",
+    lambda b, x, y: b.logical_and(x, y),
+    grad=(None, None),
+    dtypes=_logic_rule,
+    folds=True,
+)
+register(
+    "logical_or",
+    np.logical_or,
+    "Whether one is nonzero.",
+    lambda b, x, y: b.logical_or(x, y),
+    grad=(None, None),
+    dtypes=_logic_rule,
+    folds=True,
+)
+register(
+    "logical_xor",
+    np.logical_xor,
+    "Whether exactly one is nonzero.",
+    lambda b, x, y: b.logical_xor(x, y),
+    grad=(None, None),
+    dtypes=_logic_rule,
+)
+register(
+    "logical_not",
+    np.logical_not,
+    "Whether x is zero.",
+    lambda b, x: b.logical_not(x),
+    grad=(None,),
+    dtypes=_logic_rule,
+)
 register("and", np.bitwise_and, "Bitwise and.", lambda b, x, y: b.and_(x, y), grad=(None, None), folds=True)
 register("or", np.bitwise_or, "Bitwise or.", lambda b, x, y: b.or_(x, y), grad=(None, None), folds=True)
 register(
     "xor", np.bitwise_xor, "Bitwise exclusive or.", lambda b, x, y: b.xor(x, y), grad=(None, None), folds=True
 )
 register("invert", np.invert, "Every bit flipped; of booleans, not.", lambda b, x: b.invert(x), grad=(None,))
-register("left_shift", np.left_shift, "x * 2**y in the bits of the dtype.", lambda b, x, y: b.shl(x, y),
-         grad=(None, None))  # fmt: skip
-register("right_shift", np.right_shift, "x shifted right by y bits, keeping the sign.", lambda b, x, y: b.shr(x, y),
-         grad=(None, None))  # fmt: skip
+register(
+    "left_shift",
+    np.left_shift,
+    "x * 2**y in the bits of the dtype.",
+    lambda b, x, y: b.shl(x, y),
+    grad=(None, None),
+)
+register(
+    "right_shift",
+    np.right_shift,
+    "x shifted right by y bits, keeping the sign.",
+    lambda b, x, y: b.shr(x, y),
+    grad=(None, None),
+)
 register("isnan", np.isnan, "Whether x is NaN.", lambda b, x: b.isnan(x), grad=(None,))
 register("isinf", np.isinf, "Whether x is an infinity.", lambda b, x: b.isinf(x), grad=(None,))
-register("isfinite", np.isfinite, "Whether x is neither NaN nor an infinity.",
-         lambda b, x: b.logical_not(_not_finite(b, x)), grad=(None,))  # fmt: skip
+register(
+    "isfinite",
+    np.isfinite,
+    "Whether x is neither NaN nor an infinity.",
+    lambda b, x: b.logical_not(_not_finite(b, x)),
+    grad=(None,),
+)
 register("signbit", np.signbit, "Whether the sign bit is set.", _signbit, grad=(None,))

@@ -30,27 +30,75 @@ def _log1mexp(x: Any) -> Any:
 
 
 register("exp", np.exp, "e to the power x.", forms.libm("exp"), grad=(lambda x, out, g: g * out,))
-register("exp2", np.exp2, "2 to the power x.",
-         forms.libm("exp2", lambda b, x: b.math("exp", forms.scaled(b, x, _LN2))),
-         grad=(lambda x, out, g: g * out * _LN2,))  # fmt: skip
-register("expm1", np.expm1, "exp(x) - 1 without cancellation.", forms.libm("expm1"),
-         grad=(lambda x, out, g: g * (out + 1),))  # fmt: skip
+register(
+    "exp2",
+    np.exp2,
+    "2 to the power x.",
+    forms.libm("exp2", lambda b, x: b.math("exp", forms.scaled(b, x, _LN2))),
+    grad=(lambda x, out, g: g * out * _LN2,),
+)
+register(
+    "expm1",
+    np.expm1,
+    "exp(x) - 1 without cancellation.",
+    forms.libm("expm1"),
+    grad=(lambda x, out, g: g * (out + 1),),
+)
 register("log", np.log, "Natural logarithm.", forms.libm("log"), grad=(lambda x, out, g: g / x,))
-register("log2", np.log2, "Logarithm to base 2.",
-         forms.libm("log2", lambda b, x: forms.scaled(b, b.math("log", x), 1 / _LN2)),
-         grad=(lambda x, out, g: g / (x * _LN2),))  # fmt: skip
-register("log10", np.log10, "Logarithm to base 10.",
-         forms.libm("log10", lambda b, x: forms.scaled(b, b.math("log", x), 1 / _LN10)),
-         grad=(lambda x, out, g: g / (x * _LN10),))  # fmt: skip
-register("log1p", np.log1p, "log(1 + x) without cancellation.", forms.libm("log1p"),
-         grad=(lambda x, out, g: g / (1 + x),))  # fmt: skip
+register(
+    "log2",
+    np.log2,
+    "Logarithm to base 2.",
+    forms.libm("log2", lambda b, x: forms.scaled(b, b.math("log", x), 1 / _LN2)),
+    grad=(lambda x, out, g: g / (x * _LN2),),
+)
+register(
+    "log10",
+    np.log10,
+    "Logarithm to base 10.",
+    forms.libm("log10", lambda b, x: forms.scaled(b, b.math("log", x), 1 / _LN10)),
+    grad=(lambda x, out, g: g / (x * _LN10),),
+)
+register(
+    "log1p",
+    np.log1p,
+    "log(1 + x) without cancellation.",
+    forms.libm("log1p"),
+    grad=(lambda x, out, g: g / (1 + x),),
+)
 register("sqrt", np.sqrt, "Square root.", forms.libm("sqrt"), grad=(lambda x, out, g: 0.5 * g / out,))
 register("cbrt", np.cbrt, "Cube root.", forms.libm("cbrt"), grad=(lambda x, out, g: g / (3 * pt.sqr(out)),))
-register("sigmoid", _sigmoid, "1 / (1 + exp(-x)).", forms.wide(forms.sigmoid), nin=1, dtypes=real_float,
-         grad=(lambda x, out, g: g * out * (1 - out),))  # fmt: skip
-register("softplus", lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), "log(1 + exp(x)).",
-         forms.wide(forms.softplus), nin=1, dtypes=real_float, grad=(lambda x, out, g: g * pt.sigmoid(x),))  # fmt: skip
-register("log1mexp", _log1mexp, "log(1 - exp(x)), for negative x.", forms.wide(forms.log1mexp), nin=1,
-         dtypes=real_float, grad=(lambda x, out, g: -g / pt.expm1(-x),))  # fmt: skip
-register("logaddexp", np.logaddexp, "log(exp(x) + exp(y)).", forms.wide(forms.logaddexp),
-         grad=(lambda x, y, out, g: g * pt.exp(x - out), lambda x, y, out, g: g * pt.exp(y - out)))  # fmt: skip
+register(
+    "sigmoid",
+    _sigmoid,
+    "1 / (1 + exp(-x)).",
+    forms.wide(forms.sigmoid),
+    nin=1,
+    dtypes=real_float,
+    grad=(lambda x, out, g: g * out * (1 - out),),
+)
+register(
+    "softplus",
+    lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
+    "log(1 + exp(x)).",
+    forms.wide(forms.softplus),
+    nin=1,
+    dtypes=real_float,
+    grad=(lambda x, out, g: g * pt.sigmoid(x),),
+)
+register(
+    "log1mexp",
+    _log1mexp,
+    "log(1 - exp(x)), for negative x.",
+    forms.wide(forms.log1mexp),
+    nin=1,
+    dtypes=real_float,
+    grad=(lambda x, out, g: -g / pt.expm1(-x),),
+)
+register(
+    "logaddexp",
+    np.logaddexp,
+    "log(exp(x) + exp(y)).",
+    forms.wide(forms.logaddexp),
+    grad=(lambda x, y, out, g: g * pt.exp(x - out), lambda x, y, out, g: g * pt.exp(y - out)),
+)

@@ -66,17 +66,60 @@ def _imag(x: Any, out: Any, g: Any) -> Any:
 register("floor", np.floor, "Largest integer not above x.", lambda b, x: b.floor(x), grad=(None,))
 register("ceil", np.ceil, "Smallest integer not below x.", lambda b, x: b.ceil(x), grad=(None,))
 register("trunc", np.trunc, "x without its fraction.", lambda b, x: b.trunc(x), grad=(None,))
-register("round", np.round, "Nearest integer; halves go to the even one.", _rint_scalar,
-         grad=(None,), dtypes=_round_rule, nin=1)  # fmt: skip
-register("round_half_away", _round_half_away, "Nearest integer; halves go away from zero.", _round_half_away_scalar,
-         grad=(None,), dtypes=_round_half_away_rule, nin=1)  # fmt: skip
-register("real", np.real, "Real part.", lambda b, x: b.real(x), dtypes=_real_rule, nin=1, holomorphic=False,
-         grad=(lambda x, out, g: pt.cast(g, x.type.dtype),))  # fmt: skip
-register("imag", np.imag, "Imaginary part.", lambda b, x: b.imag(x), dtypes=_real_rule, nin=1, holomorphic=False,
-         grad=(_imag,))  # fmt: skip
-register("conj", np.conjugate, "Complex conjugate.",
-         lambda b, x: b.conj(x), grad=(_conj,), holomorphic=False, dtypes=lambda types: (types[0], types[0]))  # fmt: skip
-register("complex", lambda x, y: x + np.multiply(y, 1j, dtype=np.result_type(x, np.complex64)),
-         "Complex number with real part x and imaginary part y.", lambda b, x, y: b.complex(x, y), nin=2,
-         dtypes=_complex_rule, holomorphic=False,
-         grad=(lambda x, y, out, g: pt.real(g), lambda x, y, out, g: -pt.imag(g)))  # fmt: skip
+register(
+    "round",
+    np.round,
+    "Nearest integer; halves go to the even one.",
+    _rint_scalar,
+    grad=(None,),
+    dtypes=_round_rule,
+    nin=1,
+)
+register(
+    "round_half_away",
+    _round_half_away,
+    "Nearest integer; halves go away from zero.",
+    _round_half_away_scalar,
+    grad=(None,),
+    dtypes=_round_half_away_rule,
+    nin=1,
+)
+register(
+    "real",
+    np.real,
+    "Real part.",
+    lambda b, x: b.real(x),
+    dtypes=_real_rule,
+    nin=1,
+    holomorphic=False,
+    grad=(lambda x, out, g: pt.cast(g, x.type.dtype),),
+)
+register(
+    "imag",
+    np.imag,
+    "Imaginary part.",
+    lambda b, x: b.imag(x),
+    dtypes=_real_rule,
+    nin=1,
+    holomorphic=False,
+    grad=(_imag,),
+)
+register(
+    "conj",
+    np.conjugate,
+    "Complex conjugate.",
+    lambda b, x: b.conj(x),
+    grad=(_conj,),
+    holomorphic=False,
+    dtypes=lambda types: (types[0], types[0]),
+)
+register(
+    "complex",
+    lambda x, y: x + np.multiply(y, 1j, dtype=np.result_type(x, np.complex64)),
+    "Complex number with real part x and imaginary part y.",
+    lambda b, x, y: b.complex(x, y),
+    nin=2,
+    dtypes=_complex_rule,
+    holomorphic=False,
+    grad=(lambda x, y, out, g: pt.real(g), lambda x, y, out, g: -pt.imag(g)),
+)

@@ -31,13 +31,48 @@ def _gamma(b: Any, x: Any) -> Any:
     return b.select(pole, b.const(np.nan, x.dtype), b.math("tgamma", x))
 
 
-register("erf", _special("erf"), "Error function.", forms.libm("erf"), nin=1, dtypes=real_float,
-         grad=(lambda x, out, g: g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),))  # fmt: skip
-register("erfc", _special("erfc"), "1 - erf(x) without cancellation.", forms.libm("erfc"), nin=1, dtypes=real_float,
-         grad=(lambda x, out, g: -g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),))  # fmt: skip
-register("gamma", _special("gamma"), "Gamma function.", _gamma, nin=1, dtypes=real_float,
-         grad=(lambda x, out, g: g * out * pt.psi(x),))  # fmt: skip
-register("gammaln", _special("gammaln"), "Logarithm of the magnitude of the gamma function.", forms.libm("lgamma"),
-         nin=1, dtypes=real_float, grad=(lambda x, out, g: g * pt.psi(x),))  # fmt: skip
-register("digamma", _special("psi"), "Derivative of gammaln.", forms.digamma, nin=1, dtypes=real_float,
-         absent="the trigamma function is not among the operations")  # fmt: skip
+register(
+    "erf",
+    _special("erf"),
+    "Error function.",
+    forms.libm("erf"),
+    nin=1,
+    dtypes=real_float,
+    grad=(lambda x, out, g: g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),),
+)
+register(
+    "erfc",
+    _special("erfc"),
+    "1 - erf(x) without cancellation.",
+    forms.libm("erfc"),
+    nin=1,
+    dtypes=real_float,
+    grad=(lambda x, out, g: -g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),),
+)
+register(
+    "gamma",
+    _special("gamma"),
+    "Gamma function.",
+    _gamma,
+    nin=1,
+    dtypes=real_float,
+    grad=(lambda x, out, g: g * out * pt.psi(x),),
+)
+register(
+    "gammaln",
+    _special("gammaln"),
+    "Logarithm of the magnitude of the gamma function.",
+    forms.libm("lgamma"),
+    nin=1,
+    dtypes=real_float,
+    grad=(lambda x, out, g: g * pt.psi(x),),
+)
+register(
+    "digamma",
+    _special("psi"),
+    "Derivative of gammaln.",
+    forms.digamma,
+    nin=1,
+    dtypes=real_float,
+    absent="the trigamma function is not among the operations",
+)

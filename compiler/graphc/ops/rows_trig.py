@@ -14,16 +14,41 @@ _DEGREE = float(np.pi / 180)
 register("sin", np.sin, "Sine.", forms.libm("sin"), grad=(lambda x, out, g: g * pt.cos(x),))
 register("cos", np.cos, "Cosine.", forms.libm("cos"), grad=(lambda x, out, g: -g * pt.sin(x),))
 register("tan", np.tan, "Tangent.", forms.libm("tan"), grad=(lambda x, out, g: g * (1 + pt.sqr(out)),))
-register("arcsin", np.arcsin, "Inverse sine.", forms.libm("asin", forms.arcsin_complex),
-         grad=(lambda x, out, g: g / pt.sqrt(1 - pt.sqr(x)),))  # fmt: skip
-register("arccos", np.arccos, "Inverse cosine.", forms.libm("acos", forms.arccos_complex),
-         grad=(lambda x, out, g: -g / pt.sqrt(1 - pt.sqr(x)),))  # fmt: skip
-register("arctan", np.arctan, "Inverse tangent.", forms.libm("atan", forms.arctan_complex),
-         grad=(lambda x, out, g: g / (1 + pt.sqr(x)),))  # fmt: skip
-register("sinh", np.sinh, "Hyperbolic sine.", forms.libm("sinh", forms.sinh_complex),
-         grad=(lambda x, out, g: g * pt.cosh(x),))  # fmt: skip
-register("cosh", np.cosh, "Hyperbolic cosine.", forms.libm("cosh", forms.cosh_complex),
-         grad=(lambda x, out, g: g * pt.sinh(x),))  # fmt: skip
+register(
+    "arcsin",
+    np.arcsin,
+    "Inverse sine.",
+    forms.libm("asin", forms.arcsin_complex),
+    grad=(lambda x, out, g: g / pt.sqrt(1 - pt.sqr(x)),),
+)
+register(
+    "arccos",
+    np.arccos,
+    "Inverse cosine.",
+    forms.libm("acos", forms.arccos_complex),
+    grad=(lambda x, out, g: -g / pt.sqrt(1 - pt.sqr(x)),),
+)
+register(
+    "arctan",
+    np.arctan,
+    "Inverse tangent.",
+    forms.libm("atan", forms.arctan_complex),
+    grad=(lambda x, out, g: g / (1 + pt.sqr(x)),),
+)
+register(
+    "sinh",
+    np.sinh,
+    "Hyperbolic sine.",
+    forms.libm("sinh", forms.sinh_complex),
+    grad=(lambda x, out, g: g * pt.cosh(x),),
+)
+register(
+    "cosh",
+    np.cosh,
+    "Hyperbolic cosine.",
+    forms.libm("cosh", forms.cosh_complex),
+    grad=(lambda x, out, g: g * pt.sinh(x),),
+)
 register(
     "tanh",
     np.tanh,
@@ -31,18 +56,55 @@ register(
     forms.libm("tanh"),
     grad=(lambda x, out, g: g * (1 - pt.sqr(out)),),
 )
-register("arcsinh", np.arcsinh, "Inverse hyperbolic sine.", forms.libm("asinh", forms.arcsinh_complex),
-         grad=(lambda x, out, g: g / pt.sqrt(pt.sqr(x) + 1),))  # fmt: skip
-register("arccosh", np.arccosh, "Inverse hyperbolic cosine.", forms.libm("acosh", forms.arccosh_complex),
-         grad=(lambda x, out, g: g / (pt.sqrt(x - 1) * pt.sqrt(x + 1)),))  # fmt: skip
-register("arctanh", np.arctanh, "Inverse hyperbolic tangent.", forms.libm("atanh", forms.arctanh_complex),
-         grad=(lambda x, out, g: g / (1 - pt.sqr(x)),))  # fmt: skip
-register("arctan2", np.arctan2, "Angle of the point (y, x), in the right quadrant.", forms.libm("atan2"),
-         grad=(lambda y, x, out, g: g * x / (pt.sqr(x) + pt.sqr(y)),
-               lambda y, x, out, g: -g * y / (pt.sqr(x) + pt.sqr(y))))  # fmt: skip
-register("hypot", np.hypot, "sqrt(x**2 + y**2) without overflow.", forms.wide(forms.hypot),
-         grad=(lambda x, y, out, g: g * x / out, lambda x, y, out, g: g * y / out))  # fmt: skip
-register("deg2rad", np.deg2rad, "Degrees to radians.", forms.wide(lambda b, x: forms.scaled(b, x, _DEGREE)),
-         grad=(lambda x, out, g: g * _DEGREE,))  # fmt: skip
-register("rad2deg", np.rad2deg, "Radians to degrees.", forms.wide(lambda b, x: forms.scaled(b, x, 1 / _DEGREE)),
-         grad=(lambda x, out, g: g / _DEGREE,))  # fmt: skip
+register(
+    "arcsinh",
+    np.arcsinh,
+    "Inverse hyperbolic sine.",
+    forms.libm("asinh", forms.arcsinh_complex),
+    grad=(lambda x, out, g: g / pt.sqrt(pt.sqr(x) + 1),),
+)
+register(
+    "arccosh",
+    np.arccosh,
+    "Inverse hyperbolic cosine.",
+    forms.libm("acosh", forms.arccosh_complex),
+    grad=(lambda x, out, g: g / (pt.sqrt(x - 1) * pt.sqrt(x + 1)),),
+)
+register(
+    "arctanh",
+    np.arctanh,
+    "Inverse hyperbolic tangent.",
+    forms.libm("atanh", forms.arctanh_complex),
+    grad=(lambda x, out, g: g / (1 - pt.sqr(x)),),
+)
+register(
+    "arctan2",
+    np.arctan2,
+    "Angle of the point (y, x), in the right quadrant.",
+    forms.libm("atan2"),
+    grad=(
+        lambda y, x, out, g: g * x / (pt.sqr(x) + pt.sqr(y)),
+        lambda y, x, out, g: -g * y / (pt.sqr(x) + pt.sqr(y)),
+    ),
+)
+register(
+    "hypot",
+    np.hypot,
+    "sqrt(x**2 + y**2) without overflow.",
+    forms.wide(forms.hypot),
+    grad=(lambda x, y, out, g: g * x / out, lambda x, y, out, g: g * y / out),
+)
+register(
+    "deg2rad",
+    np.deg2rad,
+    "Degrees to radians.",
+    forms.wide(lambda b, x: forms.scaled(b, x, _DEGREE)),
+    grad=(lambda x, out, g: g * _DEGREE,),
+)
+register(
+    "rad2deg",
+    np.rad2deg,
+    "Radians to degrees.",
+    forms.wide(lambda b, x: forms.scaled(b, x, 1 / _DEGREE)),
+    grad=(lambda x, out, g: g / _DEGREE,),
+)

@@ -8,6 +8,10 @@ from typing import Any
 
 from graphc.passes._base import Pass, fail
 
+_CALLABLE = frozenset(
+    f"math.{name}" for name in "exp exp2 log log2 log10 tanh sinh cosh asin acos atan erf".split()
+)
+
 
 @dataclass
 class ExpandMath(Pass):
@@ -21,9 +25,12 @@ class ExpandMath(Pass):
 
     Attributes:
         keep: names of functions to leave as calls, separated by commas, such as `exp,log`.
+        limit: above this number of expansions in a module, functions whose library calls are accurate stay
+            calls: hundreds of inline copies would take LLVM seconds to compile.
     """
 
     keep: str = ""
+    limit: int = 48
 
     stage = "buffer"
 
@@ -40,6 +47,10 @@ class ExpandMath(Pass):
                 )
         found: list[Any] = []
         _collect(module.operation, table, found)
+        if len(found) > self.limit:
+            # expm1 and log1p are not among these: upstream lowers them to formulas that cancel near 0.
+            self.count("left as calls", sum(op.name in _CALLABLE for op in found))
+            found = [op for op in found if op.name not in _CALLABLE]
         for op in found:
             self._expand(op, table[op.name])
 

@@ -116,7 +116,10 @@ class _Planner:
             for position, operand in enumerate(operands)
             if member and position not in gathered and self._covers(operand, domain)
         ]
-        node = self.units.add(self._dependences(operands, set(inline) if member else None))
+        needed = self._dependences(operands, set(inline) if member else None)
+        if not member and not needed and name != "graphc.check":
+            return  # constants and views of arguments lie on no path between units
+        node = self.units.add(needed)
         for result in op.results:
             self._node_of[result] = node
         if name == "graphc.check":
@@ -126,7 +129,7 @@ class _Planner:
         self.members.append((op, node))
         if reduction:
             self._reductions.add(node)
-        reads = {self._identity(value) for value in operands}
+        reads = {self._identity(value) for value in operands if any(n != 1 for n in static_shape(value))}
         writes = {self._identity(value) for value in op.results}
         self._clusters[node] = _Cluster(domain, reduced_axes(op) if reduction else None, reads, writes)
         for position in inline:

@@ -3,11 +3,12 @@
 
 from typing import Any
 
-from graphc.ops import rows  # noqa: F401  (the functions are made from the table)
+from graphc.ops import rows  # noqa: F401
 from graphc.tensor.basic import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.creation import *  # noqa: F403
 from graphc.tensor.indexing import *  # noqa: F403
+from graphc.tensor.joining import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
 from graphc.tensor.products import *  # noqa: F403
 from graphc.tensor.reductions import *  # noqa: F403

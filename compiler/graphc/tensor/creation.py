@@ -20,9 +20,23 @@ from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.type import parse_dtype
 
 __all__ = [
-    "alloc", "arange", "empty", "empty_like", "eye", "full", "full_like", "identity", "identity_like",
-    "ones", "ones_like", "tri", "tril", "triu", "zeros", "zeros_like",
-]  # fmt: skip
+    "alloc",
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "identity",
+    "identity_like",
+    "ones",
+    "ones_like",
+    "tri",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
 
 
 def alloc(value: Any, *shape: Any) -> Variable:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-import graphc.ops  # noqa: F401  (fills the table)
+from graphc.ops import rows  # noqa: F401  (fills the table)
 from graphc.ops.elementwise import OPS, cast_to
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import parse_dtype
@@ -82,10 +82,10 @@ def round(x: Any, mode: str | None = None) -> Any:
         x: array-like.
         mode: ``half_to_even`` (default) or ``half_away_from_zero``.
     """
-    rows = {None: "round", "half_to_even": "round", "half_away_from_zero": "round_half_away"}
-    if mode not in rows:
+    names = {None: "round", "half_to_even": "round", "half_away_from_zero": "round_half_away"}
+    if mode not in names:
         raise ValueError(f"mode must be half_to_even or half_away_from_zero, got {mode!r}")
-    return OPS[rows[mode]](x)
+    return OPS[names[mode]](x)
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:

@@ -14,9 +14,17 @@ from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.special import log_softmax, softmax
 
 __all__ = [
-    "binary_crossentropy", "categorical_crossentropy", "elu", "log_softmax", "logsoftmax", "relu", "sigmoid",
-    "sigmoid_binary_crossentropy", "softmax", "softplus",
-]  # fmt: skip
+    "binary_crossentropy",
+    "categorical_crossentropy",
+    "elu",
+    "log_softmax",
+    "logsoftmax",
+    "relu",
+    "sigmoid",
+    "sigmoid_binary_crossentropy",
+    "softmax",
+    "softplus",
+]
 
 sigmoid, softplus = OPS["sigmoid"], OPS["softplus"]
 logsoftmax = log_softmax

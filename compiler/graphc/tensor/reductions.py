@@ -22,9 +22,22 @@ from graphc.tensor.type import parse_dtype
 Axis = Any
 
 __all__ = [
-    "all", "allclose", "any", "argmax", "argmin", "logsumexp", "max", "max_and_argmax", "mean", "min",
-    "prod", "ptp", "std", "sum", "var",
-]  # fmt: skip
+    "all",
+    "allclose",
+    "any",
+    "argmax",
+    "argmin",
+    "logsumexp",
+    "max",
+    "max_and_argmax",
+    "mean",
+    "min",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
 
 
 def _reduce(kind: str, x: Any, axis: Axis, keepdims: bool) -> Any:

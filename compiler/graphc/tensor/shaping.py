@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,36 @@ import numpy as np
 from graphc.graph.basic import Constant, Variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.dimshuffle import DimShuffle
-from graphc.ops.join import Join
 from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
-from graphc.ops.shape import MakeVector, Shape, Shape_i
+from graphc.ops.shape import Shape, Shape_i
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of, sizes_of
 from graphc.tensor.basic import as_tensor_variable, constant
 
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "concatenate",
-    "dimshuffle", "expand_dims", "flatten", "hstack", "join", "matrix_transpose", "moveaxis",
-    "ravel", "reshape", "shape", "shape_padaxis", "shape_padleft", "shape_padright", "size",
-    "specify_broadcastable", "specify_shape", "split", "squeeze", "stack", "swapaxes", "transpose",
-    "unbroadcast", "vstack",
-]  # fmt: skip
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_to",
+    "dimshuffle",
+    "expand_dims",
+    "flatten",
+    "matrix_transpose",
+    "moveaxis",
+    "ravel",
+    "reshape",
+    "shape",
+    "shape_padaxis",
+    "shape_padleft",
+    "shape_padright",
+    "size",
+    "specify_broadcastable",
+    "specify_shape",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+    "unbroadcast",
+]
 
 
 def shape(x: Any) -> Variable:
@@ -296,84 +312,3 @@ def broadcast_arrays(*args: Any) -> list[Variable]:
             x = OPS["second"](other, x)
         results.append(x)
     return results
-
-
-def join(axis: Any, *tensors_list: Any) -> Variable:
-    """Concatenate along an axis.
-
-    Args:
-        axis: the axis, known when the graph is built.
-        tensors_list: operands with the same number of dimensions; their dtypes are promoted.
-    """
-    if len(tensors_list) == 1 and isinstance(tensors_list[0], list | tuple):
-        tensors_list = tuple(tensors_list[0])
-    if not tensors_list:
-        raise ValueError("join needs at least one operand")
-    xs = [as_tensor_variable(x) for x in tensors_list]
-    if xs[0].type.ndim == 0:
-        raise TypeError("0-d operands cannot be joined; use stack")
-    axis = normalize_axis(axis, xs[0].type.ndim, "join")
-    return xs[0] if len(xs) == 1 else Join(axis)(*xs)
-
-
-def concatenate(tensor_list: Any, axis: Any = 0) -> Variable:
-    """Concatenate operands, which are given in a list, along an axis."""
-    if not isinstance(tensor_list, list | tuple):
-        raise TypeError(f"concatenate takes a list or tuple of operands, got {tensor_list!r}")
-    return join(axis, *tensor_list)
-
-
-def stack(tensors: Any, axis: Any = 0) -> Variable:
-    """Operands of one shape along a new axis."""
-    if not isinstance(tensors, list | tuple):
-        raise TypeError(f"stack takes a list or tuple of operands, got {tensors!r}")
-    if not tensors:
-        raise ValueError("stack needs at least one operand")
-    xs = [as_tensor_variable(x) for x in tensors]
-    ndim = xs[0].type.ndim
-    if any(x.type.ndim != ndim for x in xs):
-        raise ValueError(f"stack takes operands of equal rank, got {', '.join(str(x.type) for x in xs)}")
-    axis = normalize_axis(axis, ndim + 1, "stack")
-    if ndim == 0:
-        from graphc.ops.rows_arithmetic import promote
-
-        return MakeVector(promote(*(x.type.numpy_dtype for x in xs)).name)(*xs)
-    return join(axis, *(expand_dims(x, axis) for x in xs))
-
-
-def hstack(tup: Sequence[Any]) -> Variable:
-    """Concatenate along the second axis, vectors along the first."""
-    xs = [atleast_1d(x) for x in tup]
-    return join(0 if xs[0].type.ndim == 1 else 1, *xs)
-
-
-def vstack(tup: Sequence[Any]) -> Variable:
-    """Concatenate along the first axis, after making operands at least 2-d."""
-    return join(0, *(atleast_2d(x) for x in tup))
-
-
-def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) -> list[Variable]:
-    """Cut x into parts along an axis.
-
-    Args:
-        x: array-like.
-        splits_size: sizes of the parts: a list, or an integer vector.
-        n_splits: number of parts; needed when ``splits_size`` is a vector of unknown length.
-        axis: the axis.
-
-    Raises:
-        ValueError: the sizes do not add up to that of the axis, here or at run time.
-    """
-    x = as_tensor_variable(x)
-    axis = normalize_axis(axis, x.type.ndim, "split")
-    sizes = as_sizes(splits_size, "split", n_splits)
-    if n_splits is not None and len(sizes) != n_splits:
-        raise ValueError(f"split: n_splits is {n_splits}, but there are {len(sizes)} sizes")
-    total = sizes[0]
-    bounds = [constant(np.asarray(0, np.int64)), sizes[0]]
-    for each in sizes[1:]:
-        total = as_size(total + each, "split")
-        bounds.append(total)
-    x = specify_shape(x, [total if i == axis else None for i in range(x.type.ndim)])
-    before = (slice(None),) * axis
-    return [x[(*before, slice(a, b))] for a, b in pairwise(bounds)]
