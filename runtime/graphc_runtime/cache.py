@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -91,6 +90,8 @@ class DiskCache:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            import tempfile  # 4 ms that only a process that stores something needs
+
             handle, temporary = tempfile.mkstemp(prefix=".tmp-", dir=path.parent)
             try:
                 with os.fdopen(handle, "wb") as file:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering.kinds import REDUCTIONS, VIEWS, is_elementwise, static_shape
+from graphc.lowering.kinds import GATHERED_OPERANDS, REDUCTIONS, VIEWS, is_elementwise, static_shape
 
 CHEAP = frozenset(
     f"graphc.{name}"
@@ -38,7 +38,11 @@ class Recomputation:
     def apply(self, op: Any) -> None:
         """Replaces operands of a cluster member by copies in its own cluster, where that pays."""
         number = self._cluster_of(op)
+        gathered = GATHERED_OPERANDS.get(op.name, ())
         for position, operand in enumerate(op.operands):
+            if position in gathered:
+                # It is read at positions of its own, not at those of the loop.
+                continue
             key = (operand, number)
             if key not in self._copies:
                 self._copies[key] = self._copy(op, operand, number)

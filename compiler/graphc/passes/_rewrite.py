@@ -251,7 +251,10 @@ class Rewriter:
         op = owner.operation
         for operand in op.operands:
             self.adopt(operand)
+        # What a rule creates for this operation must come before it, not only before the visited one.
+        anchor, self.anchor = self.anchor, op
         new = self._visit(op)
+        self.anchor = anchor
         if new is None:
             return value
         self.replace(op, new)

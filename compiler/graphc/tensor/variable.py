@@ -107,12 +107,7 @@ class TensorOperators:
     ceil, floor, trunc, round = (_method(n) for n in ("ceil", "floor", "trunc", "round"))
     deg2rad, rad2deg, conj, clip, abs = (_method(n) for n in ("deg2rad", "rad2deg", "conj", "clip", "abs"))
     ravel, squeeze, swapaxes, take = (_method(n) for n in ("ravel", "squeeze", "swapaxes", "take"))
-    zeros_like, ones_like, repeat, diagonal, trace = (
-        _method(n) for n in ("zeros_like", "ones_like", "repeat", "diagonal", "trace")
-    )
-    cumsum, cumprod, sort, argsort, nonzero = (
-        _method(n) for n in ("cumsum", "cumprod", "sort", "argsort", "nonzero")
-    )
+    zeros_like, ones_like = _method("zeros_like"), _method("ones_like")
     set, inc, copy = _method("set_subtensor"), _method("inc_subtensor"), _method("tensor_copy")
 
     # Attributes --------------------------------------------------------------------------------------------
