@@ -147,7 +147,7 @@ def _optimise(module: Any, machine: Any, opt_level: int) -> None:
     import llvmlite.binding as llvm
 
     options = llvm.create_pipeline_tuning_options(opt_level)
-    # Loops are what there is to vectorise; looking for more in straight-line code doubles the time on large kernels.
+    # Loops are what there is to vectorise; looking for more in straight-line code doubles the time.
     options.loop_vectorization = opt_level >= 2
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Converts one graph-stage function to linalg on tensors.
 
-Units (a fused cluster, or one operation) are emitted in dependence order; a check comes before everything that
-follows it in the source, so that no loop runs on sizes or indices a failing check would have refused.
+Units (a fused cluster, or one operation) are emitted in dependence order; a check comes before everything
+that follows it in the source, so that no loop runs on sizes or indices a failing check would have refused.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class FunctionConverter:
             build.create("func.return", [], [self.tensor_of(x) for x in operands])
             return
         unit = ir.UnitAttr.get()
-        # A result must be in its buffer before one that was made from it, as both may share memory until then.
+        # A result must be in its buffer before one made from it, as both may share memory until then.
         order = {result: i for i, op in enumerate(self._operations) for result in op.results}
         pairs = zip(operands, self._outputs, strict=True)
         for value, buffer in sorted(pairs, key=lambda pair: order.get(pair[0], -1)):

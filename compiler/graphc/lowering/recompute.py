@@ -58,7 +58,9 @@ class Recomputation:
         # All members of a cluster share one iteration space: nothing that is broadcast can be copied into it.
         space = static_shape(user.operands[0] if user.name in REDUCTIONS else user.results[0])
         shapes = [static_shape(op.results[0]) for op in chain]
-        if any(size == 1 and whole != 1 for shape in shapes for size, whole in zip(shape, space, strict=True)):
+        if any(
+            size == 1 and whole != 1 for shape in shapes for size, whole in zip(shape, space, strict=True)
+        ):
             return None
         mapping: dict[Any, Any] = {}
         ir = _ir()

@@ -13,11 +13,11 @@ from graphc.passes._base import Pass
 class Decompose(Pass):
     """Writes `softmax` and `log_softmax` out in terms of what the lowering has loops for.
 
-    With `m = max(x)` over the axes and `e = exp(x - m)`, softmax is `e / sum(e)` and log_softmax is `(x -
-    m) - log(sum(e))`. No exponential exceeds 1, so nothing overflows; the sum is at least 1, so the
-    logarithm is finite. A NaN or +inf in a row, and a row of nothing but -inf, gives NaN, as the definition
-    does. float16 is computed in float32, because a sum of more than 2048 terms near 1 does not fit its
-    precision.
+    With `m = max(x)` over the axes and `e = exp(x - m)`, softmax is `e * (1 / sum(e))`, one division a row
+    instead of one an element, and log_softmax is `(x - m) - log(sum(e))`. No exponential exceeds 1, so
+    nothing overflows; the sum is at least 1, so the logarithm is finite. A NaN or +inf in a row, and a row
+    of nothing but -inf, gives NaN, as the definition does. float16 is computed in float32, because a sum of
+    more than 2048 terms near 1 does not fit its precision.
 
     It runs late, after the rewrites that recognise `log(softmax(x))`.
 
@@ -60,8 +60,8 @@ class _Normaliser:
     def binary(self, name: str, a: Any, b: Any) -> Any:
         return self._rw.create(f"graphc.{name}", [a, b], a.type)
 
-    def log(self, value: Any) -> Any:
-        return self._rw.create("graphc.log", [value], value.type)
+    def unary(self, name: str, value: Any) -> Any:
+        return self._rw.create(f"graphc.{name}", [value], value.type)
 
     def finish(self, value: Any) -> Any:
         return self._rw.create("graphc.cast", [value], self.result_type) if self._half else value
@@ -86,9 +86,9 @@ class _Normaliser:
 
 def _softmax(rewriter: Any, op: Any) -> Any:
     parts = _Normaliser(rewriter, op)
-    return parts.finish(parts.binary("true_div", parts.exp, parts.total))
+    return parts.finish(parts.binary("mul", parts.exp, parts.unary("reciprocal", parts.total)))
 
 
 def _log_softmax(rewriter: Any, op: Any) -> Any:
     parts = _Normaliser(rewriter, op)
-    return parts.finish(parts.binary("sub", parts.centred, parts.log(parts.total)))
+    return parts.finish(parts.binary("sub", parts.centred, parts.unary("log", parts.total)))

@@ -32,6 +32,6 @@ def __getattr__(name: str) -> Any:
 
 __all__ = ["TensorConstant", "TensorType", "TensorVariable"]
 
-# Whoever builds graphs will compile them: the first compilation should not be the one that waits for these imports.
-import graphc.compile.native  # noqa: E402, F401
+# Whoever builds graphs will compile them: the first compilation should not wait for these imports.
+import graphc.compile.native  # noqa: E402
 import graphc.function.function  # noqa: E402, F401

@@ -20,7 +20,7 @@ func.func @log_softmax(%x: tensor<?x?xf64>) -> tensor<?x?xf64> {
 // float16 is computed in float32.
 // CHECK-LABEL: @half
 // CHECK: "graphc.cast"(%arg0) : (tensor<?xf16>) -> tensor<?xf32>
-// CHECK: "graphc.true_div"
+// CHECK: "graphc.reciprocal"
 // CHECK: "graphc.cast"{{.*}} -> tensor<?xf16>
 func.func @half(%x: tensor<?xf16>) -> tensor<?xf16> {
   %0 = "graphc.softmax"(%x) {axes = array<i64: 0>} : (tensor<?xf16>) -> tensor<?xf16>
