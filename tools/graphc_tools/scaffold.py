@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.passes._base import Pass, fail
-from graphc.passes._walk import operations
 
 
 @dataclass
@@ -46,7 +45,9 @@ class {cls}(Pass):
     max_operations: int = 100000
 
     def run(self, module: Any) -> None:
-        found = operations(module)
+        from graphc.passes._walk import functions, walk
+
+        found = [op for function in functions(module) for op in walk(function)]
         if len(found) > self.max_operations:
             fail(found[self.max_operations], f"more than {{self.max_operations}} operations")
         self.count("operations", len(found))

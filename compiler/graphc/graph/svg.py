@@ -25,7 +25,11 @@ text { font: 11px ui-monospace, Menlo, Consolas, monospace; text-anchor: middle;
 
 
 def to_svg(
-    graph: Any, file: str | PathLike[str] | None = None, *, print_type: bool = True, stage: str = "fusion"
+    graph: Any,
+    file: str | PathLike[str] | None = None,
+    *,
+    print_type: bool = True,
+    stage: str = "graph (optimised)",
 ) -> str:
     """Draw a graph.
 
@@ -35,7 +39,7 @@ def to_svg(
             that they were fused into.
         file: also write the picture to this path.
         print_type: show types in the boxes.
-        stage: for compiled functions, the pass after which the module is drawn.
+        stage: for compiled functions, which of their ``ir_stages`` to draw.
 
     Returns:
         The text of a self-contained SVG picture. Inputs are green, shared variables yellow, constants grey,
@@ -46,8 +50,12 @@ def to_svg(
     """
     if isinstance(graph, str):
         picture = picture_of_module(graph, print_type)
-    elif hasattr(graph, "ir") and callable(graph.ir):
-        picture = picture_of_module(graph.ir(stage), print_type)
+    elif hasattr(graph, "ir_stages"):
+        module = _stage_of(graph, stage)
+        # Reference mode has no module: what it runs is the graph itself.
+        picture = (
+            picture_of_module(module, print_type) if module else picture_of_graph(graph.fgraph, print_type)
+        )
     else:
         picture = picture_of_graph(graph, print_type)
     layout(picture)
@@ -55,6 +63,16 @@ def to_svg(
     if file is not None:
         Path(file).write_text(text, encoding="utf-8")
     return text
+
+
+def _stage_of(function: Any, stage: str) -> str:
+    """The text of a stage of a compiled function."""
+    stages = dict(function.ir_stages())
+    if not stages:
+        return ""
+    if stage not in stages:
+        raise ValueError(f"the stage must be one of {', '.join(map(repr, stages))}, got {stage!r}")
+    return str(stages[stage])
 
 
 def _draw(picture: Picture) -> Iterator[str]:

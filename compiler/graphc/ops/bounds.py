@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 SYMBOLIC = "i"
 Bound = int | str | None
 
+# No dimension is longer: a longer step selects the same one element, and sums of a size and a step do not overflow.
+_LONGEST = 1 << 62
+
 
 class Entry(NamedTuple):
     """How one dimension is indexed.
@@ -109,7 +112,7 @@ def emit_entry(entry: Entry, size: str, operands: Iterator[str], e: Any, what: s
         message = f"index {{given}} is out of bounds for {what} of size {{expected}}"
         e.check(inside, start, size, message, "IndexError")
         return Normalized(offset, one, one)
-    stride = one if step is None else step
+    stride = one if step is None else _limited(step, entry.step, e)
     known = e.known(stride)
     if known is not None:
         return _bounded(start, stop, stride, size, known > 0, e)
@@ -119,6 +122,13 @@ def emit_entry(entry: Entry, size: str, operands: Iterator[str], e: Any, what: s
     return Normalized(
         e.select(forward, up.offset, down.offset), e.select(forward, up.size, down.size), stride
     )
+
+
+def _limited(step: str, number: Bound, e: Any) -> str:
+    """The step within the longest dimension."""
+    if isinstance(number, int):
+        return e.const_index(max(-_LONGEST, min(number, _LONGEST)))
+    return e.arith("minsi", e.arith("maxsi", step, e.const_index(-_LONGEST)), e.const_index(_LONGEST))
 
 
 def _wrap(bound: Any, size: str, e: Any) -> str:

@@ -36,6 +36,13 @@ def _complex_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return part, part, np.dtype(f"c{part.itemsize * 2}")
 
 
+def _complex(x: Any, y: Any) -> Any:
+    # Not x + 1j * y: an infinite y would make the real part NaN.
+    z = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), np.result_type(x, np.complex64))
+    z.real, z.imag = x, y
+    return z
+
+
 def _round_half_away(x: Any) -> Any:
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
@@ -115,7 +122,7 @@ register(
 )
 register(
     "complex",
-    lambda x, y: x + np.multiply(y, 1j, dtype=np.result_type(x, np.complex64)),
+    _complex,
     "Complex number with real part x and imaginary part y.",
     lambda b, x, y: b.complex(x, y),
     nin=2,

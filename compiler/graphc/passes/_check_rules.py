@@ -12,6 +12,8 @@ from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._shape_rules import size_of
 from graphc_dialects._mlir import ir
 
+# More elements than memory holds.
+_MOST = 1 << 62
 _PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 
 
@@ -121,17 +123,27 @@ class CheckInserter:
         if have == rw.dims.count(rw.dims.size(size) for size in sizes):
             return
         given = self._product(rw, [size_of(rw, x, axis) for axis in range(len(x.type.shape))])
-        expected = self._product(rw, sizes)
+        expected = self._product(rw, sizes, bounded=True)
         message = "reshape: cannot reshape an array of {given} elements into a shape of {expected} elements"
         self.check(rw, self.compare(rw, "eq", given, expected), given, expected, message, "ValueError")
         self._static_sizes(rw, op, sizes)
 
-    def _product(self, rw: Rewriter, sizes: Sequence[Any]) -> Any:
+    def _product(self, rw: Rewriter, sizes: Sequence[Any], bounded: bool = False) -> Any:
+        """The product of sizes; if `bounded`, of any sizes (not negative) up to `_MOST`, which stands for more."""
         total = None
         for size in sizes:
             if rw.constant(size) != 1:
-                total = size if total is None else rw.index_op("muli", total, size)
+                multiply = self._bounded_product if bounded else self._plain_product
+                total = size if total is None else multiply(rw, total, size)
         return rw.index(1) if total is None else total
+
+    def _plain_product(self, rw: Rewriter, a: Any, b: Any) -> Any:
+        return rw.index_op("muli", a, b)
+
+    def _bounded_product(self, rw: Rewriter, a: Any, b: Any) -> Any:
+        most = rw.index(_MOST)
+        fits = self.compare(rw, "le", b, rw.index_op("divsi", most, rw.index_op("maxsi", a, rw.index(1))))
+        return rw.create("arith.select", [fits, rw.index_op("muli", a, b), most], a.type)
 
     def _static_sizes(self, rw: Rewriter, op: Any, sizes: Sequence[Any]) -> None:
         """Where the result type knows a size, the size operand is that."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphc.passes._constants import CONSTANTS, element_dtype, read_constant
 from graphc.passes._references import elementwise_reference, evaluate
-from graphc.passes._rewrite import functions, walk
+from graphc.passes._walk import functions, walk
 from graphc_dialects._mlir import ir
 
 _BROADCAST_FREE = (

@@ -16,6 +16,7 @@ import numpy as np
 
 from graphc.passes._constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.passes._dims import DimKeys
+from graphc.passes._walk import walk
 from graphc_dialects._mlir import ir
 
 Rule = Callable[["Rewriter", Any], Any]
@@ -26,24 +27,6 @@ _PURE_DIALECTS = ("graphc.", "arith.", "tensor.", "math.", "complex.")
 _VIEWS_OF_SPLATS = frozenset(
     {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape"}
 )
-
-
-def functions(module: Any) -> list[Any]:
-    """The `func.func` operations of a module that have a body."""
-    found = [op.operation for op in module.body.operations]
-    return [op for op in found if op.name == "func.func" and len(op.regions[0].blocks)]
-
-
-def walk(root: Any) -> list[Any]:
-    """All operations below `root`, in order, without the cost of wrapping each in its class."""
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return [op for op in found if op != root]
 
 
 def is_removable(op: Any) -> bool:

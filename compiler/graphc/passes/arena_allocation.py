@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphc.passes._base import Pass
+
+_MOST_BYTES = 2.0**60
+_ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
 
 
 @dataclass
@@ -15,6 +18,8 @@ class ArenaAllocation(Pass):
 
     The context is the kernel's first argument. The entry point frees the arena when the call ends, whether
     the kernel succeeded or a check failed, so that no path leaks. A kernel that gets no memory returns -1.
+    Where bytes are a product of sizes that are known at run time only, a product too large for memory asks
+    for -1 bytes, which `graphc_alloc` refuses: modulo 2**64 it could be a small number.
     """
 
     stage = "llvm"
@@ -44,7 +49,7 @@ class ArenaAllocation(Pass):
             new = ir.Operation.create(
                 "llvm.call",
                 results=[call.results[0].type],
-                operands=[context, call.operands[0]],
+                operands=[context, _checked_bytes(ir, call.operands[0])],
                 attributes={
                     "callee": ir.FlatSymbolRefAttr.get("graphc_alloc"),
                     "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 0]),
@@ -89,6 +94,57 @@ class ArenaAllocation(Pass):
     def _declare(self, ir: Any, module: Any) -> None:
         text = "llvm.func @graphc_alloc(!llvm.ptr, i64) -> (!llvm.ptr {llvm.noalias})"
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+
+
+def _checked_bytes(ir: Any, size: Any) -> Any:
+    """The bytes, or -1 if they are a product that overflows; computed once more in floats, which do not."""
+    types = _Types(ir.IntegerType.get_signless(64), ir.F64Type.get())
+    product = _as_float(ir, size, types)
+    if product is None:
+        return size
+    limit = _number(ir, types.real, ir.FloatAttr.get(types.real, _MOST_BYTES))
+    minus_one = _number(ir, types.integer, ir.IntegerAttr.get(types.integer, -1))
+    predicate = ir.IntegerAttr.get(types.integer, _ORDERED_LESS_OR_EQUAL)
+    truth = ir.IntegerType.get_signless(1)
+    fits = ir.Operation.create("llvm.fcmp", [truth], [product, limit], {"predicate": predicate}).result
+    return ir.Operation.create("llvm.select", [types.integer], [fits, size, minus_one]).result
+
+
+class _Types(NamedTuple):
+    integer: Any
+    real: Any
+
+
+def _number(ir: Any, type_: Any, value: Any) -> Any:
+    return ir.Operation.create("llvm.mlir.constant", [type_], attributes={"value": value}).result
+
+
+def _as_float(ir: Any, value: Any, types: _Types) -> Any:
+    """A number of bytes or elements as a float, through the operations that multiply sizes; None if it is
+    known when compiling.
+    """
+    op = None if isinstance(value.owner, ir.Block) else value.owner
+    name = "" if op is None else op.name
+    if name == "llvm.mlir.constant":
+        return None
+    if name == "llvm.ptrtoint" and getattr(op.operands[0].owner, "name", "") == "llvm.getelementptr":
+        # The address of element n behind null: n times the size of an element, which is 16 at most.
+        address = op.operands[0].owner
+        count = _as_float(ir, address.operands[1], types) if len(address.operands) == 2 else None
+        if count is None:
+            return None
+        largest = _number(ir, types.real, ir.FloatAttr.get(types.real, 16.0))
+        return ir.Operation.create("llvm.fmul", [types.real], [count, largest]).result
+    if name in ("llvm.mul", "llvm.add"):
+        parts = [_as_float(ir, x, types) for x in op.operands]
+        if all(part is None for part in parts):
+            return None
+        parts = [
+            ir.Operation.create("llvm.sitofp", [types.real], [x]).result if part is None else part
+            for part, x in zip(parts, op.operands, strict=True)
+        ]
+        return ir.Operation.create(f"llvm.f{name[5:]}", [types.real], parts).result
+    return ir.Operation.create("llvm.sitofp", [types.real], [value]).result
 
 
 def _returns_status(ir: Any, function: Any) -> bool:

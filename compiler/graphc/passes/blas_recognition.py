@@ -30,7 +30,8 @@ class BlasRecognition(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter, functions
+        from graphc.passes._rewrite import Rewriter
+        from graphc.passes._walk import functions
 
         for function in functions(module):
             rules: Any = {

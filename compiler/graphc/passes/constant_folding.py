@@ -31,7 +31,8 @@ class ConstantFolding(Pass):
     max_elements: int = 64
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter, functions
+        from graphc.passes._rewrite import Rewriter
+        from graphc.passes._walk import functions
 
         for function in functions(module):
             rewriter = Rewriter(function, {"*": [self._fold]})

@@ -27,7 +27,8 @@ class Decompose(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter, functions
+        from graphc.passes._rewrite import Rewriter
+        from graphc.passes._walk import functions
 
         for function in functions(module):
             rules: Any = {"graphc.softmax": [_softmax], "graphc.log_softmax": [_log_softmax]}

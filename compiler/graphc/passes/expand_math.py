@@ -36,6 +36,7 @@ class ExpandMath(Pass):
 
     def run(self, module: Any) -> None:
         from graphc.lowering.math import expansions
+        from graphc.passes._walk import walk
 
         table = dict(expansions())
         for name in filter(None, self.keep.split(",")):
@@ -45,8 +46,7 @@ class ExpandMath(Pass):
                     module.operation,
                     f"option keep names '{name}', which has no expansion; these have: {known}",
                 )
-        found: list[Any] = []
-        _collect(module.operation, table, found)
+        found = [op for op in walk(module.operation) if op.name in table]
         if len(found) > self.limit:
             # expm1 and log1p are not among these: upstream lowers them to formulas that cancel near 0.
             self.count("left as calls", sum(op.name in _CALLABLE for op in found))
@@ -81,14 +81,3 @@ def _with_element(value_type: Any, element: Any) -> Any:
     from graphc_dialects._mlir import ir
 
     return ir.VectorType.get(value_type.shape, element) if isinstance(value_type, ir.VectorType) else element
-
-
-def _collect(op: Any, table: dict[str, Any], found: list[Any]) -> None:
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                operation = inner.operation
-                if operation.name in table:
-                    found.append(operation)
-                elif len(operation.regions):
-                    _collect(operation, table, found)

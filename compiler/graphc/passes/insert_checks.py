@@ -35,7 +35,8 @@ class InsertChecks(Pass):
 
     def run(self, module: Any) -> None:
         from graphc.passes._check_rules import rules
-        from graphc.passes._rewrite import Rewriter, functions
+        from graphc.passes._rewrite import Rewriter
+        from graphc.passes._walk import functions
 
         for function in functions(module):
             inserter, table = rules()

@@ -26,9 +26,9 @@ class LinalgToLoops(Pass):
 
     def run(self, module: Any) -> None:
         from graphc.lowering.loops import LoopNest, lower_copy, lower_fill
+        from graphc.passes._walk import walk
 
-        found: list[Any] = []
-        _collect(module.operation, found)
+        found = [op for op in walk(module.operation) if op.name in _LOWERED]
         for op in found:
             if op.name == "linalg.fill":
                 lower_fill(op)
@@ -37,13 +37,3 @@ class LinalgToLoops(Pass):
             else:
                 LoopNest(op).lower()
         self.count("loop nests", len(found))
-
-
-def _collect(op: Any, found: list[Any]) -> None:
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                if inner.operation.name in _LOWERED:
-                    found.append(inner.operation)
-                elif len(inner.operation.regions):
-                    _collect(inner.operation, found)

@@ -30,21 +30,9 @@ class MatmulToBlas(Pass):
 
     def run(self, module: Any) -> None:
         from graphc.lowering.matmul import lower_matmul
+        from graphc.passes._walk import walk
 
-        for function in list(module.body.operations):
-            found: list[Any] = []
-            if function.operation.name == "func.func":
-                _collect(function.operation, found)
-            for op in found:
-                if lower_matmul(module, op, _SUFFIX, self.threshold):
-                    self.count("blas calls", 1)
-
-
-def _collect(op: Any, found: list[Any]) -> None:
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                if inner.operation.name == "linalg.generic" and "graphc.matmul" in inner.operation.attributes:
-                    found.append(inner.operation)
-                elif len(inner.operation.regions):
-                    _collect(inner.operation, found)
+        for op in walk(module.operation):
+            is_product = op.name == "linalg.generic" and "graphc.matmul" in op.attributes
+            if is_product and lower_matmul(module, op, _SUFFIX, self.threshold):
+                self.count("blas calls")

@@ -26,7 +26,7 @@ class OutlineShapes(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import functions
+        from graphc.passes._walk import functions
 
         named = {function.attributes["sym_name"].value: function for function in functions(module)}
         main = named.get("main")
@@ -39,8 +39,9 @@ class OutlineShapes(Pass):
         self._outline(main)
 
     def _outline(self, main: Any) -> None:
-        from graphc.passes._rewrite import Rewriter, erase_unused, walk
+        from graphc.passes._rewrite import Rewriter, erase_unused
         from graphc.passes._shape_rules import RULES
+        from graphc.passes._walk import walk
         from graphc_dialects._mlir import ir
 
         shapes = main.clone(ip=ir.InsertionPoint(main))
@@ -86,7 +87,7 @@ class OutlineShapes(Pass):
 
     def _keep_cheap_checks(self, shapes: Any) -> list[bool]:
         """Erases the checks that need array computations; says of each, in order, whether it stayed."""
-        from graphc.passes._rewrite import walk
+        from graphc.passes._walk import walk
 
         cheap: dict[Any, bool] = {}
         kept, expensive = [], []

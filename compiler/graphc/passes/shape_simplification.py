@@ -27,8 +27,9 @@ class ShapeSimplification(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter, functions
+        from graphc.passes._rewrite import Rewriter
         from graphc.passes._shape_rules import RULES
+        from graphc.passes._walk import functions
 
         for function in functions(module):
             rewriter = Rewriter(function, RULES)
@@ -38,7 +39,7 @@ class ShapeSimplification(Pass):
                 self.count(name.strip("_").replace("_", " "), number)
 
     def _remove_true_checks(self, rewriter: Any) -> None:
-        from graphc.passes._rewrite import walk
+        from graphc.passes._walk import walk
 
         for op in walk(rewriter.function):
             if op.name == "graphc.check" and rewriter.constant(op.operands[0]) in (True, -1, 1):

@@ -41,8 +41,9 @@ class Stabilize(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter, functions
+        from graphc.passes._rewrite import Rewriter
         from graphc.passes._stable_forms import RULES
+        from graphc.passes._walk import functions
 
         for function in functions(module):
             rewriter = Rewriter(function, RULES)

@@ -163,3 +163,23 @@ def test_pickle():
     y = OpFromGraph([x], [pt.exp(x)], name="e")(x)
     x2, y2 = pickle.loads(pickle.dumps((x, y)))
     np.testing.assert_allclose(run([x2], y2, [0.5]), np.exp([0.5]))
+
+
+def test_compiled_code_holds_the_inner_graph():
+    x = pt.dvector("x")
+    table = np.arange(50.0)
+    inner = OpFromGraph([x], [pt.exp(x) * table.sum() + table[:3]], name="inner")
+    outer = OpFromGraph([x], [inner(x) ** 2])
+    y = outer(x)
+    f = graphc.function([x], [y, graphc.grad(y.sum(), x)], mode="fast_run")
+    assert not f.report.fallbacks
+    expected = run([x], [y, graphc.grad(y.sum(), x)], [0.1, 0.2, 0.3])
+    for got, want in zip(f([0.1, 0.2, 0.3]), expected, strict=True):
+        np.testing.assert_allclose(got, want)
+
+
+def test_a_large_constant_inside_is_an_argument_of_the_compiled_code():
+    x = pt.dvector("x")
+    table = pt.as_tensor_variable(np.arange(50.0))
+    y = OpFromGraph([x], [x * table])(x)
+    np.testing.assert_allclose(graphc.function([x], y)(np.ones(50)), np.arange(50.0))

@@ -135,3 +135,12 @@ def test_cycles_are_reported():
     picture.edges = [("a", "b"), ("b", "a")]
     with pytest.raises(ValueError, match="cycle"):
         layout(picture)
+
+
+def test_compiled_functions_show_their_kernels():
+    x = pt.dmatrix("x")
+    f = graphc.function([x], pt.log(pt.exp(x - 1.0).sum(axis=0)))
+    rectangles, texts = parts(to_svg(f))
+    assert "group" in rectangles and "exp" in texts
+    with pytest.raises(ValueError, match=r"'graph \(optimised\)'"):
+        to_svg(f, stage="none")
