@@ -22,7 +22,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest bench docs fuzz format clean
+.PHONY: help demo test lint types lit pytest tiers bench docs fuzz format clean
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -59,7 +59,7 @@ $(PEERS)/.peers: tests/bench/peers.txt $(VENV)/pyvenv.cfg
 demo: $(VENV)/.demo
 	$(BIN)/python docs/examples/logistic_regression.py $(DEMO_ARGS)
 
-test: lint types lit pytest
+test: lint types lit pytest tiers
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
@@ -74,6 +74,11 @@ lit: $(VENV)/.test
 
 pytest: $(VENV)/.test
 	$(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(PYTEST_ARGS)
+
+# The other ways into compiled functions, which machines with another Python layout use.
+tiers: $(VENV)/.test
+	GRAPHC_CALL_TIER=buffer $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) tests/unit/function
+	GRAPHC_CALL_TIER=python $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) tests/unit/function
 
 fuzz: $(VENV)/.test
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) -m fuzz $(PYTEST_ARGS)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from functools import cache
 
 # Bindings whose classes are looked up when operations of these dialects are first wrapped.
@@ -12,22 +13,16 @@ _DIALECTS = "arith bufferization cf func linalg llvm math memref scf tensor".spl
 
 @cache
 def preload() -> None:
-    """Imports the bindings, the dialect, every pass of the pipelines, and llvmlite. Does nothing the second
-    time.
-    """
+    """Imports the bindings, the dialect, the compiler's own modules and llvmlite; once per process."""
     from graphc.codegen.object import host_target
-    from graphc.passes._base import find
-    from graphc.pipelines import PIPELINES
     from graphc_dialects import _mlir
     from graphc_dialects.dialect import new_context
 
     for name in _DIALECTS:
         _mlir.dialect_module(name)
-    for entries in PIPELINES.values():
-        for flag, _ in entries:
-            if flag.startswith("graphc-"):
-                find(flag)
-    for module in ("converter", "loops", "matmul", "math"):
-        importlib.import_module(f"graphc.lowering.{module}")
+    for package in ("passes", "lowering", "lowering.math", "codegen"):
+        parent = importlib.import_module(f"graphc.{package}")
+        for info in pkgutil.iter_modules(parent.__path__):
+            importlib.import_module(f"graphc.{package}.{info.name}")
     new_context()
     host_target()

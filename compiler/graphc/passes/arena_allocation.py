@@ -98,6 +98,8 @@ class ArenaAllocation(Pass):
 
 def _checked_bytes(ir: Any, size: Any) -> Any:
     """The bytes, or -1 if they are a product that overflows; computed once more in floats, which do not."""
+    if getattr(size.owner, "name", "") not in ("llvm.ptrtoint", "llvm.add", "llvm.mul"):
+        return size
     types = _Types(ir.IntegerType.get_signless(64), ir.F64Type.get())
     product = _as_float(ir, size, types)
     if product is None:

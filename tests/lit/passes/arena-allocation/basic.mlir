@@ -12,3 +12,20 @@ llvm.func @main(%context: !llvm.ptr, %n: i64) -> !llvm.ptr {
   llvm.call @free(%0) : (!llvm.ptr) -> ()
   llvm.return %0 : !llvm.ptr
 }
+
+// A product of sizes is computed in floats as well, which do not overflow.
+// CHECK: llvm.func @product
+// CHECK: %[[BYTES:.*]] = llvm.ptrtoint
+// CHECK: %[[COUNT:.*]] = llvm.fmul
+// CHECK: %[[LARGEST:.*]] = llvm.fmul %[[COUNT]]
+// CHECK: %[[FITS:.*]] = llvm.fcmp "ole" %[[LARGEST]]
+// CHECK: %[[CHECKED:.*]] = llvm.select %[[FITS]], %[[BYTES]]
+// CHECK: llvm.call @graphc_alloc(%{{.*}}, %[[CHECKED]])
+llvm.func @product(%context: !llvm.ptr, %n: i64, %m: i64) -> !llvm.ptr {
+  %count = llvm.mul %n, %m : i64
+  %null = llvm.mlir.zero : !llvm.ptr
+  %end = llvm.getelementptr %null[%count] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %bytes = llvm.ptrtoint %end : !llvm.ptr to i64
+  %0 = llvm.call @malloc(%bytes) : (i64) -> !llvm.ptr
+  llvm.return %0 : !llvm.ptr
+}

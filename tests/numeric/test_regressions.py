@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Mistakes that were found once: each test is the smallest program that showed one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+
+COMPILED_MODES = ["fast_run", "fast_compile"]
+EXTREMES = (-(2**63), -(2**63) + 1, -(2**62), -3, -1, 0, 1, 2, 2**62, 2**63 - 1)
+
+
+@pytest.mark.parametrize("mode", COMPILED_MODES)
+@pytest.mark.parametrize("sizes", [(2**32, 2**32), (2**31, 2**31), (2**61, 8), (2**62, 4)], ids=str)
+def test_bytes_of_a_temporary_do_not_wrap_around(mode: str, sizes: tuple[int, int]) -> None:
+    n, m = pt.lscalars("n", "m")
+    part = pt.zeros((n, m))[1:3, 2:4].set(1.0)[1:2, 2:3]
+    function = graphc.function([n, m], part, mode=mode)
+    with pytest.raises(MemoryError):
+        function(*sizes)
+    np.testing.assert_array_equal(function(3, 4), [[1.0]])
+
+
+@pytest.mark.parametrize("mode", COMPILED_MODES)
+def test_element_counts_of_reshape_do_not_wrap_around(mode: str) -> None:
+    x, n, m = pt.vector("x"), pt.lscalar("n"), pt.lscalar("m")
+    function = graphc.function([x, n, m], pt.exp(x).reshape((n, m))[:2, :2], mode=mode)
+    for sizes in ((2**32, 2**32), (2**63 - 1, 2), (2**62, 4)):
+        with pytest.raises(ValueError, match="cannot reshape an array of 0 elements"):
+            function(np.zeros(0), *sizes)
+    assert function(np.zeros(0), 5, 0).shape == (2, 0)
+    assert function(np.zeros(6), 3, 2).shape == (2, 2)
+
+
+@pytest.mark.parametrize("mode", COMPILED_MODES)
+def test_slices_with_extreme_bounds(mode: str) -> None:
+    x, bounds = pt.vector("x"), pt.lscalars("a", "b", "c")
+    part = x[slice(*bounds)]
+    function = graphc.function([x, *bounds], [part, part.inc(1.0)], mode=mode)
+    for data in (np.zeros(0), np.arange(5.0)):
+        for start in EXTREMES:
+            for stop in EXTREMES:
+                for step in filter(None, EXTREMES):
+                    got, increased = function(data, start, stop, step)
+                    expected = data.copy()
+                    expected[start:stop:step] += 1
+                    np.testing.assert_array_equal(got, data[start:stop:step])
+                    np.testing.assert_array_equal(increased, expected)
+
+
+@pytest.mark.parametrize("step", [2**62, 2**63 - 1, -(2**62), -(2**63)])
+@pytest.mark.parametrize("mode", COMPILED_MODES)
+def test_slices_with_an_extreme_literal_step(mode: str, step: int) -> None:
+    x = pt.vector("x")
+    data = np.arange(5.0)
+    np.testing.assert_array_equal(graphc.function([x], x[::step], mode=mode)(data), data[::step])
+
+
+@pytest.mark.parametrize("mode", [*COMPILED_MODES, "reference"])
+@pytest.mark.parametrize("reduction", [pt.max, pt.argmin])
+def test_extremes_of_empty_axes_are_errors_even_without_results(mode: str, reduction: Any) -> None:
+    x = pt.matrix("x")
+    function = graphc.function([x], reduction(x, axis=0), mode=mode)
+    for columns in (0, 3):
+        with pytest.raises(ValueError):
+            function(np.zeros((0, columns)))
+    assert function(np.zeros((3, 0))).shape == (0,)
+
+
+@pytest.mark.parametrize("mode", [*COMPILED_MODES, "reference"])
+def test_an_infinite_imaginary_part_leaves_the_real_part_alone(mode: str) -> None:
+    x, y = pt.vectors("x", "y")
+    z = graphc.function([x, y], pt.complex(x, y), mode=mode)(np.ones(3), np.array([np.inf, -np.inf, np.nan]))
+    np.testing.assert_array_equal(z.real, np.ones(3))
+    np.testing.assert_array_equal(z.imag, [np.inf, -np.inf, np.nan])
