@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from graphc.emit.emitter import MAX_LITERAL
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
@@ -82,16 +84,14 @@ def _plain(value: Any) -> str | None:
         ordered = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
         items = [_plain(item) for item in ordered]
         return None if None in items else f"{type(value).__name__}({','.join(map(str, items))})"
-    if type(value).__module__ == "numpy" and hasattr(value, "name") and hasattr(value, "kind"):
-        return str(value)
+    if isinstance(value, np.dtype):
+        return f"dtype({value.str})" if value.names is None else None
     return None
 
 
 @cache
 def toolchain() -> str:
     """Identifies the compiler's sources, its dependencies, Python, NumPy and the CPU."""
-    import numpy as np
-
     digest = hashlib.sha256()
     for package in ("graphc", "graphc_dialects", "graphc_runtime"):
         for path in _sources(package):

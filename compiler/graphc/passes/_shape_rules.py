@@ -82,6 +82,14 @@ def useless_resize(rw: Rewriter, op: Any) -> Any:
     return x if have == sizes and have == result else None
 
 
+@_rule("second")
+def second_as_broadcast(rw: Rewriter, op: Any) -> Any:
+    """`second(x, y)` needs only the sizes of x; as a broadcast of y it does not keep x alive."""
+    x, y = op.operands
+    sizes = [size_of(rw, x, axis) for axis in range(len(x.type.shape))]
+    return rw.create("graphc.broadcast_to", [y, *sizes], op.results[0].type)
+
+
 @_rule("dimshuffle")
 def useless_dimshuffle(rw: Rewriter, op: Any) -> Any:
     x = op.operands[0]

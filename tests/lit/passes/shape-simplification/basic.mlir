@@ -65,3 +65,16 @@ func.func @unknown(%x: tensor<?xf64>, %n: index) -> tensor<?xf64> {
   %0 = "graphc.reshape"(%x, %n) : (tensor<?xf64>, index) -> tensor<?xf64>
   return %0 : tensor<?xf64>
 }
+
+// -----
+
+// Only the size of the exponential is needed, and that is the argument's.
+// CHECK-LABEL: @second
+// CHECK-NOT: graphc.exp
+// CHECK: %[[N:.*]] = tensor.dim %arg0
+// CHECK: "graphc.broadcast_to"(%arg1, %[[N]])
+func.func @second(%x: tensor<?xf64>, %y: tensor<1xf64>) -> tensor<?xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.second"(%0, %y) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  return %1 : tensor<?xf64>
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled code in the disk cache and in pickles, across processes."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+
+COMPILE = """
+import sys
+import numpy as np
+import graphc, graphc.tensor as pt
+x, s = pt.dmatrix("x"), graphc.shared(np.ones(3), "s")
+f = graphc.function([x], [pt.softmax(x * s, axis=1).sum(axis=0), pt.log1p(x)[::2]], updates={s: s + x[0]})
+value = np.arange(6.0).reshape(2, 3)
+f(value)
+result = [*map(np.ndarray.tolist, f(value)), s.get_value().tolist()]
+loaded = sorted({m.partition(".")[0] for m in sys.modules} & {"torch_mlir", "mlir", "llvmlite", "scipy"})
+print(f.report.cache, loaded, "passes" in f.report.phases, f.report.fast_call)
+print(result)
+"""
+
+
+def entries(cache_dir):
+    return sorted(cache_dir.rglob("*.bin"))
+
+
+def test_a_second_process_compiles_nothing(cache_dir, python):
+    first, first_result = python(COMPILE).splitlines()
+    assert first.startswith("['miss']") and "llvmlite" in first and "torch_mlir" in first
+    assert len(entries(cache_dir)) == 1
+    second, second_result = python(COMPILE).splitlines()
+    assert second.startswith("['hit'] [] False") and second_result == first_result
+    assert second.split()[-1] == first.split()[-1]
+    assert len(entries(cache_dir)) == 1
+
+
+def compiled(*, mode=None):
+    x = pt.dvector("x")
+    return graphc.function([x], pt.exp(x) * 2.0 - x, mode=mode)
+
+
+VALUE = np.array([0.5, -1.0, 2.0])
+WANT = np.exp(VALUE) * 2 - VALUE
+
+
+def test_hit_miss_and_off(cache_dir, monkeypatch):
+    assert compiled().report.cache == ["miss"]
+    again = compiled()
+    assert again.report.cache == ["hit"] and "disk cache" in again.report.phases
+    np.testing.assert_allclose(again(VALUE), WANT, rtol=1e-14)
+    assert compiled(mode="fast_compile").report.cache == ["miss"]
+    monkeypatch.setattr(graphc.config, "cache_dir", "")
+    off = compiled()
+    assert off.report.cache == ["off"] and len(entries(cache_dir)) == 2
+    np.testing.assert_allclose(off(VALUE), WANT, rtol=1e-14)
+
+
+def _truncate(path):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def _flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(bytes(data))
+
+
+def _empty(path):
+    path.write_bytes(b"")
+
+
+def _other_content(path):
+    """Well formed as an entry of the cache, but no artifact."""
+    from graphc_runtime.cache import MAGIC, _digest
+
+    body = b"not an artifact"
+    path.write_bytes(MAGIC + _digest(path.stem, body) + body)
+
+
+@pytest.mark.parametrize("damage", [_truncate, _flip, _empty, _other_content])
+def test_a_damaged_entry_is_compiled_again(cache_dir, damage):
+    compiled()
+    (path,) = entries(cache_dir)
+    damage(path)
+    f = compiled()
+    assert f.report.cache == ["miss"]
+    np.testing.assert_allclose(f(VALUE), WANT, rtol=1e-14)
+    assert compiled().report.cache == ["hit"]
+
+
+def test_large_constants_of_other_data_share_an_entry(cache_dir):
+    x = pt.dvector("x")
+    for start, state in ((0.0, "miss"), (5.0, "hit")):
+        data = np.arange(20.0) + start
+        f = graphc.function([x], x * pt.constant(data))
+        assert f.report.cache == [state]
+        np.testing.assert_array_equal(f(np.full(20, 2.0)), 2 * data)
+
+
+def test_a_cached_function_reports_the_current_line(cache_dir):
+    def build():
+        x, i = pt.dvector("x"), pt.lvector("i")
+        return graphc.function([x, i], x[i] + 1.0), graphc.function([x, i], x[i] + 1.0)
+
+    for f, state in zip(build(), ("miss", "hit"), strict=True):
+        assert f.report.cache == [state]
+        with pytest.raises(IndexError, match=r"test_disk_cache\.py"):
+            f(VALUE, np.array([7]))
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "reference"])
+def test_pickles_run_in_another_process(cache_dir, python, tmp_path, mode):
+    x, s = pt.dvector("x"), graphc.shared(np.ones(3), "s")
+    table = pt.constant(np.arange(20.0))
+    f = graphc.function([x], [x * s + table[2], pt.exp(x)], updates={s: s + x}, mode=mode, name="pickled")
+    f(VALUE)
+    path = tmp_path / "f.pickle"
+    path.write_bytes(pickle.dumps(f))
+    code = f"""
+import pickle, sys
+from pathlib import Path
+import numpy as np
+f = pickle.loads(Path({str(path)!r}).read_bytes())
+results = f(np.array([0.5, -1.0, 2.0]))
+print([r.tolist() for r in results], f.name)
+print(sorted({{m.partition(".")[0] for m in sys.modules}} & {{"torch_mlir", "llvmlite"}}))
+try:
+    f(np.zeros((2, 2)))
+except (TypeError, ValueError):
+    print("refused")
+"""
+    results, loaded, refused = python(code).splitlines()
+    here = [r.tolist() for r in f(VALUE)]
+    assert results == f"{here} pickled" and loaded == "[]" and refused == "refused"
