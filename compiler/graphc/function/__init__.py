@@ -12,6 +12,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
+# The tensor package imports this one at its end; whichever is asked for first, it has to come first.
+import graphc.tensor  # noqa: F401
+
 
 class _CallableModule(ModuleType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 SYMBOLIC = "i"
 Bound = int | str | None
 
-# No dimension is longer: a longer step selects the same one element, and sums of a size and a step do not overflow.
+# No dimension is longer: a longer step selects the same one element, and sums of a size and a step do not
+# overflow.
 _LONGEST = 1 << 62
 
 

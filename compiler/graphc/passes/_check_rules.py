@@ -129,7 +129,7 @@ class CheckInserter:
         self._static_sizes(rw, op, sizes)
 
     def _product(self, rw: Rewriter, sizes: Sequence[Any], bounded: bool = False) -> Any:
-        """The product of sizes; if `bounded`, of any sizes (not negative) up to `_MOST`, which stands for more."""
+        """The product of sizes; if `bounded`, of any sizes (not negative) up to `_MOST`, meaning more."""
         total = None
         for size in sizes:
             if rw.constant(size) != 1:

@@ -19,7 +19,8 @@ class ShapeSimplification(Pass):
     * `tensor.extract` of `tensor.from_elements`, and `index_cast` of `index_cast`, give back the index.
     * A `graphc.check` whose condition is the constant true is removed.
     * `reshape`, `broadcast_to`, `specify_shape`, `dimshuffle` and `slice` that return their operand are
-      removed, and `second(x, y)` becomes a broadcast of y, which does not need x. Sizes count as equal only where that is certain, so no run-time check is lost.
+      removed. Sizes count as equal only where that is certain, so no run-time check is lost.
+    * `second(x, y)` becomes a broadcast of y, which needs only the sizes of x.
 
     Source: PyTensor's `ShapeFeature` and `local_useless_*` rewrites.
     """

@@ -107,10 +107,11 @@ def test_positions(form, kind, literal):
 
 @pytest.mark.parametrize("kind", UNSIGNED)
 def test_operands_of_arithmetic_calls_and_comparisons(kind):
+    one = {"half": "3C00", "float": "3F800000", "double": "3FF0000000000000"}[kind]
     text = f"""
 define {kind} @called({kind} %x, double %y, {kind} %z) {{
   %a = fadd {kind} %x, 1.000000e-01
-  %b = fmul contract {kind} %a, f0x{"3C00" if kind == "half" else "3F800000" if kind == "float" else "3FF" + "0" * 13}
+  %b = fmul contract {kind} %a, f0x{one}
   %c = fcmp olt {kind} %b, +inf
   %d = select i1 %c, {kind} %b, {kind} %z
   ret {kind} %d
@@ -136,7 +137,8 @@ def test_globals_and_metadata():
 
 def test_attributes_and_kernels():
     text = "define i64 @main(ptr %x) {\n  %a = call i64 @llvm.smax.i64(i64 1, i64 2)\n  ret i64 %a\n}\n"
-    text += "declare i64 @llvm.smax.i64(i64, i64) #0\nattributes #0 = { nocallback nocreateundeforpoison nounwind }\n"
+    text += "declare i64 @llvm.smax.i64(i64, i64) #0\n"
+    text += "attributes #0 = { nocallback nocreateundeforpoison nounwind }\n"
     out = to_llvmlite(text)
     assert "nocreateundeforpoison" not in out and "define internal i64 @main(" in out
     host_target()

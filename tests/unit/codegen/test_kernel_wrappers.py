@@ -18,9 +18,8 @@ def recorder(name: str, shapes, trailing: int = 0) -> str:
     """A kernel that writes all its arguments, as integers, to the memory behind its context."""
     kinds = [k for shape in shapes for k in ("ptr", "ptr", *["i64"] * (1 + 2 * len(shape)))]
     kinds += ["ptr"] * trailing
-    lines = [
-        f"define internal i64 @{name}({', '.join(['ptr %c', *(f'{k} %x{i}' for i, k in enumerate(kinds))])}) {{"
-    ]
+    parameters = ", ".join(["ptr %c", *(f"{kind} %x{i}" for i, kind in enumerate(kinds))])
+    lines = [f"define internal i64 @{name}({parameters}) {{"]
     for i, kind in enumerate(kinds):
         if kind == "ptr":
             lines.append(f"  %y{i} = ptrtoint ptr %x{i} to i64")
