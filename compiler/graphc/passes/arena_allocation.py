@@ -125,8 +125,8 @@ def _as_float(ir: Any, value: Any, types: _Types) -> Any:
     """A number of bytes or elements as a float, through the operations that multiply sizes; None if it is
     known when compiling.
     """
-    op = None if isinstance(value.owner, ir.Block) else value.owner
-    name = "" if op is None else op.name
+    op: Any = value.owner
+    name = "" if isinstance(op, ir.Block) else op.name
     if name == "llvm.mlir.constant":
         return None
     if name == "llvm.ptrtoint" and getattr(op.operands[0].owner, "name", "") == "llvm.getelementptr":

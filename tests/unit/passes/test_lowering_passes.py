@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the passes from clusters to the kernel ABI promise, checked on IR and on compiled code."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pipelines import OPTIONAL, compile_text, interpret, with_options, without
+
+from graphc.passes._base import run_pipeline
+from graphc.pipelines import FAST_RUN
+from graphc_dialects._mlir import ir
+
+from ._semantics import assert_close, context, function
+from .test_graph_pipeline import programs
+
+M = "tensor<?x?xf64>"
+VARIANTS = {
+    "all": FAST_RUN,
+    **{f"without {flag}": without(flag) for flag in OPTIONAL},
+    "blas": with_options("graphc-matmul-to-blas", "threshold=0"),
+}
+
+
+def until(text: str, last: str, pipeline=FAST_RUN) -> str:
+    """The IR after a prefix of a pipeline, which ends with `last`."""
+    with context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        position = [entry[0] for entry in pipeline].index(last)
+        run_pipeline(module, pipeline[: position + 1], verify_each=True, check_legality=True)
+        return str(module)
+
+
+@pytest.mark.fuzz
+@settings(deadline=None)
+@given(
+    text=programs(),
+    variant=st.sampled_from(list(VARIANTS)),
+    rows=st.integers(1, 3),
+    seed=st.integers(0, 2**16),
+)
+def test_compiled_code_computes_what_the_module_means(text, variant, rows, seed):
+    rng = np.random.default_rng(seed)
+    # Products of the program need square matrices.
+    values = [rng.normal(size=(rows, rows)).round(2) for _ in range(2)]
+    expected = interpret(text, values)
+    for want, have in zip(expected, compile_text(text, VARIANTS[variant])(*values), strict=True):
+        assert_close(want, have, 1e-6, text)
+
+
+def reduction(name: str, source: str, axis: int, result: str) -> str:
+    axes = f"axes = array<i64: {axis}>"
+    return f'  {result} = "graphc.reduce_{name}"({source}) {{{axes}}} : ({M}) -> tensor<?xf64>'
+
+
+def test_several_reductions_share_one_sweep():
+    body = [reduction("sum", "%x", 1, "%a"), reduction("max", "%x", 1, "%b")]
+    text = function(f"%x: {M}", "\n".join(body), "%a : tensor<?xf64>; %b : tensor<?xf64>")
+    assert until(text, "graphc-convert-to-linalg").count("linalg.generic") == 1
+    both = [body[0], reduction("max", "%x", 0, "%b")]
+    text = function(f"%x: {M}", "\n".join(both), "%a : tensor<?xf64>; %b : tensor<?xf64>")
+    assert until(text, "graphc-convert-to-linalg").count("linalg.generic") == 2
+
+
+def test_max_inputs_bounds_a_cluster():
+    names = [f"%x{i}" for i in range(6)]
+    lines = [f'  %s1 = "graphc.add"(%x0, %x1) : ({M}, {M}) -> {M}']
+    lines += [f'  %s{i} = "graphc.add"(%s{i - 1}, %x{i}) : ({M}, {M}) -> {M}' for i in range(2, 6)]
+    text = function(", ".join(f"{name}: {M}" for name in names), "\n".join(lines), f"%s5 : {M}")
+    for most, clusters in ((16, 1), (6, 1), (3, 3), (2, 5)):
+        with context(), ir.Location.unknown():
+            module = ir.Module.parse(text)
+            run_pipeline(module, [f"graphc-fusion{{max-inputs={most}}}"])
+            assert len(set(re.findall(r"cluster = (\d+)", str(module)))) == clusters, most
+
+
+def test_results_go_straight_to_the_callers_memory():
+    text = function(f"%x: {M}", f'  %y = "graphc.exp"(%x) : ({M}) -> {M}', f"%y : {M}")
+    ir_text = until(text, "graphc-linalg-to-loops")
+    assert "memref.alloc" not in ir_text and "memref.copy" not in ir_text
+
+
+def test_softmax_visits_each_row_once():
+    text = function(f"%x: {M}", f'  %y = "graphc.softmax"(%x) {{axes = array<i64: 1>}} : ({M}) -> {M}', f"%y : {M}")
+    fused = until(text, "graphc-loop-fusion")
+    plain = until(text, "canonicalize,cse,loop-invariant-code-motion")
+    outer = re.compile(r"^    scf\.for", re.MULTILINE)
+    assert len(outer.findall(fused)) == 1 < len(outer.findall(plain))
+
+
+LOOPS = """
+func.func @main(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %c: memref<?x?xf64>, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {{
+    scf.for %j = %c0 to %n step %c1 {{
+      %v = memref.load %a[%i, %j] : memref<?x?xf64>
+      memref.store %v, %b[{first}] : memref<?x?xf64>
+    }}
+  }}
+  {between}
+  scf.for %i = %c0 to {bound} step %c1 {{
+    scf.for %j = %c0 to %n step %c1 {{
+      %v = memref.load %{read}[{second}] : memref<?x?xf64>
+      memref.store %v, %{write}[%i, %j] : memref<?x?xf64>
+    }}
+  }}
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "fused"),
+    [
+        ({}, True),
+        ({"second": "%j, %i"}, False),
+        ({"first": "%j, %i"}, False),
+        ({"first": "%j, %i", "second": "%j, %i"}, True),
+        ({"second": "%i, %c0"}, True),
+        ({"second": "%c0, %j"}, False),
+        ({"read": "a", "second": "%j, %i"}, True),  # nothing that is written is shared
+        ({"write": "a", "second": "%i, %j"}, True),
+        ({"write": "a", "read": "c", "first": "%i, %j"}, True),
+        ({"bound": "%c1"}, False),
+        ({"between": "func.call @f() : () -> ()"}, False),
+    ],
+)
+def test_which_loops_are_fused(change, fused):
+    slots = {
+        **{"first": "%i, %j", "second": "%i, %j", "read": "b", "write": "c", "bound": "%n", "between": ""},
+        **change,
+    }
+    text = LOOPS.format(**slots) + "func.func private @f()\n"
+    with context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        run_pipeline(module, ["graphc-loop-fusion"], verify_each=True)
+        assert str(module).count("scf.for") == (3 if fused else 4)
+
+
+PRODUCT = '  %y = "graphc.matmul"(%a, %b) {{transpose_a = {0}, transpose_b = {1}}} : ({2}, {3}) -> {4}'
+
+
+def product(ta: bool, tb: bool, a: str, b: str, c: str) -> str:
+    body = PRODUCT.format(str(ta).lower(), str(tb).lower(), f"tensor<{a}>", f"tensor<{b}>", f"tensor<{c}>")
+    return function(f"%a: tensor<{a}>, %b: tensor<{b}>", body, f"%y : tensor<{c}>")
+
+
+@pytest.mark.parametrize(
+    ("size", "element", "calls", "choice"),
+    [
+        ("16", "f64", 0, 0),
+        ("17", "f64", 1, 0),
+        ("17", "f32", 1, 0),
+        ("17", "complex<f32>", 1, 0),
+        ("17", "i64", 0, 0),
+        ("17", "f16", 0, 0),
+        ("?", "f64", 1, 1),
+    ],
+)
+def test_when_blas_is_called(size, element, calls, choice):
+    matrix = f"{size}x{size}x{element}"
+    ir_text = until(product(False, False, matrix, matrix, matrix), "graphc-matmul-to-blas")
+    assert len(re.findall(r"call @graphc_[sdcz]gemm", ir_text)) == calls
+    assert ir_text.count("scf.if") == choice
+
+
+@pytest.mark.parametrize("ta", [False, True])
+@pytest.mark.parametrize("tb", [False, True])
+@pytest.mark.parametrize("element", ["f32", "f64", "complex<f64>", "i32"])
+def test_products_by_blas_and_by_loops(ta, tb, element):
+    """Sizes on both sides of the threshold, empty ones, and batches, with one compiled function each."""
+    rng = np.random.default_rng(0)
+    dtype = {"f32": "float32", "f64": "float64", "complex<f64>": "complex128", "i32": "int32"}[element]
+    for batch in ((), (3,)):
+        shape = "?x" * (len(batch) + 2) + element
+        run = compile_text(product(ta, tb, shape, shape, shape), FAST_RUN)
+        for m, n, k in [(2, 3, 4), (17, 19, 23), (0, 3, 2), (3, 0, 2), (3, 2, 0), (40, 1, 300)]:
+            a = rng.integers(-4, 5, (*batch, *((k, m) if ta else (m, k)))).astype(dtype)
+            b = rng.integers(-4, 5, (*batch, *((n, k) if tb else (k, n)))).astype(dtype)
+            want = (np.swapaxes(a, -1, -2) if ta else a) @ (np.swapaxes(b, -1, -2) if tb else b)
+            np.testing.assert_array_equal(run(a, b)[0], want)
+
+
+def test_checks_become_early_returns_with_sites():
+    body = f'  %y = "graphc.add"(%a, %b) : ({M}, {M}) -> {M} loc("n3")'
+    with context(), ir.Location.unknown():
+        module = ir.Module.parse(function(f"%a: {M}, %b: {M}", body, f"%y : {M}"))
+        run_pipeline(module, FAST_RUN)
+        sites = [{name: site[name].value for name in ("error", "node")} for site in module.operation.attributes["graphc.sites"]]
+        text = str(module)
+    assert sites and all(site == {"error": "ValueError", "node": "n3"} for site in sites)
+    assert "graphc.check" not in text
+    run = compile_text(function(f"%a: {M}, %b: {M}", body, f"%y : {M}"), FAST_RUN)
+    with pytest.raises(ValueError, match="3"):
+        run(np.zeros((2, 3)), np.zeros((2, 2)))
+    assert run(np.ones((2, 3)), np.ones((2, 3)))[0].tolist() == [[2.0] * 3] * 2
+
+
+def test_temporaries_come_from_the_arena():
+    body = [
+        f'  %t = "graphc.matmul"(%x, %x) {{transpose_a = false, transpose_b = true}} : ({M}, {M}) -> {M}',
+        f'  %y = "graphc.matmul"(%t, %x) {{transpose_a = false, transpose_b = false}} : ({M}, {M}) -> {M}',
+    ]
+    text = until(function(f"%x: {M}", "\n".join(body), f"%y : {M}"), "graphc-arena-allocation")
+    assert text.count("llvm.call @graphc_alloc") == 1
+    assert "@malloc(" not in re.sub(r"llvm.func @malloc.*", "", text) and "call @free" not in text
