@@ -8,6 +8,7 @@ that follows it in the source, so that no loop runs on sizes or indices a failin
 from __future__ import annotations
 
 import heapq
+from contextlib import nullcontext
 from typing import Any
 
 from graphc.lowering import build
@@ -41,7 +42,8 @@ class FunctionConverter:
     def tensor_of(self, value: Any) -> Any:
         """The new tensor of a value; a view is copied into one on first demand."""
         if value not in self._values:
-            self._materialise(value)
+            with self._outside_loops():
+                self._materialise(value)
         return self._values[value]
 
     def index_of(self, value: Any) -> Any:
@@ -50,8 +52,21 @@ class FunctionConverter:
     def sizes_of(self, value: Any) -> list[Any]:
         """Index values of a value's dimensions, without computing the value."""
         if value not in self._sizes:
-            self._sizes[value] = self._find_sizes(value)
+            with self._outside_loops():
+                self._sizes[value] = self._find_sizes(value)
         return self._sizes[value]
+
+    def _outside_loops(self) -> Any:
+        """The insertion point in the function's own block: what is remembered must be visible to all that
+        follows, also when the body of a loop asks first.
+        """
+        point = ir.InsertionPoint.current
+        if point.block == self._block:
+            return nullcontext()
+        op = point.block.owner.operation
+        while op.block != self._block:
+            op = op.parent.operation
+        return ir.InsertionPoint(op)
 
     def is_last_use(self, value: Any, members: list[Any]) -> bool:
         """Whether only a value's own cluster and these operations read it: its buffer is then free."""
@@ -91,6 +106,7 @@ class FunctionConverter:
             [*inputs, *outputs],
             [*[a.location for a in arguments], *[self._old.location] * len(outputs)],
         )
+        self._block = block
         self._outputs = list(block.arguments)[len(inputs) :]
         self._values.update(zip(arguments, list(block.arguments)[: len(inputs)], strict=True))
         with ir.InsertionPoint(block):

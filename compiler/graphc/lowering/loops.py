@@ -74,14 +74,21 @@ class LoopNest:
     # -- preparation -----------------------------------------------------------------------------------------
 
     def _extents(self) -> list[Any]:
-        """One size per dimension; a static one wherever some operand knows it."""
+        """One size per dimension; a static one wherever some operand knows it.
+
+        The size of an allocation folds to the value it was made with, so that loops over one array and over
+        what was computed from it have equal bounds and can be fused.
+        """
         found: list[Any] = [None] * len(self._kinds)
         static: list[int | None] = [None] * len(self._kinds)
         for operand in (*self._inputs, *self._outputs):
             for position, axis in enumerate(operand.axes):
                 if axis is None:
                     continue
-                found[axis] = found[axis] or (operand.buffer, position)
+                if found[axis] is None or (
+                    _is_allocated(operand.buffer) and not _is_allocated(found[axis][0])
+                ):
+                    found[axis] = (operand.buffer, position)
                 size = ir.MemRefType(operand.buffer.type).shape[position]
                 if size >= 0:
                     static[axis] = size
@@ -296,6 +303,10 @@ def _axis_of(expression: Any) -> int | None:
 
 def _is_used(value: Any) -> bool:
     return next(iter(value.uses), None) is not None
+
+
+def _is_allocated(buffer: Any) -> bool:
+    return not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.alloc"
 
 
 def is_contiguous(buffer: Any) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.lowering import build
-from graphc.lowering.loops import LoopNest, is_contiguous, loop
+from graphc.lowering.loops import is_contiguous, loop
 from graphc_dialects._mlir import ir
 
 
@@ -29,21 +29,8 @@ def lower_matmul(module: Any, op: Any, suffixes: dict[str, str], threshold: int)
         if work is not None and work <= threshold:
             return False
         symbol = _declare(module, suffixes[element])
-        if work is not None:
-            _batched(symbol, (a, b, c), (m, n, k), flags, [])
-            op.erase()
-            return True
-        total = build.index_op("muli", build.index_op("muli", m, n), k)
-        large = build.compare_index(4, total, build.const_index(threshold))
-        branch = ir.Operation.create("scf.if", operands=[large], regions=2)
-        then, other = (ir.Block.create_at_start(region, []) for region in branch.regions)
-        with ir.InsertionPoint(then):
-            _batched(symbol, (a, b, c), (m, n, k), flags, [])
-            build.create("scf.yield", [], [])
-        with ir.InsertionPoint(other):
-            end = build.create("scf.yield", [], [])
-        op.move_before(end)
-    LoopNest(op).lower()
+        _batched(symbol, (a, b, c), (m, n, k), flags, [])
+    op.erase()
     return True
 
 

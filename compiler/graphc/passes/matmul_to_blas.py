@@ -15,9 +15,9 @@ _SUFFIX = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z"}
 class MatmulToBlas(Pass):
     """Replaces matrix products on contiguous buffers by a call of `graphc_<s,d,c,z>gemm`.
 
-    The call is chosen where BLAS has the element type; products whose operation count m * n * k is at most
-    `threshold` stay loops, decided at compile time for static sizes and at run time otherwise. Batched
-    products loop over the batch.
+    The call is chosen where BLAS has the element type; products whose operation count m * n * k is known
+    to be at most `threshold` stay loops. With sizes known only at run time, `graphc_?gemm` itself chooses
+    between a loop and BLAS. Batched products loop over the batch.
 
     Options:
         threshold: largest m * n * k that stays a loop nest.

@@ -36,10 +36,7 @@ def elementwise_nodes(inputs):
 
 def casts(inputs):
     return [
-        x.astype(target)
-        for x in inputs
-        for target in DTYPES
-        if x.type.dtype[0] != "c" or target[0] == "c"
+        x.astype(target) for x in inputs for target in DTYPES if x.type.dtype[0] != "c" or target[0] == "c"
     ]
 
 
@@ -64,7 +61,11 @@ def reductions(inputs):
     outputs = []
     for x in inputs:
         kind = np.dtype(x.type.dtype).kind
-        names = ["sum", "prod"] + ["max", "min", "argmax", "argmin"] * (kind != "c") + ["any", "all"] * (kind == "b")
+        names = (
+            ["sum", "prod"]
+            + ["max", "min", "argmax", "argmin"] * (kind != "c")
+            + ["any", "all"] * (kind == "b")
+        )
         outputs += [getattr(pt, name)(x, axis=axis) for name in names for axis in (0, None)]
         if kind == "f":
             outputs += [pt.softmax(x, axis=0), pt.logsumexp(x), x.var()]
