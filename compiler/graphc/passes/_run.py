@@ -127,5 +127,6 @@ def _run_step(module: Any, step: Pass | str, check_legality: bool, verify_each: 
         step.run(module)
     if check_legality:
         check(module, step, before=False)
-    if verify_each:
+    # Upstream passes may crash on invalid IR, so what our lowering makes is verified before they see it.
+    if verify_each or step.stage != "graph":
         module.operation.verify()

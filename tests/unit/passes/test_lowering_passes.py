@@ -220,3 +220,36 @@ def test_temporaries_come_from_the_arena():
     text = until(function(f"%x: {M}", "\n".join(body), f"%y : {M}"), "graphc-arena-allocation")
     assert text.count("llvm.call @graphc_alloc") == 1
     assert "@malloc(" not in re.sub(r"llvm.func @malloc.*", "", text) and "call @free" not in text
+
+
+SIZES = """
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant dense<0.0> : tensor<f64>
+  %n = tensor.dim %x, %c1 : tensor<4x?xf64>
+  %b = "graphc.broadcast_to"(%zero, %c4, %n) : (tensor<f64>, index, index) -> tensor<4x?xf64>
+  %m = tensor.dim %b, %c1 : tensor<4x?xf64>
+  %u = "graphc.slice"(%x, %c0, %c0, %c2, %n, %c1, %c1) :
+    (tensor<4x?xf64>, index, index, index, index, index, index) -> tensor<2x?xf64>
+  %y = "graphc.update_slice"(%b, %u, %c0, %c0, %c2, %m, %c1, %c1) {accumulate = true} :
+    (tensor<4x?xf64>, tensor<2x?xf64>, index, index, index, index, index, index) -> tensor<4x?xf64>
+  %k = tensor.dim %y, %c1 : tensor<4x?xf64>
+  %v = "graphc.slice"(%y, %c0, %c0, %c2, %k, %c1, %c1) :
+    (tensor<4x?xf64>, index, index, index, index, index, index) -> tensor<2x?xf64>
+  %w = "graphc.broadcast_to"(%v, %c2, %n) : (tensor<2x?xf64>, index, index) -> tensor<2x?xf64>
+  %p = "graphc.put"(%b, %w, %i) {axis = 0 : i64, accumulate = true} :
+    (tensor<4x?xf64>, tensor<2x?xf64>, tensor<2xi64>) -> tensor<4x?xf64>
+  %z = "graphc.add"(%y, %p) : (tensor<4x?xf64>, tensor<4x?xf64>) -> tensor<4x?xf64>
+"""
+
+
+def test_sizes_first_asked_for_in_a_loop_are_visible_after_it():
+    """The copy of `%v` asks for a size of `%y` in the body of its loop, and the sum asks for it again."""
+    text = function("%x: tensor<4x?xf64>, %i: tensor<2xi64>", SIZES, "%z : tensor<4x?xf64>")
+    values = [np.arange(12.0).reshape(4, 3), np.array([0, 3])]
+    (want,) = interpret(text, values)
+    for variant in ("all", "without graphc-shape-simplification"):
+        until(text, "graphc-convert-to-linalg", VARIANTS[variant])
+        np.testing.assert_allclose(compile_text(text, VARIANTS[variant])(*values)[0], want)
