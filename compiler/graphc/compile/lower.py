@@ -34,10 +34,9 @@ class Lowered:
 class _Snapshots:
     """An instrument that keeps the IR at the end of each stage."""
 
-    def __init__(self, module: Any, with_locations: bool = False) -> None:
+    def __init__(self, module: Any) -> None:
         self.stages: list[tuple[str, str]] = [("graph", str(module))]
         self._stage = "graph"
-        self._last = ""
 
     def before(self, name: str, module: Any) -> None:
         """A pass that leads into another stage closes the one before it."""

@@ -48,7 +48,3 @@ def compute_name(dtype: np.dtype) -> str:
 def storage_name(dtype: np.dtype) -> str:
     """MLIR text of the element type buffers of this dtype have."""
     return "i8" if dtype == np.bool_ else compute_name(dtype)
-
-
-def is_signed(dtype: np.dtype) -> bool:
-    return dtype.kind == "i"

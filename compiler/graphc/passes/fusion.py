@@ -46,7 +46,7 @@ class Fusion(Pass):
     never read inside its own loop, and all reductions of a loop remove the same axes.
 
     Options:
-        max-inputs: largest number of distinct arrays one loop may read.
+        max-inputs: largest number of distinct arrays one loop may read, before cheap producers are copied.
 
     Source: PyTensor's `local_elemwise_fusion` and `local_careduce_fusion`; the acyclicity test is the usual
     one of fusion by contraction in a DAG (Kennedy and McKinley, 1993).
