@@ -36,8 +36,16 @@ def fingerprint(fgraph: FunctionGraph, *parts: Any) -> str | None:
         The key, or None if the graph cannot be identified: an op has no ``__props__``, or one that is not
             plain data.
     """
+    lines = _lines(fgraph)
+    if lines is None:
+        return None
+    return hashlib.sha256("\n".join([repr(parts), toolchain(), *lines]).encode()).hexdigest()
+
+
+def _lines(fgraph: FunctionGraph) -> list[str] | None:
+    """One line for each input and node; None if an op cannot be identified."""
     numbers: dict[Variable, str] = {v: f"i{k}" for k, v in enumerate(fgraph.inputs)}
-    lines = [repr(parts), toolchain(), *(_type(v) for v in fgraph.inputs)]
+    lines = [_type(v) for v in fgraph.inputs]
     for k, node in enumerate(fgraph.nodes):
         op = _op(node.op)
         if op is None:
@@ -46,7 +54,7 @@ def fingerprint(fgraph: FunctionGraph, *parts: Any) -> str | None:
         lines.append(f"{op}({','.join(inputs)}):{','.join(map(_type, node.outputs))}")
         numbers.update((v, f"n{k}.{j}") for j, v in enumerate(node.outputs))
     lines.append(",".join(_reference(v, numbers) for v in fgraph.outputs))
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return lines
 
 
 def _type(v: Variable) -> str:
@@ -66,6 +74,10 @@ def _reference(v: Variable, numbers: dict[Variable, str]) -> str:
 
 
 def _op(op: Any) -> str | None:
+    inner = getattr(op, "compiled_graph", None)
+    if inner is not None:
+        body = _lines(inner)
+        return None if body is None else f"loop{op.identity()!r}[{chr(10).join(body)}]"
     props = op.__props__
     if props is None:
         return None

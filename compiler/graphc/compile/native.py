@@ -132,8 +132,11 @@ class NativeExecutable:
 
     def _where(self, node: str) -> str | None:
         """The user's line of a node of the emitted graph, such as ``n12``."""
+        from graphc.emit import all_nodes
+
+        nodes = all_nodes(self.fgraph)
         index = int(node[1:])
-        location = self.fgraph.nodes[index].location if index < len(self.fgraph.nodes) else None
+        location = nodes[index].location if index < len(nodes) else None
         return None if location is None else str(location)
 
     # -- compiling -------------------------------------------------------------------------------------------
@@ -209,10 +212,10 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
         used: how many of the signature's arguments the kernel reads; the others are cells that are only
             written.
     """
-    from graphc.codegen.blas import define_gemm
     from graphc.codegen.build import build_artifact
     from graphc.codegen.kernel import kernel_wrappers
     from graphc.codegen.object import host_target
+    from graphc.codegen.products import define_products
     from graphc.codegen.veclib import add_vector_variants, is_available
     from graphc.pipelines import OPT_LEVEL
 
@@ -223,9 +226,11 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
     if OPT_LEVEL[mode] >= 2 and is_available(target.triple):
         text = add_vector_variants(text, target.features)
     text += kernel_wrappers(arguments[:used], results, has_shapes=lowered.has_shapes, unused=arguments[used:])
-    text = define_gemm(text)
+    text, products = define_products(text, target.features)
     sites = [Site(**site) for site in lowered.sites]
-    return build_artifact(text, signature, sites=sites, opt_level=OPT_LEVEL[mode], on_ir=on_ir)
+    return build_artifact(
+        text, signature, finished_text=products, sites=sites, opt_level=OPT_LEVEL[mode], on_ir=on_ir
+    )
 
 
 @cache

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ class EmittedModule:
         text: the module, with the function ``@main``.
         inputs: variables behind the arguments of ``@main``, in order: those of the graph, then ``constants``.
         constants: the large constants among them.
-        nodes: applications by number; ``n12`` in a location is ``nodes[12]``.
+        nodes: applications by number, `all_nodes`; ``n12`` in a location is ``nodes[12]``.
     """
 
     text: str
@@ -42,9 +43,10 @@ class EmittedModule:
 class Emitter(IndexCode):
     """Writes the operations of one function. Operands and results are SSA names."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: Sequence[Apply] = ()) -> None:
+        self._numbers = {node: number for number, node in enumerate(nodes)}
         self.lines: list[str] = []
-        self.locations: list[str] = []
+        self.locations: dict[str, None] = {}
         self.values: dict[Variable, str] = {}
         self._types: dict[Any, str] = {}
         self._names: dict[Any, str] = {}
@@ -55,8 +57,49 @@ class Emitter(IndexCode):
 
     def at(self, number: int, node: Apply) -> None:
         """Make node ``number`` the location of what follows."""
-        self.locations.append(f"#n{number} = {location(f'n{number}', node.location)}")
+        line = f"#n{number} = {location(f'n{number}', node.location)}"
+        self.locations[line] = None
         self._location = f" loc(#n{number})"
+
+    def at_node(self, node: Apply) -> None:
+        """Make a node the location of what follows."""
+        self.at(self._numbers[node], node)
+
+    def node(self, node: Apply) -> None:
+        """Emit a node whose inputs are emitted; its outputs get values.
+
+        Raises:
+            CompileError: its op has no ``emit``.
+        """
+        emit = getattr(node.op, "emit", None)
+        if emit is None:
+            raise CompileError(
+                f"{node.op}{describe(node.location)} has no emit method, so it cannot be compiled"
+            )
+        self.at_node(node)
+        results = emit(node, [self.operand(x) for x in node.inputs], self)
+        self.values.update(zip(node.outputs, results, strict=True))
+
+    @contextmanager
+    def body(self) -> Iterator[list[str]]:
+        """Collects the lines of a region. What is defined inside is unknown again afterwards."""
+        outer = (self.lines, self.values, self._names, self._indices, self._location)
+        self.lines, self.values = [], dict(self.values)
+        self._names, self._indices = dict(self._names), dict(self._indices)
+        try:
+            yield self.lines
+        finally:
+            self.lines, self.values, self._names, self._indices, self._location = outer
+
+    def fresh(self) -> str:
+        """A new SSA name, for a block argument."""
+        name = f"%{self._count}"
+        self._count += 1
+        return name
+
+    def statement(self, text: str) -> None:
+        """Any operation without results."""
+        self.lines.append(f"    {text}{self._location}")
 
     def type_of(self, variable: Any) -> str:
         """Text of the MLIR type of a tensor variable."""
@@ -70,8 +113,7 @@ class Emitter(IndexCode):
 
     def raw(self, text: str) -> str:
         """Any operation with one result, without the result; returns its name."""
-        name = f"%{self._count}"
-        self._count += 1
+        name = self.fresh()
         self.lines.append(f"    {name} = {text}{self._location}")
         return name
 
@@ -197,6 +239,16 @@ def large_constants(graph: FunctionGraph) -> list[Constant]:
     return [v for v in found if isinstance(v, Constant) and v not in graph.inputs]
 
 
+def all_nodes(graph: FunctionGraph) -> list[Apply]:
+    """The nodes of a graph, then those of the graphs inside its loops, in a fixed order."""
+    found: dict[Apply, None] = dict.fromkeys(graph.nodes)
+    for node in graph.nodes:
+        inner = getattr(node.op, "compiled_graph", None)
+        if inner is not None:
+            found.update(dict.fromkeys(all_nodes(inner)))
+    return list(found)
+
+
 def emit_module(graph: FunctionGraph) -> EmittedModule:
     """Write a graph as a module.
 
@@ -209,20 +261,14 @@ def emit_module(graph: FunctionGraph) -> EmittedModule:
     Raises:
         CompileError: an op has no ``emit``, or a variable is no tensor.
     """
-    e = Emitter()
+    nodes = all_nodes(graph)
+    e = Emitter(nodes)
     constants = large_constants(graph)
     arguments = [*graph.inputs, *constants]
     for number, variable in enumerate(arguments):
         e.values[variable] = f"%arg{number}"
-    for number, node in enumerate(graph.nodes):
-        emit = getattr(node.op, "emit", None)
-        if emit is None:
-            raise CompileError(
-                f"{node.op}{describe(node.location)} has no emit method, so it cannot be compiled"
-            )
-        e.at(number, node)
-        results = emit(node, [e.operand(x) for x in node.inputs], e)
-        e.values.update(zip(node.outputs, results, strict=True))
+    for node in graph.nodes:
+        e.node(node)
     results = [e.operand(v) for v in graph.outputs]
     types = ", ".join(e.type_of(v) for v in graph.outputs)
     signature = ", ".join(f"%arg{i}: {e.type_of(v)}" for i, v in enumerate(arguments))
@@ -236,4 +282,4 @@ def emit_module(graph: FunctionGraph) -> EmittedModule:
         *e.locations,
         "",
     ]
-    return EmittedModule("\n".join(lines), arguments, constants, list(graph.nodes))
+    return EmittedModule("\n".join(lines), arguments, constants, nodes)

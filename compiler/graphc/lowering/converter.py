@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Converts one graph-stage function to linalg on tensors.
-
-Units (a fused cluster, or one operation) are emitted in dependence order; a check comes before everything
-that follows it in the source, so that no loop runs on sizes or indices a failing check would have refused.
-"""
+"""Converts one graph-stage function to linalg on tensors."""
 
 from __future__ import annotations
 
-import heapq
 from contextlib import nullcontext
 from typing import Any
 
 from graphc.lowering import build
 from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.kinds import REDUCTIONS, VIEWS, is_elementwise, static_shape
+from graphc.lowering.kinds import REDUCTIONS, VIEWS, static_shape
+from graphc.lowering.scalar import Scalar
+from graphc.lowering.scalar_work import ScalarWork, is_one_element
+from graphc.lowering.scan import declared_sizes
+from graphc.lowering.scan_buffers import row_of
 from graphc.lowering.structural import STRUCTURAL
+from graphc.lowering.units import Units
+from graphc.passes._scan import scans
 from graphc_dialects._mlir import ir
-
-Unit = tuple[str, int]
 
 
 class FunctionConverter:
@@ -29,20 +28,31 @@ class FunctionConverter:
 
     def __init__(self, old: Any) -> None:
         self._old = old
-        self._operations = [op.operation for op in old.regions[0].blocks[0].operations]
         self._values: dict[Any, Any] = {}
+        self._scalars: dict[Any, Scalar] = {}
         self._sizes: dict[Any, list[Any]] = {}
-        self._members: dict[Unit, list[Any]] = {}
+        self._members: dict[Any, list[Any]] = {}
+        # Blocks of the new function by the old ones they stand for.
+        self._blocks: dict[Any, Any] = {}
+        self._in_place: set[int] = set()
 
     # -- what builders ask -----------------------------------------------------------------------------------
 
     def is_materialised(self, value: Any) -> bool:
         return value in self._values
 
+    def has_tensor(self, value: Any) -> bool:
+        """Whether a value is in memory in any case."""
+        return self.is_materialised(value) or value.owner.name not in VIEWS
+
+    def scalar_of(self, value: Any) -> Scalar | None:
+        """The SSA scalar of a one-element value that never was a tensor."""
+        return self._scalars.get(value)
+
     def tensor_of(self, value: Any) -> Any:
         """The new tensor of a value; a view is copied into one on first demand."""
         if value not in self._values:
-            with self._outside_loops():
+            with self._at_definition(value):
                 self._materialise(value)
         return self._values[value]
 
@@ -52,19 +62,21 @@ class FunctionConverter:
     def sizes_of(self, value: Any) -> list[Any]:
         """Index values of a value's dimensions, without computing the value."""
         if value not in self._sizes:
-            with self._outside_loops():
+            with self._at_definition(value):
                 self._sizes[value] = self._find_sizes(value)
         return self._sizes[value]
 
-    def _outside_loops(self) -> Any:
-        """The insertion point in the function's own block: what is remembered must be visible to all that
-        follows, also when the body of a loop asks first.
+    def _at_definition(self, value: Any) -> Any:
+        """The insertion point in the block that defines a value: what is remembered must be visible to all
+        that follows there, also when the body of a loop asks first.
         """
+        owner = value.owner
+        block = self._blocks[owner if isinstance(owner, ir.Block) else owner.operation.block]
         point = ir.InsertionPoint.current
-        if point.block == self._block:
+        if point.block == block:
             return nullcontext()
         op = point.block.owner.operation
-        while op.block != self._block:
+        while op.block != block:
             op = op.parent.operation
         return ir.InsertionPoint(op)
 
@@ -73,11 +85,35 @@ class FunctionConverter:
         owner = value.owner
         if isinstance(owner, ir.Block) or "cluster" not in owner.attributes:
             return False
-        inside = {*members, *self._members[self._unit_of(owner, -1)]}
+        if not members or members[0].block != owner.operation.block:
+            return False
+        number = ir.IntegerAttr(owner.attributes["cluster"]).value
+        inside = {*members, *self._members[number]}
         return all(use.owner.operation in inside for use in value.uses)
 
     def define(self, value: Any, new: Any) -> None:
         self._values[value] = new
+
+    def define_scalar(self, value: Any, scalar: Scalar) -> None:
+        """Says that a one-element value is an SSA scalar."""
+        self._scalars[value] = scalar
+
+    def define_sizes(self, value: Any, sizes: list[Any]) -> None:
+        """Says what the sizes of a value are."""
+        self._sizes[value] = sizes
+
+    def row_sizes(self, scan: Any, name: str) -> list[Any]:
+        """Sizes of the rows of an output of a scan."""
+        return [self.index_of(size) for size in self._row_sizes[scan.results[0]][name]]
+
+    def claim_output(self, value: Any) -> Any:
+        """The caller's buffer of a value that is returned, which the asker promises to fill; or None."""
+        terminator = list(self._old.regions[0].blocks[0].operations)[-1]
+        for position, result in enumerate(terminator.operands if self._outputs else ()):
+            if result == value and position not in self._in_place:
+                self._in_place.add(position)
+                return self._outputs[position]
+        return None
 
     # -- conversion ------------------------------------------------------------------------------------------
 
@@ -106,14 +142,29 @@ class FunctionConverter:
             [*inputs, *outputs],
             [*[a.location for a in arguments], *[self._old.location] * len(outputs)],
         )
-        self._block = block
+        old_block = self._old.regions[0].blocks[0]
         self._outputs = list(block.arguments)[len(inputs) :]
         self._values.update(zip(arguments, list(block.arguments)[: len(inputs)], strict=True))
+        self._row_sizes = {op.results[0]: declared_sizes(op) for op in scans(self._old)}
         with ir.InsertionPoint(block):
-            for unit in self._order():
-                self._emit(unit)
+            self.convert_block(old_block, block)
         self._old.operation.erase()
         new.attributes["sym_name"] = ir.StringAttr.get(name)
+
+    def enter_block(self, old: Any, new: Any) -> None:
+        """Says which block stands for an old one."""
+        self._blocks[old] = new
+
+    def convert_block(self, old: Any, new: Any) -> None:
+        """Converts the operations of a block at the current insertion point, which is in `new`."""
+        self.enter_block(old, new)
+        extra = {
+            scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
+        }
+        units = Units(old, extra)
+        self._members.update(units.clusters)
+        for members in units.order():
+            self._emit(members)
 
     def _argument_type(self, old: Any) -> Any:
         return build.storage_type(old) if isinstance(old.maybe_downcast(), ir.RankedTensorType) else old
@@ -122,52 +173,10 @@ class FunctionConverter:
         tensor = build.storage_type(old)
         return ir.MemRefType.get(tensor.shape, tensor.element_type)
 
-    def _order(self) -> list[Unit]:
-        """Kahn's algorithm over units, earliest operation first."""
-        unit_of: dict[Any, Unit] = {}
-        first: dict[Unit, int] = {}
-        needs: dict[Unit, set[Unit]] = {}
-        last_check: Unit | None = None
-        for number, op in enumerate(self._operations):
-            unit = self._unit_of(op, number)
-            self._members.setdefault(unit, []).append(op)
-            first.setdefault(unit, number)
-            wanted = needs.setdefault(unit, set())
-            wanted |= {unit_of[x] for x in op.operands if x in unit_of}
-            if last_check is not None:
-                wanted.add(last_check)
-            wanted.discard(unit)
-            unit_of.update((result, unit) for result in op.results)
-            if op.name == "graphc.check":
-                last_check = unit
-        users: dict[Unit, list[Unit]] = {unit: [] for unit in needs}
-        missing = {unit: len(wanted) for unit, wanted in needs.items()}
-        for unit, wanted in needs.items():
-            for other in wanted:
-                users[other].append(unit)
-        ready = [(first[unit], unit) for unit, count in missing.items() if not count]
-        heapq.heapify(ready)
-        order = []
-        while ready:
-            unit = heapq.heappop(ready)[1]
-            order.append(unit)
-            for user in users[unit]:
-                missing[user] -= 1
-                if not missing[user]:
-                    heapq.heappush(ready, (first[user], user))
-        return order
-
-    def _unit_of(self, op: Any, number: int) -> Unit:
-        if "cluster" in op.attributes:
-            return ("cluster", ir.IntegerAttr(op.attributes["cluster"]).value)
-        alone = op.name in REDUCTIONS or is_elementwise(op.name)
-        return ("single", number) if alone else ("op", number)
-
-    def _emit(self, unit: Unit) -> None:
-        members = self._members[unit]
+    def _emit(self, members: list[Any]) -> None:
         op = members[-1]
         with op.location:
-            if unit[0] != "op":
+            if Units.is_loop(op):
                 self._emit_cluster(members)
             elif op.name in VIEWS:
                 return
@@ -194,8 +203,10 @@ class FunctionConverter:
             return
         unit = ir.UnitAttr.get()
         # A result must be in its buffer before one made from it, as both may share memory until then.
-        order = {result: i for i, op in enumerate(self._operations) for result in op.results}
-        pairs = zip(operands, self._outputs, strict=True)
+        block = self._old.regions[0].blocks[0]
+        order = {result: i for i, op in enumerate(block.operations) for result in op.operation.results}
+        every = zip(operands, self._outputs, strict=True)
+        pairs = [pair for i, pair in enumerate(every) if i not in self._in_place]
         for value, buffer in sorted(pairs, key=lambda pair: order.get(pair[0], -1)):
             memref = ir.MemRefType(buffer.type)
             tensor = build.cast(
@@ -210,6 +221,9 @@ class FunctionConverter:
 
     def _emit_cluster(self, members: list[Any]) -> None:
         inside = set(members)
+        if self._is_scalar_work(members):
+            ScalarWork(self, members).define()
+            return
         shape, sizes = self._domain(members)
         outputs = [
             result
@@ -220,6 +234,12 @@ class FunctionConverter:
         tensors = GenericBuilder(self, shape, sizes, members).build(outputs)
         for output, tensor in zip(outputs, tensors, strict=True):
             self.define(output, build.cast(tensor, build.storage_type(output.type)))
+
+    def _is_scalar_work(self, members: list[Any]) -> bool:
+        """Whether members of a loop's body compute one element each; straight code then needs no memory."""
+        if members[0].block == self._old.regions[0].blocks[0]:
+            return False
+        return all(op.name not in REDUCTIONS and is_one_element(op.results[0]) for op in members)
 
     def _domain(self, members: list[Any]) -> tuple[tuple[int | None, ...], list[Any]]:
         spaces = [op.operands[0] if op.name in REDUCTIONS else op.results[0] for op in members]
@@ -239,6 +259,13 @@ class FunctionConverter:
 
     def _materialise(self, value: Any) -> None:
         """Copies a view (or a reordered read of one) into a tensor of its own."""
+        scalar = self._scalars.get(value)
+        if scalar is not None:
+            self.define(value, ScalarWork(self, []).as_tensor(scalar, value.type))
+            return
+        if value.owner.name == "graphc.scan_seq" and self.has_tensor(value.owner.operands[0]):
+            self.define(value, row_of(self, value.owner))
+            return
         sizes = self.sizes_of(value)
         builder = GenericBuilder(self, static_shape(value), sizes, [])
         self.define(value, builder.copy(value))
@@ -265,6 +292,8 @@ class FunctionConverter:
             return [self.index_of(x) for x in operands[1:]]
         if op.name == "graphc.iota":
             return [self.index_of(operands[2])]
+        if op.name == "graphc.scan_seq":
+            return self.sizes_of(operands[0])[1:]
         if op.name == "graphc.slice":
             return [self.index_of(x) for x in operands[1 + rank : 1 + 2 * rank]]
         if op.name == "graphc.take":

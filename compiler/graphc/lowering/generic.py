@@ -85,11 +85,20 @@ class GenericBuilder:
 
     def copy(self, value: Any) -> Any:
         """Emits a generic that writes a view's elements; returns the new tensor."""
+        return self._copy(value, self._identity, build.storage_type(value.type))
+
+    def copy_row(self, value: Any, index: Any) -> Any:
+        """Emits a generic that writes the elements of row `index` of a value; returns the new tensor."""
+        stack = build.storage_type(value.type)
+        row = ir.RankedTensorType.get(list(stack.shape)[1:], stack.element_type)
+        return self._copy(value, (index, *self._identity), row)
+
+    def _copy(self, value: Any, coordinates: Coordinates, tensor_type: Any) -> Any:
         scratch = ir.Operation.create("scf.execute_region", results=[], operands=[], regions=1)
         self._block = ir.Block.create_at_start(scratch.regions[0], [])
         with ir.InsertionPoint(self._block):
-            element = self._stored(self.read(value, self._identity)).value
-        target = build.empty(build.storage_type(value.type), self._sizes)
+            element = self._stored(self.read(value, coordinates)).value
+        target = build.empty(tensor_type, self._sizes)
         self._cover_domain([None])
         with ir.InsertionPoint(self._block):
             self._block.add_argument(element.type, ir.Location.unknown())
@@ -199,6 +208,9 @@ class GenericBuilder:
         return self._scalars[key]
 
     def _read(self, value: Any, coordinates: Coordinates) -> Scalar:
+        known = self._context.scalar_of(value)
+        if known is not None:
+            return known
         owner = value.owner
         if not isinstance(owner, ir.Block):
             if value in self._results and owner.name not in REDUCTIONS:
@@ -210,9 +222,15 @@ class GenericBuilder:
             if owner.name in VIEWS and not self._context.is_materialised(value):
                 return getattr(self, "_" + owner.name[7:])(owner, coordinates)
         tensor = self._context.tensor_of(value)
-        if coordinates == self._identity and self._context.is_last_use(value, self._members):
+        if self._is_donor(value, coordinates):
             self._donors.append(tensor)
         return self._load(tensor, dtype_of(value.type.element_type), coordinates)
+
+    def _is_donor(self, value: Any, coordinates: Coordinates) -> bool:
+        return coordinates == self._identity and self._context.is_last_use(value, self._members)
+
+    def _scan_seq(self, op: Any, coordinates: Coordinates) -> Scalar:
+        return self.read(op.operands[0], (self._context.index_of(op.operands[1]), *coordinates))
 
     def _compute(self, op: Any, coordinates: Coordinates) -> Scalar:
         dtype = dtype_of(op.results[0].type.element_type)
@@ -338,16 +356,24 @@ class GenericBuilder:
 
 
 def fill(value: Any, tensor: Any) -> Any:
-    """`linalg.fill` as a generic-free named operation."""
+    """`linalg.fill` of a tensor."""
+    return _fill(value, tensor, [tensor.type]).results[0]
+
+
+def fill_buffer(value: Any, buffer: Any) -> None:
+    """`linalg.fill` of a buffer."""
+    _fill(value, buffer, [])
+
+
+def _fill(value: Any, tensor: Any, results: list[Any]) -> Any:
     operation = ir.Operation.create(
         "linalg.fill",
-        results=[tensor.type],
+        results=results,
         operands=[value, tensor],
         attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
         regions=1,
     )
-    element = ir.RankedTensorType(tensor.type).element_type
-    block = ir.Block.create_at_start(operation.regions[0], [element, element])
+    block = ir.Block.create_at_start(operation.regions[0], [value.type, value.type])
     with ir.InsertionPoint(block):
         build.create("linalg.yield", [], [block.arguments[0]])
-    return operation.results[0]
+    return operation

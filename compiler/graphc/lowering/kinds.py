@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-VIEWS = frozenset({"graphc.dimshuffle", "graphc.broadcast_to", "graphc.iota", "graphc.slice"})
+VIEWS = frozenset(
+    {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.iota", "graphc.slice", "graphc.scan_seq"}
+)
 REDUCTIONS = frozenset(
     {f"graphc.reduce_{kind}" for kind in ("sum", "prod", "max", "min", "and", "or")}
     | {"graphc.argmax", "graphc.argmin"}

@@ -38,6 +38,7 @@ class Recomputation:
     def apply(self, op: Any) -> None:
         """Replaces operands of a cluster member by copies in its own cluster, where that pays."""
         number = self._cluster_of(op)
+        self._block = op.block
         gathered = GATHERED_OPERANDS.get(op.name, ())
         for position, operand in enumerate(op.operands):
             if position in gathered:
@@ -82,7 +83,8 @@ class Recomputation:
         """
         owner = value.owner
         ir = _ir()
-        if isinstance(owner, ir.Block):
+        if isinstance(owner, ir.Block) or owner.operation.block != self._block:
+            # What comes from outside of a loop is in memory; computing it again in each iteration costs more.
             return self._array(value, arrays)
         other = self._cluster_of(owner)
         if other is None:
@@ -113,7 +115,8 @@ class Recomputation:
         return owner.name in REDUCTIONS or not (is_elementwise(owner.name) or owner.name in VIEWS)
 
     def _only_clusters_read(self, value: Any) -> bool:
-        return all(self._cluster_of(use.owner.operation) is not None for use in value.uses)
+        users = [use.owner.operation for use in value.uses]
+        return all(self._cluster_of(op) is not None and op.block == self._block for op in users)
 
 
 def _ir() -> Any:

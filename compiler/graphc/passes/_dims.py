@@ -12,6 +12,7 @@ from typing import Any
 
 from graphc.passes._constants import CONSTANTS
 from graphc_dialects._mlir import ir
+from graphc_dialects.scan_verify import carry_of, declarations
 
 Key = Any
 _REDUCTIONS = tuple(f"graphc.{name}" for name in ("reduce_", "argmax", "argmin"))
@@ -40,7 +41,16 @@ class DimKeys:
         self._sizes: dict[Any, Key] = {}
         self._leader: dict[Key, Key] = {}
         self._visited: set[Any] = set()
+        self._scopes: list[tuple[dict[Key, Key], dict[Key, Any]]] = []
         self.witness: dict[Key, Any] = {}
+
+    def enter(self) -> None:
+        """Begins a region: what is assumed and witnessed in it holds in it only."""
+        self._scopes.append((dict(self._leader), dict(self.witness)))
+
+    def leave(self) -> None:
+        """Ends a region."""
+        self._leader, self.witness = self._scopes.pop()
 
     def shape(self, value: Any) -> list[Key]:
         """One key per dimension of a tensor value."""
@@ -240,7 +250,42 @@ def _join(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
     return shape
 
 
+def _row(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    return keys.shape(operands[0])[1:]
+
+
+def _previous(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    return keys.shape(carry_of(op).operands[0])[1:]
+
+
+def _trace(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    """As many rows as iterations, where that is known; the rows of a state are like its initial ones."""
+    result = op.results[0]
+    shape: list[Key] = [("dim", result, axis) for axis in range(len(result.type.shape))]
+    scan = operands[0].owner
+    declared = declarations(scan)[op.attributes["state"].value]
+    is_state = declared.name == "graphc.scan_carry"
+    keep = declared.attributes["keep"].value
+    if is_state:
+        shape[1:] = keys.shape(declared.operands[0])[1:]
+    if keep == "steps" or (keep == "all" and not is_state):
+        end = list(scan.regions[0].blocks[0].operations)[-1]
+        if not len(end.operands):
+            shape[0] = keys.size(scan.operands[0])
+    return shape
+
+
+def _recurrence(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    rows = ("dim", op.results[0], 0) if op.attributes["keep_initial"].value else keys.size(operands[-1])
+    return [rows, *keys.shape(operands[-2])[1:]]
+
+
 _RULES: dict[str, Callable[[DimKeys, Any, list[Any]], list[Key]]] = {
+    "graphc.cumulative": _recurrence,
+    "graphc.linear_recurrence": _recurrence,
+    "graphc.scan_seq": _row,
+    "graphc.scan_prev": _previous,
+    "graphc.scan_trace": _trace,
     "graphc.dimshuffle": _dimshuffle,
     "graphc.iota": _iota,
     "graphc.slice": _slice,

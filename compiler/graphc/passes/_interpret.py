@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from graphc.passes._constants import CONSTANTS, element_dtype, read_constant
+from graphc.passes._interpret_scan import ScanRun
 from graphc.passes._references import elementwise_reference, evaluate
-from graphc.passes._walk import functions, walk
+from graphc.passes._walk import functions
 from graphc_dialects._mlir import ir
 
 _BROADCAST_FREE = (
@@ -30,6 +31,9 @@ _BROADCAST_FREE = (
     "take",
     "put",
     "matmul",
+    "scan_seq",
+    "cumulative",
+    "linear_recurrence",
     "iota",
     "softmax",
     "log_softmax",
@@ -70,6 +74,7 @@ class _Frame:
             raise ValueError(f"the function takes {len(arguments)} arguments, but was given {len(inputs)}")
         self._function = function
         self._values: dict[Any, Any] = {}
+        self._scans: dict[Any, ScanRun] = {}
         for argument, value in zip(arguments, inputs, strict=True):
             self._set(argument, value)
 
@@ -88,14 +93,24 @@ class _Frame:
         self._values[value] = data
 
     def run(self) -> list[Any]:
-        for op in walk(self._function):
-            operands = [self._values[operand] for operand in op.operands]
-            if op.name == "func.return":
-                return operands
-            self._execute(op, operands)
+        for op in self._function.regions[0].blocks[0].operations:
+            if op.operation.name == "func.return":
+                return [self._values[operand] for operand in op.operands]
+            self._execute(op.operation)
         raise ValueError("the function does not return")
 
-    def _execute(self, op: Any, operands: list[Any]) -> None:
+    def _execute(self, op: Any) -> None:
+        if op.name == "graphc.scan":
+            self._scans[op.results[0]] = ScanRun(op, self._values, self._execute, self._set)
+            return
+        if op.name in ("graphc.scan_trace", "graphc.scan_steps"):
+            run = self._scans[op.operands[0]]
+            if op.name == "graphc.scan_trace":
+                run.trace(op)
+            else:
+                self._values[op.results[0]] = run.steps
+            return
+        operands = [self._values[operand] for operand in op.operands]
         if op.name in CONSTANTS:
             self._set(op.results[0], read_constant(op))
         elif op.name == "graphc.check":

@@ -29,10 +29,16 @@ _VIEWS_OF_SPLATS = frozenset(
 )
 
 
+# They have an effect, on the caller or on the scan around them.
+_EFFECTS = frozenset({"graphc.check", "graphc.scan_carry", "graphc.scan_collect", "graphc.scan_end"})
+
+
 def is_removable(op: Any) -> bool:
     """Whether an operation without used results may be erased."""
     name = op.name
-    return name.startswith(_PURE_DIALECTS) and name != "graphc.check" and not len(op.regions)
+    if name in _EFFECTS or not name.startswith(_PURE_DIALECTS):
+        return False
+    return name == "graphc.scan" or not len(op.regions)
 
 
 def erase_unused(operations: list[Any]) -> int:
@@ -52,9 +58,10 @@ def tensor_type(shape: Sequence[int], element_type: Any) -> Any:
 
 
 class Rewriter:
-    """Applies rules to one function.
+    """Applies rules to one function, bodies of scans included.
 
-    A rule gets the rewriter and an operation and returns the value that replaces the operation's result, or
+    What is found out in a body (sizes, facts of checks that passed) is forgotten behind it, because it may
+    never run. A rule gets the rewriter and an operation and returns the value that replaces the operation's result, or
     None. The replacement must have the same element type and shape; a type that differs in what is static
     is cast.
 
@@ -79,6 +86,7 @@ class Rewriter:
         self._sizes: dict[Any, Any] = {}
         self.reified: dict[Any, Any] = {}
         self._location: Any = None
+        self._scopes: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
 
     # -- the sweep -------------------------------------------------------------------------------------------
 
@@ -87,11 +95,24 @@ class Rewriter:
         for op in walk(self.function):
             self.anchor = op
             self._location = None
+            name = op.name
+            if name == "graphc.scan":
+                self._enter()
             value = self._visit(op)
             if value is not None:
                 self.replace(op, value)
+            if name == "graphc.scan_end":
+                self._leave()
         if erase:
             erase_unused(self._operations)
+
+    def _enter(self) -> None:
+        self._scopes.append((dict(self._sizes), dict(self.reified)))
+        self.dims.enter()
+
+    def _leave(self) -> None:
+        self._sizes, self.reified = self._scopes.pop()
+        self.dims.leave()
 
     def _visit(self, op: Any) -> Any:
         self._operations.append(op)

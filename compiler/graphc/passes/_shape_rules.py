@@ -6,8 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.passes._algebra import registrar
+from graphc.passes._base import fail
 from graphc.passes._rewrite import Rewriter, RuleTable
 from graphc_dialects._mlir import ir
+from graphc_dialects.scan_shapes import UnknownSize
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
@@ -22,8 +24,11 @@ def size_of(rw: Rewriter, value: Any, axis: int) -> Any:
         if op is not None and op.name.startswith("graphc."):
             known = rw.reified.get(key)
             if known is None:
-                with ir.InsertionPoint(rw.anchor), rw.anchor.location:
-                    known = rw.adopt(op.opview.reify(source_axis))
+                try:
+                    with ir.InsertionPoint(rw.anchor), rw.anchor.location:
+                        known = rw.adopt(op.opview.reify(source_axis))
+                except UnknownSize as error:
+                    fail(op, str(error))
                 rw.reified[key] = known
             return known
     return rw.dim(value, axis)

@@ -36,3 +36,12 @@ def split_after(op: Any) -> Any:
             rest.append(other)
         found = found or other == op.operation
     return rest
+
+
+def captured(op: Any) -> list[Any]:
+    """Values from outside that operations in the regions of an op use, each once."""
+    inside = walk(op)
+    own = {result for inner in inside for result in inner.results}
+    for inner in [op, *inside]:
+        own.update(a for region in inner.regions for block in region.blocks for a in block.arguments)
+    return list(dict.fromkeys(x for inner in inside for x in inner.operands if x not in own))

@@ -11,6 +11,9 @@ import numpy as np
 from graphc.passes._base import Pass
 
 
+_NOT_FOLDED = ("graphc.constant", "graphc.check", "graphc.scan")
+
+
 @dataclass
 class ConstantFolding(Pass):
     """Replaces graphc operations on literals by their value.
@@ -44,7 +47,7 @@ class ConstantFolding(Pass):
         from graphc.passes._rewrite import tensor_type
 
         name = op.name
-        if not name.startswith("graphc.") or name in ("graphc.constant", "graphc.check"):
+        if not name.startswith("graphc.") or name.startswith(_NOT_FOLDED):
             return None
         values = []
         for operand in op.operands:

@@ -56,22 +56,28 @@ class Fusion(Pass):
     max_inputs: int = 16
 
     def run(self, module: Any) -> None:
+        from graphc.passes._scan import scans
+
         for function in module.body.operations:
             if function.operation.name == "func.func":
-                for block in function.regions[0].blocks:
-                    self._mark(list(block.operations))
+                blocks = [*function.regions[0].blocks, *(op.regions[0].blocks[0] for op in scans(function))]
+                first = 0
+                for block in blocks:
+                    first += self._mark([op.operation for op in block.operations], first)
 
-    def _mark(self, operations: list[Any]) -> None:
+    def _mark(self, operations: list[Any], first: int) -> int:
+        """Numbers the clusters of one block from `first`; returns how many there are."""
         planner = _Planner(self.max_inputs)
         for op in operations:
-            planner.add(op.operation)
+            planner.add(op)
         numbers: dict[int, int] = {}
         for op, node in planner.members:
-            number = numbers.setdefault(planner.units.find(node), len(numbers))
+            number = numbers.setdefault(planner.units.find(node), first + len(numbers))
             op.attributes["cluster"] = planner.integer(number)
         self._recompute([op for op, _ in planner.members])
         self.count("clusters", len(numbers))
         self.count("fused operations", len(planner.members))
+        return len(numbers)
 
     def _recompute(self, members: list[Any]) -> None:
         def cluster_of(op: Any) -> int | None:
@@ -107,6 +113,10 @@ class _Planner:
 
     def add(self, op: Any) -> None:
         name, operands = op.name, list(op.operands)
+        if len(op.regions):
+            from graphc.passes._walk import captured
+
+            operands += captured(op)
         reduction = name in REDUCTIONS
         member = reduction or is_elementwise(name)
         domain = static_shape(operands[0] if reduction else op.results[0]) if member else ()

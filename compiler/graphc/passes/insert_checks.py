@@ -23,7 +23,11 @@ class InsertChecks(Pass):
     | `specify_shape` | sizes are the specified ones | ValueError |
     | `update_slice`, `put` | the values have the shape of what they replace | ValueError |
     | `take`, `put` | the smallest and largest index are in range | IndexError |
+    | `scan_carry` | the rows of a state keep their shape | ValueError |
     | `reduce_max/min`, `argmax/argmin` | there is an element (unless `allow_empty`) | ValueError |
+
+    A check in a scan that does not depend on the iteration is made once, in front of the scan, where it holds
+    trivially if there is no iteration.
 
     Nothing is inserted where equality is certain: static sizes, the same index value, the same dimension of
     the same argument, or a check before. A check carries the location of its operation.
@@ -35,6 +39,7 @@ class InsertChecks(Pass):
 
     def run(self, module: Any) -> None:
         from graphc.passes._check_rules import rules
+        from graphc.passes._hoist_checks import hoist_checks
         from graphc.passes._rewrite import Rewriter
         from graphc.passes._walk import functions
 
@@ -42,3 +47,6 @@ class InsertChecks(Pass):
             inserter, table = rules()
             Rewriter(function, table).run(erase=False)
             self.count("checks", inserter.inserted)
+            hoisted = hoist_checks(function)
+            if hoisted:
+                self.count("hoisted checks", hoisted)

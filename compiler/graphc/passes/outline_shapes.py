@@ -86,7 +86,10 @@ class OutlineShapes(Pass):
         self.count("sizes", len(sizes))
 
     def _keep_cheap_checks(self, shapes: Any) -> list[bool]:
-        """Erases the checks that need array computations; says of each, in order, whether it stayed."""
+        """Erases the checks that need array computations; says of each, in order, whether it moved.
+
+        A check in a scan stays in both: the scan runs here too if a size depends on it.
+        """
         from graphc.passes._walk import walk
 
         cheap: dict[Any, bool] = {}
@@ -94,9 +97,12 @@ class OutlineShapes(Pass):
         for op in walk(shapes):
             stays = all(cheap.get(operand, True) for operand in op.operands)
             if op.name == "graphc.check":
-                kept.append(stays)
-                if not stays:
+                nested = op.parent.name != "func.func"
+                kept.append(stays and not nested)
+                if not stays and not nested:
                     expensive.append(op)
+            elif op.name.startswith("graphc.scan"):
+                stays = False
             elif op.name.startswith("graphc.") and op.name != "graphc.constant":
                 stays = stays and self._is_scalar_work(op)
             for result in op.results:

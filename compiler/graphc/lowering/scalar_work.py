@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One-element work in the body of a loop: straight scalar code, without buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.lowering import build
+from graphc.lowering.generic import ZERO, Coordinates, GenericBuilder
+from graphc.lowering.kinds import static_shape
+from graphc.lowering.scalar import Scalar
+from graphc_dialects._mlir import ir
+
+
+def is_one_element(value: Any) -> bool:
+    """Whether a tensor value statically has exactly one element."""
+    return all(size == 1 for size in static_shape(value))
+
+
+class ScalarWork(GenericBuilder):
+    """Reads and computes single elements at the current insertion point.
+
+    Args:
+        context: the function conversion.
+        members: operations of a body whose results have one element each.
+    """
+
+    def __init__(self, context: Any, members: list[Any]) -> None:
+        super().__init__(context, (), [], members)
+
+    def define(self) -> None:
+        """Computes the members' results as SSA scalars."""
+        for op in self._members:
+            with op.location:
+                for result in op.results:
+                    coordinates = (ZERO,) * len(static_shape(result))
+                    self._context.define_scalar(result, self.read(result, coordinates))
+
+    def element(self, value: Any, coordinates: Coordinates = ()) -> Scalar:
+        """One element of any graph-stage value; missing coordinates are 0."""
+        missing = len(static_shape(value)) - len(coordinates)
+        return self.read(value, (*coordinates, *[ZERO] * missing))
+
+    def as_tensor(self, scalar: Scalar, tensor_type: Any) -> Any:
+        """A one-element tensor of a scalar."""
+        storage = build.storage_type(tensor_type)
+        return build.create("tensor.from_elements", [storage], [self.stored(scalar)]).result
+
+    def stored(self, scalar: Scalar) -> Any:
+        """The scalar as it is kept in memory."""
+        return self._stored(scalar).value
+
+    def loaded(self, value: Any, dtype: np.dtype) -> Scalar:
+        """A scalar from what is kept in memory."""
+        return self._loaded(value, dtype)
+
+    def _load(self, tensor: Any, dtype: np.dtype, coordinates: Coordinates) -> Scalar:
+        element = ir.RankedTensorType(tensor.type).element_type
+        indices = [self._index(c) for c in coordinates]
+        return self._loaded(build.create("tensor.extract", [element], [tensor, *indices]).result, dtype)
+
+    def _is_donor(self, value: Any, coordinates: Coordinates) -> bool:
+        return False

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of `graphc.scan`: an `scf.for` (or `scf.while`) over explicit rows.
+
+What a state needs from one iteration to the next are scalars in registers or pointers to rows (see
+graphc.lowering.scan_rows); no tensor is carried, so that bufferization has nothing to copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.lowering import build
+from graphc.lowering.loops import loop
+from graphc.lowering.scalar_work import is_one_element
+from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows
+from graphc.passes._scan import ScanView
+from graphc_dialects._mlir import ir
+
+
+def lower_scan(context: Any, op: Any) -> None:
+    """Lowers one scan; defines the results of its `scan_trace` and `scan_steps` operations."""
+    _Lowering(context, ScanView(op)).run()
+
+
+class _Lowering:
+    def __init__(self, context: Any, view: ScanView) -> None:
+        self._context = context
+        self._view = view
+        self._bound = context.index_of(view.steps)
+
+    def run(self) -> None:
+        bounds = Bounds(self._bound, self._view.reverse, self._view.stop is not None)
+        rows = [self._rows(name, op, bounds) for name, op in self._view.declarations().items()]
+        initial = [value for item in rows for value in item.before()]
+        if build.constant_value(self._bound) == 0:
+            # Rows that do not exist must not be pointed at, not even in code that never runs.
+            results, taken = initial, self._bound
+        elif self._view.stop is None:
+            results, taken = self._for(rows, initial), self._bound
+        else:
+            results, taken = self._while(rows, initial)
+        bounds.taken = taken
+        for item in rows:
+            item.after([results.pop(0) for _ in range(item.width)])
+        for op in self._view.step_counts():
+            self._context.define(op.results[0], taken)
+
+    def _rows(self, name: str, declaration: Any, bounds: Bounds) -> Rows:
+        value = list(declaration.operands)[-1]
+        kind: type[Rows] = ScalarRows if is_one_element(value) else BufferRows
+        if 0 in value.type.shape:
+            kind = EmptyRows
+        return kind(self._context, self._view, name, declaration, bounds)
+
+    def _for(self, rows: list[Rows], initial: list[Any]) -> list[Any]:
+        op, block = loop(self._bound, initial)
+        with ir.InsertionPoint(block):
+            step, *carried = block.arguments
+            build.create("scf.yield", [], self._body(block, rows, step, list(carried)))
+        return list(op.results)
+
+    def _while(self, rows: list[Rows], initial: list[Any]) -> tuple[list[Any], Any]:
+        """`scf.while` over (iterations run, whether to go on, what is carried)."""
+        i1 = ir.IntegerType.get_signless(1)
+        yes = build.create("arith.constant", [i1], [], value=ir.BoolAttr.get(True)).result
+        operands = [build.const_index(0), yes, *initial]
+        types = [value.type for value in operands]
+        op = ir.Operation.create("scf.while", results=types, operands=operands, regions=2)
+        before = ir.Block.create_at_start(op.regions[0], types)
+        with ir.InsertionPoint(before):
+            step, go_on, *_ = before.arguments
+            more = build.compare_index(2, step, self._bound)
+            condition = build.create("arith.andi", [i1], [more, go_on]).result
+            build.create("scf.condition", [], [condition, *before.arguments])
+        body = ir.Block.create_at_start(op.regions[1], types)
+        with ir.InsertionPoint(body):
+            step, _, *carried = body.arguments
+            values = self._body(body, rows, step, list(carried))
+            stop = self._context.index_of(self._view.stop)
+            go_on = build.create("arith.xori", [i1], [stop, _true(i1)]).result
+            following = build.index_op("addi", step, build.const_index(1))
+            build.create("scf.yield", [], [following, go_on, *values])
+        taken, _, *results = op.results
+        return results, taken
+
+    def _body(self, block: Any, rows: list[Rows], step: Any, carried: list[Any]) -> list[Any]:
+        """Converts the body at the insertion point; returns what goes to the next iteration."""
+        t = step
+        if self._view.reverse:
+            last = build.index_op("subi", self._bound, build.const_index(1))
+            t = build.index_op("subi", last, step)
+        self._context.define(self._view.index, t)
+        self._context.enter_block(self._view.block, block)
+        for item in rows:
+            item.begin([carried.pop(0) for _ in range(item.width)], step, t)
+        self._context.convert_block(self._view.block, block)
+        return [value for item in rows for value in item.end()]
+
+
+def _true(i1: Any) -> Any:
+    return build.create("arith.constant", [i1], [], value=ir.BoolAttr.get(True)).result
+
+
+def declared_sizes(op: Any) -> dict[str, list[Any]]:
+    """Index values, in front of a scan that is not lowered yet, with the sizes of the rows of its outputs.
+
+    Raises:
+        UnknownSize: the shape of a row depends on the iteration.
+    """
+    from graphc_dialects.scan_shapes import outside_size
+
+    view = ScanView(op)
+    found = {}
+    for name, collect in view.collects().items():
+        value = collect.operands[0]
+        if not view.traces(name):
+            continue
+        with ir.InsertionPoint(view.op), collect.location:
+            found[name] = [outside_size(view.op, value, axis) for axis in range(len(value.type.shape))]
+    return found

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rows in memory: stacks of rows, pointers to single rows, and reading and writing them as tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.lowering import build
+from graphc.lowering.generic import GenericBuilder
+from graphc.lowering.kinds import static_shape
+from graphc_dialects._mlir import ir
+
+
+def row_pointer_type(row_type: Any) -> Any:
+    """The type of every pointer to a row: contiguous, at any offset.
+
+    Args:
+        row_type: ranked tensor type of a row, of a storage type.
+    """
+    return _strided(list(row_type.shape), row_type.element_type)
+
+
+def _strided(shape: list[int], element: Any) -> Any:
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.insert(0, step)
+        step = build.DYNAMIC if step < 0 or size < 0 else step * size
+    text = ", ".join("?" if s < 0 else str(s) for s in strides)
+    layout = ir.Attribute.parse(f"strided<[{text}], offset: ?>")
+    return ir.MemRefType.get(shape, element, layout)
+
+
+class Stack:
+    """A buffer of rows.
+
+    Args:
+        buffer: contiguous memref.
+    """
+
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
+        self._type = ir.MemRefType(buffer.type)
+
+    @classmethod
+    def allocate(cls, rows: Any, row_type: Any, row_sizes: list[Any]) -> Stack:
+        """A new stack; `rows` is an int or an index value."""
+        count = rows if isinstance(rows, int) else build.constant_value(rows)
+        shape = [build.DYNAMIC if count is None else count, *row_type.shape]
+        sizes = [rows, *row_sizes]
+        dynamic = [value for value, known in zip(sizes, shape, strict=True) if known < 0]
+        kind = ir.MemRefType.get(shape, row_type.element_type)
+        alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
+        op = build.create(
+            "memref.alloc",
+            [kind],
+            dynamic,
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(dynamic), 0]),
+            alignment=alignment,
+        )
+        return cls(op.result)
+
+    def row(self, index: Any, pointer_type: Any) -> Any:
+        """A pointer to one row; `index` is an int or an index value."""
+        if isinstance(index, int):
+            index = build.const_index(index)
+        shape = list(self._type.shape)
+        dynamic = [build.dim(self.buffer, axis) for axis, size in enumerate(shape) if axis and size < 0]
+        rank = len(shape)
+        view = build.create(
+            "memref.subview",
+            [_strided(shape[1:], self._type.element_type)],
+            [self.buffer, index, *dynamic],
+            static_offsets=build.index_array([build.DYNAMIC, *[0] * (rank - 1)]),
+            static_sizes=build.index_array([1, *[s if s >= 0 else build.DYNAMIC for s in shape[1:]]]),
+            static_strides=build.index_array([1] * rank),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, len(dynamic), 0]),
+        ).result
+        if view.type == pointer_type:
+            return view
+        return build.create("memref.cast", [pointer_type], [view]).result
+
+    def store(self, value: Any, index: Any) -> None:
+        """Stores the one element of a row."""
+        zeros = [build.const_index(0)] * (len(self._type.shape) - 1)
+        build.create("memref.store", [], [value, self.buffer, index, *zeros])
+
+    def tensor(self, tensor_type: Any, offset: Any = None, rows: Any = None) -> Any:
+        """The rows, or `rows` of them from `offset` on, as a tensor."""
+        whole = ir.RankedTensorType.get(self._type.shape, self._type.element_type)
+        value = read(self.buffer, whole)
+        if rows is not None:
+            value = _rows_of(value, offset, rows)
+        return build.cast(value, tensor_type)
+
+
+def read(pointer: Any, tensor_type: Any) -> Any:
+    """What is in memory now, as a tensor."""
+    kind = ir.MemRefType(pointer.type)
+    natural = ir.RankedTensorType.get(kind.shape, kind.element_type)
+    value = build.create("bufferization.to_tensor", [natural], [pointer], restrict=ir.UnitAttr.get()).result
+    return build.cast(value, tensor_type)
+
+
+def write(tensor: Any, pointer: Any) -> None:
+    """Puts a tensor into memory; what computes it is then computed there."""
+    kind = ir.MemRefType(pointer.type)
+    unit = ir.UnitAttr.get()
+    value = build.cast(tensor, ir.RankedTensorType.get(kind.shape, kind.element_type))
+    build.create(
+        "bufferization.materialize_in_destination", [], [value, pointer], restrict=unit, writable=unit
+    )
+
+
+def copy(source: Any, target: Any) -> None:
+    """Copies a row."""
+    build.create("memref.copy", [], [source, target])
+
+
+def _rows_of(tensor: Any, offset: Any, rows: Any) -> Any:
+    shape = list(tensor.type.shape)
+    dynamic = [build.dim(tensor, axis) for axis, size in enumerate(shape) if axis and size < 0]
+    rank = len(shape)
+    return build.create(
+        "tensor.extract_slice",
+        [ir.RankedTensorType.get([build.DYNAMIC, *shape[1:]], tensor.type.element_type)],
+        [tensor, offset, rows, *dynamic],
+        static_offsets=build.index_array([build.DYNAMIC, *[0] * (rank - 1)]),
+        static_sizes=build.index_array([build.DYNAMIC, *[s if s >= 0 else build.DYNAMIC for s in shape[1:]]]),
+        static_strides=build.index_array([1] * rank),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 1 + len(dynamic), 0]),
+    ).result
+
+
+def extract_row(tensor: Any, index: Any) -> Any:
+    """One row of a tensor, without a copy."""
+    shape = list(tensor.type.shape)
+    dynamic = [build.dim(tensor, axis) for axis, size in enumerate(shape) if axis and size < 0]
+    rank = len(shape)
+    return build.create(
+        "tensor.extract_slice",
+        [ir.RankedTensorType.get(shape[1:], tensor.type.element_type)],
+        [tensor, index, *dynamic],
+        static_offsets=build.index_array([build.DYNAMIC, *[0] * (rank - 1)]),
+        static_sizes=build.index_array([1, *[s if s >= 0 else build.DYNAMIC for s in shape[1:]]]),
+        static_strides=build.index_array([1] * rank),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, len(dynamic), 0]),
+    ).result
+
+
+def row_of(context: Any, op: Any) -> Any:
+    """The row that a `scan_seq` reads, as a tensor."""
+    x, i = op.operands
+    row = extract_row(context.tensor_of(x), context.index_of(i))
+    return build.cast(row, build.storage_type(op.results[0].type))
+
+
+def initial_row(context: Any, stack: Any, position: int) -> Any:
+    """Row `position` of a graph-stage value; a view is read through, so that only this row is computed."""
+    index = build.const_index(position)
+    if context.has_tensor(stack):
+        return extract_row(context.tensor_of(stack), index)
+    shape = static_shape(stack)[1:]
+    return GenericBuilder(context, shape, context.sizes_of(stack)[1:], []).copy_row(stack, index)

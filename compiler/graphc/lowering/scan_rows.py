@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a scan carries and keeps of one state or output.
+
+A window of the most recent rows goes from iteration to iteration: scalars in registers for rows of one
+element, otherwise pointers to rows. Pointers rotate, so that shifting the window copies nothing. With a kept
+trace a new row is computed in its place there; without one in a spare row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphc.lowering import build
+from graphc.lowering.generic import fill_buffer
+from graphc.lowering.scalar import Scalar
+from graphc.lowering.scalar_work import ScalarWork
+from graphc.lowering.scan_buffers import Stack, copy, initial_row, read, row_pointer_type, write
+from graphc.lowering.types import dtype_of
+from graphc.passes._scan import ScanView, retention, taps_of, writes_of
+from graphc_dialects._mlir import ir
+
+
+@dataclass
+class Bounds:
+    """How far a scan runs.
+
+    Attributes:
+        limit: index value, the most iterations.
+        reverse: whether rows are stored from the end.
+        is_while: whether a condition may end it earlier.
+        taken: index value behind the loop, the iterations that were run.
+    """
+
+    limit: Any
+    reverse: bool
+    is_while: bool
+    taken: Any = None
+
+
+class Rows:
+    """One state or output of a scan that is being lowered.
+
+    Args:
+        context: the function conversion. view: the scan. name: of the state or output.
+        declaration: its `scan_carry` or `scan_collect`. bounds: how far the scan runs.
+
+    Attributes:
+        width: number of values carried from iteration to iteration.
+    """
+
+    width: int
+
+    def __init__(self, context: Any, view: ScanView, name: str, declaration: Any, bounds: Bounds) -> None:
+        self.context = context
+        self.bounds = bounds
+        self.traces = view.traces(name)
+        self.reads = view.reads(name)
+        self.is_state = declaration.name == "graphc.scan_carry"
+        self.initial: Any = declaration.operands[0] if self.is_state else None
+        self.values = list(declaration.operands)[1:] if self.is_state else [declaration.operands[0]]
+        self.taps = taps_of(declaration) if self.is_state else []
+        self.writes = writes_of(declaration) if self.is_state else [0]
+        self.known = -self.taps[0] if self.is_state else 0
+        keep, rows = retention(declaration)
+        self.last = rows if keep == "last" and self.traces else None
+        self.keeps_trace = keep != "last" and bool(self.traces)
+        # Rows that may still be written are stored when they leave the window.
+        self.in_order = len(self.writes) > 1
+        self.keeps_initial = self.is_state and (keep == "all" or self.in_order)
+        self.drops_initial = self.in_order and keep == "steps"
+        self.window = max(self.known, self.last or 0)
+        old = self.values[0].type
+        storage = build.storage_type(old)
+        self.dtype: np.dtype = dtype_of(old.element_type)
+        if self.is_state:
+            shape = [
+                a if a >= 0 else b
+                for a, b in zip(storage.shape, list(self.initial.type.shape)[1:], strict=True)
+            ]
+            storage = ir.RankedTensorType.get(shape, storage.element_type)
+            self.sizes = context.sizes_of(self.initial)[1:]
+        else:
+            needed = self.traces and not all(size >= 0 for size in storage.shape)
+            self.sizes = context.row_sizes(view.op, name) if needed else _static_sizes(storage)
+        self.row_type = storage
+        self.is_empty = 0 in list(storage.shape)
+        self.trace = self._allocate_trace() if self.keeps_trace and not self.is_empty else None
+
+    def _allocate_trace(self) -> Stack:
+        for trace in self.traces:
+            if not self.bounds.is_while and not self.drops_initial:
+                buffer = self._claim(trace.results[0])
+                if buffer is not None:
+                    return Stack(buffer)
+        rows = self.bounds.limit
+        if self.keeps_initial:
+            rows = build.index_op("addi", rows, build.const_index(self.known))
+        return Stack.allocate(rows, self.row_type, self.sizes)
+
+    def _claim(self, value: Any) -> Any:
+        """The caller's buffer for a trace that is returned, perhaps with another static shape."""
+        buffer = self.context.claim_output(value)
+        if buffer is not None:
+            return buffer
+        for use in value.uses:
+            if use.owner.operation.name == "tensor.cast":
+                buffer = self.context.claim_output(use.owner.operation.results[0])
+                if buffer is not None:
+                    return buffer
+        return None
+
+    # -- positions -------------------------------------------------------------------------------------------
+
+    def stored_index(self, row: Any) -> Any:
+        """Where the logical row (initial rows first) is stored; an int or index value that is >= 0."""
+        first = 0 if self.keeps_initial else self.known
+        if isinstance(row, int):
+            row = build.const_index(row)
+        if not self.bounds.reverse:
+            return build.index_op("subi", row, build.const_index(first)) if first else row
+        last = build.index_op("addi", self.bounds.limit, build.const_index(self.known - 1))
+        return build.index_op("subi", last, row)
+
+    def new_row(self, step: Any) -> Any:
+        """The logical row that iteration `step` computes."""
+        return build.index_op("addi", step, build.const_index(self.known)) if self.known else step
+
+    # -- results ---------------------------------------------------------------------------------------------
+
+    def define_trace(self) -> None:
+        """Defines the traces from the kept rows."""
+        assert self.trace is not None
+        rows = self.bounds.taken
+        offset = None
+        if self.keeps_initial and not self.drops_initial:
+            rows = build.index_op("addi", rows, build.const_index(self.known))
+        if self.bounds.is_while or self.drops_initial:
+            offset = build.const_index(self.known if self.drops_initial and not self.bounds.reverse else 0)
+            if self.bounds.reverse:
+                offset = build.index_op("subi", self.bounds.limit, self.bounds.taken)
+        for op in self.traces:
+            kind = build.storage_type(op.results[0].type)
+            tensor = self.trace.tensor(kind, offset, rows if offset is not None else None)
+            self.context.define(op.results[0], tensor)
+            self.context.define_sizes(op.results[0], [rows, *self.sizes])
+
+    def define_last(self, stack: Stack) -> None:
+        """Defines the traces from a stack of the last rows."""
+        for op in self.traces:
+            self.context.define(op.results[0], stack.tensor(build.storage_type(op.results[0].type)))
+            rows = build.const_index(self.last or 0)
+            self.context.define_sizes(op.results[0], [rows, *self.sizes])
+
+    def last_stack(self) -> Stack:
+        """Memory for the last rows, the caller's if possible."""
+        for op in self.traces:
+            buffer = self._claim(op.results[0])
+            if buffer is not None:
+                return Stack(buffer)
+        return Stack.allocate(self.last or 0, self.row_type, self.sizes)
+
+    def last_positions(self) -> list[int]:
+        """Positions in the stack of last rows of the window's last rows, oldest first."""
+        order = list(range(self.last or 0))
+        return order[::-1] if self.bounds.reverse else order
+
+    # -- what subclasses do ----------------------------------------------------------------------------------
+
+    def before(self) -> list[Any]:
+        """Initial values of what is carried."""
+        raise NotImplementedError
+
+    def begin(self, carried: list[Any], step: Any, t: Any) -> None:
+        """At the start of an iteration: defines what is read."""
+        raise NotImplementedError
+
+    def end(self) -> list[Any]:
+        """At the end of an iteration: keeps what was computed, returns what is carried on."""
+        raise NotImplementedError
+
+    def after(self, carried: list[Any]) -> None:
+        """Behind the loop: defines the results."""
+        raise NotImplementedError
+
+    def _shifted(self, window: list[Any], new: dict[int, Any]) -> list[Any]:
+        """The window of the next iteration; `new` has the written rows by offset."""
+        rows = [*window[1:], None] if window else []
+        for offset, row in new.items():
+            if rows:
+                rows[len(rows) - 1 + offset] = row
+        return rows
+
+
+def _static_sizes(storage: Any) -> list[Any]:
+    return [build.const_index(size) if size >= 0 else None for size in storage.shape]
+
+
+class ScalarRows(Rows):
+    """Rows of one element: the window is in registers."""
+
+    def before(self) -> list[Any]:
+        self.width = self.window
+        work = ScalarWork(self.context, [])
+        missing = self.window - self.known
+        values = [work.scalar.const(0, self.dtype)] * missing
+        values += [work.element(self.initial, (build.const_index(k),)) for k in range(self.known)]
+        if self.trace is not None and self.keeps_initial and not self.in_order:
+            for k, value in enumerate(values[missing:]):
+                self.trace.store(work.stored(value), self.stored_index(k))
+        return [value.value for value in values]
+
+    def begin(self, carried: list[Any], step: Any, t: Any) -> None:
+        self._window, self._step = carried, step
+        for op in self.reads:
+            tap = ir.IntegerAttr(op.attributes["tap"]).value
+            self.context.define_scalar(op.results[0], Scalar(carried[self.window + tap], self.dtype))
+
+    def end(self) -> list[Any]:
+        work = ScalarWork(self.context, [])
+        new = [work.element(value) for value in self.values]
+        if self.trace is not None and self.in_order:
+            self._store(self._window[0], self.stored_index(self._step))
+        elif self.trace is not None:
+            self._store(new[-1].value, self.stored_index(self.new_row(self._step)))
+        return self._shifted(
+            self._window, {offset: x.value for offset, x in zip(self.writes, new, strict=True)}
+        )
+
+    def _store(self, value: Any, index: Any) -> None:
+        assert self.trace is not None
+        self.trace.store(ScalarWork(self.context, []).stored(Scalar(value, self.dtype)), index)
+
+    def after(self, carried: list[Any]) -> None:
+        if self.trace is not None:
+            if self.in_order:
+                for k, value in enumerate(carried):
+                    row = build.index_op("addi", self.bounds.taken, build.const_index(k))
+                    self._store(value, self.stored_index(row))
+            self.define_trace()
+        elif self.last is not None:
+            self._define_last(carried[len(carried) - self.last :])
+
+    def _define_last(self, values: list[Any]) -> None:
+        work = ScalarWork(self.context, [])
+        stack = self.last_stack()
+        for position, value in zip(self.last_positions(), values, strict=True):
+            stack.store(work.stored(Scalar(value, self.dtype)), build.const_index(position))
+        self.define_last(stack)
+
+
+class BufferRows(Rows):
+    """Rows in memory: the window consists of pointers, followed by pointers to spare rows."""
+
+    def before(self) -> list[Any]:
+        self._pointer = row_pointer_type(self.row_type)
+        self._direct = self.trace is not None and not self.in_order
+        # Rows of a kept trace with its initial rows are found by their number; nothing has to be carried.
+        self._numbered = self._direct and self.keeps_initial
+        if not self.is_state and not self.last:
+            self.width = 0
+            return []
+        if self._numbered:
+            self.width = 0
+            return self._fill_initial([self._slot(k) for k in range(self.known)], carried=False)
+        spare = 0 if self._direct else len(self.writes)
+        self.width = self.window + spare
+        if not self.width:
+            return []
+        stack = Stack.allocate(self.width, self.row_type, self.sizes)
+        pointers = [stack.row(k, self._pointer) for k in range(self.width)]
+        missing = self.window - self.known
+        for pointer in pointers[:missing]:
+            # Not computed yet, and not seen before it is.
+            work = ScalarWork(self.context, [])
+            fill_buffer(work.stored(work.scalar.const(0, self.dtype)), pointer)
+        self._fill_initial(pointers[missing : self.window], carried=True)
+        return pointers
+
+    def _fill_initial(self, pointers: list[Any], carried: bool) -> list[Any]:
+        for k, pointer in enumerate(pointers):
+            write(initial_row(self.context, self.initial, k), pointer)
+        return pointers if carried else []
+
+    def _slot(self, row: Any) -> Any:
+        assert self.trace is not None
+        return self.trace.row(self.stored_index(row), self._pointer)
+
+    def begin(self, carried: list[Any], step: Any, t: Any) -> None:
+        self._window, self._spare, self._step = carried[: self.window], carried[self.window :], step
+        if not self.width:
+            self._window = []
+        self._targets = []
+        if self._direct:
+            self._targets = [self._slot(self.new_row(step))]
+        elif self._spare:
+            self._targets = self._spare[: len(self.writes)]
+        for op in self.reads:
+            tap = ir.IntegerAttr(op.attributes["tap"]).value
+            pointer = self._window[self.window + tap] if self._window else self._earlier(tap)
+            kind = build.storage_type(op.results[0].type)
+            self.context.define(op.results[0], read(pointer, kind))
+            self.context.define_sizes(op.results[0], self.sizes)
+
+    def _earlier(self, tap: int) -> Any:
+        row = build.index_op("addi", self._step, build.const_index(self.known + tap))
+        return self._slot(row)
+
+    def end(self) -> list[Any]:
+        for value, target in zip(self.values, self._targets, strict=False):
+            write(self.context.tensor_of(value), target)
+        if self.trace is not None and self.in_order:
+            copy(self._window[0], self._slot(self._step))
+        if not self.width:
+            return []
+        new = dict(zip(self.writes, self._targets, strict=True))
+        shifted = self._shifted(self._window, new)
+        if self._direct:
+            return shifted
+        rest = [pointer for pointer in self._window if pointer not in shifted]
+        return [*shifted, *rest]
+
+    def after(self, carried: list[Any]) -> None:
+        if self.trace is not None:
+            if self.in_order:
+                for k, pointer in enumerate(carried[: self.window]):
+                    row = build.index_op("addi", self.bounds.taken, build.const_index(k))
+                    copy(pointer, self._slot(row))
+            self.define_trace()
+        elif self.last is not None:
+            stack = self.last_stack()
+            window = carried[: self.window]
+            for position, pointer in zip(
+                self.last_positions(), window[len(window) - self.last :], strict=True
+            ):
+                copy(pointer, stack.row(position, self._pointer))
+            self.define_last(stack)
+
+
+class EmptyRows(Rows):
+    """Rows without elements: nothing is carried or kept. (Upstream refuses pointers to such rows.)"""
+
+    def before(self) -> list[Any]:
+        self.width = 0
+        return []
+
+    def begin(self, carried: list[Any], step: Any, t: Any) -> None:
+        for op in self.reads:
+            kind = build.storage_type(op.results[0].type)
+            self.context.define(op.results[0], build.empty(kind, self.sizes))
+            self.context.define_sizes(op.results[0], self.sizes)
+
+    def end(self) -> list[Any]:
+        return []
+
+    def after(self, carried: list[Any]) -> None:
+        rows = self.bounds.taken if self.last is None else build.const_index(self.last)
+        if self.last is None and self.keeps_initial and not self.drops_initial:
+            rows = build.index_op("addi", rows, build.const_index(self.known))
+        for op in self.traces:
+            sizes = [rows, *self.sizes]
+            self.context.define(op.results[0], build.empty(build.storage_type(op.results[0].type), sizes))
+            self.context.define_sizes(op.results[0], sizes)

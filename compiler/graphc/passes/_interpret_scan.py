@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a scan computes, iteration by iteration, for the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.passes._constants import element_dtype
+from graphc_dialects.scan_verify import declarations
+
+
+class ScanRun:
+    """One execution of a `graphc.scan`.
+
+    Args:
+        scan: the operation.
+        values: values of everything that is visible to its body; gains those of the body.
+        execute: runs one operation of the body.
+        set_value: stores a result, checked against its type.
+    """
+
+    def __init__(
+        self,
+        scan: Any,
+        values: dict[Any, Any],
+        execute: Callable[[Any], None],
+        set_value: Callable[[Any, Any], None],
+    ) -> None:
+        self.scan = scan
+        self._values = values
+        self._execute = execute
+        self._set = set_value
+        self._block = scan.regions[0].blocks[0]
+        self._reverse = scan.attributes["reverse"].value
+        self._declared = declarations(scan)
+        self._rows: dict[str, list[Any]] = {}
+        self.steps = 0
+        self.run()
+
+    def run(self) -> None:
+        """Runs all iterations."""
+        for name, op in self._declared.items():
+            is_state = op.name == "graphc.scan_carry"
+            self._rows[name] = list(self._values[op.operands[0]]) if is_state else []
+        operations = [op.operation for op in self._block.operations]
+        body = [op for op in operations[:-1] if op not in self._declared.values()]
+        end = operations[-1]
+        n = self._values[self.scan.operands[0]]
+        for step in range(n):
+            self._values[self._block.arguments[0]] = n - 1 - step if self._reverse else step
+            for op in body:
+                if op.name == "graphc.scan_prev":
+                    self._read(op, step)
+                else:
+                    self._execute(op)
+            for name, op in self._declared.items():
+                self._write(name, op, step)
+            self.steps = step + 1
+            if len(end.operands) and self._values[end.operands[0]]:
+                break
+
+    def _read(self, op: Any, step: int) -> None:
+        name = op.attributes["state"].value
+        oldest = -next(iter(self._declared[name].attributes["taps"]))
+        self._set(op.results[0], self._rows[name][oldest + step + op.attributes["tap"].value])
+
+    def _write(self, name: str, op: Any, step: int) -> None:
+        rows = self._rows[name]
+        if op.name == "graphc.scan_collect":
+            rows.append(self._values[op.operands[0]])
+            return
+        oldest = -next(iter(op.attributes["taps"]))
+        rows.append(None)
+        for write, value in zip(op.attributes["writes"], list(op.operands)[1:], strict=True):
+            row = self._values[value]
+            if row.shape != self._values[op.operands[0]].shape[1:]:
+                raise ValueError(
+                    f"state '{name}' starts with rows of shape {self._values[op.operands[0]].shape[1:]}, "
+                    f"but iteration {step} computes {row.shape}"
+                )
+            rows[oldest + step + write] = row
+
+    def trace(self, op: Any) -> None:
+        """Sets the result of a `scan_trace`."""
+        name = op.attributes["state"].value
+        declared = self._declared[name]
+        rows = self._rows[name]
+        keep = declared.attributes["keep"].value
+        if keep == "steps" and declared.name == "graphc.scan_carry":
+            rows = rows[-next(iter(declared.attributes["taps"])) :]
+        if keep == "last":
+            count = declared.attributes["rows"].value
+            rows = rows[len(rows) - count :]
+        if self._reverse:
+            rows = rows[::-1]
+        type_ = op.results[0].type
+        shape = self._row_shape(declared, type_)
+        data = np.stack(rows) if rows else np.empty((0, *shape), element_dtype(type_.element_type))
+        self._set(op.results[0], data)
+
+    def _row_shape(self, declared: Any, type_: Any) -> tuple[int, ...]:
+        """The shape of a row when there are none."""
+        if declared.name == "graphc.scan_carry":
+            return tuple(self._values[declared.operands[0]].shape[1:])
+        shape = []
+        for axis, size in enumerate(list(type_.shape)[1:]):
+            shape.append(size if size >= 0 else self._size(declared.operands[0], axis))
+        return tuple(shape)
+
+    def _size(self, value: Any, axis: int) -> int:
+        """The size of a row of an output, evaluated outside of the body by the dialect's own rule."""
+        from graphc_dialects._mlir import ir
+        from graphc_dialects.scan_shapes import outside_size
+
+        before = {op.operation for op in self.scan.block.operations}
+        with ir.InsertionPoint(self.scan), self.scan.location:
+            size = outside_size(self.scan, value, axis)
+        created = [op.operation for op in self.scan.block.operations if op.operation not in before]
+        for op in created:
+            self._execute(op)
+        result = self._values[size]
+        for op in reversed(created):
+            op.erase()
+        return int(result)

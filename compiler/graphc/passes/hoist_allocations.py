@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Takes allocations out of loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._base import Pass
+
+_LOOPS = ("scf.for", "scf.while", "scf.parallel")
+_ALIASES = (
+    "memref.subview",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.reinterpret_cast",
+    "memref.view",
+    "arith.select",
+)
+# What a size is computed with.
+_MOVABLE = (
+    "arith.",
+    "memref.dim",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.subview",
+)
+# A division by zero that the loop would not reach must not be brought forward.
+_FIXED = ("arith.div", "arith.rem", "arith.ceildiv", "arith.floordiv")
+
+
+@dataclass
+class HoistAllocations(Pass):
+    """Moves a `memref.alloc` out of every loop in which its size does not change.
+
+    One buffer then serves all iterations. That is right because a buffer is always written before it is read
+    (`tensor.empty` has no contents) and because only buffers are moved that no iteration hands to the next:
+    those that reach the loop's `scf.yield`, directly or through a view or an inner loop, stay. What sizes are
+    computed with moves along, as far as it is the same in all iterations.
+
+    Upstream's `buffer-loop-hoisting` needs the sizes outside already, and upstream's promotion to the stack
+    would leave an `alloca` in a loop, which takes stack in each iteration.
+    """
+
+    stage = "buffer"
+
+    def run(self, module: Any) -> None:
+        from graphc.passes._walk import walk
+
+        for op in walk(module.operation):
+            if op.name == "memref.alloc":
+                loop = _outermost(op)
+                if loop is not None:
+                    _move(op, loop)
+                    self.count("hoisted allocations")
+
+
+def _outermost(op: Any) -> Any:
+    """The outermost loop that the allocation can leave, or None."""
+    found, inner = None, op
+    while True:
+        loop = _enclosing_loop(inner)
+        if loop is None or _escapes(op.results[0], loop, set()):
+            return found
+        if not all(_is_invariant(size, loop) for size in op.operands):
+            return found
+        found = inner = loop
+
+
+def _enclosing_loop(op: Any) -> Any:
+    parent = op.parent
+    while parent is not None and parent.name not in ("func.func", "builtin.module"):
+        if parent.name in _LOOPS:
+            return parent.operation
+        parent = parent.operation.parent
+    return None
+
+
+def _escapes(value: Any, loop: Any, seen: set[Any]) -> bool:
+    """Whether a buffer may be handed to the loop's next iteration, or out of it."""
+    if value in seen:
+        return False
+    seen.add(value)
+    for use in value.uses:
+        user = use.owner.operation
+        if user.name in _ALIASES:
+            aliases = list(user.results)
+        elif user.name in ("scf.yield", "scf.condition"):
+            parent = user.parent.operation
+            if parent == loop:
+                return True
+            aliases = list(parent.results) + _arguments(parent)
+        elif user.name in _LOOPS:
+            aliases = list(user.results) + _arguments(user)
+        else:
+            continue
+        if any(_escapes(alias, loop, seen) for alias in aliases if "memref" in str(alias.type)):
+            return True
+    return False
+
+
+def _arguments(op: Any) -> list[Any]:
+    return [a for region in op.regions for block in region.blocks for a in block.arguments]
+
+
+def _is_inside(value: Any, loop: Any) -> bool:
+    from graphc_dialects._mlir import ir
+
+    owner = value.owner
+    parent = owner.owner if isinstance(owner, ir.Block) else owner.operation.parent
+    while parent is not None and parent.name != "builtin.module":
+        if parent.operation == loop:
+            return True
+        parent = parent.operation.parent
+    return False
+
+
+def _is_invariant(value: Any, loop: Any) -> bool:
+    """Whether a size can be computed in front of the loop."""
+    from graphc_dialects._mlir import ir
+
+    if not _is_inside(value, loop):
+        return True
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return False
+    name = owner.operation.name
+    if name.startswith(_FIXED) or not name.startswith(_MOVABLE):
+        return False
+    return all(_is_invariant(x, loop) for x in owner.operation.operands)
+
+
+def _move(op: Any, loop: Any) -> None:
+    """Moves an operation, and what its operands are computed with, in front of the loop."""
+    for value in op.operands:
+        if _is_inside(value, loop):
+            _move(value.owner.operation, loop)
+    op.move_before(loop)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Scan``: a loop as an op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.op import Op
+from graphc.scan.spec import Invariant, ScanSpec
+from graphc.tensor.type import TensorType
+from graphc.tensor.variable import TensorConstant
+
+LITERAL_SIZE = 16
+
+
+class Scan(Op):
+    """Runs an inner graph for `t = 0 .. n_steps - 1`.
+
+    Order of inner inputs, inner outputs, inputs and outputs: see docs/architecture.md, or ask the spec. Use
+    `graphc.scan` to build scans and `ScanArgs` to look at them; nothing else should count positions.
+
+    Args:
+        spec: the roles.
+        inner_inputs: variables of the inner graph, in the order of ``spec.inner_input_names()``.
+        inner_outputs: what an iteration computes, in the order of ``spec.inner_output_names()``.
+        name: shown in messages.
+        reverse: run ``t`` from ``n_steps - 1`` down to 0. Rows are stored by ``t`` all the same.
+        truncate_gradient: number of iterations that a gradient goes back; -1 for all.
+        checkpoint_every: keep only the states of every so many iterations for the gradient and compute the
+            others again; None keeps all.
+        unroll: how many iterations compiled code runs between two tests of the loop's end.
+
+    Raises:
+        ValueError: the number of inner inputs or outputs does not fit the spec.
+        MissingInputError: the inner graph reads a variable that is not among its inputs.
+    """
+
+    def __init__(
+        self,
+        spec: ScanSpec,
+        inner_inputs: Sequence[Variable],
+        inner_outputs: Sequence[Variable],
+        *,
+        name: str | None = None,
+        reverse: bool = False,
+        truncate_gradient: int = -1,
+        checkpoint_every: int | None = None,
+        unroll: int = 1,
+    ) -> None:
+        self.name = name
+        self.reverse = reverse
+        self.truncate_gradient = truncate_gradient
+        self.checkpoint_every = checkpoint_every
+        self.unroll = unroll
+        self.spec = spec
+        self.inner_inputs = list(inner_inputs)
+        self.inner_outputs = list(inner_outputs)
+        for what, have, names in (
+            ("inputs", self.inner_inputs, list(spec.inner_input_names())),
+            ("outputs", self.inner_outputs, list(spec.inner_output_names())),
+        ):
+            if len(have) != len(names):
+                raise ValueError(
+                    f"the inner graph of a scan must have {len(names)} {what} ({names}), got {len(have)}"
+                )
+        self.hidden_constants: list[Constant] = []
+        self._hide_large_constants()
+        _ = self.fgraph
+
+    def _hide_large_constants(self) -> None:
+        """Large constants of the inner graph become invariants: code does not depend on data."""
+        from graphc.graph.replace import rebuild
+        from graphc.graph.traversal import ancestors
+
+        large = [
+            v
+            for v in ancestors(self.inner_outputs, self.inner_inputs)
+            if isinstance(v, TensorConstant) and v.data.size > LITERAL_SIZE
+        ]
+        if not large:
+            return
+        memo: dict[Variable, Variable] = {}
+        for constant in large:
+            name = self.spec.with_unique("constant")
+            memo[constant] = constant.type.make_variable(name)
+            self.spec = self.spec.replace(invariants=(*self.spec.invariants, Invariant(name)))
+            self.inner_inputs.append(memo[constant])
+        self.hidden_constants = [v for v in large if isinstance(v, Constant)]
+        self.inner_outputs = rebuild(self.inner_outputs, memo, copy_nodes=False, strict=True)
+
+    @cached_property
+    def fgraph(self) -> FunctionGraph:
+        """The inner graph."""
+        return FunctionGraph(self.inner_inputs, self.inner_outputs)
+
+    @cached_property
+    def compiled_graph(self) -> FunctionGraph:
+        """The inner graph with ops such as `OpFromGraph` replaced by their graphs."""
+        from graphc.graph.op_from_graph import expand
+
+        return FunctionGraph(self.inner_inputs, expand(self.inner_outputs))
+
+    # -- building --------------------------------------------------------------------------------------------
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Checks the outer inputs; see `graphc.scan.checks`. Values of hidden constants may be left out."""
+        from graphc.scan.checks import check_inputs
+
+        names = self.spec.outer_input_names()
+        values = list(inputs)
+        if self.hidden_constants and len(values) == len(names) - len(self.hidden_constants):
+            values += self.hidden_constants
+        if len(values) != len(names):
+            raise ValueError(f"{self} takes {len(names)} inputs ({', '.join(names)}), got {len(values)}")
+        checked = check_inputs(self, values)
+        return Apply(self, checked, [t.make_variable(name) for name, t in self._output_types(checked)])
+
+    def _output_types(self, inputs: Sequence[Variable]) -> list[tuple[str | None, Any]]:
+        spec = self.spec
+        steps: int | None = None
+        if isinstance(inputs[0], Constant) and not spec.is_while:
+            steps = int(inputs[0].data)
+        inner = dict(zip(spec.inner_output_names(), self.inner_outputs, strict=True))
+        outer = dict(zip(spec.outer_input_names(), inputs, strict=True))
+        types: list[tuple[str | None, Any]] = []
+        for state in spec.states:
+            initial, row = outer[state.name].type, inner[state.name, 0].type
+            shape = [
+                known if known is not None else other
+                for known, other in zip(initial.shape[1:], row.shape, strict=True)
+            ]
+            rows = None if steps is None else steps + state.window
+            types.append((state.name, TensorType(row.dtype, (rows, *shape))))
+        for output in spec.outputs:
+            row = inner[output.name, 0].type
+            types.append((output.name, TensorType(row.dtype, (steps, *row.shape))))
+        types += [(untraced.name, inner[untraced.name, 0].type) for untraced in spec.untraced]
+        if spec.is_while:
+            types.append(("n_steps", TensorType("int64", ())))
+        return types
+
+    # -- running ---------------------------------------------------------------------------------------------
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        from graphc.scan.perform import run
+
+        for cell, value in zip(output_storage, run(self, inputs), strict=True):
+            cell[0] = value
+
+    @property
+    def emit(self) -> Any:
+        """The dialect form, where every inner op has one; otherwise the op runs in Python."""
+        from graphc.function.schedule import why_not_native
+
+        if any(why_not_native(node) is not None for node in self.compiled_graph.nodes):
+            raise AttributeError("an inner op of the scan has no emit method")
+        from graphc.scan.emit import emit
+
+        return emit
+
+    # -- derivatives and queries -----------------------------------------------------------------------------
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        from graphc.scan.gradient.reverse import pullback
+
+        return pullback(self, inputs, outputs, cotangents)
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        from graphc.scan.gradient.forward import pushforward
+
+        return pushforward(self, inputs, outputs, tangents)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        from graphc.scan.mappings import connection_pattern
+
+        return connection_pattern(self)
+
+    def inner_sources(self, node: Apply) -> list[Variable]:
+        """For each inner input the outer input that it reads."""
+        outer = dict(zip(self.spec.outer_input_names(), node.inputs, strict=True))
+        return [outer[name] for name, _ in self.spec.inner_input_names()]
+
+    # -- identity --------------------------------------------------------------------------------------------
+
+    def identity(self) -> tuple[Any, ...]:
+        """What the op's code depends on besides the inner graph."""
+        return (self.spec, self.reverse, self.unroll)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The inner graph as a table: deep chains of nodes would exceed the recursion limit.
+        hidden = ("inner_inputs", "inner_outputs", "compiled_graph")
+        return {key: value for key, value in self.__dict__.items() if key not in hidden}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.inner_inputs = self.fgraph.inputs
+        self.inner_outputs = self.fgraph.outputs
+
+    def __str__(self) -> str:
+        kind = "while" if self.spec.is_while else "for"
+        return f"Scan{{{self.name or 'scan'}, {kind}{', reverse' if self.reverse else ''}}}"

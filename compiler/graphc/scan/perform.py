@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Running a scan in Python, iteration by iteration: the reference, and the way of graphs with Python ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.function.reference import ReferenceExecutor
+
+
+def run(op: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The outer outputs for values of the outer inputs.
+
+    Args:
+        op: a `Scan`.
+        inputs: values in the order of ``op.spec.outer_input_names()``.
+
+    Raises:
+        ValueError: a negative number of steps, a sequence that is too short, a state whose rows change shape.
+    """
+    return _Run(op, inputs).results()
+
+
+class _Run:
+    """One execution."""
+
+    def __init__(self, op: Any, inputs: Sequence[Any]) -> None:
+        self._op, self._spec = op, op.spec
+        self._executor = ReferenceExecutor(op.fgraph)
+        self._values = dict(zip(self._spec.outer_input_names(), inputs, strict=True))
+        self._rows: dict[str, list[Any]] = {s.name: list(self._values[s.name]) for s in self._spec.states}
+        self._rows.update((output.name, []) for output in self._spec.outputs)
+        self._untraced = {u.name: self._values[u.name] for u in self._spec.untraced}
+        self._steps = int(self._values["n_steps"])
+        self._check()
+        self._taken = self._iterate()
+
+    def _check(self) -> None:
+        name, n = self._op.name or "scan", self._steps
+        if n < 0:
+            raise ValueError(f"the number of steps of scan '{name}' must be at least 0, but is {n}")
+        for sequence in self._spec.sequences:
+            available = len(self._values[sequence.name]) - sequence.taps[-1]
+            if n > available:
+                raise ValueError(
+                    f"scan '{name}' runs {n} steps, but sequence '{sequence.name}' has rows for "
+                    f"{available} only"
+                )
+        for state in self._spec.states:
+            given = len(self._rows[state.name])
+            if given != state.window:
+                raise ValueError(
+                    f"state '{state.name}' of scan '{name}' needs {state.window} initial rows, "
+                    f"but is given {given}"
+                )
+
+    def _iterate(self) -> int:
+        for step in range(self._steps):
+            t = self._steps - 1 - step if self._op.reverse else step
+            if self._store(step, self._executor.run(self._inner_values(t, step))):
+                return step + 1
+        return self._steps
+
+    def _inner_values(self, t: int, step: int) -> list[Any]:
+        spec, values = self._spec, []
+        for sequence in spec.sequences:
+            values += [np.asarray(self._values[sequence.name][t + tap]) for tap in sequence.taps]
+        for state in spec.states:
+            rows = self._rows[state.name]
+            values += [np.asarray(rows[state.window + step + tap]) for tap in state.taps]
+        values += [self._untraced[untraced.name] for untraced in spec.untraced]
+        return values + [self._values[invariant.name] for invariant in spec.invariants]
+
+    def _store(self, step: int, results: list[Any]) -> bool:
+        """Puts the results of an iteration in place; returns whether it was the last one."""
+        found = iter(results)
+        for state in self._spec.states:
+            rows = self._rows[state.name]
+            shape = self._values[state.name].shape[1:]
+            rows.append(None)
+            for write in state.writes:
+                row = next(found)
+                if row.shape != shape:
+                    raise ValueError(
+                        f"the rows of state '{state.name}' of scan '{self._op.name or 'scan'}' have shape "
+                        f"{shape} at the start, but {row.shape} after iteration {step}"
+                    )
+                rows[state.window + step + write] = row
+        for output in self._spec.outputs:
+            rows, row = self._rows[output.name], next(found)
+            if rows and rows[0].shape != row.shape:
+                raise ValueError(
+                    f"the output '{output.name}' of scan '{self._op.name or 'scan'}' has shape "
+                    f"{rows[0].shape} in iteration 0, but {row.shape} in iteration {step}"
+                )
+            rows.append(row)
+        for untraced in self._spec.untraced:
+            self._untraced[untraced.name] = next(found)
+        return self._spec.is_while and bool(next(found))
+
+    def results(self) -> list[Any]:
+        """Values of the outer outputs."""
+        inner = dict(zip(self._spec.inner_output_names(), self._op.inner_outputs, strict=True))
+        values: list[Any] = []
+        for role in (*self._spec.states, *self._spec.outputs):
+            rows = self._rows[role.name]
+            if self._op.reverse:
+                rows = rows[::-1]
+            dtype = inner[role.name, 0].type.numpy_dtype
+            values.append(np.stack(rows).astype(dtype) if rows else np.empty(self._empty(role.name), dtype))
+        values += list(self._untraced.values())
+        if self._spec.is_while:
+            values.append(np.asarray(self._taken, "int64"))
+        return values
+
+    def _empty(self, name: str) -> tuple[int, ...]:
+        """The shape of an output without rows: that of a row computed from zeros, where it is not static."""
+        position = list(self._spec.inner_output_names()).index((name, 0))
+        static = self._op.inner_outputs[position].type.shape
+        if None not in static:
+            return (0, *static)
+        spec, zeros = self._spec, []
+        for role in (*spec.sequences, *spec.states):
+            source = self._values[role.name]
+            zeros += [np.zeros(source.shape[1:], source.dtype) for _ in role.taps]
+        zeros += list(self._untraced.values()) + [self._values[i.name] for i in spec.invariants]
+        try:
+            return (0, *self._executor.run(zeros)[position].shape)
+        except (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError):
+            return (0, *(size or 0 for size in static))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes of a scan's results, computed outside of its body."""
+
+from typing import Any
+
+from graphc_dialects._base import add_index, const_index, dim_of
+from graphc_dialects._mlir import ir
+from graphc_dialects.scan_verify import carry_of, declarations
+
+
+class UnknownSize(Exception):
+    """A size inside a body depends on the iteration."""
+
+
+def trace_size(trace: Any, axis: int) -> Any:
+    """Index value with the size of a `scan_trace` along an axis, at the current insertion point.
+
+    Raises:
+        UnknownSize: the shape of a row depends on the iteration.
+    """
+    scan = trace.operands[0].owner
+    declaration = declarations(scan)[ir.StringAttr(trace.attributes["state"]).value]
+    is_state = declaration.name == "graphc.scan_carry"
+    if axis:
+        if is_state:
+            return dim_of(declaration.operands[0], axis)
+        return outside_size(scan, declaration.operands[0], axis - 1)
+    keep = ir.StringAttr(declaration.attributes["keep"]).value
+    if keep == "last":
+        return const_index(ir.IntegerAttr(declaration.attributes["rows"]).value)
+    steps = steps_of(scan)
+    if keep == "all" and is_state:
+        steps = add_index(steps, const_index(-next(iter(declaration.attributes["taps"]))))
+    return steps
+
+
+def steps_of(scan: Any) -> Any:
+    """How many iterations a scan runs; its bound unless a condition can end it."""
+    end = list(scan.regions[0].blocks[0].operations)[-1]
+    if not len(end.operands):
+        return scan.operands[0]
+    return ir.Operation.create("graphc.scan_steps", [ir.IndexType.get()], [scan.results[0]]).result
+
+
+def outside_size(scan: Any, value: Any, axis: int) -> Any:
+    """The size of a value of the body, from values outside of it.
+
+    Raises:
+        UnknownSize: it depends on the iteration.
+    """
+    return Outside(scan).size(value, axis)
+
+
+class Outside:
+    """Copies index code out of the body of one scan, to the insertion point of each call.
+
+    Args:
+        scan: the operation.
+    """
+
+    def __init__(self, scan: Any) -> None:
+        self._scan = scan.operation
+        self._memo: dict[Any, Any] = {}
+
+    def size(self, value: Any, axis: int) -> Any:
+        """The size of a value of the body along an axis."""
+        size = value.type.shape[axis]
+        if size >= 0:
+            return const_index(size)
+        if not self._is_inside(value):
+            return dim_of(value, axis)
+        op = value.owner
+        if op.name == "graphc.scan_seq":
+            return self.size(op.operands[0], axis + 1)
+        if op.name == "graphc.scan_prev":
+            return self.size(carry_of(op).operands[0], axis + 1)
+        # The rule is asked for inside, where its operands are visible; what it builds there is copied out.
+        with ir.InsertionPoint(op):
+            inside = op.opview.reify(axis)
+        return self.copy(inside)
+
+    def copy(self, value: Any) -> Any:
+        """A value of the body, computed again at the current insertion point."""
+        if not self._is_inside(value):
+            return value
+        if value not in self._memo:
+            self._memo[value] = self._copy(value)
+        return self._memo[value]
+
+    def _copy(self, value: Any) -> Any:
+        op = value.owner
+        if isinstance(op, ir.Block) or op.name in ("graphc.scan_seq", "graphc.scan_prev"):
+            raise UnknownSize(f"the shape of a row depends on the iteration: {value}")
+        op = op.operation
+        if op.name == "tensor.dim":
+            position = op.operands[1].owner
+            if not isinstance(position, ir.Block) and position.name == "arith.constant":
+                return self.size(op.operands[0], ir.IntegerAttr(position.attributes["value"]).value)
+        if len(op.regions):
+            raise UnknownSize(f"the shape of a row depends on an inner loop: {op.name}")
+        operands = [self.copy(x) for x in op.operands]
+        new = ir.Operation.create(
+            op.name,
+            [r.type for r in op.results],
+            operands,
+            {name: op.attributes[name] for name in op.attributes},
+            loc=op.location,
+        )
+        return new.results[value.result_number if hasattr(value, "result_number") else 0]
+
+    def _is_inside(self, value: Any) -> bool:
+        owner = value.owner
+        block = owner if isinstance(owner, ir.Block) else owner.operation.block
+        while True:
+            parent = block.owner.operation
+            if parent == self._scan:
+                return True
+            if parent.name in ("func.func", "builtin.module"):
+                return False
+            block = parent.block

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a scan's declarations promise each other: the verifiers of `graphc.scan` and `graphc.scan_trace`."""
+
+from typing import Any
+
+from graphc_dialects._base import check_shape, fail
+from graphc_dialects._mlir import ir
+
+DECLARATIONS = ("graphc.scan_carry", "graphc.scan_collect")
+
+
+def declarations(scan: Any) -> dict[str, Any]:
+    """The `scan_carry` and `scan_collect` operations of a scan by the name they declare, in order."""
+    found = {}
+    for op in scan.regions[0].blocks[0].operations:
+        if op.operation.name in DECLARATIONS:
+            found[ir.StringAttr(op.operation.attributes["state"]).value] = op.operation
+    return found
+
+
+def carry_of(prev: Any) -> Any:
+    """The `scan_carry` that declares the state a `scan_prev` reads."""
+    scan = prev.operands[0].owner.owner
+    return declarations(scan)[ir.StringAttr(prev.attributes["state"]).value]
+
+
+def verify_scan(scan: Any) -> bool:
+    """Whether the body is one block on an index, and every state is declared once and read as declared."""
+    blocks = list(scan.regions[0].blocks)
+    if len(blocks) != 1 or [str(a.type) for a in blocks[0].arguments] != ["index"]:
+        return fail(scan, "needs a body of one block that takes the index of the iteration")
+    if not isinstance(scan.attributes.get("reverse"), ir.BoolAttr):
+        return fail(scan, "needs a boolean attribute 'reverse'")
+    operations = [op.operation for op in blocks[0].operations]
+    if not operations or operations[-1].name != "graphc.scan_end":
+        return fail(scan, "its body must end with graphc.scan_end")
+    declared: dict[str, Any] = {}
+    for op in operations:
+        if op.name in DECLARATIONS:
+            name = op.attributes["state"]
+            if not isinstance(name, ir.StringAttr):
+                return False
+            if name.value in declared:
+                return fail(op, f"'{name.value}' is declared twice in one scan")
+            declared[name.value] = op
+    return all(_verify_read(use.owner, declared) for use in blocks[0].arguments[0].uses)
+
+
+def _verify_read(op: Any, declared: dict[str, Any]) -> bool:
+    if op.name != "graphc.scan_prev":
+        return True
+    name, tap = op.attributes["state"].value, op.attributes["tap"].value
+    carry = declared.get(name)
+    if carry is None or carry.name != "graphc.scan_carry":
+        return fail(op, f"no state '{name}' is declared in its scan")
+    taps = list(carry.attributes["taps"])
+    if tap not in taps:
+        return fail(op, f"state '{name}' has the taps {taps}, but {tap} is read")
+    initial, row = carry.operands[0].type, op.results[0].type
+    if type(row) is not ir.RankedTensorType or row.element_type != initial.element_type:
+        return fail(op, f"state '{name}' starts as rows of {initial}, but is read as {row}")
+    return check_shape(op, list(row.shape), list(initial.shape)[1:])
+
+
+def verify_trace(trace: Any) -> bool:
+    """Whether the name is declared and the result has the rows that are kept."""
+    owner = trace.operands[0].owner
+    if isinstance(owner, ir.Block) or owner.name != "graphc.scan":
+        return fail(trace, "takes its rows from a graphc.scan")
+    attribute = trace.attributes.get("state")
+    name = attribute.value if isinstance(attribute, ir.StringAttr) else None
+    declaration = declarations(owner).get(name) if name is not None else None
+    if declaration is None:
+        return fail(trace, f"its scan declares no state or output '{name}'")
+    kind = trace.results[0].type
+    source = declaration.operands[0].type
+    if type(kind) is not ir.RankedTensorType or kind.element_type != source.element_type:
+        return fail(trace, f"'{name}' is declared with {source}, but taken as {kind}")
+    row = list(source.shape)
+    if declaration.name == "graphc.scan_carry":
+        row = row[1:]
+    keep = declaration.attributes["keep"].value
+    rows = declaration.attributes["rows"].value if keep == "last" else ir.ShapedType.get_dynamic_size()
+    return check_shape(trace, list(kind.shape), [rows, *row])
