@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Needs Python 3.11 or newer, make and git; everything else goes into the virtual environment VENV.
 #
-#   make demo   fit a model on real data          make bench  compare the speed with PyTensor, JAX and NumPy
+#   make demo   fit models to real data           make bench  compare the speed with PyTensor, JAX and NumPy
 #   make test   lint, types, lit and pytest       make docs   regenerate the generated pages of docs/
 #   make lint   ruff and import contracts         make fuzz   random graphs and inputs, FUZZ_EXAMPLES each
 #   make types  mypy                              make clean  remove what these made
 #
-# PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demo.
+# PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -58,6 +58,7 @@ $(PEERS)/.peers: tests/bench/peers.txt $(VENV)/pyvenv.cfg
 
 demo: $(VENV)/.demo
 	$(BIN)/python docs/examples/logistic_regression.py $(DEMO_ARGS)
+	$(BIN)/python docs/examples/sunspots.py $(DEMO_ARGS)
 
 test: lint types lit pytest tiers
 

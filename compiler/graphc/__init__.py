@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graphc.function.io import In as In
     from graphc.function.io import Out as Out
     from graphc.function.shared import shared as shared
+    from graphc.scan.frontend import scan as scan
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,21 @@ _NAMES = {
     "as_symbolic": "graphc.tensor.basic",
     **dict.fromkeys(
         (
+            "associative_scan",
+            "cumulative",
+            "foldl",
+            "foldr",
+            "fori_loop",
+            "loop",
+            "map",
+            "reduce",
+            "until",
+            "while_loop",
+        ),
+        "graphc.scan",
+    ),
+    **dict.fromkeys(
+        (
             "grad",
             "jacobian",
             "hessian",
@@ -61,7 +77,7 @@ _NAMES = {
     ),
 }
 _RENAMED = {"as_symbolic": "as_tensor_variable"}
-_SUBMODULES = ("errors", "function", "gradient", "graph", "ops", "passes", "tensor")
+_SUBMODULES = ("errors", "function", "gradient", "graph", "ops", "passes", "scan", "tensor")
 
 __all__ = ["config", *sorted({*_NAMES, *_SUBMODULES})]
 

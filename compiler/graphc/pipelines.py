@@ -22,9 +22,42 @@ _SIMPLIFY: list[Entry] = [
     ("graphc-constant-folding", "known values expose further simplification"),
     ("graphc-stabilize", "safer forms first: simplification could break up the patterns it looks for"),
     ("graphc-algebraic-simplification", "fewer operations"),
+]
+
+_PRODUCTS: list[Entry] = [
     ("graphc-blas-recognition", "transposes and scalings become parts of the products"),
     ("graphc-decompose", "composites into parts that can be fused"),
     ("cse", "parts of composites repeat"),
+]
+
+# Left out where a module has no scan.
+_SCAN: list[Entry] = [
+    ("graphc-shape-simplification", "row counts in terms of step counts, so that uses of rows can be told"),
+    ("canonicalize,cse", "what sizes leave over"),
+    ("graphc-scan-remove-constants-and-unused-inputs", "nothing that is not needed is looked at further"),
+    ("graphc-scan-merge-inouts", "equal states and outputs are one"),
+    ("graphc-scan-merge", "siblings share their loop and their common work"),
+    ("graphc-scan-push-out-non-seq", "what is the same in all iterations is done once"),
+    ("graphc-scan-push-out-seq", "work on rows becomes one operation on the stack"),
+    ("graphc-scan-to-map", "loops without states disappear"),
+    ("graphc-scan-push-out-dot1", "accumulated products become one product behind the loop"),
+    ("graphc-scan-push-out-output", "work on results becomes one operation behind the loop"),
+    ("graphc-scan-to-reduce", "accumulations become reductions"),
+    ("graphc-scan-unroll", "a few iterations are straight code"),
+    ("graphc-scan-remove-constants-and-unused-inputs", "what the passes before made unnecessary"),
+    ("canonicalize,cse", "leftovers"),
+    ("graphc-constant-folding", "what was unrolled or moved out of loops"),
+    ("graphc-algebraic-simplification", "the same"),
+]
+
+_SCAN_MEMORY: list[Entry] = [
+    ("graphc-shape-simplification", "row counts in terms of step counts"),
+    ("canonicalize,cse", "what sizes leave over"),
+    ("graphc-scan-save-mem", "only rows that are read are kept, only needed iterations are run"),
+    ("graphc-scan-to-associative", "recurrences with code of their own, which keep just these rows"),
+    ("graphc-scan-to-map", "what is left without a state"),
+    ("canonicalize,cse", "loops that became empty"),
+    ("graphc-scan-inplace", "initial rows nobody else reads become the first window"),
 ]
 
 _SHAPES: list[Entry] = [
@@ -53,6 +86,7 @@ _BUFFER: list[Entry] = [
     ("graphc-matmul-to-blas", "large products go to BLAS"),
     ("graphc-linalg-to-loops", "loops the vectoriser understands"),
     ("canonicalize,cse,loop-invariant-code-motion", "index arithmetic leaves the loops"),
+    ("graphc-hoist-allocations", "one buffer serves all iterations; no stack is taken in a loop"),
     ("graphc-loop-fusion", "row-wise work visits each row once"),
     ("func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=256})", "scalars need no heap"),
 ]
@@ -82,6 +116,9 @@ _LLVM: list[Entry] = [
 
 FAST_RUN: list[Entry] = [
     *_SIMPLIFY,
+    *_SCAN,
+    *_PRODUCTS,
+    *_SCAN_MEMORY,
     *_SHAPES,
     ("graphc-fusion", "decides which operations share a loop"),
     *_TENSOR,
@@ -93,6 +130,7 @@ FAST_RUN: list[Entry] = [
 FAST_COMPILE: list[Entry] = [
     ("canonicalize,cse", "drop what is dead or repeated"),
     ("graphc-decompose", "composites have no lowering of their own"),
+    *_SCAN_MEMORY,
     *_SHAPES,
     *_TENSOR,
     *_BUFFER,
@@ -104,3 +142,12 @@ PIPELINES: dict[str, list[Entry]] = {"fast_run": FAST_RUN, "fast_compile": FAST_
 
 # LLVM optimisation level of each pipeline.
 OPT_LEVEL = {"fast_run": 3, "fast_compile": 1}
+
+
+def pipeline(mode: str, *, has_scan: bool) -> list[Entry]:
+    """The entries of a mode, less those that only concern loops if the module has none."""
+    entries = PIPELINES[mode]
+    if has_scan:
+        return entries
+    only_scan = {id(entry) for entry in (*_SCAN, *_SCAN_MEMORY)}
+    return [entry for entry in entries if id(entry) not in only_scan]

@@ -85,8 +85,13 @@ class ScanPrevOp(GraphcOp, name="scan_prev", traits=[ext.Pure]):
         tap = self.attributes.get("tap")
         if not isinstance(tap, ir.IntegerAttr) or tap.value >= 0:
             return fail(self, "needs a negative integer attribute 'tap'")
-        if len(self.operands) != 1 or not isinstance(self.operands[0].owner, ir.Block):
-            return fail(self, "its operand must be the index of the scan it belongs to")
+        if len(self.operands) != 1 or len(self.results) != 1:
+            return fail(self, "expects 1 operand and 1 result")
+        block = self.operands[0].owner
+        if not isinstance(block, ir.Block) or block != self.operation.block:
+            return fail(self, "its operand must be the index of the scan in whose body it is")
+        if block.owner.name != "graphc.scan":
+            return fail(self, "reads a state outside of a scan")
         return True
 
     def reify_dynamic(self, dim: int) -> Any:
@@ -116,7 +121,9 @@ class ScanCarryOp(Operation, name="scan_carry"):
         if writes != sorted(set(writes)) or not writes or writes[-1] != 0 or writes[0] <= taps[0]:
             return fail(self, f"writes must ascend from above {taps[0]} to 0, but are {writes}")
         if len(self.operands) != 1 + len(writes):
-            return fail(self, f"writes {len(writes)} rows, but is given {len(self.operands) - 1}")
+            return fail(
+                self, f"needs initial rows and {len(writes)} new ones, but has {len(self.operands)} operands"
+            )
         initial, row = self.operands[0].type, self.operands[1].type
         if type(initial) is not ir.RankedTensorType or type(row) is not ir.RankedTensorType:
             return fail(self, f"carries ranked tensors, but is given {initial} and {row}")

@@ -74,6 +74,10 @@ class Outside:
             return self.size(op.operands[0], axis + 1)
         if op.name == "graphc.scan_prev":
             return self.size(carry_of(op).operands[0], axis + 1)
+        if op.name == "tensor.cast":
+            return self.size(op.operands[0], axis)
+        if not op.name.startswith("graphc."):
+            raise UnknownSize(f"the shape of a row is computed by {op.name}, which does not tell it")
         # The rule is asked for inside, where its operands are visible; what it builds there is copied out.
         with ir.InsertionPoint(op):
             inside = op.opview.reify(axis)
@@ -99,13 +103,9 @@ class Outside:
         if len(op.regions):
             raise UnknownSize(f"the shape of a row depends on an inner loop: {op.name}")
         operands = [self.copy(x) for x in op.operands]
-        new = ir.Operation.create(
-            op.name,
-            [r.type for r in op.results],
-            operands,
-            {name: op.attributes[name] for name in op.attributes},
-            loc=op.location,
-        )
+        new = op.clone()
+        for position, operand in enumerate(operands):
+            new.operands[position] = operand
         return new.results[value.result_number if hasattr(value, "result_number") else 0]
 
     def _is_inside(self, value: Any) -> bool:

@@ -12,9 +12,12 @@ DECLARATIONS = ("graphc.scan_carry", "graphc.scan_collect")
 def declarations(scan: Any) -> dict[str, Any]:
     """The `scan_carry` and `scan_collect` operations of a scan by the name they declare, in order."""
     found = {}
-    for op in scan.regions[0].blocks[0].operations:
-        if op.operation.name in DECLARATIONS:
-            found[ir.StringAttr(op.operation.attributes["state"]).value] = op.operation
+    for block in scan.regions[0].blocks:
+        for op in block.operations:
+            if op.operation.name in DECLARATIONS:
+                name = op.operation.attributes.get("state")
+                if isinstance(name, ir.StringAttr):
+                    found[name.value] = op.operation
     return found
 
 
@@ -26,6 +29,8 @@ def carry_of(prev: Any) -> Any:
 
 def verify_scan(scan: Any) -> bool:
     """Whether the body is one block on an index, and every state is declared once and read as declared."""
+    if len(scan.operands) != 1 or len(scan.regions) != 1:
+        return fail(scan, "expects 1 operand and 1 region")
     blocks = list(scan.regions[0].blocks)
     if len(blocks) != 1 or [str(a.type) for a in blocks[0].arguments] != ["index"]:
         return fail(scan, "needs a body of one block that takes the index of the iteration")
@@ -37,18 +42,21 @@ def verify_scan(scan: Any) -> bool:
     declared: dict[str, Any] = {}
     for op in operations:
         if op.name in DECLARATIONS:
-            name = op.attributes["state"]
-            if not isinstance(name, ir.StringAttr):
+            # The scan is verified before what is in its body.
+            if not op.opview.verify_invariants():
                 return False
-            if name.value in declared:
-                return fail(op, f"'{name.value}' is declared twice in one scan")
-            declared[name.value] = op
+            name = op.attributes["state"].value
+            if name in declared:
+                return fail(op, f"'{name}' is declared twice in one scan")
+            declared[name] = op
     return all(_verify_read(use.owner, declared) for use in blocks[0].arguments[0].uses)
 
 
 def _verify_read(op: Any, declared: dict[str, Any]) -> bool:
     if op.name != "graphc.scan_prev":
         return True
+    if not op.opview.verify_invariants():
+        return False
     name, tap = op.attributes["state"].value, op.attributes["tap"].value
     carry = declared.get(name)
     if carry is None or carry.name != "graphc.scan_carry":
@@ -64,6 +72,8 @@ def _verify_read(op: Any, declared: dict[str, Any]) -> bool:
 
 def verify_trace(trace: Any) -> bool:
     """Whether the name is declared and the result has the rows that are kept."""
+    if len(trace.operands) != 1 or len(trace.results) != 1:
+        return fail(trace, "expects 1 operand and 1 result")
     owner = trace.operands[0].owner
     if isinstance(owner, ir.Block) or owner.name != "graphc.scan":
         return fail(trace, "takes its rows from a graphc.scan")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,14 @@ def options(description: str, plot: str) -> argparse.ArgumentParser:
     parser.add_argument("--show-ir", action="store_true", help="print the IR of the model at each stage")
     parser.add_argument("--plot", type=Path, default=Path("results") / plot, help="where the PNG goes")
     return parser
+
+
+def require(*packages: str) -> None:
+    """End the program with a message when one of the packages is not installed."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        names = " and ".join(missing)
+        sys.exit(f"this example needs {names}; `python -m pip install {' '.join(missing)}` installs it")
 
 
 def compile_timed(name: str, inputs: Sequence[Any], outputs: Any, mode: str | None) -> Any:
@@ -89,6 +98,32 @@ class Progress:
             f"{len(self.seconds)} evaluations, "
             f"first {1e6 * self.seconds[0]:.0f} us, median {1e6 * float(np.median(self.seconds)):.1f} us"
         )
+
+
+class Bar:
+    """A bar that fills up: one line of a terminal, or ten lines of a file.
+
+    Args:
+        label: what is counted.
+        total: the count at its end.
+    """
+
+    WIDTH = 30
+
+    def __init__(self, label: str, total: int) -> None:
+        self.label, self.total = label, total
+        self._live, self._start, self._drawn = sys.stdout.isatty(), time.perf_counter(), 0.0
+
+    def show(self, count: int, text: str) -> None:
+        """Draw the bar at `count`; `text` follows it."""
+        now, last = time.perf_counter(), count == self.total
+        if not last and (now - self._drawn < 0.05 if self._live else count * 10 % self.total >= 10):
+            return
+        self._drawn = now
+        filled = self.WIDTH * count // self.total
+        bar = "#" * filled + "." * (self.WIDTH - filled)
+        line = f"{self.label} [{bar}] {count}/{self.total}  {text}  {now - self._start:.1f} s"
+        print(f"\r{line}" if self._live else line, end="\n" if last or not self._live else "", flush=True)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

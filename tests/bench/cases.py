@@ -25,6 +25,10 @@ class Case:
         goal: the largest time in seconds; None asks to be as fast as the better compiler.
         out: whether the result is written into an array of the caller.
         lead: how many times faster than a peer, by peer, is asked for.
+        series: arguments whose length the symbolic libraries do not know; they know every other size. None:
+            they know none.
+        wrt: arguments by which the result, a scalar, is differentiated; the result is then the derivatives.
+        value: the result comes before its derivatives.
     """
 
     name: str
@@ -35,6 +39,15 @@ class Case:
     goal: float | None = None
     out: bool = False
     lead: tuple[tuple[str, float], ...] = ()
+    series: tuple[int, ...] | None = None
+    wrt: tuple[int, ...] = ()
+    value: bool = False
+
+    def shape(self, position: int, value: Any) -> tuple[int | None, ...]:
+        """What is known of the shape of an argument."""
+        if self.series is None:
+            return (None,) * value.ndim
+        return (None, *value.shape[1:]) if position in self.series else value.shape
 
 
 def _normal(*shape: int) -> Any:

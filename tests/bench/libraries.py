@@ -6,11 +6,15 @@ No library is imported before it is chosen: the peers live in an environment whe
 
 from __future__ import annotations
 
+import timeit
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import memory
 import numpy as np
+import scan_forms
+import scan_lines
 from cases import Case, deep_graph
 
 Timed = tuple[str, dict[str, Any]]
@@ -35,7 +39,8 @@ def _numpy_namespace() -> Any:
         e /= e.sum(axis=-1, keepdims=True)
         return e
 
-    names = {name: getattr(np, name) for name in ("exp", "log1p", "abs", "tanh", "dot")}
+    names = {name: getattr(np, name) for name in ("exp", "log", "log1p", "abs", "tanh", "dot")}
+    names |= scan_forms.numpy_forms()
     return SimpleNamespace(**names, softmax=softmax, sigmoid=lambda x: 1 / (1 + np.exp(-x)))
 
 
@@ -48,6 +53,8 @@ class Numpy:
     def build(self, case: Case) -> Timed:
         """The statement and its names."""
         names = _arguments(case)
+        if case.wrt:
+            raise NotOffered("there are no derivatives")
         if case.out:
             return "np.add(a0, 1, out=o)", {"np": np, "o": np.empty_like(names["a0"]), **names}
         m = self.m
@@ -57,21 +64,76 @@ class Numpy:
         """Nothing to compile."""
         raise NotOffered("nothing is compiled")
 
-    deep = first_call
+    deep = scan_ar1 = scan_rnn = scan_garch = first_call
 
 
-class _Symbolic:
+class _Compiling:
+    """The loops whose compilation is timed: compile and call."""
+
+    def build(self, case: Case) -> Timed:
+        """The statement and its names."""
+        raise NotImplementedError
+
+    def _compile_and_call(self, name: str) -> Any:
+        case = next(case for case in scan_lines.CASES if case.name == name)
+        return eval(*self.build(case))
+
+    def scan_ar1(self) -> Any:
+        """The recurrence."""
+        return self._compile_and_call("recurrence")
+
+    def scan_rnn(self) -> Any:
+        """The gradient of the recurrent network."""
+        return self._compile_and_call("rnn16_gradient")
+
+    def scan_garch(self) -> Any:
+        """GARCH's log-likelihood and gradient."""
+        return self._compile_and_call("garch")
+
+    def scan_long(self) -> dict[str, Any]:
+        """The recurrence over `scan_lines.LONG` steps, whose last value alone is asked for.
+
+        Returns:
+            `long`, the best time of three calls, and `memory`, what a call takes.
+        """
+        case = next(case for case in scan_lines.CASES if case.name == "recurrence_last")
+        statement, names = self.build(case)
+        eval(statement, names)
+        names["a0"] = self.array(np.ones(scan_lines.LONG))
+        seconds = min(timeit.repeat(statement, globals=names, number=1, repeat=3))
+        return {"long": seconds, "memory": memory.extra(eval(f"lambda: {statement}", names), repeats=1)}
+
+    def array(self, value: Any) -> Any:
+        """A large argument in the form that the library takes without a copy."""
+        return value
+
+
+class _Symbolic(_Compiling):
     """What graphc and PyTensor share, as graphc follows PyTensor's interface."""
 
-    def __init__(self, package: Any, tensor: Any, function: Callable[..., Any], softmax: Any) -> None:
+    def __init__(
+        self,
+        package: Any,
+        tensor: Any,
+        function: Callable[..., Any],
+        softmax: Any,
+        forms: dict[str, Any],
+    ) -> None:
         self.package, self.pt, self.function, self.version = package, tensor, function, package.__version__
-        names = {name: getattr(tensor, name) for name in ("exp", "log1p", "abs", "tanh", "sigmoid", "dot")}
+        listed = ("exp", "log", "log1p", "abs", "tanh", "sigmoid", "dot")
+        names = {name: getattr(tensor, name) for name in listed} | forms
         self.m = SimpleNamespace(**names, softmax=lambda x: softmax(x, axis=-1))
 
     def _compiled(self, case: Case) -> tuple[Any, dict[str, Any]]:
         names = _arguments(case)
-        variables = [self.pt.TensorType("float64", (None,) * v.ndim)() for v in names.values()]
-        return self.function(variables, case.expression(self.m, *variables)), names
+        variables = [
+            self.pt.TensorType(str(v.dtype), case.shape(i, v))() for i, v in enumerate(names.values())
+        ]
+        result = case.expression(self.m, *variables)
+        if case.wrt:
+            derivatives = self.package.grad(result, [variables[i] for i in case.wrt])
+            result = [result, *derivatives] if case.value else derivatives
+        return self.function(variables, result, on_unused_input="ignore"), names
 
     def build(self, case: Case) -> Timed:
         """The statement and its names."""
@@ -100,7 +162,8 @@ class Graphc(_Symbolic):
         import graphc.tensor as pt
         from graphc.tensor.special import softmax
 
-        super().__init__(graphc, pt, graphc.function, softmax)
+        forms = scan_forms.symbolic_forms(graphc, graphc.until)
+        super().__init__(graphc, pt, graphc.function, softmax, forms)
 
     def build(self, case: Case) -> Timed:
         """The statement and its names."""
@@ -117,15 +180,17 @@ class Pytensor(_Symbolic):
     def __init__(self) -> None:
         import pytensor
         import pytensor.tensor as pt
+        from pytensor.scan.utils import until
         from pytensor.tensor.special import softmax
 
-        def function(inputs: Any, outputs: Any) -> Any:
-            return pytensor.function(inputs, outputs, mode="NUMBA", trust_input=True)
+        def function(inputs: Any, outputs: Any, **options: Any) -> Any:
+            return pytensor.function(inputs, outputs, mode="NUMBA", trust_input=True, **options)
 
-        super().__init__(pytensor, pt, function, softmax)
+        forms = scan_forms.symbolic_forms(pytensor, until, return_updates=False)
+        super().__init__(pytensor, pt, function, softmax, forms)
 
 
-class Jax:
+class Jax(_Compiling):
     """jax.jit on the CPU in double precision, NumPy arrays in and out."""
 
     def __init__(self) -> None:
@@ -136,7 +201,8 @@ class Jax:
         import jax.numpy as jnp
 
         self.jax, self.version = jax, jax.__version__
-        names = {name: getattr(jnp, name) for name in ("exp", "log1p", "abs", "tanh", "dot")}
+        names = {name: getattr(jnp, name) for name in ("exp", "log", "log1p", "abs", "tanh", "dot")}
+        names |= scan_forms.jax_forms()
         self.m = SimpleNamespace(**names, softmax=jax.nn.softmax, sigmoid=jax.nn.sigmoid)
 
     def build(self, case: Case) -> Timed:
@@ -144,9 +210,30 @@ class Jax:
         if case.out:
             raise NotOffered("there is no out= argument")
         names = _arguments(case)
-        m = self.m
-        f = self.jax.jit(lambda *args: case.expression(m, *args))
+        f = self._function(case)
+        if case.series is not None:
+            # Parameters and data of a model stay in its arrays, which spares it their copies in every call.
+            names = {name: self.array(value) for name, value in names.items()}
+        if case.wrt:
+            leaves = self.jax.tree.leaves
+            return f"[asarray(v) for v in leaves({_call(len(names))})]", {
+                "f": f, "asarray": np.asarray, "leaves": leaves, **names,
+            }  # fmt: skip
         return f"asarray({_call(len(names))})", {"f": f, "asarray": np.asarray, **names}
+
+    def array(self, value: Any) -> Any:
+        """An array of JAX."""
+        return self.jax.block_until_ready(self.jax.numpy.asarray(value))
+
+    def _function(self, case: Case) -> Any:
+        m, jax = self.m, self.jax
+
+        def f(*args: Any) -> Any:
+            return case.expression(m, *args)
+
+        if not case.wrt:
+            return jax.jit(f)
+        return jax.jit((jax.value_and_grad if case.value else jax.grad)(f, argnums=case.wrt))
 
     def first_call(self) -> Any:
         """Compile and call x + 1."""

@@ -19,12 +19,12 @@ from typing import Any
 
 import machine
 import tables
-from cases import CASES
+from all_cases import CASES
 from libraries import NAMES
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-TOO_SLOW = 10.0  # seconds: a compilation that takes longer is not repeated
+TOO_SLOW = 3.0  # seconds: a compilation that takes longer is not repeated
 
 
 class Process:
@@ -37,10 +37,10 @@ class Process:
         )
         self.hello = self._read()
 
-    def ask(self, case: str, seconds: float) -> dict[str, Any]:
+    def ask(self, case: str, **request: Any) -> dict[str, Any]:
         """Send one request and wait for its answer."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"case": case, "seconds": seconds}) + "\n")
+        self._process.stdin.write(json.dumps({"case": case, **request}) + "\n")
         self._process.stdin.flush()
         return self._read()
 
@@ -68,12 +68,21 @@ def steady(workers: list[Process], only: list[str], rounds: int, seconds: float)
             for worker in workers:
                 if set(row.get(worker.name, {})) & {"absent", "error"}:
                     continue
-                answer = worker.ask(case.name, seconds)
+                answer = worker.ask(case.name, seconds=seconds)
                 if "best" in answer and worker.name in row:
                     answer["best"] = min(answer["best"], row[worker.name]["best"])
                 row[worker.name] = answer
         print(tables.progress(case, row), flush=True)
     return found
+
+
+def add_memory(workers: list[Process], found: dict[str, dict[str, Any]]) -> None:
+    """Ask for the memory of each loop that was timed, and put it beside the time."""
+    for case in CASES:
+        for worker in workers if case.series is not None else []:
+            answer = found.get(case.name, {}).get(worker.name, {})
+            if "best" in answer:
+                answer |= worker.ask(case.name)
 
 
 def _cold(python: str, name: str, what: str, cache: str, scratch: str) -> dict[str, Any]:
@@ -95,7 +104,7 @@ def _cold(python: str, name: str, what: str, cache: str, scratch: str) -> dict[s
 def cold(pythons: dict[str, str], repeats: int) -> dict[str, dict[str, Any]]:
     """What fresh processes wait for: the run with the shortest first result, by line and library."""
     found: dict[str, dict[str, Any]] = {}
-    for what in ("first_call", "deep"):
+    for what in ("first_call", "deep", "scan_ar1", "scan_rnn", "scan_garch"):
         for name in ("graphc", "pytensor", "jax"):
             if name not in pythons:
                 continue
@@ -119,6 +128,17 @@ def cold(pythons: dict[str, str], repeats: int) -> dict[str, dict[str, Any]]:
         found.setdefault(f"{what}_cached", {})["graphc"] = best
         print(f"{what + '_cached':<16} graphc    {best}", flush=True)
     return found
+
+
+def long(pythons: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """The loop of `scan_lines.LONG` steps, with the memory it needs, in fresh processes."""
+    found = {}
+    for name in ("graphc", "pytensor", "jax"):
+        if name in pythons:
+            with tempfile.TemporaryDirectory() as scratch:
+                found[name] = _cold(pythons[name], name, "scan_long", "", scratch)
+            print(f"{'scan_long':<16} {name:<9} {found[name]}", flush=True)
+    return {"scan_long": found}
 
 
 def main() -> int:
@@ -152,10 +172,13 @@ def main() -> int:
     }
     rounds, seconds = (1, 0.1) if arguments.quick else (4, 0.5)
     result["steady"] = steady(workers, arguments.only, rounds, seconds)
+    add_memory(workers, result["steady"])
     for worker in workers:
         worker.close()
     if not arguments.no_cold and not arguments.only:
         result["cold"] = cold(pythons, 1 if arguments.quick else 4)
+        if not arguments.quick:
+            result["cold"] |= long(pythons)
 
     result["lines"] = tables.lines(result)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from cases import CASES, Case
+from all_cases import CASES
+from cases import Case
 from libraries import NAMES
+from memory import PRECISION
+from scan_lines import LONG
 
 SCALE = {"ns": 1e9, "us": 1e6, "ms": 1e3}
+LONG_MEMORY = 50_000_000  # bytes that the loop of very many steps may take
 
 # Lines of fresh processes: (key, time in it, title, goal in seconds).
 COLD = [
@@ -18,6 +22,15 @@ COLD = [
     ("deep", "first", "the same, 300 operations with gradient", 1.0),
     ("first_call_cached", "first", "`x + 1` from the disk cache, no compiler loaded", 0.02),
     ("deep_cached", "first", "300 operations with gradient from the disk cache", None),
+]
+LOOPS_COLD = [
+    ("scan_ar1", "first", "compile and first call of `h = 0.9*h + x`, compiler loaded", 0.1),
+    ("scan_rnn", "first", "the same, gradient of the recurrent network", 0.3),
+    ("scan_garch", "first", "the same, GARCH(1,1) with gradient", 0.4),
+    ("scan_ar1_cached", "first", "`h = 0.9*h + x` from the disk cache, no compiler loaded", 0.02),
+    ("scan_rnn_cached", "first", "gradient of the recurrent network from the disk cache", 0.02),
+    ("scan_garch_cached", "first", "GARCH(1,1) with gradient from the disk cache", 0.02),
+    ("scan_long", "long", f"`h = 0.9*h + x`, {LONG:,} steps, last value only", None),
 ]
 
 
@@ -56,22 +69,49 @@ def _steady_line(case: Case, row: dict[str, Any]) -> dict[str, Any]:
     goals = []
     if case.goal is not None:
         goals.append((f"{show(case.goal, case.unit)} {case.unit}", case.goal))
-    goals += [(f"{name} / {factor:g}", times[name] / factor) for name, factor in case.lead if name in times]
+    goals += [
+        (name if factor == 1 else f"{name} / {factor:g}", times[name] / factor)
+        for name, factor in case.lead
+        if name in times
+    ]
     compilers = [times[name] for name in ("pytensor", "jax") if name in times]
-    if case.goal is None and compilers:
+    if case.goal is None and compilers and not case.lead:
         goals.append(("the better of PyTensor and JAX", min(compilers)))
-    return _line(case.title, case.unit, times, goals)
+    found = _line(case.title, case.unit, times, goals)
+    return found if case.series is None else {**found, "memory": _memory(row)}
+
+
+def _memory(row: dict[str, Any]) -> dict[str, int]:
+    return {name: answer["memory"] for name, answer in row.items() if isinstance(answer.get("memory"), int)}
+
+
+def _cold_line(
+    result: dict[str, Any], key: str, field: str, title: str, goal: float | None
+) -> dict[str, Any]:
+    runs = result["cold"].get(key, {})
+    times = {name: run[field] for name, run in runs.items() if field in run}
+    return _line(title, "ms", times, [(f"{goal * 1e3:g} ms", goal)] if goal else [])
 
 
 def lines(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every line with its ratios (peer's time over ours), goal and verdict (None: no goal or no time)."""
-    found = [
-        _steady_line(case, result["steady"][case.name]) for case in CASES if case.name in result["steady"]
-    ]
-    for key, field, title, goal in COLD if "cold" in result else []:
-        times = {name: run[field] for name, run in result["cold"].get(key, {}).items() if field in run}
-        found.append(_line(title, "ms", times, [(f"{goal * 1e3:g} ms", goal)] if goal else []))
-    return found
+    """Every line with its ratios (peer's time over ours), goal and verdict (None: no goal or no time).
+
+    Those of loops also have `memory`, in bytes by library.
+    """
+    measured = [case for case in CASES if case.name in result["steady"]]
+    steady = [_steady_line(case, result["steady"][case.name]) for case in measured]
+    loops = [line for line in steady if "memory" in line]
+    others = [line for line in steady if "memory" not in line]
+    if "cold" not in result:
+        return others + loops
+    others += [_cold_line(result, *row) for row in COLD]
+    for row in LOOPS_COLD:
+        line = {**_cold_line(result, *row), "memory": _memory(result["cold"].get(row[0], {}))}
+        if row[0] == "scan_long":
+            line["goal"] = f"{LONG_MEMORY / 1e6:g} MB"
+            line["met"] = line["memory"]["graphc"] <= LONG_MEMORY if "graphc" in line["memory"] else None
+        loops.append(line)
+    return others + loops
 
 
 def _row(line: dict[str, Any]) -> str:
@@ -79,16 +119,45 @@ def _row(line: dict[str, Any]) -> str:
     ratios = [f"{line['ratios'][name]:.2f}" if name in line["ratios"] else "-" for name in NAMES[1:]]
     unmeasured = "**not measured**" if line["goal"] else "-"
     verdict = {True: "met", False: "**missed**", None: unmeasured}[line["met"]]
-    return (
-        "| " + " | ".join([line["title"], line["unit"], *times, *ratios, line["goal"] or "-", verdict]) + " |"
-    )
+    memory = [_megabytes(line["memory"].get(name)) for name in NAMES] if "memory" in line else []
+    cells = [line["title"], line["unit"], *times, *ratios, *memory, line["goal"] or "-", verdict]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _megabytes(size: int | None) -> str:
+    if size is None:
+        return "-"
+    return f"{size / 1e6:.1f}" if size > PRECISION else "<0.3"
+
+
+def _table(lines: list[dict[str, Any]], memory: bool) -> list[str]:
+    if not lines:
+        return []
+    header = ["line", "unit", *NAMES, *(f"{name} / graphc" for name in NAMES[1:])]
+    header += [f"{name}, MB" for name in NAMES] if memory else []
+    rule = "|---|---|" + "---:|" * (len(header) - 2) + "---|---|"
+    return ["| " + " | ".join([*header, "goal", ""]) + " |", rule, *(_row(line) for line in lines), ""]
+
+
+def _loops(lines: list[dict[str, Any]]) -> list[str]:
+    if not lines:
+        return []
+    return [
+        "## Loops",
+        "",
+        "`graphc.scan`, PyTensor's `scan`, `jax.lax.scan` and `while_loop`, and loops of Python. graphc and",
+        "PyTensor are told every size but the number of steps. JAX gets `x @ U` of the recurrent network",
+        "outside of the loop, and its own arrays as arguments. MB is the peak of memory in a call beyond",
+        "arguments and results, as the system counts the pages of the process, to a quarter of a megabyte.",
+        "",
+        *_table(lines, memory=True),
+    ]
 
 
 def page(result: dict[str, Any]) -> str:
     """The text of docs/benchmarks.md."""
     machine, versions = result["machine"], result["versions"]
     peers = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "graphc")
-    header = ["line", "unit", *NAMES, *(f"{name} / graphc" for name in NAMES[1:]), "goal", ""]
     text = [
         "# Benchmarks",
         "",
@@ -101,10 +170,8 @@ def page(result: dict[str, Any]) -> str:
         f"{machine['python']}, {machine['mlir']}, {machine['llvm']}; peers: {peers}.",
         f"Date: {machine['date']}.",
         "",
-        "| " + " | ".join(header) + " |",
-        "|---|---|" + "---:|" * (len(NAMES) + len(NAMES) - 1) + "---|---|",
-        *(_row(line) for line in result["lines"]),
-        "",
+        *_table([line for line in result["lines"] if "memory" not in line], memory=False),
+        *_loops([line for line in result["lines"] if "memory" in line]),
     ]
     missed = [line["title"] for line in result["lines"] if line["met"] is False]
     text += ["Missed: " + ("; ".join(missed) if missed else "none") + ".", ""]

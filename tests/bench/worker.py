@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One library in a process of its own, asked line by line: a JSON request in, a JSON answer out.
 
-Requests: `{"case": name, "seconds": s}`. Answers: `{"best": seconds}`, `{"absent": why}` or `{"error":
-text}`. A result that differs from NumPy's is an error, however fast it came.
+Requests: `{"case": name, "seconds": s}`, or without `seconds` to measure memory. Answers: `{"best":
+seconds}`, `{"memory": bytes}`, `{"absent": why}` or `{"error": text}`. A result that differs from NumPy's is
+an error, however fast it came.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import time
 import timeit
 from typing import Any
 
+import derivatives
 import libraries
+import memory
 import numpy as np
-from cases import CASES
+from all_cases import CASES
 
 BATCH = 0.02  # seconds: long against the clock, short against a burst of other work
 
@@ -41,12 +44,15 @@ class Worker:
         self.timed: dict[str, libraries.Timed] = {}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Time one case."""
+        """Time one case, or measure its memory."""
         case = next(c for c in CASES if c.name == request["case"])
         try:
             if case.name not in self.timed:
                 self.timed[case.name] = self._checked(case)
-            return {"best": best_time(*self.timed[case.name], request["seconds"])}
+            statement, names = self.timed[case.name]
+            if "seconds" not in request:
+                return {"memory": memory.extra(eval(f"lambda: {statement}", names))}
+            return {"best": best_time(statement, names, request["seconds"])}
         except libraries.NotOffered as reason:
             return {"absent": str(reason)}
         except Exception as error:
@@ -54,6 +60,9 @@ class Worker:
 
     def _checked(self, case: Any) -> libraries.Timed:
         statement, names = self.library.build(case)
+        if case.wrt:
+            derivatives.check(case, self.reference.m, list(case.inputs()), eval(statement, names))
+            return statement, names
         expected, expected_names = self.reference.build(case)
         np.testing.assert_allclose(
             eval(statement, names), eval(expected, expected_names), rtol=1e-9, atol=1e-12

@@ -17,7 +17,7 @@ VARIANTS = {
     "all": FAST_RUN,
     **{f"without {flag}": without(flag) for flag in OPTIONAL},
     "without all": without(*OPTIONAL),
-    "every product by blas": with_options("graphc-matmul-to-blas", "threshold=0"),
+    "every product by gemm": with_options("graphc-matmul-to-blas", "threshold=0"),
     "small clusters": with_options("graphc-fusion", "max-inputs=2"),
     "fast_compile": FAST_COMPILE,
 }

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The examples run, agree with scikit-learn, write their plot, and fail loudly when they do not converge."""
+"""The examples run, agree with their peers, write their plot, and fail loudly when they do not converge."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,14 @@ def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(roots)}
     command = [sys.executable, str(EXAMPLES / name), *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def report() -> Any:
+    """The module that the examples share."""
+    spec = importlib.util.spec_from_file_location("_report", EXAMPLES / "_report.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.parametrize("mode", ["fast_run", "reference"])
@@ -49,3 +59,42 @@ def test_the_ir_is_shown_at_each_stage(tmp_path):
     assert len(stages) >= 4
     for trace in ("graphc.", "linalg.generic", "memref.", "llvm."):
         assert trace in done.stdout
+
+
+def test_sunspot_models_agree_with_statsmodels(tmp_path):
+    pytest.importorskip("statsmodels", reason="the examples need the demo extra")
+    picture = tmp_path / "sunspots.png"
+    done = run("sunspots.py", "--plot", str(picture))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FAIL" not in done.stdout and done.stdout.count("\nok  ") == 7
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_sunspot_models_in_the_reference_mode(tmp_path):
+    pytest.importorskip("statsmodels", reason="the examples need the demo extra")
+    done = run("sunspots.py", "--mode", "reference", "--max-steps", "2", "--plot", str(tmp_path / "s.png"))
+    # Two steps do not converge, but the loss is that of the plain loop.
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "ok   GARCH: relative difference of the loss at our optimum" in done.stdout
+    assert "FAIL AR: largest difference of a parameter" in done.stdout
+
+
+def test_the_network_learns(tmp_path):
+    picture = tmp_path / "rnn.png"
+    done = run("char_rnn.py", "--updates", "150", "--hidden", "32", "--plot", str(picture))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "training [##############################] 150/150" in done.stdout
+    assert "ok   loss over that of frequencies" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_network_in_the_reference_mode(tmp_path):
+    arguments = ("--mode", "reference", "--updates", "5", "--hidden", "8", "--plot", str(tmp_path / "r.png"))
+    done = run("char_rnn.py", *arguments)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "FAIL loss over that of frequencies" in done.stdout
+
+
+def test_a_missing_package_is_named():
+    with pytest.raises(SystemExit, match="needs no_such_package"):
+        report().require("numpy", "no_such_package")

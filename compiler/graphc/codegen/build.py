@@ -18,6 +18,7 @@ def build_artifact(
     signature: Signature,
     *,
     sites: Sequence[Site] = (),
+    finished_text: str = "",
     opt_level: int = 3,
     tiers: tuple[str, ...] | None = None,
     extra: dict[str, Any] | None = None,
@@ -28,6 +29,7 @@ def build_artifact(
     Args:
         kernel_ir: LLVM IR text that defines `graphc_shapes` and `graphc_run`.
         signature: arguments and results.
+        finished_text: see `compile_to_object`.
         sites: check sites, in the order of the kernel's status codes.
         opt_level: 0 to 3.
         tiers: native entries to include; the one this process uses if not given.
@@ -40,7 +42,11 @@ def build_artifact(
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
     code = compile_to_object(
-        kernel_ir, entry_text=entry_ir(signature, entries), opt_level=opt_level, on_ir=on_ir
+        kernel_ir,
+        entry_text=entry_ir(signature, entries),
+        finished_text=finished_text,
+        opt_level=opt_level,
+        on_ir=on_ir,
     )
     manifest = Manifest(
         signature,

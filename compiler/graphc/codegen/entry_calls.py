@@ -61,21 +61,34 @@ none:
   ret ptr null
 }
 
-define void @graphc_release(ptr %ctx) nounwind {
-begin:
+define i64 @graphc_mark(ptr %ctx) nounwind {
   %head = load ptr, ptr %ctx
-  %empty = icmp eq ptr %head, null
+  %mark = ptrtoint ptr %head to i64
+  ret i64 %mark
+}
+
+define void @graphc_release_to(ptr %ctx, i64 %mark) nounwind {
+; Frees what was allocated since the mark was taken.
+begin:
+  %until = inttoptr i64 %mark to ptr
+  %head = load ptr, ptr %ctx
+  %empty = icmp eq ptr %head, %until
   br i1 %empty, label %done, label %next, !prof !1
 next:
   %block = phi ptr [%head, %begin], [%following, %next]
   %following = load ptr, ptr %block
   call void @free(ptr %block)
-  %last = icmp eq ptr %following, null
+  %last = icmp eq ptr %following, %until
   br i1 %last, label %clear, label %next
 clear:
-  store ptr null, ptr %ctx
+  store ptr %until, ptr %ctx
   br label %done
 done:
+  ret void
+}
+
+define void @graphc_release(ptr %ctx) nounwind {
+  call void @graphc_release_to(ptr %ctx, i64 0)
   ret void
 }
 

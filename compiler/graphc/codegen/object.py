@@ -56,13 +56,19 @@ def host_target() -> Target:
 
 
 def compile_to_object(
-    ir_text: str, *, entry_text: str = "", opt_level: int = 3, on_ir: Callable[[str, str], None] | None = None
+    ir_text: str,
+    *,
+    entry_text: str = "",
+    finished_text: str = "",
+    opt_level: int = 3,
+    on_ir: Callable[[str, str], None] | None = None,
 ) -> bytes:
     """Links kernel and entry, optimises, and emits an object for this machine.
 
     Args:
         ir_text: module that defines `graphc_shapes` and `graphc_run`.
         entry_text: module of `graphc.codegen.entry.entry_ir`.
+        finished_text: module of functions that need no optimisation (`graphc.codegen.products`).
         opt_level: 0 to 3.
         on_ir: called with ("llvm", IR text before optimisation), ("llvm-opt", after) and ("asm", assembly).
 
@@ -78,6 +84,9 @@ def compile_to_object(
     if on_ir:
         on_ir("llvm", str(module))
     _optimise(module, machine, opt_level)
+    if finished_text:
+        _link(module, _parse(finished_text, "products"))
+        _internalise(module)
     if on_ir:
         on_ir("llvm-opt", str(module))
         on_ir("asm", machine.emit_assembly(module))
@@ -112,7 +121,7 @@ def _link(module: Any, entry: Any) -> None:
     """Moves `entry` into `module`; the linker must not meet two definitions."""
     clash = _definitions(module) & _definitions(entry)
     if clash:
-        raise CompileError(f"kernel and entry both define {', '.join(sorted(clash))}")
+        raise CompileError(f"two linked modules both define {', '.join(sorted(clash))}")
     module.link_in(entry)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,8 +76,19 @@ def lower(text: str, mode: str, *, keep_stages: bool = False) -> Lowered:
     Raises:
         CompileError: a pass or the verifier refused the module; the message carries MLIR's diagnostics.
     """
+    # Wrapping operations makes many objects, none of them in cycles: collecting would double the time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _lower(text, mode, keep_stages)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _lower(text: str, mode: str, keep_stages: bool) -> Lowered:
     from graphc.passes._base import run_pipeline
-    from graphc.pipelines import PIPELINES
+    from graphc.pipelines import pipeline
 
     start = time.perf_counter()
     from graphc.codegen.handoff import to_llvmlite
@@ -92,7 +104,8 @@ def lower(text: str, mode: str, *, keep_stages: bool = False) -> Lowered:
             seconds["parse"] = time.perf_counter() - start
             start = time.perf_counter()
             snapshots = _Snapshots(module) if keep_stages else None
-            report = run_pipeline(module, PIPELINES[mode], instrument=snapshots)
+            entries = pipeline(mode, has_scan="graphc.scan" in text)
+            report = run_pipeline(module, entries, instrument=snapshots)
             seconds["passes"] = time.perf_counter() - start
             start = time.perf_counter()
             llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))

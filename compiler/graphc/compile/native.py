@@ -168,7 +168,7 @@ class NativeExecutable:
         from graphc.emit import emit_module
 
         with self.report.phase("load compiler"):
-            preload()
+            preload(any(hasattr(node.op, "compiled_graph") for node in self.fgraph.nodes))
         with self.report.phase("emit"):
             text = emit_module(self.fgraph).text
         lowered = lower(text, self.mode)

@@ -11,9 +11,27 @@ from functools import cache
 _DIALECTS = "arith bufferization cf func linalg llvm math memref scf tensor".split()
 
 
+def preload(has_scan: bool = False) -> None:
+    """Imports the bindings, the dialect, the compiler's own modules and llvmlite; once per process.
+
+    Args:
+        has_scan: also import what only graphs with loops need.
+    """
+    _preload()
+    if has_scan:
+        _preload_scan()
+
+
 @cache
-def preload() -> None:
-    """Imports the bindings, the dialect, the compiler's own modules and llvmlite; once per process."""
+def _preload_scan() -> None:
+    passes = importlib.import_module("graphc.passes")
+    for info in pkgutil.iter_modules(passes.__path__):
+        if info.name.lstrip("_").startswith("scan_"):
+            importlib.import_module(f"graphc.passes.{info.name}")
+
+
+@cache
+def _preload() -> None:
     from graphc.codegen.object import host_target
     from graphc_dialects import _mlir
     from graphc_dialects.dialect import new_context
@@ -23,6 +41,8 @@ def preload() -> None:
     for package in ("passes", "lowering", "lowering.math", "codegen"):
         parent = importlib.import_module(f"graphc.{package}")
         for info in pkgutil.iter_modules(parent.__path__):
+            if info.name.lstrip("_").startswith("scan_"):
+                continue  # only graphs with loops need these
             importlib.import_module(f"graphc.{package}.{info.name}")
     new_context()
     host_target()

@@ -14,8 +14,13 @@ from graphc.graph.location import describe
 from graphc.tensor.type import TensorType
 
 
-def perform_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
+def perform_node(node: Apply, inputs: Sequence[Any], body: Any = None) -> list[Any]:
     """Run one node.
+
+    Args:
+        node: the node.
+        inputs: values of its inputs.
+        body: what runs the inner graph of a loop, instead of the reference.
 
     Raises:
         Exception: whatever the op raises, with the op and the user's line in its message.
@@ -24,7 +29,10 @@ def perform_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     storage: list[list[Any]] = [[None] for _ in node.outputs]
     try:
         with np.errstate(all="ignore"):
-            node.op.perform(node, inputs, storage)
+            if body is None:
+                node.op.perform(node, inputs, storage)
+            else:
+                storage = [[value] for value in node.op.run(inputs, body)]
         return [_checked(v, cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
     except Exception as error:
         _add_place(error, node)

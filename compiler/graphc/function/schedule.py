@@ -29,6 +29,9 @@ Compile = Callable[[FunctionGraph], Executor]
 
 def why_not_native(node: Apply) -> str | None:
     """Why a node cannot be compiled, or None when it can."""
+    obstacle = getattr(node.op, "body_obstacle", None)
+    if obstacle is not None:
+        return str(obstacle)
     if not hasattr(node.op, "emit"):
         return "the op has no emit method"
     for v in (*node.inputs, *node.outputs):
@@ -79,15 +82,21 @@ class Segment:
 
 @dataclass
 class Thunk:
-    """A node that runs in Python, and the registers it reads and writes."""
+    """A node that runs in Python, and the registers it reads and writes.
+
+    Attributes:
+        body: what runs the inner graph of a loop; None for other ops.
+    """
 
     fgraph: FunctionGraph
     position: int
     reads: list[int]
     writes: list[int]
+    body: Executor | None = None
 
     def __call__(self, registers: list[Any]) -> None:
-        results = perform_node(self.fgraph.nodes[self.position], [registers[i] for i in self.reads])
+        node = self.fgraph.nodes[self.position]
+        results = perform_node(node, [registers[i] for i in self.reads], self.body)
         for i, value in zip(self.writes, results, strict=True):
             registers[i] = value
 
@@ -115,9 +124,10 @@ class Schedule:
                 continue
             for node in nodes:
                 report.add_fallback(node, why_not_native(node) or "")
-                self.steps.append(
-                    Thunk(fgraph, position[node], self._indices(node.inputs), self._indices(node.outputs))
-                )
+                inner = getattr(node.op, "compiled_graph", None)
+                body = None if inner is None else Schedule(inner, compile_segment, report)
+                reads, writes = self._indices(node.inputs), self._indices(node.outputs)
+                self.steps.append(Thunk(fgraph, position[node], reads, writes, body))
 
     def _indices(self, variables: Sequence[Variable]) -> list[int]:
         return [self._register[v] for v in variables]

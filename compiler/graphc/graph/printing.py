@@ -153,7 +153,9 @@ def _inner_graphs(options: _Options) -> Iterator[str]:
         shown.add(node.op)
         yield ""
         yield f"{node.op} {_identifier(node, options)}".rstrip()
-        for inner, outer in zip(node.op.inner_inputs, node.inputs, strict=True):
+        sources = getattr(node.op, "inner_sources", None)
+        outside = node.inputs if sources is None else sources(node)
+        for inner, outer in zip(node.op.inner_inputs, outside, strict=True):
             yield f" → {_line(inner, options)} = {_line(outer, options)}"
         for output in node.op.inner_outputs:
             yield from _tree(output, options, " ← ", "   ")

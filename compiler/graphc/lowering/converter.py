@@ -14,6 +14,7 @@ from graphc.lowering.scalar_work import ScalarWork, is_one_element
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.scan_buffers import row_of
 from graphc.lowering.structural import STRUCTURAL
+from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.lowering.units import Units
 from graphc.passes._scan import scans
 from graphc_dialects._mlir import ir
@@ -90,6 +91,10 @@ class FunctionConverter:
         number = ir.IntegerAttr(owner.attributes["cluster"]).value
         inside = {*members, *self._members[number]}
         return all(use.owner.operation in inside for use in value.uses)
+
+    def in_loop(self) -> bool:
+        """Whether what is being converted is the body of a loop."""
+        return bool(ir.InsertionPoint.current.block != self._blocks[self._old.regions[0].blocks[0]])
 
     def define(self, value: Any, new: Any) -> None:
         self._values[value] = new
@@ -266,6 +271,11 @@ class FunctionConverter:
         if value.owner.name == "graphc.scan_seq" and self.has_tensor(value.owner.operands[0]):
             self.define(value, row_of(self, value.owner))
             return
+        if value.owner.name == "graphc.dimshuffle":
+            renamed = unit_dimshuffle(self, value.owner)
+            if renamed is not None:
+                self.define(value, renamed)
+                return
         sizes = self.sizes_of(value)
         builder = GenericBuilder(self, static_shape(value), sizes, [])
         self.define(value, builder.copy(value))

@@ -1,100 +1,226 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matrix products on buffers: the call of BLAS and the choice between it and loops."""
+"""Matrix products on buffers: the calls that do them, and what is left to loops."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from graphc.lowering import build
 from graphc.lowering.loops import is_contiguous, loop
 from graphc_dialects._mlir import ir
 
+# Largest size of a product that gets a function of its own.
+_BLOCK = 16
+_SUFFIXES = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z"}
+_TAKES_INDEX = -(2**31)  # in rawConstantIndices of llvm.getelementptr
 
-def lower_matmul(module: Any, op: Any, suffixes: dict[str, str], threshold: int) -> bool:
-    """Lowers one product; returns whether a BLAS call was emitted.
 
-    `op` is a `linalg.generic` on buffers with the attribute `graphc.matmul` = (transpose a, transpose b). Its
-    result buffer has already been filled with zeros, which the call keeps as the accumulator (beta = 1).
+@dataclass
+class Product:
+    """A `linalg.generic` on buffers with the attribute `graphc.matmul` = (transpose a, transpose b).
+
+    Args:
+        op: the generic, whose result buffer holds what the product is added to.
+        fill: the operation that fills the result buffer with zeros for this product only, if one does.
     """
-    a, b, c = op.operands
-    element = str(ir.MemRefType(c.type).element_type)
-    if element not in suffixes or not all(is_contiguous(x) for x in (a, b, c)):
-        return False
-    flags = list(ir.DenseBoolArrayAttr(op.attributes["graphc.matmul"]))
-    with ir.InsertionPoint(op), op.location:
-        rank = ir.MemRefType(c.type).rank
-        m, n = build.dim(c, rank - 2), build.dim(c, rank - 1)
-        k = build.dim(a, rank - 2 if flags[0] else rank - 1)
-        work = _static_product(m, n, k)
-        if work is not None and work <= threshold:
-            return False
-        symbol = _declare(module, suffixes[element])
-        _batched(symbol, (a, b, c), (m, n, k), flags, [])
-    op.erase()
-    return True
 
+    op: Any
+    fill: Any = None
 
-def _static_product(*sizes: Any) -> int | None:
-    total = 1
-    for size in sizes:
-        number = build.constant_value(size)
-        if number is None:
+    def lower(self, module: Any, threshold: int) -> str | None:
+        """Replaces the generic by a call; returns what the call is, or None where loops are better."""
+        matrices = self._matrices()
+        if matrices is None:
             return None
-        total *= number
-    return total
+        a, b, c = matrices
+        self._suffix = _SUFFIXES[str(ir.MemRefType(c.buffer.type).element_type)]
+        m, n, k = c.static_size(0), c.static_size(1), a.static_size(0 if a.transposed else 1)
+        if k == 1 or (m == 1 and n == 1) or 0 in (m, n, k):
+            return None  # an outer product, a dot product, nothing: simple loops, which LLVM vectorises
+        block = False
+        if m is not None and n is not None and k is not None and m * n * k <= threshold:
+            if self._suffix in "cz":
+                return None
+            block = max(m, n, k) <= _BLOCK
+        with ir.InsertionPoint(self.op), self.op.location:
+            if block:
+                flags = "".join("t" if x.transposed else "n" for x in (a, b))
+                name = f"graphc_{self._suffix}block_{m}_{n}_{k}_{flags}"
+                self._call(module, name, [], matrices)
+            else:
+                sizes = [c.size(0), c.size(1), a.size(0 if a.transposed else 1)]
+                numbers = [_i64(int(a.transposed)), _i64(int(b.transposed)), *map(_to_i64, sizes)]
+                self._call(module, f"graphc_{self._suffix}gemm", numbers, matrices)
+        if self.fill is not None:
+            self.fill.erase()
+        self.op.erase()
+        return "block products" if block else "gemm calls"
+
+    def _matrices(self) -> tuple[_Matrix, _Matrix, _Matrix] | None:
+        """The operands, if BLAS has the element type and their layouts can be described to it."""
+        a, b, c = self.op.operands
+        element = str(ir.MemRefType(c.type).element_type)
+        if element not in _SUFFIXES:
+            return None
+        if element.startswith("complex") and not all(map(is_contiguous, (a, b, c))):
+            return None
+        flags = list(ir.DenseBoolArrayAttr(self.op.attributes["graphc.matmul"]))
+        is_column = ir.MemRefType(b.type).rank == 1
+        x, y = _Matrix.of(a, flags[0], False), _Matrix.of(b, flags[1], True)
+        z = _Matrix.of(c, False, is_column)
+        if x is None or y is None or z is None or z.transposed:
+            return None
+        return x, y, z
+
+    def _call(self, module: Any, name: str, numbers: list[Any], matrices: tuple[Any, ...]) -> None:
+        accumulate = build.create(
+            "arith.constant",
+            [ir.IntegerType.get_signless(1)],
+            [],
+            value=ir.BoolAttr.get(self.fill is None),
+        ).result
+        layouts = [_Layout(matrix.buffer) for matrix in matrices]
+        types = ["i64"] * len(numbers) + ["!llvm.ptr", "i64"] * 3 + ["i1"]
+        _declare(module, name, types)
+
+        def call(batch: list[Any]) -> None:
+            operands = list(numbers)
+            for matrix, layout in zip(matrices, layouts, strict=True):
+                operands += [layout.address(batch), layout.stride(matrix.axes[0])]
+            symbol = ir.FlatSymbolRefAttr.get(name)
+            build.create("func.call", [], [*operands, accumulate], callee=symbol)
+
+        _batched(matrices[2].buffer, [], call)
 
 
-def _batched(
-    symbol: str,
-    buffers: tuple[Any, Any, Any],
-    sizes: tuple[Any, Any, Any],
-    flags: list[bool],
-    batch: list[Any],
-) -> None:
-    """Loops over the batch dimensions around one gemm."""
-    rank = ir.MemRefType(buffers[2].type).rank
-    if len(batch) < rank - 2:
-        _, block = loop(build.dim(buffers[2], len(batch)), [])
-        with ir.InsertionPoint(block):
-            _batched(symbol, buffers, sizes, flags, [*batch, block.arguments[0]])
-            build.create("scf.yield", [], [])
+@dataclass
+class _Matrix:
+    """A buffer whose last two dimensions are a matrix with contiguous rows, or a vector as a row or column.
+
+    Attributes:
+        axes: the dimension that numbers the rows, and the one along them; None is a size of 1.
+        transposed: whether the product takes the transpose of this matrix.
+    """
+
+    buffer: Any
+    axes: tuple[int | None, int | None]
+    transposed: bool
+
+    @classmethod
+    def of(cls, buffer: Any, transposed: bool, is_column: bool) -> _Matrix | None:
+        """A buffer seen as such a matrix, or None if neither dimension is contiguous.
+
+        Args:
+            buffer: the operand.
+            transposed: whether the product takes the transpose of this matrix.
+            is_column: whether a vector is a column of the product, and not a row.
+        """
+        memref = ir.MemRefType(buffer.type)
+        strides = memref.get_strides_and_offset()[0]
+        if memref.rank == 1:
+            if is_column or strides[0] != 1:
+                return cls(buffer, (0, None), not is_column)
+            return cls(buffer, (None, 0), False)
+        rows, columns = memref.rank - 2, memref.rank - 1
+        if strides[columns] == 1 or memref.shape[columns] == 1:
+            return cls(buffer, (rows, columns), transposed)
+        if strides[rows] == 1 or memref.shape[rows] == 1:
+            return cls(buffer, (columns, rows), not transposed)
+        return None
+
+    def size(self, which: int) -> Any:
+        """An index value."""
+        axis = self.axes[which]
+        return build.const_index(1) if axis is None else build.dim(self.buffer, axis)
+
+    def static_size(self, which: int) -> int | None:
+        axis = self.axes[which]
+        size = 1 if axis is None else ir.MemRefType(self.buffer.type).shape[axis]
+        return size if size >= 0 else None
+
+
+class _Layout:
+    """Address and strides of a buffer, as values."""
+
+    def __init__(self, buffer: Any) -> None:
+        memref = ir.MemRefType(buffer.type)
+        self._element = memref.element_type
+        self._strides, offset = memref.get_strides_and_offset()
+        self._dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+        index = build.index_type()
+        if offset == self._dynamic or self._dynamic in self._strides:
+            base = ir.MemRefType.get([], self._element, memory_space=memref.memory_space)
+            kinds = [base, *[index] * (1 + 2 * memref.rank)]
+            buffer, position, *rest = build.create("memref.extract_strided_metadata", kinds, [buffer]).results
+            self._values = rest[memref.rank :]
+        number = build.create("memref.extract_aligned_pointer_as_index", [index], [buffer]).result
+        self._base = build.create("llvm.inttoptr", [ir.Type.parse("!llvm.ptr")], [_to_i64(number)]).result
+        if offset:
+            self._base = self._element_at(_to_i64(position) if offset == self._dynamic else _i64(offset))
+
+    def stride(self, axis: int | None) -> Any:
+        """The distance of elements along a dimension, an i64."""
+        if axis is None:
+            return _i64(1)
+        known = self._strides[axis]
+        return _to_i64(self._values[axis]) if known == self._dynamic else _i64(known)
+
+    def address(self, batch: list[Any]) -> Any:
+        """Address of the matrix at a position of the leading dimensions."""
+        total = None
+        for axis, position in enumerate(batch):
+            i64 = ir.IntegerType.get_signless(64)
+            part = build.create("arith.muli", [i64], [_to_i64(position), self.stride(axis)]).result
+            total = part if total is None else build.create("arith.addi", [i64], [total, part]).result
+        return self._base if total is None else self._element_at(total)
+
+    def _element_at(self, offset: Any) -> Any:
+        return build.create(
+            "llvm.getelementptr",
+            [self._base.type],
+            [self._base, offset],
+            elem_type=ir.TypeAttr.get(_llvm_type(self._element)),
+            rawConstantIndices=ir.DenseI32ArrayAttr.get([_TAKES_INDEX]),
+        ).result
+
+
+def _llvm_type(element: Any) -> Any:
+    """The element as the llvm dialect has it: a complex number is a pair."""
+    text = str(element)
+    if text.startswith("complex"):
+        part = text[len("complex<") : -1]
+        return ir.Type.parse(f"!llvm.struct<({part}, {part})>")
+    return element
+
+
+def _i64(value: int) -> Any:
+    kind = ir.IntegerType.get_signless(64)
+    return build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, value)).result
+
+
+def _to_i64(value: Any) -> Any:
+    return build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [value]).result
+
+
+def _batched(result: Any, batch: list[Any], call: Any) -> None:
+    """Loops over the leading dimensions around a call."""
+    if len(batch) >= ir.MemRefType(result.type).rank - 2:
+        call(batch)
         return
-    i64 = ir.IntegerType.get_signless(64)
-    flag_values = [
-        build.create("arith.constant", [i64], [], value=ir.IntegerAttr.get(i64, int(flag))).result
-        for flag in flags
-    ]
-    numbers = [build.create("arith.index_cast", [i64], [size]).result for size in sizes]
-    addresses = [build.create("arith.index_cast", [i64], [_address(x, batch)]).result for x in buffers]
-    build.create(
-        "func.call", [], [*flag_values, *numbers, *addresses], callee=ir.FlatSymbolRefAttr.get(symbol)
-    )
+    _, block = loop(build.dim(result, len(batch)), [])
+    with ir.InsertionPoint(block):
+        _batched(result, [*batch, block.arguments[0]], call)
+        build.create("scf.yield", [], [])
 
 
-def _address(buffer: Any, batch: list[Any]) -> Any:
-    """Address, as an index, of the matrix at a batch position."""
-    memref = ir.MemRefType(buffer.type)
-    base = build.create("memref.extract_aligned_pointer_as_index", [build.index_type()], [buffer]).result
-    if not batch:
-        return base
-    offset = build.const_index(0)
-    for axis, position in enumerate(batch):
-        offset = build.index_op("addi", build.index_op("muli", offset, build.dim(buffer, axis)), position)
-    for axis in (memref.rank - 2, memref.rank - 1):
-        offset = build.index_op("muli", offset, build.dim(buffer, axis))
-    size = {"f32": 4, "f64": 8, "complex<f32>": 8, "complex<f64>": 16}[str(memref.element_type)]
-    return build.index_op("addi", base, build.index_op("muli", offset, build.const_index(size)))
-
-
-def _declare(module: Any, suffix: str) -> str:
-    """Declares `graphc_<suffix>gemm(ta, tb, m, n, k, a, b, c)`; code generation defines it."""
-    symbol = f"graphc_{suffix}gemm"
+def _declare(module: Any, symbol: str, types: list[str]) -> None:
+    """Declares a function of `graphc.codegen.products`, which code generation defines."""
     names = [
         ir.StringAttr(op.operation.attributes["sym_name"]).value
         for op in module.body.operations
         if "sym_name" in op.operation.attributes
     ]
     if symbol not in names:
-        declaration = f"func.func private @{symbol}(i64, i64, i64, i64, i64, i64, i64, i64)"
+        declaration = f"func.func private @{symbol}({', '.join(types)})"
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(declaration))
-    return symbol

@@ -86,6 +86,7 @@ class Rows:
             needed = self.traces and not all(size >= 0 for size in storage.shape)
             self.sizes = context.row_sizes(view.op, name) if needed else _static_sizes(storage)
         self.row_type = storage
+        self.in_place = "inplace" in declaration.attributes
         self.is_empty = 0 in list(storage.shape)
         self.trace = self._allocate_trace() if self.keeps_trace and not self.is_empty else None
 
@@ -269,14 +270,28 @@ class BufferRows(Rows):
         self.width = self.window + spare
         if not self.width:
             return []
+        missing = self.window - self.known
+        if self.in_place and not missing and self.context.has_tensor(self.initial):
+            return self._on_initial(spare)
         stack = Stack.allocate(self.width, self.row_type, self.sizes)
         pointers = [stack.row(k, self._pointer) for k in range(self.width)]
-        missing = self.window - self.known
         for pointer in pointers[:missing]:
             # Not computed yet, and not seen before it is.
             work = ScalarWork(self.context, [])
             fill_buffer(work.stored(work.scalar.const(0, self.dtype)), pointer)
         self._fill_initial(pointers[missing : self.window], carried=True)
+        return pointers
+
+    def _on_initial(self, spare: int) -> list[Any]:
+        """Uses the memory of the initial rows, which nobody else reads, as the first window."""
+        tensor = self.context.tensor_of(self.initial)
+        kind = ir.RankedTensorType(tensor.type)
+        memref = ir.MemRefType.get(kind.shape, kind.element_type)
+        window = Stack(build.create("bufferization.to_buffer", [memref], [tensor]).result)
+        pointers = [window.row(k, self._pointer) for k in range(self.window)]
+        if spare:
+            rest = Stack.allocate(spare, self.row_type, self.sizes)
+            pointers += [rest.row(k, self._pointer) for k in range(spare)]
         return pointers
 
     def _fill_initial(self, pointers: list[Any], carried: bool) -> list[Any]:

@@ -63,6 +63,10 @@ def _check(context: Any, op: Any) -> None:
 @_rule("tensor.extract")
 def _extract(context: Any, op: Any) -> None:
     tensor, *indices = op.operands
+    scalar = context.scalar_of(tensor)
+    if scalar is not None:
+        context.define(op.results[0], scalar.value)
+        return
     new = context.tensor_of(tensor)
     element = ir.RankedTensorType(new.type).element_type
     value = build.create("tensor.extract", [element], [new, *map(context.index_of, indices)]).result
@@ -76,6 +80,10 @@ def _extract(context: Any, op: Any) -> None:
 def _from_elements(context: Any, op: Any) -> None:
     operands = [context.index_of(x) for x in op.operands]
     tensor_type = build.storage_type(op.results[0].type)
+    dtype = dtype_of(tensor_type.element_type)
+    if context.in_loop() and len(operands) == 1 and dtype.kind == "i":
+        context.define_scalar(op.results[0], Scalar(operands[0], dtype))
+        return
     context.define(op.results[0], build.create("tensor.from_elements", [tensor_type], operands).result)
 
 
@@ -193,8 +201,15 @@ def insert_slice(part: Any, whole: Any, offsets: list[Any], sizes: list[Any], st
 @_rule("graphc.matmul")
 def _matmul(context: Any, op: Any) -> None:
     """A contraction as a generic; later passes find it by its attribute `graphc.matmul`."""
-    a, b = (context.tensor_of(x) for x in op.operands)
+    from graphc.lowering.vector_products import vector_product
+
     result = op.results[0]
+    dtype = dtype_of(result.type.element_type)
+    scalars = ScalarBuilder(ir)
+    zero = scalars.const(0, np.dtype("uint8") if dtype == np.bool_ else dtype).value
+    if vector_product(context, op, zero):
+        return
+    a, b = (context.tensor_of(x) for x in op.operands)
     flags = [ir.BoolAttr(op.attributes[name]).value for name in ("transpose_a", "transpose_b")]
     target_type = build.storage_type(result.type)
     rank = target_type.rank
@@ -204,10 +219,7 @@ def _matmul(context: Any, op: Any) -> None:
     b_axes = [*batch, column, inner] if flags[1] else [*batch, inner, column]
     a_dims, b_dims = build.dims(a), build.dims(b)
     sizes = [*a_dims[: rank - 2], a_dims[a_axes.index(row)], b_dims[b_axes.index(column)]]
-    dtype = dtype_of(result.type.element_type)
-    scalars = ScalarBuilder(ir)
-    zero = scalars.const(0, np.dtype("uint8") if dtype == np.bool_ else dtype)
-    start = fill(zero.value, build.empty(target_type, sizes))
+    start = fill(zero, build.empty(target_type, sizes))
     context.define(result, contraction(a, b, start, (a_axes, b_axes), dtype, flags))
 
 
@@ -246,11 +258,27 @@ def contraction(
     return generic.results[0]
 
 
+def _scan(context: Any, op: Any) -> None:
+    from graphc.lowering.scan import lower_scan
+
+    lower_scan(context, op)
+
+
+def _nothing(context: Any, op: Any) -> None:
+    pass
+
+
 def _register_updates() -> None:
-    from graphc.lowering import updates
+    from graphc.lowering import recurrences, updates
 
     STRUCTURAL["graphc.update_slice"] = updates.update_slice
     STRUCTURAL["graphc.put"] = updates.put
+    STRUCTURAL["graphc.scan"] = _scan
+    # These are lowered with the scan they belong to.
+    for name in ("prev", "carry", "collect", "end", "trace", "steps"):
+        STRUCTURAL[f"graphc.scan_{name}"] = _nothing
+    STRUCTURAL["graphc.cumulative"] = recurrences.cumulative
+    STRUCTURAL["graphc.linear_recurrence"] = recurrences.linear_recurrence
 
 
 _register_updates()

@@ -55,13 +55,38 @@ def _write(dtype: np.dtype, accumulate: bool, value: Any, tensor: Any, where: li
     return build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result
 
 
+def _to_update(context: Any, op: Any) -> Any:
+    """The tensor that an update starts from.
+
+    It is a copy unless nothing else reads the old one. Bufferization would make that copy too; but the buffer
+    of a result is chosen before it looks, for the whole chain of updates, and an older tensor of the chain
+    that is still needed must not be in it.
+    """
+    x = op.operands[0]
+    owner = x.owner
+    only_use = len(list(x.uses)) == 1 and not isinstance(owner, ir.Block)
+    if only_use and owner.operation.block == op.operation.block and owner.name != "graphc.scan_prev":
+        return context.tensor_of(x)
+    old = context.tensor_of(x)
+    element = ir.RankedTensorType(old.type).element_type
+
+    # As a loop: upstream's canonicalization removes a copy that is a linalg operation.
+    def body(tensor: Any, indices: list[Any]) -> Any:
+        value = build.create("tensor.extract", [element], [old, *indices]).result
+        return build.create("tensor.insert", [tensor.type], [value, tensor, *indices]).result
+
+    sizes = context.sizes_of(x)
+    return _Loops(sizes).run(build.empty(old.type, sizes), body)
+
+
 def update_slice(context: Any, op: Any) -> None:
     """x with the elements at `offset + i * stride` set to, or increased by, those of y.
 
     A loop writes element by element at the computed position, so any stride (also a negative one) is right;
     LLVM turns the unit-stride case into block copies.
     """
-    x, y = (context.tensor_of(v) for v in list(op.operands)[:2])
+    y = context.tensor_of(op.operands[1])
+    x = _to_update(context, op)
     rank = ir.RankedTensorType(x.type).rank
     positions = [context.index_of(v) for v in list(op.operands)[2:]]
     offsets, sizes, strides = positions[:rank], positions[rank : 2 * rank], positions[2 * rank :]
@@ -83,7 +108,8 @@ def update_slice(context: Any, op: Any) -> None:
 
 def put(context: Any, op: Any) -> None:
     """x with rows along one axis set or increased at integer positions; duplicates act in order."""
-    x, y, indices = (context.tensor_of(v) for v in op.operands)
+    y, indices = (context.tensor_of(v) for v in list(op.operands)[1:])
+    x = _to_update(context, op)
     axis = ir.IntegerAttr(op.attributes["axis"]).value
     dtype = dtype_of(op.results[0].type.element_type)
     element = ir.RankedTensorType(y.type).element_type

@@ -180,6 +180,50 @@ class CheckInserter:
             )
             self.equal_size(rw, (y, axis), size, message)
 
+    def write(self, rw: Rewriter, op: Any) -> None:
+        """What is written has the sizes of where it is written."""
+        from graphc_dialects.write import buffer_sizes
+
+        value, buffer = op.operands
+        with ir.InsertionPoint(op), op.location:
+            sizes = [rw.adopt(size) for size in buffer_sizes(buffer)]
+        for axis, size in enumerate(sizes):
+            message = f"write: the value has size {{given}} in dimension {axis}, its place has {{expected}}"
+            self.equal_size(rw, (value, axis), size, message)
+
+    def scan_carry(self, rw: Rewriter, op: Any) -> None:
+        """The rows of a state keep their shape."""
+        initial, *rows = op.operands
+        name = op.attributes["state"].value
+        for row in rows:
+            for axis in range(len(row.type.shape)):
+                message = (
+                    f"scan: rows of the state '{name}' start with size {{expected}} in dimension "
+                    f"{axis}, but go on with {{given}}"
+                )
+                self.equal(rw, (row, axis), (initial, axis + 1), message)
+
+    def recurrence(self, rw: Rewriter, op: Any) -> None:
+        """A row for each step, of the shape the first one has; without steps nothing is required."""
+        *stacks, initial, steps = op.operands
+        name = op.name[7:]
+        for position, stack in enumerate(stacks):
+            for axis, known in enumerate(stack.type.shape):
+                key = rw.dims.shape(stack)[axis]
+                want = rw.dims.shape(initial)[axis] if axis else rw.dims.size(steps)
+                if known == 1 or rw.dims.same(key, want):
+                    continue
+                given = size_of(rw, stack, axis)
+                expected = size_of(rw, initial, axis) if axis else steps
+                none = self.compare(rw, "eq", steps, rw.index(0))
+                fits = self.compare(rw, "eq", given, expected)
+                fits = rw.create("arith.ori", [fits, none], fits.type)
+                message = (
+                    f"{name}: operand {position} has size {{given}} in dimension {axis}, "
+                    "but {expected} is needed"
+                )
+                self.check(rw, fits, given, expected, message, "ValueError")
+
     def take(self, rw: Rewriter, op: Any) -> None:
         x, indices = op.operands
         self._indices(rw, x, indices, op.attributes["axis"].value)
@@ -261,6 +305,8 @@ def rules() -> tuple[CheckInserter, RuleTable]:
         **{name: inserter.elementwise for name, (arity, _) in ELEMENTWISE.items() if arity > 1},
         **dict.fromkeys(("reduce_max", "reduce_min", "argmax", "argmin"), inserter.extremum),
     }
-    for name in ("join", "matmul", "reshape", "broadcast_to", "specify_shape", "update_slice", "take", "put"):
+    structural = ("join", "matmul", "reshape", "broadcast_to", "specify_shape", "update_slice", "take", "put")
+    for name in (*structural, "scan_carry", "write"):
         names[name] = getattr(inserter, name)
+    names.update(dict.fromkeys(("cumulative", "linear_recurrence"), inserter.recurrence))
     return inserter, {f"graphc.{name}": [rule] for name, rule in names.items()}

@@ -77,6 +77,14 @@ def read_constant(op: Any) -> Any:
     return np.array(attribute).astype(dtype, copy=False).reshape(shape)
 
 
+def constant_identity(op: Any) -> Any:
+    """What equals for two literals of one type exactly if their bits do; hashable."""
+    value = read_constant(op)
+    if isinstance(value, np.ndarray):
+        return value.tobytes()
+    return op if value is None else (type(value), value)
+
+
 def constant_attribute(array: np.ndarray, type_: Any) -> tuple[str, Any]:
     """Operation name and `value` attribute of a literal with the given ranked tensor type."""
     name = "graphc.constant" if array.dtype.kind == "u" else "arith.constant"

@@ -13,6 +13,7 @@ from typing import Any
 from graphc.passes._constants import CONSTANTS
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import carry_of, declarations
+from graphc_dialects.write import buffer_sizes
 
 Key = Any
 _REDUCTIONS = tuple(f"graphc.{name}" for name in ("reduce_", "argmax", "argmin"))
@@ -250,6 +251,10 @@ def _join(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
     return shape
 
 
+def _write_join(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    return [keys.size(size) for size in buffer_sizes(operands[0])]
+
+
 def _row(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
     return keys.shape(operands[0])[1:]
 
@@ -292,4 +297,5 @@ _RULES: dict[str, Callable[[DimKeys, Any, list[Any]], list[Key]]] = {
     "graphc.take": _take,
     "graphc.matmul": _matmul,
     "graphc.join": _join,
+    "graphc.write_join": _write_join,
 }

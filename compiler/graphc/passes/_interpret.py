@@ -14,6 +14,7 @@ import numpy as np
 
 from graphc.passes._constants import CONSTANTS, element_dtype, read_constant
 from graphc.passes._interpret_scan import ScanRun
+from graphc.passes._interpret_write import WRITES
 from graphc.passes._references import elementwise_reference, evaluate
 from graphc.passes._walk import functions
 from graphc_dialects._mlir import ir
@@ -115,6 +116,9 @@ class _Frame:
             self._set(op.results[0], read_constant(op))
         elif op.name == "graphc.check":
             self._check(op, *operands)
+        elif op.name in WRITES:
+            results = WRITES[op.name](op, *operands)
+            self._values.update(zip(op.results, results, strict=True))
         elif op.name.startswith("graphc."):
             result = op.results[0]
             self._check_elementwise(op, operands)

@@ -146,6 +146,12 @@ def _matmul(op: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.matmul(a, b)
 
 
+def _scan_seq(op: Any, x: np.ndarray, i: int) -> np.ndarray:
+    if not 0 <= i < len(x):
+        raise IndexError(f"scan_seq: row {i} of {len(x)}")
+    return np.asarray(x[i])
+
+
 def _shifted(op: Any, x: np.ndarray) -> np.ndarray:
     return np.asarray(x - np.max(x, axis=_axes(op), keepdims=True, initial=-np.inf))
 
@@ -158,6 +164,41 @@ def _softmax(op: Any, x: np.ndarray) -> np.ndarray:
 def _log_softmax(op: Any, x: np.ndarray) -> np.ndarray:
     shifted = _shifted(op, x)
     return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=_axes(op), keepdims=True)))
+
+
+def _recurrence(op: Any, operands: tuple[Any, ...], step: Callable[..., Any]) -> np.ndarray:
+    """Rows made one from the other: `step(row before, *operands' rows)`."""
+    *stacks, initial, n = operands
+    for stack, type_ in zip(stacks, (x.type for x in op.operands), strict=False):
+        sizes = zip(stack.shape, (n, *initial.shape[1:]), type_.shape, strict=True)
+        if n and any(have != want and known != 1 for have, want, known in sizes):
+            raise ValueError(f"{op.name}: {stack.shape} does not fit {n} rows of shape {initial.shape[1:]}")
+    rows = [initial[0]]
+    for t in reversed(range(n)) if _flag(op, "reverse") else range(n):
+        rows.append(step(rows[-1], *(stack[t if len(stack) != 1 else 0] for stack in stacks)))
+    if not _flag(op, "keep_initial"):
+        del rows[0]
+    if _flag(op, "reverse"):
+        rows.reverse()
+    return np.stack(rows) if rows else np.empty((0, *initial.shape[1:]), initial.dtype)
+
+
+_CUMULATIVE: dict[str, Any] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+}
+
+
+def _cumulative(op: Any, *operands: Any) -> np.ndarray:
+    return _recurrence(op, operands, _CUMULATIVE[op.attributes["kind"].value])
+
+
+def _linear_recurrence(op: Any, *operands: Any) -> np.ndarray:
+    return _recurrence(op, operands, lambda h, a, b: a * h + b)
 
 
 STRUCTURAL: dict[str, Reference] = {
@@ -182,4 +223,7 @@ STRUCTURAL: dict[str, Reference] = {
     "take": lambda op, x, indices: np.take(x, indices, axis=_axis(op)),
     "put": _put,
     "matmul": _matmul,
+    "scan_seq": _scan_seq,
+    "cumulative": _cumulative,
+    "linear_recurrence": _linear_recurrence,
 }

@@ -245,6 +245,9 @@ class Rewriter:
             _, value, axis = key
         elif key in self.dims.witness:
             return self.dims.witness[key]
+        elif key[0] == "index":
+            # Its witness was forgotten at the end of a region in which the size was first asked for.
+            return key[1]
         return self.create("tensor.dim", [value, self.index(axis)], ir.IndexType.get())
 
     def adopt(self, value: Any) -> Any:

@@ -10,6 +10,7 @@ from graphc.passes._base import Pass
 
 _MOST_BYTES = 2.0**60
 _ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
+_WITH_CONTEXT = {"graphc_mark": "(!llvm.ptr) -> i64", "graphc_release_to": "(!llvm.ptr, i64)"}
 
 
 @dataclass
@@ -20,6 +21,8 @@ class ArenaAllocation(Pass):
     the kernel succeeded or a check failed, so that no path leaks. A kernel that gets no memory returns -1.
     Where bytes are a product of sizes that are known at run time only, a product too large for memory asks
     for -1 bytes, which `graphc_alloc` refuses: modulo 2**64 it could be a small number.
+
+    Calls of `graphc_mark` and `graphc_release_to` (see hoist-allocations) get the context too.
     """
 
     stage = "llvm"
@@ -40,8 +43,11 @@ class ArenaAllocation(Pass):
                     replaced += 1
                 elif callee == "free":
                     call.erase()
+                elif callee in _WITH_CONTEXT:
+                    _pass_context(ir, call, context)
         if replaced:
             self._declare(ir, module)
+        self._redeclare(ir, module)
         self.count("allocations", replaced)
 
     def _replace(self, ir: Any, call: Any, context: Any) -> None:
@@ -91,9 +97,38 @@ class ArenaAllocation(Pass):
                 attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
             )
 
+    def _redeclare(self, ir: Any, module: Any) -> None:
+        """Gives the declarations of what marks and releases memory their context argument."""
+        for function in list(module.body.operations):
+            op = function.operation
+            name = ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
+            if name in _WITH_CONTEXT:
+                op.erase()
+                text = f"llvm.func @{name}{_WITH_CONTEXT[name]}"
+                ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+
     def _declare(self, ir: Any, module: Any) -> None:
         text = "llvm.func @graphc_alloc(!llvm.ptr, i64) -> (!llvm.ptr {llvm.noalias})"
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+
+
+def _pass_context(ir: Any, call: Any, context: Any) -> None:
+    """Calls a function with the context before its other arguments."""
+    operands = [context, *call.operands]
+    with ir.InsertionPoint(call), call.location:
+        new = ir.Operation.create(
+            "llvm.call",
+            results=[result.type for result in call.results],
+            operands=operands,
+            attributes={
+                "callee": call.attributes["callee"],
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+                "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+            },
+        )
+    for old, result in zip(call.results, new.results, strict=True):
+        old.replace_all_uses_with(result)
+    call.erase()
 
 
 def _checked_bytes(ir: Any, size: Any) -> Any:

@@ -40,6 +40,9 @@ class HoistAllocations(Pass):
     those that reach the loop's `scf.yield`, directly or through a view or an inner loop, stay. What sizes are
     computed with moves along, as far as it is the same in all iterations.
 
+    Where the size does change, the iteration gives the memory back at its end: `graphc_mark` and
+    `graphc_release_to` surround its body, unless a buffer from it is handed on.
+
     Upstream's `buffer-loop-hoisting` needs the sizes outside already, and upstream's promotion to the stack
     would leave an `alloca` in a loop, which takes stack in each iteration.
     """
@@ -49,12 +52,20 @@ class HoistAllocations(Pass):
     def run(self, module: Any) -> None:
         from graphc.passes._walk import walk
 
+        loops: dict[Any, list[Any]] = {}
         for op in walk(module.operation):
             if op.name == "memref.alloc":
                 loop = _outermost(op)
                 if loop is not None:
                     _move(op, loop)
                     self.count("hoisted allocations")
+                loop = _enclosing_loop(op)
+                if loop is not None:
+                    loops.setdefault(loop, []).append(op)
+        for loop, buffers in loops.items():
+            if not any(_escapes(op.results[0], loop, set()) for op in buffers):
+                _give_back(module, loop)
+                self.count("loops that give memory back")
 
 
 def _outermost(op: Any) -> Any:
@@ -130,6 +141,38 @@ def _is_invariant(value: Any, loop: Any) -> bool:
     if name.startswith(_FIXED) or not name.startswith(_MOVABLE):
         return False
     return all(_is_invariant(x, loop) for x in owner.operation.operands)
+
+
+def _give_back(module: Any, loop: Any) -> None:
+    """Frees at the end of each iteration what it allocated."""
+    from graphc_dialects._mlir import ir
+
+    _declare(module)
+    i64 = ir.IntegerType.get_signless(64)
+    body = loop.regions[len(loop.regions) - 1].blocks[0]
+    operations = [op.operation for op in body.operations]
+    with ir.InsertionPoint(operations[0]), loop.location:
+        mark = ir.Operation.create(
+            "func.call", [i64], attributes={"callee": ir.FlatSymbolRefAttr.get("graphc_mark")}
+        ).result
+    with ir.InsertionPoint(operations[-1]), loop.location:
+        callee = ir.FlatSymbolRefAttr.get("graphc_release_to")
+        ir.Operation.create("func.call", [], [mark], {"callee": callee})
+
+
+def _declare(module: Any) -> None:
+    """Declares the two functions; arena-allocation gives them the context."""
+    from graphc_dialects._mlir import ir
+
+    names = {
+        ir.StringAttr(op.operation.attributes["sym_name"]).value
+        for op in module.body.operations
+        if "sym_name" in op.operation.attributes
+    }
+    for name, kind in (("graphc_mark", "() -> i64"), ("graphc_release_to", "(i64) -> ()")):
+        if name not in names:
+            text = f'"func.func"() ({{}}) {{sym_name = "{name}", sym_visibility = "private", function_type = {kind}}} : () -> ()'
+            ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
 
 def _move(op: Any, loop: Any) -> None:

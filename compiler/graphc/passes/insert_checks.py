@@ -24,6 +24,8 @@ class InsertChecks(Pass):
     | `update_slice`, `put` | the values have the shape of what they replace | ValueError |
     | `take`, `put` | the smallest and largest index are in range | IndexError |
     | `scan_carry` | the rows of a state keep their shape | ValueError |
+    | `write` | the value has the sizes of the buffer it is written to | ValueError |
+    | `cumulative`, `linear_recurrence` | each step (if any) has a row, shaped like initial | ValueError |
     | `reduce_max/min`, `argmax/argmin` | there is an element (unless `allow_empty`) | ValueError |
 
     A check in a scan that does not depend on the iteration is made once, in front of the scan, where it holds

@@ -51,7 +51,7 @@ class OutlineShapes(Pass):
         Rewriter(shapes, RULES).run()
         kept = self._keep_cheap_checks(shapes)
         erase_unused(walk(shapes))
-        checks = [op for op in walk(main) if op.name == "graphc.check"]
+        checks = [op for op in walk(main) if op.name == "graphc.check" and not self._is_nested(op)]
         for check, cheap in zip(checks, kept, strict=True):
             if cheap:
                 check.erase()
@@ -88,7 +88,7 @@ class OutlineShapes(Pass):
     def _keep_cheap_checks(self, shapes: Any) -> list[bool]:
         """Erases the checks that need array computations; says of each, in order, whether it moved.
 
-        A check in a scan stays in both: the scan runs here too if a size depends on it.
+        Checks in scans do not count: they stay in @main, and here too if a size depends on the scan.
         """
         from graphc.passes._walk import walk
 
@@ -97,9 +97,10 @@ class OutlineShapes(Pass):
         for op in walk(shapes):
             stays = all(cheap.get(operand, True) for operand in op.operands)
             if op.name == "graphc.check":
-                nested = op.parent.name != "func.func"
-                kept.append(stays and not nested)
-                if not stays and not nested:
+                if self._is_nested(op):
+                    continue
+                kept.append(stays)
+                if not stays:
                     expensive.append(op)
             elif op.name.startswith("graphc.scan"):
                 stays = False
@@ -110,6 +111,10 @@ class OutlineShapes(Pass):
         for op in reversed(expensive):
             op.erase()
         return kept
+
+    def _is_nested(self, check: Any) -> bool:
+        """Whether a check is in the body of a scan."""
+        return bool(check.parent.name != "func.func")
 
     def _is_scalar_work(self, op: Any) -> bool:
         """Whether all operands and the result of an operation have at most one element."""

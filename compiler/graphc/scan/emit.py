@@ -55,6 +55,9 @@ def _check_steps(op: Any, steps: str, outer: Any, variables: Any, e: Any) -> Non
     for sequence in op.spec.sequences:
         length = e.dim_of(variables[sequence.name], outer[sequence.name], 0)
         available = e.arith("subi", length, e.const_index(sequence.taps[-1]))
+        if sequence.taps[-1]:
+            # No step reads a row that is not there.
+            available = e.arith("maxsi", available, zero)
         e.check(
             e.compare("sle", steps, available),
             steps,
@@ -117,7 +120,9 @@ def _declare(op: Any, outer: Any, variables: Any, initial: Any, e: Any) -> None:
         value, variable = results[untraced.name, 0]
         row = e.type_of(variable)
         stacked = e.tensor_type(variable.type.dtype, (1, *variables[untraced.name].type.shape))
-        _carry(untraced.name, (-1,), (0,), [initial[untraced.name], value], [stacked, row], e)
+        # Unlike those of other states, its rows cannot be asked for, however many iterations there are.
+        last = 'keep = "last", rows = 1 : i64'
+        _carry(untraced.name, (-1,), (0,), [initial[untraced.name], value], [stacked, row], e, last)
     if not spec.is_while:
         e.statement('"graphc.scan_end"() : () -> ()')
         return
@@ -126,10 +131,18 @@ def _declare(op: Any, outer: Any, variables: Any, initial: Any, e: Any) -> None:
     e.statement(f'"graphc.scan_end"({stop}) : (i1) -> ()')
 
 
-def _carry(name: str, taps: Any, writes: Any, operands: list[str], types: list[str], e: Any) -> None:
+def _carry(
+    name: str,
+    taps: Any,
+    writes: Any,
+    operands: list[str],
+    types: list[str],
+    e: Any,
+    keep: str = 'keep = "all"',
+) -> None:
     attributes = (
         f"state = {quoted(name)}, taps = array<i64: {', '.join(map(str, taps))}>, "
-        f'writes = array<i64: {", ".join(map(str, writes))}>, keep = "all"'
+        f"writes = array<i64: {', '.join(map(str, writes))}>, {keep}"
     )
     e.statement(f'"graphc.scan_carry"({", ".join(operands)}) {{{attributes}}} : ({", ".join(types)}) -> ()')
 
@@ -144,9 +157,8 @@ def _results(node: Apply, scan: str, e: Any) -> list[str]:
     ]
     for untraced in spec.untraced:
         type_ = types[untraced.name]
-        rows = e.tensor_type(type_.dtype, (None, *type_.shape))
-        trace = _trace(scan, untraced.name, rows, e)
-        last = e.arith("subi", e.dim(trace, rows, 0), e.const_index(1))
+        rows = e.tensor_type(type_.dtype, (1, *type_.shape))
+        trace, last = _trace(scan, untraced.name, rows, e), e.const_index(0)
         found.append(
             e.op("graphc.scan_seq", [trace, last], [rows, "index"], e.tensor_type(type_.dtype, type_.shape))
         )

@@ -47,9 +47,9 @@ def names_of(spec: ScanSpec, role: RoleName) -> list[str]:
 def positions(spec: ScanSpec) -> Positions:
     """Positions of each role in the four lists: ``positions[role][side]``.
 
-    The sides are ``outer_inp``, ``inner_inp``, ``inner_out`` and ``outer_out``. Roles of inputs and of results
-    have names of their own, so the keys are ``"in NAME"`` and ``"out NAME"``, and ``"NAME"`` for states, which
-    are both. The number of steps and the condition of a while scan belong to no role.
+    The sides are ``outer_inp``, ``inner_inp``, ``inner_out`` and ``outer_out``. An input and a result may
+    have the same name, so the keys are ``"in NAME"`` and ``"out NAME"``, and ``"NAME"`` for states, which are
+    both. The number of steps and the condition of a while scan belong to no role.
     """
     both = {role.name for role in (*spec.states, *spec.untraced)}
     result: Positions = {}
@@ -76,11 +76,11 @@ def positions(spec: ScanSpec) -> Positions:
 def mappings(spec: ScanSpec) -> dict[str, Mapping]:
     """The twelve mappings between the four lists, with PyTensor's names.
 
-    ``mappings(spec)["inner_inp_from_outer_inp"][3]`` are the positions of the inner inputs that read outer input
-    3. A role has at most one outer input and one outer output: mappings to these give a position, -1 where the
-    role has none. Mappings to inner inputs and outputs give lists: one element a tap or a write. Outer input
-    0, the number of steps, the condition of a while scan and the number of steps taken have no partners: -1
-    or an empty list.
+    ``mappings(spec)["inner_inp_from_outer_inp"][3]`` are the positions of the inner inputs that read outer
+    input 3. A role has at most one outer input and one outer output: mappings to these give a position, -1
+    where the role has none. Mappings to inner inputs and outputs give lists: one element a tap or a write.
+    The number of steps (outer input 0), the condition of a while scan and the number of steps taken have no
+    partners: -1 or an empty list.
 
     Source: ``get_oinp_iinp_iout_oout_mappings`` of PyTensor's ``ScanMethodsMixin``.
     """
@@ -191,7 +191,9 @@ def connection_pattern(op: Any) -> list[list[bool]]:
     if "_connection_pattern" not in op.__dict__:
         found = sources(op)
         outputs = op.spec.outer_output_names()
-        results = ["until" if op.spec.is_while and i == len(outputs) - 1 else y for i, y in enumerate(outputs)]
+        results = [
+            "until" if op.spec.is_while and i == len(outputs) - 1 else y for i, y in enumerate(outputs)
+        ]
         rows = [[False] * len(outputs)]
         rows += [[name in found[y] for y in results] for name in op.spec.outer_input_names()[1:]]
         op._connection_pattern = rows

@@ -146,18 +146,31 @@ class Scan(Op):
     # -- running ---------------------------------------------------------------------------------------------
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        for cell, value in zip(output_storage, self.run(inputs), strict=True):
+            cell[0] = value
+
+    def run(self, inputs: Sequence[Any], body: Any = None) -> list[Any]:
+        """Values of the outputs; ``body`` runs the inner graph, by default op by op in NumPy."""
         from graphc.scan.perform import run
 
-        for cell, value in zip(output_storage, run(self, inputs), strict=True):
-            cell[0] = value
+        return run(self, inputs, body)
+
+    @cached_property
+    def body_obstacle(self) -> str | None:
+        """Why the body cannot be compiled, or None when it can."""
+        from graphc.function.schedule import why_not_native
+
+        for node in self.compiled_graph.nodes:
+            reason = why_not_native(node)
+            if reason is not None:
+                return f"{node.op} in its body: {reason}"
+        return None
 
     @property
     def emit(self) -> Any:
         """The dialect form, where every inner op has one; otherwise the op runs in Python."""
-        from graphc.function.schedule import why_not_native
-
-        if any(why_not_native(node) is not None for node in self.compiled_graph.nodes):
-            raise AttributeError("an inner op of the scan has no emit method")
+        if self.body_obstacle is not None:
+            raise AttributeError(self.body_obstacle)
         from graphc.scan.emit import emit
 
         return emit
@@ -178,6 +191,13 @@ class Scan(Op):
 
         return pushforward(self, inputs, outputs, tangents)
 
+    def batch(
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Any
+    ) -> list[Variable]:
+        from graphc.scan.batch import batch
+
+        return batch(self, node, inputs, batched, size)
+
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         from graphc.scan.mappings import connection_pattern
 
@@ -196,7 +216,7 @@ class Scan(Op):
 
     def __getstate__(self) -> dict[str, Any]:
         # The inner graph as a table: deep chains of nodes would exceed the recursion limit.
-        hidden = ("inner_inputs", "inner_outputs", "compiled_graph")
+        hidden = ("inner_inputs", "inner_outputs", "compiled_graph", "body_obstacle")
         return {key: value for key, value in self.__dict__.items() if key not in hidden}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

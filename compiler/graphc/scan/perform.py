@@ -11,25 +11,26 @@ import numpy as np
 from graphc.function.reference import ReferenceExecutor
 
 
-def run(op: Any, inputs: Sequence[Any]) -> list[Any]:
+def run(op: Any, inputs: Sequence[Any], body: Any = None) -> list[Any]:
     """The outer outputs for values of the outer inputs.
 
     Args:
         op: a `Scan`.
         inputs: values in the order of ``op.spec.outer_input_names()``.
+        body: runs the inner graph; by default op by op in NumPy.
 
     Raises:
         ValueError: a negative number of steps, a sequence that is too short, a state whose rows change shape.
     """
-    return _Run(op, inputs).results()
+    return _Run(op, inputs, body or ReferenceExecutor(op.fgraph)).results()
 
 
 class _Run:
     """One execution."""
 
-    def __init__(self, op: Any, inputs: Sequence[Any]) -> None:
+    def __init__(self, op: Any, inputs: Sequence[Any], body: Any) -> None:
         self._op, self._spec = op, op.spec
-        self._executor = ReferenceExecutor(op.fgraph)
+        self._executor = body
         self._values = dict(zip(self._spec.outer_input_names(), inputs, strict=True))
         self._rows: dict[str, list[Any]] = {s.name: list(self._values[s.name]) for s in self._spec.states}
         self._rows.update((output.name, []) for output in self._spec.outputs)
@@ -43,7 +44,7 @@ class _Run:
         if n < 0:
             raise ValueError(f"the number of steps of scan '{name}' must be at least 0, but is {n}")
         for sequence in self._spec.sequences:
-            available = len(self._values[sequence.name]) - sequence.taps[-1]
+            available = max(len(self._values[sequence.name]) - sequence.taps[-1], 0)
             if n > available:
                 raise ValueError(
                     f"scan '{name}' runs {n} steps, but sequence '{sequence.name}' has rows for "

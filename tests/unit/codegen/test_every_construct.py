@@ -10,9 +10,9 @@ import pytest
 from op_cases import DTYPES
 
 import graphc.tensor as pt
-from graphc.codegen.blas import define_gemm
 from graphc.codegen.kernel import kernel_wrappers
 from graphc.codegen.object import compile_to_object, host_target
+from graphc.codegen.products import define_products
 from graphc.compile.lower import lower
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
@@ -116,5 +116,5 @@ def test_llvmlite_takes_it(name, mode):
     text = lowered.llvm_ir + kernel_wrappers(
         [x.type.shape for x in inputs], [y.type.shape for y in outputs], has_shapes=lowered.has_shapes
     )
-    host_target()
-    assert len(compile_to_object(define_gemm(text), opt_level=0)) > 1000
+    text, products = define_products(text, host_target().features)
+    assert len(compile_to_object(text, finished_text=products, opt_level=0)) > 1000

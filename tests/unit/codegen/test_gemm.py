@@ -1,60 +1,200 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The row-major products around BLAS against NumPy."""
+"""The row-major products of compiled code against NumPy: on BLAS, and as vector code of every width."""
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 from functools import cache
 
 import numpy as np
 import pytest
 
-from graphc.codegen.blas import define_gemm
-from graphc.codegen.object import compile_to_object
+from graphc.codegen.object import compile_to_object, host_target
+from graphc.codegen.products import define_products
 from graphc_runtime import symbols
 from graphc_runtime.loader import LoadedObject, load_object
 
 DTYPES = {"s": "float32", "d": "float64", "c": "complex64", "z": "complex128"}
-ARGUMENTS = ", ".join(f"i64 %x{i}" for i in range(8))
+TYPES = ["i64"] * 5 + ["ptr", "i64"] * 3
 SIZES = [(1, 1, 1), (3, 5, 7), (17, 1, 9), (1, 33, 2), (0, 4, 3), (4, 0, 3), (4, 3, 0), (65, 31, 40)]
+# Features of targets whose registers have 16, 32 and 64 bytes; LLVM splits what this machine does not have.
+WIDTHS = {16: "", 32: "+avx", 64: "+avx512f"}
+
+
+def declared(name: str, types: list[str]) -> str:
+    """A kernel that hands its arguments to a function and has the same ones."""
+    arguments = ", ".join(f"{kind} %x{i}" for i, kind in enumerate(types))
+    return f"""declare void @{name}({", ".join([*types, "i1"])})
+define i64 @graphc_run({arguments}, i64 %add) {{
+  %flag = trunc i64 %add to i1
+  call void @{name}({arguments}, i1 %flag)
+  ret i64 0
+}}
+"""
 
 
 @cache
-def loaded(letter: str) -> LoadedObject:
-    text = f"declare void @graphc_{letter}gemm({', '.join(['i64'] * 8)})\n"
-    text += f"define i64 @graphc_run({ARGUMENTS}) {{\n"
-    text += f"  call void @graphc_{letter}gemm({ARGUMENTS})\n  ret i64 0\n}}\n"
-    return load_object(compile_to_object(define_gemm(text)), symbols.resolve)
+def loaded(name: str, kinds: tuple[str, ...], features: str) -> LoadedObject:
+    text, products = define_products(declared(name, list(kinds)), features)
+    return load_object(compile_to_object(text, finished_text=products), symbols.resolve)
 
 
-def gemm(letter, ta, tb, m, n, k, a, b, c):
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)(loaded(letter).address("graphc_run"))
-    function(ta, tb, m, n, k, a.ctypes.data, b.ctypes.data, c.ctypes.data)
+def gemm(letter, flags, sizes, matrices, strides, add, features=None):
+    """Calls `graphc_<letter>gemm`; the matrices are arrays or addresses."""
+    features = host_target().features if features is None else features
+    code = loaded(f"graphc_{letter}gemm", tuple(TYPES), features)
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 12)(code.address("graphc_run"))
+    pairs = [
+        x for matrix, stride in zip(matrices, strides, strict=True) for x in (matrix.ctypes.data, stride)
+    ]
+    function(*flags, *sizes, *pairs, add)
+
+
+def random(letter, *shape, seed=0):
+    rng = np.random.default_rng(seed)
+    value = rng.normal(size=shape) + (1j * rng.normal(size=shape) if letter in "cz" else 0)
+    return np.ascontiguousarray(value.astype(DTYPES[letter]))
+
+
+def check(letter, flags, sizes, add, features=None, gap=0):
+    """One product of random matrices whose rows are `gap` elements apart."""
+    (ta, tb), (m, n, k) = flags, sizes
+    a, b, c = (
+        random(letter, k if ta else m, (m if ta else k) + gap),
+        random(letter, n if tb else k, (k if tb else n) + gap),
+        random(letter, m, n + gap),
+    )
+    x, y = a[:, : a.shape[1] - gap], b[:, : b.shape[1] - gap]
+    want = c.copy()
+    want[:, :n] = (c[:, :n] if add else 0) + (x.T if ta else x) @ (y.T if tb else y)
+    if not add:
+        c[:, :n] = np.nan
+    gemm(letter, flags, sizes, (a, b, c), (a.shape[1], b.shape[1], c.shape[1]), add, features)
+    tolerance = 1e-4 if letter in "sc" else 1e-11
+    np.testing.assert_allclose(c, want, rtol=tolerance, atol=tolerance, err_msg=str((flags, sizes, add)))
 
 
 @pytest.mark.parametrize("letter", DTYPES)
 @pytest.mark.parametrize("ta", [0, 1])
 @pytest.mark.parametrize("tb", [0, 1])
 def test_against_numpy(letter, ta, tb):
-    rng, dtype = np.random.default_rng(0), DTYPES[letter]
+    for sizes in SIZES:
+        for add in (0, 1):
+            check(letter, (ta, tb), sizes, add)
+            check(letter, (ta, tb), sizes, add, gap=3)
 
-    def random(*shape):
-        value = rng.normal(size=shape) + (1j * rng.normal(size=shape) if letter in "cz" else 0)
-        return np.ascontiguousarray(value.astype(dtype))
 
-    for m, n, k in SIZES:
-        a, b = random(*((k, m) if ta else (m, k))), random(*((n, k) if tb else (k, n)))
-        c = random(m, n)
-        want = c + (a.T if ta else a) @ (b.T if tb else b)
-        gemm(letter, ta, tb, m, n, k, a, b, c)
-        tolerance = 1e-4 if letter in "sc" else 1e-12
-        np.testing.assert_allclose(c, want, rtol=tolerance, atol=tolerance, err_msg=str((m, n, k)))
+@pytest.mark.parametrize("letter", "sd")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_vectors_of_every_size(letter, width):
+    """All remainders of the tiles of columns, of rows, and of the sums."""
+    for n in (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40, 63, 64, 70, 129):
+        for k in (0, 1, 2, 3, 4, 7, 8, 9, 16, 17, 33):
+            for flags in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                check(letter, flags, (1, n, k), n % 2, WIDTHS[width])
+                check(letter, flags, (n, 1, k), k % 2, WIDTHS[width])
+
+
+@pytest.mark.parametrize("letter", "sd")
+@pytest.mark.parametrize("row", [600, 3])
+def test_rows_that_run_backwards_or_overlap(letter, row):
+    """Strides that BLAS does not take, for sizes at which it would be called."""
+    m, k, n = 40, 50, 60
+    memory = random(letter, 2 * row * m + k)
+    b, c = random(letter, k, n, seed=1), np.empty((m, n), DTYPES[letter])
+    step = memory.itemsize
+    for sign in (1, -1):
+        a = np.lib.stride_tricks.as_strided(memory[row * m :], (m, k), (sign * row * step, step))
+        gemm(letter, (0, 0), (m, n, k), (a, b, c), (sign * row, n, n), 0)
+        np.testing.assert_allclose(c, a @ b, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("letter", "sd")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_beyond_the_end_is_touched(letter, width):
+    """The last row of each operand ends where unreadable memory begins."""
+    with Guarded() as page:
+        for n in (1, 3, 5, 8, 9, 15, 17, 40, 65):
+            for k in (1, 2, 5, 8, 13):
+                for tb in (0, 1):
+                    for which in range(3):
+                        shapes = [(1, k), (n, k) if tb else (k, n), (1, n)]
+                        arrays = [random(letter, *shape, seed=i) for i, shape in enumerate(shapes)]
+                        want = arrays[0] @ (arrays[1].T if tb else arrays[1])
+                        arrays[which] = page.place(arrays[which])
+                        strides = [array.shape[1] for array in arrays]
+                        gemm(letter, (0, tb), (1, n, k), arrays, strides, 0, WIDTHS[width])
+                        np.testing.assert_allclose(arrays[2], want, rtol=1e-3, atol=1e-4)
+
+
+class Guarded:
+    """Memory in front of a page that must not be touched."""
+
+    def __enter__(self) -> Guarded:
+        self._size = 1 << 16
+        self._map = mmap.mmap(-1, self._size + mmap.PAGESIZE)
+        self._anchor = ctypes.c_char.from_buffer(self._map)
+        self._base = ctypes.addressof(self._anchor)
+        self._protect(0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
+        del self._anchor
+        self._map.close()
+
+    def _protect(self, how: int) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.mprotect(ctypes.c_void_p(self._base + self._size), mmap.PAGESIZE, how) == 0
+
+    def place(self, array: np.ndarray) -> np.ndarray:
+        """A copy that ends right before the page."""
+        address = self._base + self._size - array.nbytes
+        memory = (ctypes.c_char * array.nbytes).from_address(address)
+        copy = np.frombuffer(memory, array.dtype).reshape(array.shape)
+        copy[...] = array
+        return copy
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_reach_what_they_should_only(value):
+    for tb in (0, 1):
+        for n, k in ((5, 3), (20, 9), (70, 33)):
+            a, b, c = np.ones((1, k)), np.ones((n, k) if tb else (k, n)), np.empty((1, n))
+            b[(n // 2, k - 1) if tb else (k - 1, n // 2)] = value
+            gemm("d", (0, tb), (1, n, k), (a, b, c), (k, b.shape[1], n), 0)
+            np.testing.assert_array_equal(c, a @ (b.T if tb else b))
+
+
+@pytest.mark.parametrize("letter", "sd")
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("flags", ["nn", "nt", "tn", "tt"])
+def test_blocks(letter, width, flags):
+    for m, n, k in ((1, 8, 8), (8, 1, 3), (5, 5, 5), (16, 16, 16), (3, 7, 2), (2, 13, 16), (16, 1, 1)):
+        ta, tb = (flag == "t" for flag in flags)
+        name = f"graphc_{letter}block_{m}_{n}_{k}_{flags}"
+        code = loaded(name, ("ptr", "i64") * 3, WIDTHS[width])
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 7)(code.address("graphc_run"))
+        with Guarded() as page:
+            a = page.place(random(letter, *((k, m) if ta else (m, k))))
+            want = (a.T if ta else a).copy()
+            b = random(letter, *((n, k) if tb else (k, n)), seed=1)
+            want = want @ (b.T if tb else b)
+            for add in (0, 1):
+                c = random(letter, m, n + 2, seed=2)
+                expected = c.copy()
+                expected[:, :n] = want + (c[:, :n] if add else 0)
+                function(a.ctypes.data, a.shape[1], b.ctypes.data, b.shape[1], c.ctypes.data, n + 2, add)
+                np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_only_what_is_declared():
-    assert define_gemm("define void @f() {\n  ret void\n}\n") == "define void @f() {\n  ret void\n}\n"
-    declared = "declare void @graphc_dgemm(i64, i64, i64, i64, i64, i64, i64, i64)\n"
-    text = define_gemm(declared + "declare i64 @llvm.smax.i64(i64, i64)\n")
-    assert text.count("@llvm.smax.i64(i64, i64)") == 1 and "sgemm" not in text
-    both = define_gemm(declared + declared.replace("dgemm", "sgemm"))
-    assert "@blas_dgemm" in both and "@blas_sgemm" in both
+    plain = "define void @f() {\n  ret void\n}\n"
+    assert define_products(plain, "+avx2") == (plain, "")
+    text, products = define_products(declared("graphc_dgemm", TYPES), "+avx,+avx2")
+    assert "memory(argmem: readwrite" in text and "define" in products
+    assert "@blas_dgemm" in products and "sgemm" not in products and "<4 x double>" in products
+    assert "<8 x double>" in define_products(declared("graphc_dgemm", TYPES), "+avx,+avx512f")[1]
+    both = define_products(text + declared("graphc_sgemm", TYPES), "")[1]
+    assert "@blas_sgemm" in both

@@ -86,6 +86,18 @@ CASES = [
         2,
         "dim b 1",
     ),
+    *(
+        (
+            (
+                '"graphc.cumulative"(%x, %y, %n) {kind = "add", reverse = false, reassociate = false, '
+                f"keep_initial = {keep}}} : (tensor<?x3xf64>, tensor<1x3xf64>, index) -> tensor<?x3xf64>"
+            ),
+            0,
+            rows,
+        )
+        for keep, rows in (("false", "arg n"), ("true", "(arg n + 1)"))
+    ),
+    ('"graphc.scan_seq"(%a, %n) : (tensor<?x?x?xf64>, index) -> tensor<?x?xf64>', 1, "dim a 2"),
 ]
 NAMES = ["x", "y", "v", "i", "n", "m", "s", "a", "b", "p"]
 
@@ -128,6 +140,7 @@ def test_every_operation_with_a_shape_rule_is_covered() -> None:
     from graphc_dialects.dialect import operation_classes
 
     covered = {text.split('"')[1] for text, _, _ in CASES} | {"graphc.join", "graphc.constant"}
+    covered |= {"graphc.scan_prev", "graphc.scan_trace"}
     defining = {
         cls.reify_dynamic
         for name, cls in operation_classes().items()
@@ -136,3 +149,65 @@ def test_every_operation_with_a_shape_rule_is_covered() -> None:
     for name, cls in operation_classes().items():
         if issubclass(cls, GraphcOp):
             assert cls.reify_dynamic in defining, f"no case tests how {name} reifies its shape"
+
+
+_SCAN = """
+func.func @f(%x: tensor<?x?xf64>, %h: tensor<2x?xf64>, %n: index) -> (SHAPE) {
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %r = "graphc.scan_seq"(%x, %t) : (tensor<?x?xf64>, index) -> tensor<?xf64>
+    %p = "graphc.scan_prev"(%t) {state = "h", tap = -2 : i64} : (index) -> tensor<?xf64>
+    %y = "graphc.add"(%p, %r) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+    %e = "graphc.exp"(%r) : (tensor<?xf64>) -> tensor<?xf64>
+    "graphc.scan_carry"(%h, %y) {state = "h", taps = array<i64: -2>, writes = array<i64: 0>, KEEP}
+      : (tensor<2x?xf64>, tensor<?xf64>) -> ()
+    "graphc.scan_collect"(%e) {state = "e", keep = "steps"} : (tensor<?xf64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "loop", reverse = false} : (index) -> !graphc.loop
+  %z = "graphc.scan_trace"(%s) {state = "STATE"} : (!graphc.loop) -> SHAPE
+  return %z : SHAPE
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "keep", "shape", "sizes"),
+    [
+        ("h", 'keep = "all"', "tensor<?x?xf64>", ["(%arg2 + 2)", "dim 1 1"]),
+        ("h", 'keep = "steps"', "tensor<?x?xf64>", ["%arg2", "dim 1 1"]),
+        ("h", 'keep = "last", rows = 2 : i64', "tensor<2x?xf64>", ["2", "dim 1 1"]),
+        ("e", 'keep = "all"', "tensor<?x?xf64>", ["%arg2", "dim 0 1"]),
+    ],
+)
+def test_sizes_of_a_trace(state: str, keep: str, shape: str, sizes: list[str]) -> None:
+    text = _SCAN.replace("STATE", state).replace("KEEP", keep).replace("SHAPE", shape)
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        block = module.body.operations[0].regions[0].blocks[0]
+        trace = next(op for op in block.operations if op.operation.name == "graphc.scan_trace")
+        with ir.InsertionPoint(trace):
+            found = [_describe_scan_size(trace.reify(axis)) for axis in range(2)]
+        module.operation.verify()
+    assert found == sizes
+
+
+def test_sizes_of_a_previous_row() -> None:
+    text = _SCAN.replace("STATE", "e").replace("KEEP", 'keep = "all"').replace("SHAPE", "tensor<?x?xf64>")
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        scan = module.body.operations[0].regions[0].blocks[0].operations[0]
+        row = scan.regions[0].blocks[0].operations[1]
+        with ir.InsertionPoint(row):
+            assert _describe_scan_size(row.reify(0)) == "dim 1 1"
+
+
+def _describe_scan_size(value: Any) -> str:
+    if isinstance(value.owner, ir.Block):
+        return f"%arg{ir.BlockArgument(value).arg_number}"
+    op = value.owner
+    if op.name == "arith.constant":
+        return str(op.attributes["value"].value)
+    operands = [_describe_scan_size(x) for x in op.operands]
+    if op.name == "tensor.dim":
+        return f"dim {operands[0][4:]} {operands[1]}"
+    return f"({' + '.join(operands)})"

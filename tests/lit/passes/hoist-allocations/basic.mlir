@@ -22,15 +22,17 @@ func.func @invariant(%x: memref<?xf64>, %n: index) {
   return
 }
 
-// Out of one loop only: the size is that of the outer iteration.
+// Out of one loop only: the size is that of the outer iteration, which gives the memory back at its end.
 // CHECK-LABEL: func.func @nested
 func.func @nested(%n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %z = arith.constant 0.0 : f64
   // CHECK: scf.for %[[I:.+]] =
+  // CHECK-NEXT: %[[MARK:.+]] = func.call @graphc_mark()
   // CHECK-NEXT: memref.alloc(%[[I]])
   // CHECK-NEXT: scf.for
+  // CHECK: func.call @graphc_release_to(%[[MARK]])
   scf.for %i = %c0 to %n step %c1 {
     scf.for %j = %c0 to %i step %c1 {
       %b = memref.alloc(%i) : memref<?xf64>

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: graphc-opt --graphc-matmul-to-blas="threshold=0" %s | filecheck %s
+// RUN: graphc-opt --graphc-matmul-to-blas %s | filecheck %s
 
-// With the threshold at 0 every product of known size is a call; integers have no BLAS and stay loops.
-// CHECK: call @graphc_dgemm
+// All sizes are known to be small: a function for just these, which needs no zeros to start from. The product
+// of integers stays loops.
+// CHECK: call @graphc_dblock_4_4_4_nn
+// CHECK-NOT: linalg.fill
 // CHECK: linalg.generic
 #a = affine_map<(i, j, k) -> (i, k)>
 #b = affine_map<(i, j, k) -> (k, j)>
 #c = affine_map<(i, j, k) -> (i, j)>
 func.func @products(%a: memref<4x4xf64>, %c: memref<4x4xf64>, %i: memref<4x4xi64>, %j: memref<4x4xi64>) {
+  %zero = arith.constant 0.0 : f64
+  linalg.fill ins(%zero : f64) outs(%c : memref<4x4xf64>)
   linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%a, %a : memref<4x4xf64>, memref<4x4xf64>) outs(%c : memref<4x4xf64>)
       attrs = {graphc.matmul = array<i1: false, false>} {

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of a vector and a matrix, which the graph writes as products of matrices with a dimension of 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.lowering import build
+from graphc.lowering.generic import fill
+from graphc.lowering.structural import contraction
+from graphc.lowering.types import dtype_of
+from graphc.lowering.unit_axes import drop_axes, insert_axes
+from graphc_dialects._mlir import ir
+
+
+def vector_product(context: Any, op: Any, zero: Any) -> bool:
+    """Lowers a `graphc.matmul` whose result has one row, or one column, to a product with a vector.
+
+    The result is a vector then, which can be computed in its destination; a view of a matrix could not. A
+    dimshuffle that only drops the axis is this vector.
+
+    Args:
+        context: the function conversion.
+        op: the product.
+        zero: what the sums start from.
+
+    Returns:
+        Whether it has been lowered: not if it is batched, or if the result has one element.
+    """
+    result = op.results[0]
+    shape = list(result.type.shape)
+    if len(shape) != 2 or (shape[0] == 1) == (shape[1] == 1):
+        return False
+    ta, tb = flags = [ir.BoolAttr(op.attributes[name]).value for name in ("transpose_a", "transpose_b")]
+    operands = [context.tensor_of(x) for x in op.operands]
+    # Of the vector, the axis that is summed over; of the matrix, the one that the result has.
+    if shape[0] == 1:
+        vector, matrix, summed, free = 0, 1, int(not ta), int(not tb)
+    else:
+        vector, matrix, summed, free = 1, 0, int(tb), int(ta)
+    operands[vector] = drop_axes(operands[vector], [summed])
+    axes = [[1], [1]]
+    axes[matrix] = [1, 0] if free else [0, 1]
+    kept = 1 if shape[0] == 1 else 0
+    target = build.storage_type(result.type)
+    start = build.empty(
+        ir.RankedTensorType.get([shape[kept]], target.element_type), [build.dim(operands[matrix], free)]
+    )
+    dtype = dtype_of(result.type.element_type)
+    product = contraction(operands[0], operands[1], fill(zero, start), (axes[0], axes[1]), dtype, flags)
+    for use in result.uses:
+        reader = use.owner.operation
+        if reader.name == "graphc.dimshuffle" and list(reader.attributes["order"]) == [kept]:
+            view = reader.results[0]
+            context.define(view, build.cast(product, build.storage_type(view.type)))
+    context.define(result, build.cast(insert_axes(product, [axis == kept for axis in (0, 1)]), target))
+    return True

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Index arithmetic as functions of one unknown size.
+
+What normalises a NumPy slice (minima, maxima, selects) is piecewise linear in the number of rows. Within a
+*region*, an interval of values of the unknown `x`, every index value lies between two linear functions of x.
+Where a comparison changes its outcome inside of a region, `Split` says so, and `over` looks at both parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from graphc.passes._constants import CONSTANTS
+from graphc_dialects._mlir import ir
+
+Found = TypeVar("Found")
+_DEPTH = 64
+_MAX_REGIONS = 24
+
+
+class Linear(NamedTuple):
+    """`constant + slope * x`."""
+
+    constant: int
+    slope: int = 0
+
+    def plus(self, other: Linear, factor: int = 1) -> Linear:
+        """The sum with a multiple of another function."""
+        return Linear(self.constant + factor * other.constant, self.slope + factor * other.slope)
+
+    def at(self, x: int) -> int:
+        """The value at a point."""
+        return self.constant + self.slope * x
+
+
+class Region(NamedTuple):
+    """Values of x from `start` to `stop`, both included; None is infinity."""
+
+    start: int | None = None
+    stop: int | None = None
+
+    def least(self, f: Linear) -> int | None:
+        """The smallest value of a function, None if there is none."""
+        end = self.start if f.slope > 0 else self.stop
+        if not f.slope:
+            return f.constant
+        return None if end is None else f.at(end)
+
+    def most(self, f: Linear) -> int | None:
+        """The largest value of a function, None if there is none."""
+        least = self.least(Linear(-f.constant, -f.slope))
+        return None if least is None else -least
+
+
+class Range(NamedTuple):
+    """Bounds of a value in a region; None is unknown."""
+
+    low: Linear | None = None
+    high: Linear | None = None
+
+    @property
+    def exact(self) -> Linear | None:
+        """The value itself, where it is known."""
+        return self.low if self.low == self.high else None
+
+
+UNKNOWN = Range()
+
+
+def exactly(f: Linear) -> Range:
+    """A value that is known."""
+    return Range(f, f)
+
+
+class Split(Exception):
+    """An answer differs on both sides of a point: below `at`, and from `at` on."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.at = at
+
+
+def over(region: Region, ask: Callable[[Region], Found]) -> list[tuple[Region, Found]] | None:
+    """Answers to a question, for parts of the region that together make it up; None if there are too many."""
+    pending, answers = [region], []
+    while pending:
+        part = pending.pop()
+        try:
+            answers.append((part, ask(part)))
+        except Split as split:
+            pending += [Region(part.start, split.at - 1), Region(split.at, part.stop)]
+        if len(pending) + len(answers) > _MAX_REGIONS:
+            return None
+    return answers
+
+
+def is_negative(f: Linear, region: Region) -> bool:
+    """Whether `f < 0` in the region. Raises Split where that changes."""
+    most, least = region.most(f), region.least(f)
+    if most is not None and most < 0:
+        return True
+    if least is not None and least >= 0:
+        return False
+    # Both happen, so the slope is not 0; the part from the root's ceiling (or behind its floor) differs.
+    raise Split(-(f.constant // f.slope) if f.slope > 0 else f.constant // -f.slope + 1)
+
+
+def same_size(a: Any, b: Any) -> bool:
+    """Whether two index values are one size: one value, or the size of one dimension."""
+    return bool(key_of(a) == key_of(b))
+
+
+def key_of(value: Any) -> Any:
+    """A name of an index value that equal sizes share: a number, a dimension, or the value itself."""
+    op = _defining(value)
+    if op is None:
+        return value
+    if op.name in CONSTANTS:
+        return int(op.attributes["value"].value)
+    if op.name == "tensor.dim":
+        axis = key_of(op.operands[1])
+        if isinstance(axis, int):
+            size = op.operands[0].type.shape[axis]
+            return size if size >= 0 else (op.operands[0], axis)
+    return value
+
+
+def _defining(value: Any) -> Any:
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+class Evaluator:
+    """Bounds of index values in a region.
+
+    Args:
+        region: where.
+        known: bounds by key (see `key_of`); asked before a value is taken apart. May raise Split.
+        nonzero: a size that is taken for granted not to be 0.
+    """
+
+    def __init__(
+        self, region: Region, known: Callable[[Evaluator, Any], Range | None], nonzero: Any = None
+    ) -> None:
+        self.region = region
+        self._known = known
+        self._nonzero = nonzero
+        self._memo: dict[Any, Range] = {}
+
+    def range(self, value: Any, depth: int = _DEPTH) -> Range:
+        """Bounds of an index or integer value. Raises Split."""
+        found = self._memo.get(value)
+        if found is None:
+            found = self._range(value, depth)
+            if self.region.start is not None and self.region.start == self.region.stop:
+                found = Range(*(f and Linear(f.at(self.region.start)) for f in found))
+            self._memo[value] = found
+        return found
+
+    def _range(self, value: Any, depth: int) -> Range:
+        key = key_of(value)
+        if isinstance(key, int):
+            return exactly(Linear(key))
+        known = self._known(self, key)
+        if known is not None:
+            return known
+        op = _defining(value)
+        if op is None:
+            return self._iteration(value, depth)
+        if op.name == "tensor.dim":
+            return Range(Linear(0), None)
+        rule = _RULES.get(op.name) if depth else None
+        return UNKNOWN if rule is None else rule(self, op, depth - 1)
+
+    def _iteration(self, value: Any, depth: int) -> Range:
+        """The index of a loop runs from 0 to one less than its bound."""
+        owner = value.owner.owner.operation
+        if owner.name != "graphc.scan" or not depth:
+            return UNKNOWN
+        bound = self.range(owner.operands[0], depth - 1).high
+        return Range(Linear(0), None if bound is None else bound.plus(Linear(-1)))
+
+    def holds(self, value: Any, depth: int = _DEPTH) -> bool | None:
+        """Whether an i1 value is true; None if that is not known. Raises Split."""
+        op = _defining(value)
+        if op is None or not depth:
+            return None
+        if op.name in CONSTANTS:
+            return bool(op.attributes["value"].value)
+        if op.name == "arith.cmpi":
+            return self._compare(op, depth - 1)
+        if op.name in ("arith.andi", "arith.ori"):
+            absorbing = op.name == "arith.ori"
+            sides = [self.holds(x, depth - 1) for x in op.operands]
+            if absorbing in sides:
+                return absorbing
+            return None if None in sides else not absorbing
+        return None
+
+    def _compare(self, op: Any, depth: int) -> bool | None:
+        predicate = op.attributes["predicate"].value
+        a, b = op.operands
+        if predicate < 2:
+            if self._nonzero is not None and key_of(b) == 0 and same_size(a, self._nonzero):
+                return bool(predicate)
+            difference = self._difference(self.range(a, depth), self.range(b, depth))
+            equal = self._is_zero(difference)
+            return None if equal is None else equal != bool(predicate)
+        if predicate > 5:
+            return None
+        if predicate in (3, 4):  # a <= b is not b < a; a > b is b < a
+            a, b = b, a
+        less = self._is_negative(self._difference(self.range(a, depth), self.range(b, depth)))
+        return None if less is None else less != (predicate in (3, 5))
+
+    def _difference(self, a: Range, b: Range) -> Range:
+        return combine(a, b, -1)
+
+    def _is_negative(self, d: Range) -> bool | None:
+        if d.exact is not None:
+            return is_negative(d.exact, self.region)
+        most = None if d.high is None else self.region.most(d.high)
+        least = None if d.low is None else self.region.least(d.low)
+        if most is not None and most < 0:
+            return True
+        return False if least is not None and least >= 0 else None
+
+    def _is_zero(self, d: Range) -> bool | None:
+        if d.exact is not None:
+            negative = is_negative(d.exact, self.region)
+            return not negative and is_negative(d.exact.plus(Linear(-1)), self.region)
+        positive = self._is_negative(combine(exactly(Linear(0)), d, -1))
+        return False if positive or self._is_negative(d) else None
+
+    def extreme(self, a: Range, b: Range, sign: int) -> Range:
+        """Bounds of the larger (sign 1) or smaller (sign -1) of two values."""
+        if a.exact is not None and b.exact is not None:
+            return a if is_negative(a.exact.plus(b.exact, -1), self.region) == (sign < 0) else b
+        if sign < 0:
+            return Range(self._lesser(a.low, b.low), self._lesser(a.high, b.high, either=True))
+        return Range(self._lesser(a.low, b.low, -1, True), self._lesser(a.high, b.high, -1))
+
+    def _lesser(
+        self, f: Linear | None, g: Linear | None, sign: int = 1, either: bool = False
+    ) -> Linear | None:
+        """The smaller (or with sign -1 larger) function; with `either`, one bound is enough."""
+        if f is None or g is None:
+            return (f or g) if either else None
+        d = f.plus(g, -1)
+        least, most = self.region.least(d), self.region.most(d)
+        if most is not None and most <= 0:
+            return f if sign > 0 else g
+        if least is not None and least >= 0:
+            return g if sign > 0 else f
+        return f if either else None
+
+    def hull(self, a: Range, b: Range) -> Range:
+        """Bounds that hold for both values."""
+        return Range(self._lesser(a.low, b.low), self._lesser(a.high, b.high, -1))
+
+
+def combine(a: Range, b: Range, factor: int) -> Range:
+    """Bounds of `a + factor * b`."""
+    low, high = (b.low, b.high) if factor >= 0 else (b.high, b.low)
+    return Range(
+        None if a.low is None or low is None else a.low.plus(low, factor),
+        None if a.high is None or high is None else a.high.plus(high, factor),
+    )
+
+
+# -- rules ---------------------------------------------------------------------------------------------------
+
+
+def _sum(e: Evaluator, op: Any, depth: int) -> Range:
+    a, b = (e.range(x, depth) for x in op.operands)
+    return combine(a, b, -1 if op.name == "arith.subi" else 1)
+
+
+def _product(e: Evaluator, op: Any, depth: int) -> Range:
+    a, b = (e.range(x, depth) for x in op.operands)
+    if a.exact is not None and a.exact.slope == 0:
+        a, b = b, a
+    if b.exact is None or b.exact.slope:
+        return UNKNOWN
+    return combine(exactly(Linear(0)), a, b.exact.constant)
+
+
+def _quotient(e: Evaluator, op: Any, depth: int) -> Range:
+    """Of a number that is not negative and a positive constant, rounded down."""
+    a, b = (e.range(x, depth) for x in op.operands)
+    divisor = None if b.exact is None or b.exact.slope else b.exact.constant
+    least = None if a.low is None else e.region.least(a.low)
+    if divisor is None or divisor < 1 or least is None or least < 0:
+        return UNKNOWN
+    if a.exact is not None and a.exact.slope == 0:
+        return exactly(Linear(a.exact.constant // divisor))
+    return Range(Linear(least // divisor), a.high)
+
+
+def _extreme(e: Evaluator, op: Any, depth: int) -> Range:
+    a, b = (e.range(x, depth) for x in op.operands)
+    return e.extreme(a, b, 1 if op.name == "arith.maxsi" else -1)
+
+
+def _select(e: Evaluator, op: Any, depth: int) -> Range:
+    condition, a, b = op.operands
+    holds = e.holds(condition, depth)
+    if holds is None:
+        return e.hull(e.range(a, depth), e.range(b, depth))
+    return e.range(a if holds else b, depth)
+
+
+def _same(e: Evaluator, op: Any, depth: int) -> Range:
+    return e.range(op.operands[0], depth)
+
+
+_RULES: dict[str, Callable[[Evaluator, Any, int], Range]] = {
+    "arith.addi": _sum,
+    "arith.subi": _sum,
+    "arith.muli": _product,
+    "arith.divsi": _quotient,
+    "arith.floordivsi": _quotient,
+    "arith.minsi": _extreme,
+    "arith.maxsi": _extreme,
+    "arith.select": _select,
+    "arith.index_cast": _same,
+}

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes of buffers: as products of values, and computed before the first buffer is used."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from graphc.passes._lifetimes import VIEWS
+from graphc_dialects._mlir import ir
+
+# Integer arithmetic that cannot trap.
+_TOTAL = frozenset(
+    f"arith.{name}"
+    for name in (
+        *("constant", "addi", "subi", "muli", "maxsi", "minsi", "maxui", "minui", "select", "cmpi"),
+        *("index_cast", "index_castui", "extsi", "extui", "trunci", "andi", "ori", "xori"),
+    )
+)
+_DIVISIONS = ("arith.divui", "arith.remui", "arith.divsi", "arith.remsi", "arith.floordivsi", "arith.ceildivsi")
+_BYTES = {"index": 8, "complex<f32>": 8, "complex<f64>": 16, "bf16": 2}
+
+
+class Size(NamedTuple):
+    """A number of bytes: a constant times values that are known at run time only.
+
+    Attributes:
+        units: the constant.
+        factors: the values, in the order in which they were first met in the function.
+    """
+
+    units: int
+    factors: tuple[Any, ...]
+
+
+def item_size(element: Any) -> int | None:
+    """Bytes of an element in memory; None for types that no buffer has."""
+    text = str(element)
+    if text in _BYTES:
+        return _BYTES[text]
+    if text[0] in "if" and text[1:].isdigit():
+        return -(-int(text[1:]) // 8)
+    return None
+
+
+def buffer_size(alloc: Any, item: int, numbers: dict[Any, int]) -> Size:
+    """The bytes of an allocation.
+
+    Args:
+        alloc: a `memref.alloc`.
+        item: bytes of an element.
+        numbers: the values met so far; new ones are added.
+    """
+    units, factors = item, []
+    for size in alloc.results[0].type.shape:
+        units *= size if size >= 0 else 1
+    for operand in alloc.operands:
+        constant, values = _product(operand)
+        units *= constant
+        factors += values
+    for value in factors:
+        numbers.setdefault(value, len(numbers))
+    return Size(units, tuple(sorted(factors, key=numbers.__getitem__)))
+
+
+def _product(value: Any) -> tuple[int, list[Any]]:
+    """A value as a constant times other values."""
+    number = constant_of(value)
+    if number is not None:
+        return max(number, 0), []
+    owner = value.owner
+    if not isinstance(owner, ir.Block) and owner.operation.name == "arith.muli":
+        (a, left), (b, right) = map(_product, owner.operation.operands)
+        return a * b, left + right
+    return 1, [value]
+
+
+def constant_of(value: Any) -> int | None:
+    """The value of an integer constant."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return None
+    return int(ir.IntegerAttr(owner.operation.attributes["value"]).value)
+
+
+class Mover:
+    """Moves the computation of sizes to an earlier place in their block.
+
+    Args:
+        lifetimes: the positions of operations.
+    """
+
+    def __init__(self, lifetimes: Any) -> None:
+        self._lifetimes = lifetimes
+        self._constant_arguments: dict[Any, bool] = {}
+
+    def is_known_at(self, value: Any, position: int) -> bool:
+        """Whether a value is computed before the operation at a position, or can be."""
+        owner = value.owner
+        if isinstance(owner, ir.Block) or self._lifetimes.position(owner.operation) < position:
+            return True
+        op = owner.operation
+        return self._may_move(op) and all(self.is_known_at(x, position) for x in op.operands)
+
+    def move(self, value: Any, position: int) -> None:
+        """Makes a value known in front of the operation at a position; `is_known_at` has allowed it."""
+        owner = value.owner
+        if isinstance(owner, ir.Block) or self._lifetimes.position(owner.operation) < position:
+            return
+        op = owner.operation
+        for operand in op.operands:
+            self.move(operand, position)
+        op.move_before(self._lifetimes.operations[position])
+        self._lifetimes.positions[op] = position - 1
+
+    def _may_move(self, op: Any) -> bool:
+        name = op.name
+        if name in _TOTAL or name in VIEWS or name == "memref.dim":
+            return True
+        if name in _DIVISIONS:
+            return (constant_of(op.operands[1]) or 0) > 0
+        if name == "memref.load":
+            # An index could be out of bounds where a check that comes first has not been made yet.
+            return len(op.operands) == 1 and self._is_constant(op.operands[0])
+        return False
+
+    def _is_constant(self, memref: Any) -> bool:
+        """Whether a memref is (a view of) an argument that the function only reads."""
+        while not isinstance(memref.owner, ir.Block):
+            if memref.owner.operation.name not in VIEWS:
+                return False
+            memref = memref.owner.operation.operands[0]
+        if memref not in self._constant_arguments:
+            self._constant_arguments[memref] = self._lifetimes.only_read(memref)
+        return self._constant_arguments[memref]

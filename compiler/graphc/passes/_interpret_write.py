@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What writes into buffers mean, for the interpreter: a buffer is an array, its parts are views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.passes._constants import element_dtype
+
+_POISON = 0xA5  # in every byte that has not been written
+
+
+def _buffer(op: Any, *sizes: int) -> list[np.ndarray]:
+    dtype = element_dtype(op.attributes["type"].value.element_type)
+    if dtype == np.bool_:
+        return [np.ones(sizes, dtype)]
+    count = int(np.prod(sizes, dtype=np.int64)) * dtype.itemsize
+    return [np.full(count, _POISON, np.uint8).view(dtype).reshape(sizes)]
+
+
+def _split(op: Any, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
+    axis = op.attributes["axis"].value
+    if sum(sizes) != buffer.shape[axis] or min(sizes) < 0:
+        raise ValueError(f"write_split: parts of sizes {sizes} are not axis {axis} of {buffer.shape}")
+    return np.split(buffer, np.cumsum(sizes)[:-1], axis)
+
+
+def _view(op: Any, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
+    if "order" in op.attributes:
+        from graphc.passes._references import STRUCTURAL
+
+        return [STRUCTURAL["dimshuffle"](op, buffer)]
+    if not buffer.flags.c_contiguous:
+        raise ValueError(f"write_view: a part with strides {buffer.strides} cannot be reshaped")
+    view = buffer.reshape(sizes)
+    if buffer.size and not np.shares_memory(view, buffer):
+        raise ValueError("write_view: the reshaped part is a copy")
+    return [view]
+
+
+def _write(op: Any, value: np.ndarray, buffer: np.ndarray) -> list[None]:
+    if value.shape != buffer.shape:
+        raise ValueError(f"write: a value of shape {value.shape} does not fit {buffer.shape}")
+    buffer[...] = value
+    return [None]
+
+
+def _join(op: Any, buffer: np.ndarray, *tokens: None) -> list[np.ndarray]:
+    return [buffer]
+
+
+WRITES: dict[str, Callable[..., list[Any]]] = {
+    "graphc.write_buffer": _buffer,
+    "graphc.write_split": _split,
+    "graphc.write_view": _view,
+    "graphc.write": _write,
+    "graphc.write_join": _join,
+}

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""When the buffers of a function are in use.
+
+A use of a buffer is a use of its memref or of anything that may hold its address: views, the results of
+`arith.select` and of loops that it goes through, integers and pointers made from it. A use inside the region
+of an operation counts for the operation of the function's block that contains it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphc.passes._packing import Interval
+
+# Operations whose results are elements or sizes, never addresses.
+_DATA = (
+    "memref.load",
+    "memref.store",
+    "memref.dim",
+    "memref.rank",
+    "memref.copy",
+    "linalg.",
+    "vector.load",
+    "vector.store",
+    "vector.transfer_",
+    "vector.mask",
+    "vector.gather",
+    "llvm.load",
+    "graphc.check",
+)
+VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.subview")
+_READS = ("memref.load", "memref.dim")
+_NO_ADDRESS = frozenset("i1 f16 bf16 f32 f64 complex<f32> complex<f64>".split())
+_STORES = ("memref.store", "llvm.store")
+_ONE_OF_REGIONS = ("scf.if", "scf.index_switch", "scf.execute_region")
+
+
+@dataclass
+class Uses:
+    """The uses of a buffer.
+
+    Attributes:
+        positions: of the operations of the block that use it.
+        deallocations: `memref.dealloc` operations, which count for nothing.
+        escapes: its address is stored somewhere or used in an unknown way: it has to live until the end.
+        returned: the function returns it.
+    """
+
+    positions: set[int] = field(default_factory=set)
+    deallocations: list[Any] = field(default_factory=list)
+    escapes: bool = False
+    returned: bool = False
+
+
+class Lifetimes:
+    """Finds the lifetimes of buffers that are allocated in a block.
+
+    Args:
+        block: the only block of a function.
+    """
+
+    def __init__(self, block: Any) -> None:
+        self.block = block
+        self.operations = [op.operation for op in block.operations]
+        self.positions = {op: i for i, op in enumerate(self.operations)}
+
+    def uses(self, value: Any) -> Uses:
+        """Everything that uses a buffer."""
+        found = Uses()
+        seen = {value}
+        waiting = [value]
+        while waiting:
+            for use in waiting.pop().uses:
+                user = use.owner.operation
+                if user.name == "memref.dealloc":
+                    found.deallocations.append(user)
+                    continue
+                found.positions.add(self.position(user))
+                for alias in self._aliases(user, use.operand_number, found):
+                    if alias not in seen:
+                        seen.add(alias)
+                        waiting.append(alias)
+        return found
+
+    def interval(self, uses: Uses) -> Interval:
+        """From the first to the last use; to the last operation before the terminator if it escapes."""
+        last = len(self.operations) - 2
+        return Interval(min(uses.positions), last if uses.escapes else min(max(uses.positions), last))
+
+    def position(self, op: Any) -> int:
+        """The position in the block of an operation, or of the one that contains it."""
+        while op.block != self.block:
+            op = op.parent.operation
+        return self.positions[op]
+
+    def only_read(self, value: Any) -> bool:
+        """Whether the elements of a memref can be read here but not be written."""
+        seen = {value}
+        waiting = [value]
+        while waiting:
+            for use in waiting.pop().uses:
+                user = use.owner.operation
+                if user.name in VIEWS:
+                    fresh = [result for result in user.results if result not in seen]
+                    seen.update(fresh)
+                    waiting += fresh
+                elif not (user.name in _READS or (user.name == "memref.copy" and use.operand_number == 0)):
+                    return False
+        return True
+
+    def _aliases(self, user: Any, number: int, found: Uses) -> list[Any]:
+        """The values that operand `number` of an operation flows to, as far as they may hold an address."""
+        name = user.name
+        if name in _STORES and number == 0:
+            found.escapes = True
+            return []
+        if name.startswith(_DATA):
+            return []
+        if name == "func.return":
+            found.returned = True
+            return []
+        if name == "memref.extract_strided_metadata":
+            return [user.results[0]]
+        if name in _FLOW:
+            return [value for value in _FLOW[name](user, number) if _may_hold_address(value)]
+        if len(user.regions) or name.endswith((".yield", ".return")):
+            found.escapes = True
+        return [result for result in user.results if _may_hold_address(result)]
+
+
+def _may_hold_address(value: Any) -> bool:
+    return str(value.type) not in _NO_ADDRESS
+
+
+def _through_for(op: Any, number: int) -> list[Any]:
+    if number < 3:
+        return []
+    return [op.regions[0].blocks[0].arguments[number - 2], op.results[number - 3]]
+
+
+def _through_while(op: Any, number: int) -> list[Any]:
+    return [op.regions[0].blocks[0].arguments[number]]
+
+
+def _through_condition(op: Any, number: int) -> list[Any]:
+    if number == 0:
+        return []
+    loop = op.parent.operation
+    return [loop.regions[1].blocks[0].arguments[number - 1], loop.results[number - 1]]
+
+
+def _through_yield(op: Any, number: int) -> list[Any]:
+    parent = op.parent.operation
+    if parent.name == "scf.for":
+        return [parent.regions[0].blocks[0].arguments[number + 1], parent.results[number]]
+    if parent.name == "scf.while":
+        return [parent.regions[0].blocks[0].arguments[number]]
+    if parent.name in _ONE_OF_REGIONS:
+        return [parent.results[number]]
+    arguments = [a for region in parent.regions for block in region.blocks for a in block.arguments]
+    return [*parent.results, *arguments]
+
+
+_FLOW = {
+    "scf.for": _through_for,
+    "scf.while": _through_while,
+    "scf.condition": _through_condition,
+    "scf.yield": _through_yield,
+}

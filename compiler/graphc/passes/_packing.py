@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Places buffers with known sizes and lifetimes in one block of memory.
+
+Buffers are placed by size, the largest first, each in the smallest gap between those already placed that live
+at the same time; where no gap is large enough it goes behind them. `graphc.codegen.workspace` has the same
+algorithm in machine code, for sizes that are known at run time only: both give the same offsets.
+
+Source: "greedy by size" of Y. Pisarchyk and J. Lee, "Efficient memory management for deep neural net
+inference" (2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+ALIGNMENT = 64
+
+
+class Interval(NamedTuple):
+    """The positions of the first and the last operation that use a buffer; both belong to its lifetime."""
+
+    first: int
+    last: int
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether some operation belongs to both lifetimes."""
+        return self.first <= other.last and other.first <= self.last
+
+
+class Layout(NamedTuple):
+    """An offset for each buffer, and the size of the whole."""
+
+    offsets: list[int]
+    size: int
+
+
+def pack(sizes: Sequence[int], lifetimes: Sequence[Interval]) -> Layout:
+    """Places buffers so that those with overlapping lifetimes share no memory.
+
+    Args:
+        sizes: of the buffers, in any unit; offsets are in the same.
+        lifetimes: one interval for each.
+    """
+    offsets = [0] * len(sizes)
+    placed: list[int] = []  # by offset
+    size = 0
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+        offsets[i] = _best_gap(i, sizes, lifetimes, offsets, placed)
+        at = len(placed)
+        while at and offsets[placed[at - 1]] > offsets[i]:
+            at -= 1
+        placed.insert(at, i)
+        size = max(size, offsets[i] + sizes[i])
+    return Layout(offsets, size)
+
+
+def _best_gap(
+    i: int, sizes: Sequence[int], lifetimes: Sequence[Interval], offsets: list[int], placed: list[int]
+) -> int:
+    """The offset of the smallest gap that holds buffer `i`, or behind all that live at the same time."""
+    end, best, smallest = 0, -1, 0
+    for j in placed:
+        if not lifetimes[i].overlaps(lifetimes[j]):
+            continue
+        gap = offsets[j] - end
+        if gap >= sizes[i] and (best < 0 or gap < smallest):
+            best, smallest = end, gap
+        end = max(end, offsets[j] + sizes[j])
+    return end if best < 0 else best
+
+
+def aligned(size: int) -> int:
+    """A size rounded up, so that what follows it is aligned."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def live_bytes(sizes: Sequence[int], lifetimes: Sequence[Interval]) -> int:
+    """The most that is alive at one operation: no layout is smaller."""
+    changes: dict[int, int] = {}
+    for size, interval in zip(sizes, lifetimes, strict=True):
+        changes[interval.first] = changes.get(interval.first, 0) + size
+        changes[interval.last + 1] = changes.get(interval.last + 1, 0) - size
+    most = alive = 0
+    for position in sorted(changes):
+        alive += changes[position]
+        most = max(most, alive)
+    return most

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What work in a body costs, and what it is needed for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.passes._rewrite import is_removable
+from graphc.passes._scan import ScanView, retention
+from graphc.passes._walk import walk
+from graphc_dialects._mlir import ir
+
+# What a size that is not known counts as.
+UNKNOWN = 64
+
+_MATH = frozenset(
+    f"graphc.{name}"
+    for name in (
+        "exp exp2 expm1 log log2 log10 log1p sigmoid softplus log1mexp cbrt sin cos tan arcsin arccos arctan"
+        " sinh cosh tanh arcsinh arccosh arctanh erf erfc gamma gammaln digamma pow arctan2 hypot logaddexp"
+        " floor_div mod softmax log_softmax argmax argmin"
+    ).split()
+)
+
+
+def row_elements(type_: Any) -> int:
+    """How many elements a row has; unknown sizes count as `UNKNOWN`."""
+    count = 1
+    for size in type_.shape:
+        count *= size if size >= 0 else UNKNOWN
+    return count
+
+
+def is_expensive(op: Any) -> bool:
+    """Whether an operation is worth a stack: products, elementary functions and reductions.
+
+    Arithmetic is not: an iteration does it in the time it takes to load a stored result.
+    """
+    if op.name == "graphc.matmul":
+        a = op.operands[0].type.shape
+        return bool(a[-2 if ir.BoolAttr(op.attributes["transpose_a"]).value else -1] != 1)
+    return op.name in _MATH or op.name.startswith("graphc.reduce_")
+
+
+def loop_elements(view: ScanView) -> int:
+    """Elements an iteration reads from sequences and computes for states and outputs."""
+    reads = {
+        (op.operands[0], op.operands[1]): row_elements(op.results[0].type)
+        for op in view.work()
+        if op.name == "graphc.scan_seq"
+    }
+    total = sum(reads.values())
+    for declaration in view.declarations().values():
+        if retention(declaration)[0] != "last":
+            total += row_elements(list(declaration.operands)[-1].type)
+    return total
+
+
+def inputs_of(op: Any) -> list[Any]:
+    """Operands of an operation and of all that is nested in it."""
+    if not len(op.regions):
+        return list(op.operands)
+    return [x for inner in [op, *walk(op)] for x in inner.operands]
+
+
+def users_of(view: ScanView, value: Any) -> list[Any]:
+    """The operations of the body itself that use a value, themselves or in a nested loop."""
+    users = []
+    for use in value.uses:
+        op = use.owner.operation
+        while op.block != view.block:
+            op = op.parent.operation
+        users.append(op)
+    return users
+
+
+def needed_in_loop(view: ScanView, without: frozenset[Any] = frozenset()) -> set[Any]:
+    """The operations that states (without those of some `scan_carry`), the stop condition or checks need."""
+    operations = [op.operation for op in view.block.operations]
+    needed: set[Any] = set()
+    wanted: set[Any] = set()
+    for op in reversed(operations):
+        is_root = op.name == "graphc.scan_carry" or not (is_removable(op) or len(op.results))
+        is_root = is_root and op.name != "graphc.scan_collect" and op not in without
+        if is_root or any(result in wanted for result in op.results):
+            needed.add(op)
+            wanted.update(inputs_of(op))
+    return needed

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Index code of a scan's body: how it depends on the iteration, and copies of it outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.passes._constants import CONSTANTS
+from graphc.passes._scan import ScanView
+from graphc_dialects._base import const_index, dim_of
+from graphc_dialects._mlir import ir
+from graphc_dialects.scan_shapes import UnknownSize, outside_size
+
+_COPIED = ("arith.", "tensor.extract", "tensor.from_elements", "graphc.constant")
+_DEPTH = 64
+
+
+class CannotBatch(Exception):
+    """A value cannot be computed for all iterations at once, outside of the loop."""
+
+
+def coefficient(view: ScanView, value: Any, depth: int = _DEPTH) -> int | None:
+    """The factor of the iteration's index in an index value of the body; None if it is not affine."""
+    if value == view.index:
+        return 1
+    if not view.is_inside(value):
+        return 0
+    op = value.owner
+    if isinstance(op, ir.Block) or not depth:
+        return None
+    if op.name in CONSTANTS or op.name == "tensor.dim":
+        return 0
+    if not op.name.startswith("arith."):
+        return None
+    factors = [coefficient(view, operand, depth - 1) for operand in op.operands]
+    if all(factor == 0 for factor in factors):
+        return 0
+    if None in factors or op.name not in ("arith.addi", "arith.subi"):
+        return None
+    left, right = (factor or 0 for factor in factors)
+    return left + right if op.name == "arith.addi" else left - right
+
+
+def copy_index(view: ScanView, value: Any, t: Any = None) -> Any:
+    """An index value of the body, computed again at the current insertion point.
+
+    Args:
+        view: the scan.
+        value: an index value (or an integer or literal that one is made of).
+        t: what stands for the iteration's index; without it, the value must not depend on the iteration.
+
+    Raises:
+        CannotBatch: it depends on more than sizes, literals, what is outside and `t`.
+    """
+    if value == view.index:
+        if t is None:
+            raise CannotBatch("an index depends on the iteration")
+        return t
+    if not view.is_inside(value):
+        return value
+    op = value.owner
+    if isinstance(op, ir.Block):
+        raise CannotBatch("an index depends on an inner loop")
+    if op.name == "tensor.dim":
+        return copy_size(view, op.operands[0], constant_index(op.operands[1]))
+    if not op.name.startswith(_COPIED) or len(op.results) != 1:
+        raise CannotBatch(f"an index is computed by {op.name}")
+    operands = [copy_index(view, operand, t) for operand in op.operands]
+    attributes = {name: op.attributes[name] for name in op.attributes}
+    return ir.Operation.create(op.name, [op.results[0].type], operands, attributes, loc=op.location).result
+
+
+def copy_size(view: ScanView, tensor: Any, axis: int | None) -> Any:
+    """The size of a tensor of the body along an axis, computed outside."""
+    if axis is None:
+        raise CannotBatch("the axis of a size is not known")
+    if not view.is_inside(tensor):
+        return dim_of(tensor, axis)
+    try:
+        return outside_size(view.op, tensor, axis)
+    except UnknownSize as error:
+        raise CannotBatch(str(error)) from None
+
+
+def constant_index(value: Any) -> int | None:
+    """The number behind an index value, if it is a literal."""
+    op = value.owner
+    if isinstance(op, ir.Block) or op.name != "arith.constant":
+        return None
+    return int(ir.IntegerAttr(op.attributes["value"]).value)
+
+
+def binary(name: str, a: Any, b: Any) -> Any:
+    """`arith.<name>` on index values at the current insertion point, folded where both are literals or the
+    second is 0.
+    """
+    left, right = constant_index(a), constant_index(b)
+    if right == 0 and name in ("addi", "subi"):
+        return a
+    if left is not None and right is not None:
+        folded = {"addi": left + right, "subi": left - right, "minsi": min(left, right)}.get(name)
+        if folded is not None:
+            return const_index(folded)
+    return ir.Operation.create(f"arith.{name}", [ir.IndexType.get()], [a, b]).result
+
+
+def compare(predicate: int, a: Any, b: Any) -> Any:
+    """`arith.cmpi` on index values; predicates are numbered as in MLIR (0 eq)."""
+    i1, i64 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(64)
+    attributes = {"predicate": ir.IntegerAttr.get(i64, predicate)}
+    return ir.Operation.create("arith.cmpi", [i1], [a, b], attributes).result
+
+
+def select(condition: Any, a: Any, b: Any) -> Any:
+    """`arith.select` at the current insertion point."""
+    return ir.Operation.create("arith.select", [a.type], [condition, a, b]).result

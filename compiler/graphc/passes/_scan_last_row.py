@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""States of which only the last row is used, also through slices of slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.passes._affine import Evaluator, Linear, Range, Region, exactly, key_of, over
+from graphc.passes._rewrite import tensor_type
+from graphc.passes._scan import ScanView, retention, taps_of
+from graphc.passes._scan_index import constant_index
+from graphc_dialects._base import const_index
+from graphc_dialects._mlir import ir
+from graphc_dialects.scan_shapes import trace_size
+
+# Without iterations, the only row a state with one initial row has is the last one.
+_ITERATED = Region(1, None)
+
+
+class LastRowUses:
+    """The uses of a state's or output's traces, if they ask for nothing but its last row (and for sizes).
+
+    Args:
+        view: the scan.
+        name: the state.
+
+    Attributes:
+        only: whether that is so, and there is a use.
+    """
+
+    def __init__(self, view: ScanView, name: str) -> None:
+        self._view = view
+        self._declaration = view.declarations()[name]
+        self._traces = view.traces(name)
+        self._reads: list[Any] = []
+        self._dims: list[tuple[Any, Any]] = []
+        self._slices: list[Any] = []
+        self._sizes: dict[Any, Any] = {trace.results[0]: None for trace in self._traces}
+        self._bound = None if view.stop is not None else key_of(view.steps)
+        self._rows = self._kept_rows()
+        self._last = Linear(0) if view.reverse else self._rows.plus(Linear(-1))
+        # A trace of one row is that row, whatever uses it.
+        whole = self._rows == Linear(1)
+        self.only = bool(self._traces) and (whole or all(self._visit(t.results[0], []) for t in self._traces))
+
+    def _kept_rows(self) -> Linear:
+        """How many rows the trace has, by the number of iterations."""
+        keep, rows = retention(self._declaration)
+        if rows is not None:
+            return Linear(rows)
+        is_state = self._declaration.name == "graphc.scan_carry"
+        extra = -taps_of(self._declaration)[0] if is_state and keep == "all" else 0
+        return Linear(self._bound + extra) if isinstance(self._bound, int) else Linear(extra, 1)
+
+    def _known(self, evaluator: Evaluator, key: Any) -> Range | None:
+        """Sizes that follow from the number of iterations."""
+        if self._bound is not None and key == self._bound:
+            return exactly(Linear(0, 1))
+        if isinstance(key, tuple):
+            if key[1] != 0 or key[0] not in self._sizes:
+                return None
+            size = self._sizes[key[0]]
+            return exactly(self._rows) if size is None else evaluator.range(size)
+        owner = key.owner
+        counts = not isinstance(owner, ir.Block) and owner.name == "graphc.scan_steps"
+        if counts and owner.operands[0] == self._view.op.results[0]:
+            return exactly(Linear(0, 1))
+        return None
+
+    def _is_always(self, values: list[Any], wanted: Linear) -> bool:
+        """Whether the sum of index values is a function of the number of iterations, if there are any."""
+
+        def ask(region: Region) -> bool:
+            evaluator = Evaluator(region, self._known)
+            total = Linear(0)
+            for value in values:
+                found = evaluator.range(value).exact
+                if found is None:
+                    return False
+                total = total.plus(found)
+            # At a single point functions that differ may agree.
+            point = region.start if region.start is not None and region.start == region.stop else None
+            return total == wanted if point is None else total.at(point) == wanted.at(point)
+
+        answers = over(_ITERATED, ask)
+        return answers is not None and all(found for _, found in answers)
+
+    def _visit(self, value: Any, offsets: list[Any]) -> bool:
+        """Whether all users of the rows that start at the sum of the offsets are fine."""
+        for use in list(value.uses):
+            op = use.owner.operation
+            if op.name == "tensor.dim":
+                if constant_index(op.operands[1]) is None:
+                    return False
+                self._dims.append((op, value))
+            elif op.name in ("graphc.slice", "graphc.scan_seq") and use.operand_number == 0:
+                if not self._visit_rows(op, offsets):
+                    return False
+            else:
+                return False
+        return True
+
+    def _visit_rows(self, op: Any, offsets: list[Any]) -> bool:
+        offsets = [*offsets, op.operands[1]]
+        rank = len(op.operands[0].type.shape)
+        is_one = op.name == "graphc.scan_seq" or op.results[0].type.shape[0] == 1
+        if is_one or self._is_always([op.operands[1 + rank]], Linear(1)):
+            self._reads.append(op)
+            return self._is_always(offsets, self._last)
+        bounds = list(op.operands)[1:]
+        if not self._keeps_rows_whole(op, bounds, rank):
+            return False
+        self._sizes[op.results[0]] = bounds[rank]
+        self._slices.append(op)
+        return self._visit(op.results[0], offsets)
+
+    def _keeps_rows_whole(self, op: Any, bounds: list[Any], rank: int) -> bool:
+        """Whether a slice selects whole rows, one after the other."""
+        if constant_index(bounds[2 * rank]) != 1:
+            return False
+        for axis in range(1, rank):
+            size = bounds[rank + axis].owner
+            whole = not isinstance(size, ir.Block) and size.name == "tensor.dim"
+            whole = whole and size.operands[0] in self._sizes and constant_index(size.operands[1]) == axis
+            static = op.operands[0].type.shape[axis]
+            whole = whole or (static >= 0 and constant_index(bounds[rank + axis]) == static)
+            if not whole or constant_index(bounds[axis]) != 0 or constant_index(bounds[2 * rank + axis]) != 1:
+                return False
+        return True
+
+    def replace(self, row: Any) -> None:
+        """Gives all uses the last row, and sizes without the trace; the current insertion point is in front
+        of all of them.
+        """
+        for op, value in self._dims:
+            op.results[0].replace_all_uses_with(self._size(value, constant_index(op.operands[1]) or 0))
+            op.erase()
+        stack = self._stack(row)
+        for op in self._reads:
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(self._read(op, stack, row))
+            op.erase()
+        for op in reversed(self._slices):
+            op.erase()
+        for trace in self._traces:
+            if next(trace.results[0].uses, None) is not None:
+                trace.results[0].replace_all_uses_with(_cast(stack, trace.results[0].type))
+            trace.erase()
+
+    def _size(self, value: Any, axis: int) -> Any:
+        size = self._sizes[value]
+        if axis == 0 and size is not None:
+            return size
+        return trace_size(self._traces[0], axis)
+
+    def _stack(self, row: Any) -> Any:
+        shape = list(row.type.shape)
+        order = ir.DenseI64ArrayAttr.get([-1, *range(len(shape))])
+        type_ = tensor_type([1, *shape], row.type.element_type)
+        return ir.Operation.create("graphc.dimshuffle", [type_], [row], {"order": order}).result
+
+    def _read(self, op: Any, stack: Any, row: Any) -> Any:
+        if op.name == "graphc.scan_seq":
+            return _cast(row, op.results[0].type)
+        bounds = list(op.operands)[1:]
+        rank = len(stack.type.shape)
+        # The size stays: it is 1, or 0 where there is no iteration.
+        bounds[0], bounds[2 * rank] = const_index(0), const_index(1)
+        return ir.Operation.create("graphc.slice", [op.results[0].type], [stack, *bounds]).result
+
+
+def _cast(value: Any, type_: Any) -> Any:
+    if value.type == type_:
+        return value
+    return ir.Operation.create("tensor.cast", [type_], [value]).result

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Index values as functions of the number of iterations of one scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from graphc.passes._affine import (
+    Evaluator,
+    Linear,
+    Range,
+    Region,
+    exactly,
+    is_negative,
+    key_of,
+    over,
+)
+from graphc.passes._scan import ScanView, name_of, retention, taps_of
+from graphc_dialects._mlir import ir
+
+Found = TypeVar("Found")
+_TRANSPARENT = frozenset(f"arith.{name}" for name in ("addi", "subi", "muli", "minsi", "maxsi"))
+_MAX_LEAVES = 32
+
+
+class Length:
+    """The number of iterations of a scan, and what depends on it.
+
+    The unknown of all functions is the one size that the number of iterations is computed from, or the
+    number itself if there are several. Facts hold while the scan keeps its operand and its retention.
+    """
+
+    def __init__(self, view: ScanView) -> None:
+        self.view = view
+        self._steps = view.steps
+        self._is_while = view.stop is not None
+        self._counts = {op.results[0] for op in view.step_counts()}
+        declared = view.declarations()
+        self._first = {op.results[0]: declared[name_of(op)] for op in view.traces()}
+        self._base, self.domain = self._unknown()
+
+    def _unknown(self) -> tuple[Any, Region]:
+        bound = key_of(self._steps)
+        if self._is_while:
+            if not isinstance(bound, int):
+                return None, Region(0)
+            return None, Region(min(1, max(bound, 0)), max(bound, 0))
+        leaves = _leaves(self._steps)
+        if not leaves:
+            return None, Region(0, 0)
+        if len(leaves) == 1:
+            base = leaves.pop()
+            found = over(
+                Region(), lambda r: Evaluator(r, lambda e, k: _x(e) if k == base else None).range(self._steps)
+            )
+            if found is not None and all(range_.exact is not None for _, range_ in found):
+                return base, Region(0) if isinstance(base, tuple) else Region()
+        return bound, Region(0)
+
+    def known(self, e: Evaluator, key: Any) -> Range | None:
+        """Bounds of what the unknown determines, for `Evaluator`."""
+        if key in self._counts:
+            return self.steps(e)
+        if isinstance(key, tuple):
+            declared = self._first.get(key[0]) if key[1] == 0 else None
+            if declared is not None:
+                return self.rows(e, declared)
+        return _x(e) if self._base is not None and key == self._base else None
+
+    def steps(self, e: Evaluator) -> Range:
+        """Iterations that are run."""
+        return _x(e) if self._is_while else e.range(self._steps)
+
+    def rows(self, e: Evaluator, declaration: Any) -> Range:
+        """Rows that are kept of a state or output."""
+        keep, rows = retention(declaration)
+        if keep == "last":
+            return exactly(Linear(rows or 0))
+        steps = self.steps(e)
+        head = exactly(Linear(head_of(declaration)))
+        return Range(*(a and b and a.plus(b) for a, b in zip(steps, head, strict=True)))
+
+    def ask(
+        self, question: Callable[[Evaluator, Linear], Found | None], nonzero: Any = None
+    ) -> list[tuple[Region, Found]] | None:
+        """Answers for all numbers of iterations (0 or more); None if there are too many or they are unknown.
+
+        Args:
+            question: gets an evaluator and the number of iterations; None is no answer.
+            nonzero: a size that is taken for granted not to be 0.
+        """
+
+        def put(region: Region) -> Found | None:
+            e = Evaluator(region, self.known, nonzero)
+            steps = self.steps(e).exact
+            if steps is None or is_negative(steps, region):
+                return None
+            return question(e, steps)
+
+        answers = over(self.domain, put)
+        if answers is None:
+            return None
+        return [(region, answer) for region, answer in answers if answer is not None]
+
+    def constant(self, value: Any) -> int | None:
+        """The number an index value always is."""
+        answers = self.ask(lambda e, steps: (e.range(value).exact,))
+        numbers = {None if f is None or f.slope else f.constant for _, (f,) in answers or []}
+        return numbers.pop() if len(numbers) == 1 else None
+
+
+def head_of(declaration: Any) -> int:
+    """Initial rows among the rows that are kept (with `"all"` or `"steps"`)."""
+    if declaration.name != "graphc.scan_carry" or retention(declaration)[0] != "all":
+        return 0
+    return -taps_of(declaration)[0]
+
+
+def _x(e: Evaluator) -> Range:
+    start, stop = e.region
+    return exactly(Linear(start) if start is not None and start == stop else Linear(0, 1))
+
+
+def _leaves(value: Any) -> set[Any]:
+    """Keys of what is not constant in sums, products and extremes."""
+    found: set[Any] = set()
+    pending = [value]
+    while pending and len(found) <= _MAX_LEAVES:
+        top = pending.pop()
+        key = key_of(top)
+        if isinstance(key, int):
+            continue
+        owner = top.owner
+        if not isinstance(owner, ir.Block) and owner.operation.name in _TRANSPARENT:
+            pending.extend(owner.operation.operands)
+        else:
+            found.add(key)
+    return found

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Traces as parts of other traces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._rewrite import tensor_type
+from graphc.passes._scan import ScanView, name_of, retention, taps_of
+from graphc.passes._scan_rows import cast_static, create, index
+from graphc_dialects._mlir import ir
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a trace in the order of time: without some at the front and the back, or only the last.
+
+    Attributes:
+        front: number of oldest rows that are dropped.
+        back: number of newest rows that are dropped.
+        last: keep this many of the newest instead.
+    """
+
+    front: int = 0
+    back: int = 0
+    last: int | None = None
+
+
+def kept_rows(declaration: Any) -> tuple[str, int]:
+    """What is kept (all rows of an output have one name here), and the number of rows for `last`."""
+    keep, rows = retention(declaration)
+    if keep == "all" and declaration.name == "graphc.scan_collect":
+        keep = "steps"
+    return keep, rows or 0
+
+
+def part_of_same(have: Any, want: Any) -> Part | None:
+    """What a declaration keeps as part of what another one of the same rows keeps, or None."""
+    (keep, rows), (wanted, count) = kept_rows(have), kept_rows(want)
+    if (keep, rows) == (wanted, count):
+        return Part()
+    if keep == "all":
+        return Part(front=-taps_of(have)[0]) if wanted == "steps" else Part(last=count)
+    if wanted == "last" and (rows >= count if keep == "last" else have.name == "graphc.scan_collect"):
+        return Part(last=count)
+    return None
+
+
+def part_of_state(carry: Any, collect: Any, tap: int) -> Part | None:
+    """What an output keeps as part of what a state keeps, if it collects its rows at a tap (0: the new)."""
+    (keep, _), (wanted, count) = kept_rows(carry), kept_rows(collect)
+    window = -taps_of(carry)[0]
+    if keep == "last" or (keep == "steps" and tap):
+        return None
+    front = window + tap if keep == "all" else 0
+    if wanted == "steps":
+        return Part(front=front, back=-tap)
+    return Part(last=count) if tap == 0 else None
+
+
+def take_part(view: ScanView, source: str, part: Part, type_: Any) -> Any:
+    """A part of what is kept under a name, directly behind the scan.
+
+    Args:
+        view: the scan.
+        source: a state or output.
+        part: its rows that are wanted.
+        type_: type of the result.
+    """
+    with ir.InsertionPoint.after(view.op), view.op.location:
+        declaration = view.declarations()[source]
+        row = list(declaration.operands[0].type.shape)
+        if declaration.name == "graphc.scan_carry":
+            row = row[1:]
+        _, rows = retention(declaration)
+        dynamic = ir.ShapedType.get_dynamic_size()
+        element = type_.element_type
+        whole = tensor_type([dynamic if rows is None else rows, *row], element)
+        state = ir.StringAttr.get(source)
+        trace = create("graphc.scan_trace", [view.op.results[0]], whole, state=state)
+        if part == Part():
+            return cast_static(trace, type_)
+        return cast_static(_slice(trace, part, view.reverse), type_)
+
+
+def _slice(trace: Any, part: Part, reverse: bool) -> Any:
+    shape = list(trace.type.shape)
+    zero, one = index(0), index(1)
+    sizes = [create("tensor.dim", [trace, index(axis)], ir.IndexType.get()) for axis in range(len(shape))]
+    dynamic = ir.ShapedType.get_dynamic_size()
+    if part.last is not None:
+        size, static = index(part.last), part.last
+        front = zero if reverse else _minus(sizes[0], size)
+    else:
+        size, static = _minus(sizes[0], index(part.front + part.back)), dynamic
+        front = index(part.back if reverse else part.front)
+    offsets = [front, *[zero] * (len(shape) - 1)]
+    bounds = [*offsets, size, *sizes[1:], *[one] * len(shape)]
+    return create(
+        "graphc.slice", [trace, *bounds], tensor_type([static, *shape[1:]], trace.type.element_type)
+    )
+
+
+def _minus(a: Any, b: Any) -> Any:
+    return create("arith.subi", [a, b], ir.IndexType.get())
+
+
+def replace_traces(view: ScanView, name: str, source: str, part: Part) -> int:
+    """Takes the traces of a state or output from another one; returns how many there were."""
+    traces = view.traces(name)
+    for trace in traces:
+        trace.results[0].replace_all_uses_with(take_part(view, source, part, trace.results[0].type))
+        trace.erase()
+    return len(traces)
+
+
+def merge_equal_traces(view: ScanView) -> int:
+    """Replaces traces that take the same rows by the first of them; returns how many were replaced."""
+    first: dict[Any, Any] = {}
+    merged = 0
+    for trace in view.traces():
+        key = (name_of(trace), trace.results[0].type)
+        other = first.setdefault(key, trace)
+        if other == trace or other.block != trace.block:
+            continue
+        if trace.is_before_in_block(other):
+            first[key], trace, other = trace, other, trace
+        trace.results[0].replace_all_uses_with(other.results[0])
+        trace.erase()
+        merged += 1
+    return merged

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Stacks whose rows are all equal, and what is known about values without running a loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.passes._constants import CONSTANTS, constant_attribute, element_dtype, read_constant
+from graphc.passes._references import evaluate
+from graphc.passes._rewrite import tensor_type
+from graphc_dialects._mlir import ir
+from graphc_dialects.elementwise import ELEMENTWISE
+
+# What a tensor value is known to be: ("splat", dtype, bytes of an element), ("value", an SSA value),
+# ("row", a stack of which it is any row), or None.
+Known = tuple[Any, ...] | None
+_KEEP_SPLATS = frozenset(
+    {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape", "tensor.cast"}
+)
+
+
+def definition(value: Any) -> Any:
+    """The operation that defines a value, or None for block arguments."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def known_splat(value: Any) -> Known:
+    """The element that all elements of a value equal, seen through views of constants."""
+    op = definition(value)
+    while op is not None and op.name in _KEEP_SPLATS:
+        op = definition(op.operands[0])
+    if op is None or op.name not in CONSTANTS or not isinstance(op.results[0].type, ir.RankedTensorType):
+        return None
+    array = read_constant(op)
+    if array is None or not array.size:
+        return None
+    first = array.flat[0]
+    # Bit by bit: zeros have signs, NaN equals itself.
+    return splat(first) if array.tobytes() == first.tobytes() * array.size else None
+
+
+def splat(scalar: Any) -> Known:
+    """The knowledge that a value is a splat."""
+    return ("splat", str(scalar.dtype), scalar.tobytes())
+
+
+def known_value(value: Any) -> Known:
+    """What is known of a value whose rows are of no interest."""
+    return known_splat(value) or ("value", _uncast(value))
+
+
+def known_row(stack: Any) -> Known:
+    """What is known of every row of a stack, or None where rows may differ."""
+    stack = _uncast(stack)
+    found = known_splat(stack)
+    if found is not None:
+        return found
+    op = definition(stack)
+    shape = list(stack.type.shape)
+    if op is not None and op.name == "graphc.dimshuffle":
+        order = list(op.attributes["order"])
+        if order[0] == -1 and order[1:] == list(range(len(order) - 1)):
+            return ("value", _uncast(op.operands[0]))
+    if op is not None and op.name == "graphc.broadcast_to":
+        source = op.operands[0].type
+        if (
+            len(source.shape) == len(shape) - 1
+            and list(source.shape) == shape[1:]
+            and source.has_static_shape
+        ):
+            return ("value", _uncast(op.operands[0]))
+        if len(source.shape) < len(shape):
+            return ("row", stack)
+    return ("row", stack) if shape[0] == 1 else None
+
+
+def row_of(stack: Any, row_type: Any) -> Any:
+    """The one row of a stack whose rows are all equal, as a value at the current insertion point.
+
+    There must be a row. What the stack was made of is used where possible.
+    """
+    stack = _uncast(stack)
+    op = definition(stack)
+    known = known_row(stack)
+    if known is not None and known[0] == "value":
+        return cast_static(known[1], row_type)
+    if known is not None and known[0] == "splat" and row_type.has_static_shape:
+        return literal(np.frombuffer(known[2], known[1])[0], row_type)
+    natural = tensor_type(list(stack.type.shape)[1:], stack.type.element_type)
+    if op is not None and op.name == "graphc.broadcast_to":
+        source, *sizes = op.operands
+        if len(source.type.shape) < len(sizes):
+            return cast_static(create("graphc.broadcast_to", [source, *sizes[1:]], natural), row_type)
+    return cast_static(create("graphc.scan_seq", [stack, index(0)], natural), row_type)
+
+
+def is_free_row(stack: Any) -> bool:
+    """Whether `row_of` reads no memory that the stack would have to be stored in."""
+    op = definition(_uncast(stack))
+    known = known_row(stack)
+    if known is None:
+        return False
+    return known[0] != "row" or (op is not None and op.name == "graphc.broadcast_to")
+
+
+def known_result(op: Any, known: dict[Any, Known]) -> Known:
+    """What is known of an operation's result if that much is known of its operands."""
+    name = op.name
+    if name in CONSTANTS:
+        return known_splat(op.results[0]) if isinstance(op.results[0].type, ir.RankedTensorType) else None
+    if name == "tensor.cast":
+        return known[op.operands[0]]
+    if name in _KEEP_SPLATS:
+        source = known[op.operands[0]]
+        return source if source is not None and source[0] == "splat" else None
+    if name.removeprefix("graphc.") not in ELEMENTWISE:
+        return None
+    sources = [known[operand] for operand in op.operands]
+    if any(source is None or source[0] != "splat" for source in sources):
+        return None
+    values = [np.frombuffer(source[2], source[1])[0] for source in sources if source is not None]
+    try:
+        result = evaluate(op, [np.asarray(v) for v in values], element_dtype(op.results[0].type.element_type))
+    except (ValueError, ArithmeticError, NotImplementedError):
+        return None
+    return splat(result.reshape(())[()])
+
+
+# -- small builders at the current insertion point ---------------------------------------------------------
+
+
+def create(name: str, operands: list[Any], type_: Any, **attributes: Any) -> Any:
+    """The result of a new operation."""
+    return ir.Operation.create(name, [type_], operands, attributes).result
+
+
+def index(number: int) -> Any:
+    """A constant of index type."""
+    type_ = ir.IndexType.get()
+    return create("arith.constant", [], type_, value=ir.IntegerAttr.get(type_, number))
+
+
+def literal(number: Any, type_: Any) -> Any:
+    """A splat constant of a type with static shape."""
+    array = np.full(list(type_.shape), number, element_dtype(type_.element_type))
+    name, attribute = constant_attribute(array, type_)
+    return create(name, [], type_, value=attribute)
+
+
+def cast_static(value: Any, type_: Any) -> Any:
+    """`tensor.cast` where the types differ in what is static."""
+    return value if value.type == type_ else create("tensor.cast", [value], type_)
+
+
+def _uncast(value: Any) -> Any:
+    op = definition(value)
+    while op is not None and op.name == "tensor.cast":
+        value = op.operands[0]
+        op = definition(value)
+    return value

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Building a `Scan` from the user's function: what all front ends share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.function.shared import SharedVariable
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.location import describe
+from graphc.graph.replace import rebuild
+from graphc.ops.sizes import known_size
+from graphc.scan.callee import Callee
+from graphc.scan.capture import captured, is_new, mark
+from graphc.scan.op import Scan
+from graphc.scan.spec import Invariant, Output, ScanSpec, State, Untraced
+from graphc.scan.spec import Sequence as SequenceRole
+from graphc.scan.states import StatePart, UntracedPart, fit, state_part
+from graphc.tensor.type import TensorType
+
+_RESERVED = ("n_steps", "until")
+
+
+class LoopBuilder:
+    """Collects the parts of a loop, one after the other, and makes a node of them.
+
+    Args:
+        callee: the user's function.
+
+    Order of use: `sequence`, `state`, `untraced`; `call`; `output`, `update` and the ``next`` of states;
+    `build`.
+    """
+
+    def __init__(self, callee: Callee) -> None:
+        self.callee = callee
+        self.states: list[StatePart] = []
+        self.condition: Any = None
+        self._sequences: list[tuple[SequenceRole, Any, list[Any]]] = []
+        self._outputs: list[tuple[str, Any]] = []
+        self._untraced: list[UntracedPart] = []
+        self._shared: list[SharedVariable] = []
+        self._taken: set[str] = set(_RESERVED)
+        self._mark = 0
+
+    # -- before the function is called -----------------------------------------------------------------------
+
+    def unique(self, wanted: str | None, otherwise: str) -> str:
+        """A name that no role has yet."""
+        base = wanted or otherwise
+        name, number = base, 1
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+    def sequence(
+        self, variable: Any, offsets: Sequence[int], labels: Sequence[str], name: str | None
+    ) -> list[Any]:
+        """Adds a sequence; returns the variables of its rows, in the order of ``offsets`` (>= 0)."""
+        role = SequenceRole(self.unique(name, f"x{len(self._sequences)}"), tuple(sorted(set(offsets))))
+        row = TensorType(variable.type.dtype, variable.type.shape[1:])
+        names = dict(zip(offsets, labels, strict=True))
+        inner = {tap: row.make_variable(f"{name or role.name}[{names[tap]}]") for tap in role.taps}
+        for v in inner.values():
+            v._location = variable.location
+        self._sequences.append((role, variable, list(inner.values())))
+        return [inner[offset] for offset in offsets]
+
+    def state(self, initial: Any, taps: Sequence[int], is_row: bool, label: str) -> StatePart:
+        """Adds a state; see `states.state_part`."""
+        name = self.unique(initial.name, f"state{len(self.states)}")
+        part = state_part(name, label.format(name=name), initial, taps, is_row)
+        self.states.append(part)
+        return part
+
+    def untraced(self, initial: Variable, label: str | None = None) -> UntracedPart:
+        """Adds a state of which only the last value is kept; tensors with a label may get another type."""
+        name = self.unique(initial.name, f"value{len(self._untraced)}")
+        inner = initial.type.make_variable(f"{name}[t-1]")
+        part = UntracedPart(name, label and label.format(name=name), initial, inner)
+        self._untraced.append(part)
+        return part
+
+    def call(self, args: Sequence[Any]) -> Any:
+        """What the function returns."""
+        self._mark = mark()
+        return self.callee(args)
+
+    # -- afterwards ------------------------------------------------------------------------------------------
+
+    def output(self, variable: Variable) -> int:
+        """Adds an output that no iteration reads; returns its number."""
+        if not isinstance(variable.type, TensorType):
+            raise TypeError(
+                f"{self.callee} returns {variable} of type {variable.type}{describe(variable.location)}, "
+                "which cannot "
+                "be stacked; give its initial value in outputs_info, so that its last value is returned"
+            )
+        inner = {v for _, _, rows in self._sequences for v in rows}
+        name = None if variable in inner or variable.owner is None else variable.name
+        self._outputs.append((self.unique(name, f"out{len(self._outputs)}"), variable))
+        return len(self._outputs) - 1
+
+    def update(self, shared: SharedVariable, value: Any) -> None:
+        """Adds a shared variable that changes in each iteration."""
+        try:
+            new = shared.type.filter_variable(value)
+        except TypeError:
+            given = value.type if isinstance(value, Variable) else type(value).__name__
+            raise TypeError(
+                f"the update of the shared variable {shared}{describe(shared.location)} must be of its type "
+                f"{shared.type}, but {self.callee} returns {value} of type {given} for it"
+            ) from None
+        self.untraced(shared).next = new
+        self._shared.append(shared)
+
+    def _local_updates(self) -> None:
+        """Default updates that were made while the function ran belong to the loop, not to functions."""
+        done: set[Variable] = set(self._shared)
+        found = True
+        while found:
+            found = False
+            for v in captured(self._results(), self._inner(), self._mark):
+                if not isinstance(v, SharedVariable) or v in done or v.default_update is None:
+                    continue
+                done.add(v)
+                if is_new(v.default_update, self._mark):
+                    self.update(v, v.default_update)
+                    v.default_update = None
+                    found = True
+
+    def _inner(self) -> list[Any]:
+        rows = [v for _, _, inner in self._sequences for v in inner]
+        rows += [part.inner[tap] for part in self.states for tap in part.taps]
+        return rows + [part.inner for part in self._untraced]
+
+    def _results(self) -> list[Any]:
+        results = [part.next for part in self.states] + [v for _, v in self._outputs]
+        results += [part.next for part in self._untraced]
+        return results + ([] if self.condition is None else [self.condition])
+
+    def _fit(self) -> list[Any]:
+        """Settles the types of states; returns the inner outputs."""
+        fixed = [part for part in self._untraced if part.label is None]
+        free: list[StatePart | UntracedPart] = [*self.states]
+        free += [part for part in self._untraced if part.label is not None]
+        others = [v for _, v in self._outputs] + [part.next for part in fixed]
+        others += [] if self.condition is None else [self.condition]
+        rest = iter(fit(free, others, self.callee))
+        self._outputs = [(name, next(rest)) for name, _ in self._outputs]
+        for part in fixed:
+            part.next = part.initial.type.filter_variable(next(rest))
+        self.condition = next(rest, None)
+        return self._results()
+
+    def build(
+        self, n_steps: Variable, *, non_sequences: Sequence[Any] = (), strict: bool = False, **options: Any
+    ) -> Apply:
+        """The node.
+
+        Args:
+            n_steps: 0-d int64.
+            non_sequences: what the user passed as such.
+            strict: refuse functions that read other variables from outside.
+            options: of `Scan`.
+
+        Raises:
+            TypeError: a state changes its type.
+            ValueError: the function captures variables with ``strict``; a sequence is too short.
+        """
+        self._check_lengths(n_steps)
+        self._local_updates()
+        results = self._fit()
+        given = [
+            v for v in dict.fromkeys(non_sequences) if not isinstance(v, Constant) and v not in self._shared
+        ]
+        used = [v for v in captured(results, self._inner(), self._mark) if v not in self._shared]
+        if strict:
+            self._check_strict([v for v in used if v not in given])
+        outside = list(dict.fromkeys([*given, *used]))
+        invariants = [Invariant(self.unique(v.name, f"w{i}")) for i, v in enumerate(outside)]
+        inner = [v.type.make_variable(v.name) for v in outside]
+        memo: dict[Variable, Variable] = dict(zip(outside, inner, strict=True))
+        memo.update((shared, self._part_of(shared).inner) for shared in self._shared)
+        results = rebuild(results, memo, copy_nodes=False, strict=True)
+        op = Scan(self._spec(invariants), [*self._inner(), *inner], results, **options)
+        initial = [part.initial for part in self.states] + [part.initial for part in self._untraced]
+        return op.make_node(n_steps, *(x for _, x, _ in self._sequences), *initial, *outside)
+
+    def _part_of(self, shared: SharedVariable) -> UntracedPart:
+        return next(part for part in self._untraced if part.initial is shared)
+
+    def _spec(self, invariants: list[Invariant]) -> ScanSpec:
+        return ScanSpec(
+            sequences=tuple(role for role, _, _ in self._sequences),
+            states=tuple(State(part.name, part.taps) for part in self.states),
+            outputs=tuple(Output(name) for name, _ in self._outputs),
+            untraced=tuple(Untraced(part.name) for part in self._untraced),
+            invariants=tuple(invariants),
+            is_while=self.condition is not None,
+        )
+
+    def _check_lengths(self, n_steps: Variable) -> None:
+        steps = known_size(n_steps)
+        for role, x, _ in self._sequences:
+            rows = x.type.shape[0]
+            available = None if rows is None else max(rows - role.taps[-1], 0)
+            if steps is not None and available is not None and steps > available:
+                raise ValueError(
+                    f"n_steps={steps} of the loop over {self.callee} is more than the sequence "
+                    f"'{role.name}' of type "
+                    f"{x.type}{describe(x.location)} allows: {available}. Give fewer steps, or leave "
+                    "n_steps out"
+                )
+
+    def _check_strict(self, found: list[Variable]) -> None:
+        if found:
+            names = ", ".join(f"{v} of type {v.type}{describe(v.location)}" for v in found)
+            raise ValueError(
+                f"with strict=True {self.callee} may read its arguments only, but it also reads {names}; "
+                "pass "
+                f"{'it' if len(found) == 1 else 'them'} in non_sequences"
+            )
+
+    # -- results ---------------------------------------------------------------------------------------------
+
+    def trace(self, node: Apply, part: StatePart) -> Any:
+        """All rows of a state, the initial ones too."""
+        return node.outputs[self.states.index(part)]
+
+    def steps_of(self, node: Apply, part: StatePart) -> Any:
+        """Rows of a state that the iterations computed."""
+        window, trace = -part.taps[0], self.trace(node, part)
+        return trace[:-window] if node.op.reverse else trace[window:]
+
+    def last(self, node: Apply, part: StatePart) -> Any:
+        """The newest row; the initial one where no iteration has run."""
+        return self.trace(node, part)[0 if node.op.reverse else -1]
+
+    def collected(self, node: Apply, number: int) -> Any:
+        """The rows of an output."""
+        return node.outputs[len(self.states) + number]
+
+    def final(self, node: Apply, part: UntracedPart) -> Any:
+        """The last value of an untraced state."""
+        return node.outputs[len(self.states) + len(self._outputs) + self._untraced.index(part)]
+
+    def updates(self, node: Apply) -> dict[SharedVariable, Variable]:
+        """The final value of each shared variable that the loop changes."""
+        return {shared: self.final(node, self._part_of(shared)) for shared in self._shared}

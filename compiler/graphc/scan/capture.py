@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which variables the function of a loop takes from around it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from graphc.graph.basic import Constant, Variable
+from graphc.tensor.type import TensorType
+
+_PREFIX = "auto_"
+
+
+def _age(v: Variable) -> int:
+    """Variables are numbered in the order in which they are made."""
+    return int(v.auto_name.removeprefix(_PREFIX))
+
+
+def mark() -> int:
+    """A point in time: whatever is made from now on `is_new`."""
+    return _age(Variable(TensorType("bool", ())))
+
+
+def is_new(v: Variable, since: int) -> bool:
+    """Whether a variable was made after a `mark`."""
+    return _age(v) > since
+
+
+def captured(outputs: Iterable[Variable], inner: Collection[Variable], since: int) -> list[Variable]:
+    """What a loop's function reads besides its arguments, in order of first use.
+
+    A variable that was there before the function was called is captured as it is. What the function computes
+    itself belongs to the loop, even where no argument takes part; passes move that out later. Constants are
+    part of the loop.
+
+    Args:
+        outputs: what the function returned.
+        inner: the variables that stand for rows.
+        since: a `mark` set before the function was called.
+    """
+    arguments = set(inner)
+    found: dict[Variable, None] = {}
+    seen: set[Variable] = set()
+    stack = list(outputs)[::-1]
+    while stack:
+        v = stack.pop()
+        if v in seen or v in arguments or isinstance(v, Constant):
+            continue
+        seen.add(v)
+        # Nothing old depends on the arguments, which are younger, so there is no need to look behind it.
+        if v.owner is None or not is_new(v, since):
+            found[v] = None
+        else:
+            stack.extend(reversed(v.owner.inputs))
+    return list(found)

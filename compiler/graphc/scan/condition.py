@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``until``: how the function of a loop ends the loop early."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.location import describe
+from graphc.tensor.basic import as_tensor_variable
+
+
+class until:
+    """Ends a scan after the iteration in which a condition holds; that iteration still counts.
+
+    Args:
+        condition: a scalar; zero goes on, anything else ends the loop.
+
+    Raises:
+        TypeError: the condition is no scalar.
+    """
+
+    def __init__(self, condition: Any) -> None:
+        self.condition = as_condition(condition, "until")
+
+    def __repr__(self) -> str:
+        return f"until({self.condition})"
+
+
+def as_condition(value: Any, what: str) -> Any:
+    """A condition as a 0-d bool.
+
+    Raises:
+        TypeError: it is no scalar.
+    """
+    import graphc.tensor as pt
+
+    condition = as_tensor_variable(value)
+    if condition.type.ndim:
+        raise TypeError(
+            f"the condition of {what} must be a scalar, got {condition} of type {condition.type}"
+            f"{describe(condition.location)}; reduce it with all() or any()"
+        )
+    if condition.type.dtype == "bool":
+        return condition
+    return pt.neq(condition, 0)  # type: ignore[attr-defined]

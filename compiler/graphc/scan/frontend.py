@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``graphc.scan``: loops built from a function of one iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops.sizes import known_size, size_of
+from graphc.scan.arguments import (
+    OutputArgument,
+    SequenceArgument,
+    as_outputs,
+    as_sequences,
+    as_steps,
+    listed,
+)
+from graphc.scan.builder import LoopBuilder
+from graphc.scan.callee import Callee
+from graphc.scan.returned import Returned, parse
+from graphc.scan.states import UntracedPart
+from graphc.tensor.basic import as_tensor_variable, constant
+from graphc.tensor.type import TensorType
+
+
+def scan(
+    fn: Callable[..., Any],
+    sequences: Any = None,
+    outputs_info: Any = None,
+    non_sequences: Any = None,
+    n_steps: Any = None,
+    truncate_gradient: int = -1,
+    go_backwards: bool = False,
+    name: str | None = None,
+    strict: bool = False,
+    return_list: bool = False,
+    return_updates: bool = False,
+    *,
+    checkpoint_every: int | None = None,
+    unroll: int = 1,
+    mode: Any = None,
+    profile: Any = None,
+    allow_gc: Any = None,
+) -> Any:
+    """Call a function once for each step of a loop and stack what it returns.
+
+    ``fn`` is called once, while the graph is built, with symbolic rows: for each sequence one variable a tap,
+    for each output with an initial value one a tap, then the non-sequences.
+
+    Args:
+        fn: builds one iteration. It returns an output or a list of outputs; beside them it may return a dict
+            of updates of shared variables, which the next iteration sees, and ``until(condition)``.
+        sequences: tensors read row by row: a variable, ``dict(input=x, taps=[-1, 0])``, or a list of these.
+            Step 0 reads the first rows for which all taps exist.
+        outputs_info: one entry an output. A variable: the value "before the first step", read by the next
+            step. ``dict(initial=x, taps=[-3, -1])``: earlier rows that are read; x has as many leading rows
+            as the oldest tap reaches back, oldest first (for taps [-1] just the one row, without an axis of
+            rows). None: no step reads the output. A variable that is no tensor is handed from step to step
+            and only its last value is returned.
+        non_sequences: further arguments of ``fn``. Other variables that ``fn`` reads need not be listed.
+        n_steps: number of steps; as many as the sequences allow by default. With ``until``, the most.
+        truncate_gradient: number of steps that a gradient goes back; -1 for all.
+        go_backwards: read the sequences from their ends.
+        name: shown in messages; the function's name by default.
+        strict: refuse functions that read variables that were not passed.
+        return_list: return a list even of one output.
+        return_updates: return ``(outputs, updates)``, for ``graphc.function(..., updates=updates)``.
+            Otherwise the new values become ``default_update`` of the shared variables, which functions that
+            use these apply.
+        checkpoint_every: keep states only every so many steps for the gradient, which computes the others
+            again.
+        unroll: steps that compiled code runs between two tests of the loop's end.
+        mode, profile, allow_gc: accepted for compatibility; they have no effect.
+
+    Returns:
+        The outputs of all steps that were run, stacked along a new first axis: one variable, a list of
+            several, or
+        None.
+
+    Raises:
+        TypeError: the dtype or shape of a state changes, or an argument or result is of the wrong kind.
+        ValueError: the number of steps is unknown, negative or too large; outputs do not fit
+            ``outputs_info``.
+    """
+    loop = build_loop(
+        fn,
+        as_sequences(sequences),
+        as_outputs(outputs_info),
+        [as_argument(v) for v in listed(non_sequences)],
+        n_steps,
+        go_backwards=go_backwards,
+        strict=strict,
+        name=name,
+        options={
+            "truncate_gradient": truncate_gradient,
+            "checkpoint_every": checkpoint_every,
+            "unroll": unroll,
+        },
+    )
+    return loop.result(loop.outputs, return_list=return_list, return_updates=return_updates)
+
+
+@dataclass
+class BuiltLoop:
+    """A loop and its results.
+
+    Attributes:
+        builder: its parts.
+        node: the application.
+        parts: for each output, the state, the number of the nit-sot, or the untraced state.
+    """
+
+    builder: LoopBuilder
+    node: Any
+    parts: list[Any]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Each output, stacked; the final value of untraced states."""
+        return [self._pick(part, self.builder.steps_of) for part in self.parts]
+
+    @property
+    def lasts(self) -> list[Any]:
+        """Each output after the last step; a state without steps is as it was at the start."""
+        return [
+            self.builder.collected(self.node, part)[-1]
+            if isinstance(part, int)
+            else self._pick(part, self.builder.last)
+            for part in self.parts
+        ]
+
+    def _pick(self, part: Any, of_state: Callable[..., Any]) -> Any:
+        if isinstance(part, int):
+            return self.builder.collected(self.node, part)
+        if isinstance(part, UntracedPart):
+            return self.builder.final(self.node, part)
+        return of_state(self.node, part)
+
+    def result(self, outputs: list[Any], *, return_list: bool = False, return_updates: bool = False) -> Any:
+        """``outputs`` in the form that users get, with updates returned or attached."""
+        updates = self.builder.updates(self.node)
+        found: Any = outputs
+        if not return_list:
+            found = None if not outputs else outputs[0] if len(outputs) == 1 else outputs
+        if return_updates:
+            return found, updates
+        for shared, new in updates.items():
+            shared.default_update = new
+        return found
+
+
+def as_argument(value: Any) -> Variable:
+    """A non-sequence as a variable; those of other types stay as they are."""
+    return value if isinstance(value, Variable) else as_tensor_variable(value)
+
+
+def build_loop(
+    fn: Callable[..., Any],
+    sequences: list[SequenceArgument],
+    outputs: list[OutputArgument] | None,
+    non_sequences: list[Any],
+    n_steps: Any,
+    *,
+    go_backwards: bool,
+    strict: bool,
+    name: str | None,
+    options: dict[str, Any],
+    what: str = "scan",
+) -> BuiltLoop:
+    """The loop of `scan`."""
+    callee = Callee(fn, what)
+    builder = LoopBuilder(callee)
+    # The number of steps is part of the outside, so it is made before the function is called.
+    steps = _steps(sequences, n_steps, callee)
+    args = [v for each in sequences for v in _add_sequence(builder, each, go_backwards)]
+    parts = [_add_output(builder, i, each) for i, each in enumerate(outputs or [])]
+    for argument, part in zip(outputs or [], parts, strict=True):
+        args += _arguments_of(argument, part)
+    returned = parse(builder.call([*args, *non_sequences]), callee)
+    if outputs is None:
+        parts = [None] * len(returned.outputs)
+    _check_count(returned, parts, callee)
+    parts = [_set_output(builder, part, v) for part, v in zip(parts, returned.outputs, strict=True)]
+    for shared, value in returned.updates.items():
+        builder.update(shared, value)
+    builder.condition = returned.condition
+    node = builder.build(
+        steps, non_sequences=non_sequences, strict=strict, name=name or callee.name, **options
+    )
+    return BuiltLoop(builder, node, parts)
+
+
+def _reach(taps: tuple[int, ...]) -> tuple[int, int]:
+    """The oldest and newest row that an iteration may read; tap 0 counts in any case, as in PyTensor."""
+    return min(*taps, 0), max(*taps, 0)
+
+
+def _add_sequence(builder: LoopBuilder, given: SequenceArgument, go_backwards: bool) -> list[Any]:
+    oldest, newest = _reach(given.taps)
+    x = given.variable
+    offsets = [newest - tap if go_backwards else tap - oldest for tap in given.taps]
+    labels = ["t" if tap == 0 else f"t{tap:+d}" for tap in given.taps]
+    return builder.sequence(x[::-1] if go_backwards else x, offsets, labels, x.name)
+
+
+def _steps(sequences: list[SequenceArgument], n_steps: Any, callee: Callee) -> Any:
+    if n_steps is not None:
+        return as_steps(n_steps, str(callee))
+    if not sequences:
+        raise ValueError(
+            f"the number of steps of the loop over {callee} is unknown: give n_steps, or a sequence to go "
+            "through"
+        )
+    lengths = list(dict.fromkeys(_length(each) for each in sequences))
+    known = [known_size(length) for length in lengths]
+    if None not in known:
+        return constant(min(known), dtype="int64")  # type: ignore[type-var]
+    return _minimum(lengths)
+
+
+def _length(given: SequenceArgument) -> Any:
+    """How many steps a sequence allows."""
+    import graphc.tensor as pt
+
+    oldest, newest = _reach(given.taps)
+    length = size_of(given.variable, 0)
+    if oldest == newest:
+        return length
+    static = known_size(length)
+    if static is not None:
+        return constant(max(static - (newest - oldest), 0), dtype="int64")
+    return pt.maximum(length - (newest - oldest), 0)  # type: ignore[attr-defined]
+
+
+def _minimum(lengths: list[Any]) -> Any:
+    import graphc.tensor as pt
+
+    least = lengths[0]
+    for length in lengths[1:]:
+        least = pt.minimum(least, length)  # type: ignore[attr-defined]
+    return least
+
+
+def _add_output(builder: LoopBuilder, position: int, given: OutputArgument) -> Any:
+    """The state of an output; None for one that no step reads."""
+    if given.initial is None:
+        return None
+    label = f"the state '{{name}}' (outputs_info[{position}])"
+    if isinstance(given.initial.type, TensorType):
+        return builder.state(given.initial, given.taps, given.taps == (-1,), label)
+    if given.taps != (-1,):
+        raise ValueError(
+            f"outputs_info[{position}] is {given.initial} of type {given.initial.type}, of which only the "
+            "last value "
+            f"is kept; its taps must be [-1], got {list(given.taps)}"
+        )
+    return builder.untraced(given.initial)
+
+
+def _arguments_of(given: OutputArgument, part: Any) -> list[Any]:
+    if part is None:
+        return []
+    return [part.inner] if isinstance(part, UntracedPart) else [part.inner[tap] for tap in given.taps]
+
+
+def _set_output(builder: LoopBuilder, part: Any, value: Variable) -> Any:
+    if part is None:
+        return builder.output(value)
+    if isinstance(part, UntracedPart):
+        part.next = part.initial.type.filter_variable(value)
+    else:
+        part.next = value
+    return part
+
+
+def _check_count(returned: Returned, parts: list[Any], callee: Callee) -> None:
+    if len(returned.outputs) != len(parts):
+        raise ValueError(
+            f"{callee} returns {len(returned.outputs)} outputs ({', '.join(map(str, returned.outputs))}), "
+            "but "
+            f"outputs_info has {len(parts)} entries; give one entry an output, None for each that no step "
+            "reads"
+        )

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The reverse loop.
+
+Let a state have window K; iteration `s` reads rows ``K + s - k`` and writes rows ``K + s - w``. The reverse
+loop goes from the last iteration to the first. It has a state for the cotangents of the rows, which are its
+own rows in opposite order: at the time of iteration `s` its window holds the cotangents of rows ``K + s - k``
+for ``k = 0 .. K - 1``, k = 0 at the oldest tap. From these it takes the cotangents of what was written, pulls
+them back through the body, and
+
+- adds what belongs to row ``K + s - k`` to the window, by a write at offset ``k - K``;
+- starts row `s`, the new row (k = K), with what belongs to it;
+- drops what belongs to a row that iteration `s` overwrote: the old value had no part in it.
+
+With K = 1 this is a state with one tap and one write; with more taps it is a mit-mot. Both loops store rows
+at the same places, as the reverse loop has the opposite ``reverse`` flag. Values of the forward loop that are
+needed are read from its traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphc.gradient.accumulate import Cotangents
+from graphc.gradient.arithmetic import gradient_dtype
+from graphc.gradient.connectivity import Paths
+from graphc.gradient.types import is_disconnected, is_discrete, is_null, kind_of
+from graphc.graph.basic import Constant, Variable
+from graphc.ops._pt import pt
+from graphc.ops.sizes import sizes_of
+from graphc.scan.gradient.builder import ScanBuilder
+from graphc.scan.gradient.run import Key, Run
+from graphc.scan.gradient.sparse import Pieces
+from graphc.scan.gradient.values import add_values
+from graphc.scan.mappings import inner_sources
+from graphc.scan.spec import State
+from graphc.tensor.type import TensorType
+
+
+@dataclass
+class Adjoints:
+    """Cotangents of a run's inputs.
+
+    Attributes:
+        sequences: by name and tap, one row an iteration, stored as the run stores rows.
+        windows: by state, the rows before the first iteration, oldest first.
+        invariants: by name.
+        undefined: by state, why no cotangent passes through it: a variable of `NullType`.
+        undefined_inputs: the same for sequences and invariants.
+    """
+
+    sequences: dict[Key, Variable] = field(default_factory=dict)
+    windows: dict[str, Variable] = field(default_factory=dict)
+    invariants: dict[str, Variable] = field(default_factory=dict)
+    undefined: dict[str, Variable] = field(default_factory=dict)
+    undefined_inputs: dict[str, Variable] = field(default_factory=dict)
+
+
+@dataclass
+class _Carried:
+    """The rows of a state in the reverse loop: variables for its taps, and the first value of its window."""
+
+    state: State
+    rows: dict[int, Variable]
+    start: Variable
+
+
+class Adjoint:
+    """Builds the reverse loop of a run.
+
+    Args:
+        run: the iterations.
+        pieces: cotangents of the states' traces, by name.
+        steps: cotangents of outputs, by name: one row an iteration.
+        last: cotangents of outputs in the last iteration, by name: a row with an axis of size 1 in front.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        pieces: Mapping[str, Pieces],
+        steps: Mapping[str, Variable],
+        last: Mapping[str, Variable],
+    ) -> None:
+        self.run, self.spec = run, run.op.spec
+        self.pieces, self.steps, self.last = pieces, steps, last
+        self.inner, self.rows = run.inner_inputs, run.inner_outputs
+        self.builder = ScanBuilder()
+        self.carried: dict[str, _Carried] = {}
+        self.result = Adjoints()
+
+    def build(self) -> Adjoints:
+        """The cotangents."""
+        live = self._live()
+        seeds = self._seeds(live)
+        self._terms = self._pulled(live, seeds)
+        states = {name: self._add_state(carried) for name, carried in self.carried.items()}
+        sequences, invariants = self._add_sequences(), self._add_invariants()
+        if self.builder.empty:
+            return self.result
+        add_values(self.builder, self.run)
+        op = self.run.op
+        options = {"name": f"gradient of {op.name or 'scan'}", "reverse": not op.reverse, "unroll": op.unroll}
+        found: Any = self.builder.build(self.run.n_steps, **options)
+        self.result.sequences = {key: found[name] for key, name in sequences.items()}
+        # The newest rows of the reverse loop: it runs the other way, and so do its stored rows.
+        self.result.invariants = {
+            key: found[name][-1 if op.reverse else 0] for key, name in invariants.items()
+        }
+        for key, name in states.items():
+            rows = self.carried[key].state.window
+            trace = found[name]
+            self.result.windows[key] = trace[-rows:][::-1] if op.reverse else trace[:rows]
+        return self.result
+
+    # -- which states matter -------------------------------------------------------------------------------
+
+    def _live(self) -> set[str]:
+        """States and outputs that have cotangents, and the states that they depend on."""
+        direct = inner_sources(self.run.op)
+        live = {*self.steps, *self.last}
+        live |= {name for name, p in self.pieces.items() if p.steps is not None or p.window is not None}
+        # What no cotangent is passed through here is found by the same walk.
+        blocked = {role.name for role in self.spec.untraced}
+        todo = list(live)
+        while todo:
+            for name in direct[todo.pop()]:
+                state = next((s for s in self.spec.states if s.name == name), None)
+                if state is not None and name not in live and self._is_continuous(state):
+                    live.add(name)
+                    todo.append(name)
+                if name in blocked and name not in self.result.undefined and self._is_float(name):
+                    self.result.undefined[name] = untraced_gradient(self.run.op, name)
+        return live
+
+    def _is_continuous(self, state: State) -> bool:
+        return not is_discrete(self.inner[state.name, state.taps[0]])
+
+    def _is_float(self, name: str) -> bool:
+        return kind_of(self.inner[name, 0]) in ("f", "c")
+
+    # -- what comes in -------------------------------------------------------------------------------------
+
+    def _seeds(self, live: set[str]) -> dict[Variable, Variable]:
+        """Cotangents of the inner outputs, in terms of the reverse loop's variables."""
+        seeds: dict[Variable, Variable] = {}
+
+        def add(y: Variable, g: Variable | None) -> None:
+            if g is not None:
+                seeds[y] = seeds[y] + g if y in seeds else g  # type: ignore[operator]
+
+        direct = inner_sources(self.run.op)
+        read = {name for result in live for name in direct[result]}
+        for state in self.spec.states:
+            if state.name in live:
+                self._seed_state(state, state.name in read, add)
+        for output in self.spec.outputs:
+            if output.name in live:
+                add(self.rows[output.name, 0], self._seed_output(output.name))
+        return seeds
+
+    def _seed_state(self, state: State, is_read: bool, add: Any) -> None:
+        pieces = self.pieces.get(state.name, Pieces())
+        given = self._sequence(f"d_{state.name}", self._row_type(state), pieces.steps)
+        rows: dict[int, Variable] = {}
+        if is_read or pieces.window is not None or len(state.writes) > 1:
+            type_ = self._row_type(state)
+            rows = {k: type_.make_variable(f"d_{state.name}") for k in range(state.window)}
+            start = self._zeros(state) if pieces.window is None else pieces.window
+            self.carried[state.name] = _Carried(state, rows, start)
+        for write in state.writes:
+            g = rows.get(-write)
+            if write == state.writes[0] and given is not None:
+                g = given if g is None else g + given  # type: ignore[operator]
+            add(self.rows[state.name, write], g)
+
+    def _seed_output(self, name: str) -> Variable | None:
+        y = self.rows[name, 0]
+        g: Any = self._sequence(f"d_{name}", y.type, self.steps.get(name))
+        if name in self.last:
+            # The first iteration of the reverse loop reads this, all others read zeros.
+            once = y.type.make_variable(f"d_{name}")
+            self.builder.state(f"last_{name}", self.last[name], {-1: once}, {0: pt.zeros_like(once)})
+            g = once if g is None else g + once
+        return g
+
+    def _sequence(self, name: str, row: Any, value: Variable | None) -> Variable | None:
+        if value is None:
+            return None
+        inner = row.make_variable(name)
+        self.builder.sequence(name, value, {0: inner})
+        return inner
+
+    def _row_type(self, state: State) -> TensorType:
+        """The type of a row with all static sizes that are known."""
+        types = [self.inner[state.name, tap].type for tap in state.taps]
+        types += [self.rows[state.name, write].type for write in state.writes]
+        sizes = [[t.shape[axis] for t in types] for axis in range(types[0].ndim)]
+        shape = [next((size for size in known if size is not None), None) for known in sizes]
+        return TensorType(types[0].dtype, shape)
+
+    def _zeros(self, state: State) -> Variable:
+        """A window of zeros."""
+        return pt.zeros_like(self.run.inputs[state.name])
+
+    # -- the body ------------------------------------------------------------------------------------------
+
+    def _pulled(self, live: set[str], seeds: dict[Variable, Variable]) -> dict[Key, Variable]:
+        """Cotangents of the inner inputs; those of states that are undefined go to `Adjoints.undefined`."""
+        if not seeds:
+            return {}
+        wanted = dict(self._wanted(live))
+        cotangents = Cotangents(Paths(seeds, list(wanted.values())), seeds)
+        cotangents.run()
+        result: dict[Key, Variable] = {}
+        for key, x in wanted.items():
+            g = cotangents.of(x) if x in cotangents.reached else None
+            if is_null(g):
+                undefined = self.result.undefined if key[0] in self.carried else self.result.undefined_inputs
+                undefined[key[0]] = g
+            elif g is not None and not is_disconnected(g):
+                result[key] = g
+        return result
+
+    def _wanted(self, live: set[str]) -> Iterable[tuple[Key, Variable]]:
+        """The inner inputs that may have cotangents."""
+        constant = {name for name, value in self.run.inputs.items() if isinstance(value, Constant)}
+        for sequence in self.spec.sequences:
+            if sequence.name not in constant:
+                yield from (((sequence.name, tap), self.inner[sequence.name, tap]) for tap in sequence.taps)
+        for state in self.spec.states:
+            if state.name in live:
+                yield from (((state.name, tap), self.inner[state.name, tap]) for tap in state.taps)
+        for role in self.spec.invariants:
+            if role.name not in constant and kind_of(self.inner[role.name, 0]):
+                yield (role.name, 0), self.inner[role.name, 0]
+
+    # -- what goes out -------------------------------------------------------------------------------------
+
+    def _add_state(self, carried: _Carried) -> str:
+        """Declare the rows of a state in the reverse loop; returns the state's name there."""
+        state, rows = carried.state, carried.rows
+        window = state.window
+        writes: dict[int, Variable] = {}
+        read = {0, *(-write for write in state.writes)}
+        for k in range(1, window + 1):
+            term = self._terms.get((state.name, -k))
+            if k < window and -k not in state.writes:
+                if term is None:
+                    continue
+                read.add(k)
+                term = rows[k] + term  # type: ignore[operator]
+            writes[k - window] = pt.zeros_like(rows[0]) if term is None else term
+        taps = {k - window: rows[k] for k in sorted(read)}
+        return self.builder.state(f"d_{state.name}", carried.start, taps, writes)
+
+    def _add_sequences(self) -> dict[Key, str]:
+        """Declare the cotangents of the sequences' rows; returns their names in the reverse loop."""
+        return {
+            (sequence.name, tap): self.builder.output(f"d_{sequence.name}", self._terms[sequence.name, tap])
+            for sequence in self.spec.sequences
+            for tap in sequence.taps
+            if (sequence.name, tap) in self._terms
+        }
+
+    def _add_invariants(self) -> dict[str, str]:
+        """Declare the sums of the invariants' cotangents; returns their names in the reverse loop."""
+        result = {}
+        for role in self.spec.invariants:
+            term: Any = self._terms.get((role.name, 0))
+            if term is None:
+                continue
+            x = self.inner[role.name, 0]
+            dtype = term.type.dtype if is_discrete(x) else gradient_dtype(x)
+            old = x.type.clone(dtype=dtype).make_variable(f"d_{role.name}")
+            start = pt.zeros((1, *sizes_of(self.run.inputs[role.name])), dtype=dtype)
+            result[role.name] = self.builder.state(f"d_{role.name}", start, {-1: old}, {0: old + term})
+        return result
+
+
+def untraced_gradient(op: Any, name: str) -> Variable:
+    """The placeholder for derivatives that would pass through an untraced state."""
+    from graphc.gradient.types import null_type
+
+    return null_type(
+        f"the untraced state '{name}' of {op} keeps only its last value, so no gradient passes through "
+        "it; make it an ordinary state (give it to scan by outputs_info), or cut its gradient with "
+        "disconnected_grad"
+    )

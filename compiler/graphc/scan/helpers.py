@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Common forms of `graphc.scan`: `map`, `reduce`, `foldl`, `foldr`, `cumulative`, `filter`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphc.ops.sizes import size_of
+from graphc.scan.arguments import as_outputs, as_sequences, listed
+from graphc.scan.callee import Callee
+from graphc.scan.frontend import as_argument, build_loop
+from graphc.scan.returned import parse
+from graphc.tensor.basic import as_tensor_variable
+
+
+def map(
+    fn: Callable[..., Any],
+    sequences: Any,
+    non_sequences: Any = None,
+    truncate_gradient: int = -1,
+    go_backwards: bool = False,
+    mode: Any = None,
+    name: str | None = None,
+    return_updates: bool = False,
+) -> Any:
+    """Apply ``fn`` to each row.
+
+    Args:
+        fn: takes a row of each sequence, then the non-sequences.
+        sequences, non_sequences, truncate_gradient, go_backwards, name, return_updates: as in `graphc.scan`.
+        mode: accepted for compatibility; it has no effect.
+
+    Returns:
+        What ``fn`` returns, stacked. With ``go_backwards`` the last row's result comes first.
+    """
+    loop = _build(fn, sequences, None, non_sequences, go_backwards, name, "map", truncate_gradient)
+    return loop.result(loop.outputs, return_updates=return_updates)
+
+
+def reduce(
+    fn: Callable[..., Any],
+    sequences: Any,
+    outputs_info: Any,
+    non_sequences: Any = None,
+    go_backwards: bool = False,
+    mode: Any = None,
+    name: str | None = None,
+    return_updates: bool = False,
+) -> Any:
+    """Combine all rows into one value.
+
+    Args:
+        fn: takes a row of each sequence, the value so far, then the non-sequences.
+        sequences, non_sequences, go_backwards, name, return_updates: as in `graphc.scan`.
+        outputs_info: the value to start from; as in `graphc.scan`.
+        mode: accepted for compatibility; it has no effect.
+
+    Returns:
+        The value after the last row: the initial one where there are no rows.
+    """
+    loop = _build(fn, sequences, outputs_info, non_sequences, go_backwards, name, "reduce")
+    return loop.result(loop.lasts, return_updates=return_updates)
+
+
+def foldl(
+    fn: Callable[..., Any],
+    sequences: Any,
+    outputs_info: Any,
+    non_sequences: Any = None,
+    mode: Any = None,
+    name: str | None = None,
+    return_updates: bool = False,
+) -> Any:
+    """`reduce` from the first row to the last."""
+    return reduce(fn, sequences, outputs_info, non_sequences, False, mode, name, return_updates)
+
+
+def foldr(
+    fn: Callable[..., Any],
+    sequences: Any,
+    outputs_info: Any,
+    non_sequences: Any = None,
+    mode: Any = None,
+    name: str | None = None,
+    return_updates: bool = False,
+) -> Any:
+    """`reduce` from the last row to the first."""
+    return reduce(fn, sequences, outputs_info, non_sequences, True, mode, name, return_updates)
+
+
+def cumulative(
+    fn: Callable[..., Any],
+    sequences: Any,
+    outputs_info: Any = None,
+    non_sequences: Any = None,
+    go_backwards: bool = False,
+    name: str | None = None,
+    return_updates: bool = False,
+) -> Any:
+    """All values that `reduce` goes through, one for each row.
+
+    Args:
+        fn: takes a row of each sequence, the value so far, then the non-sequences.
+        sequences, non_sequences, go_backwards, name, return_updates: as in `graphc.scan`.
+        outputs_info: the value to start from. By default the first row, which then is also the first result,
+            as in `itertools.accumulate`; this takes a single sequence without taps.
+
+    Returns:
+        The values, stacked.
+    """
+    if outputs_info is not None:
+        loop = _build(fn, sequences, outputs_info, non_sequences, go_backwards, name, "cumulative")
+        return loop.result(loop.outputs, return_updates=return_updates)
+    import graphc.tensor as pt
+
+    given = as_sequences(sequences)
+    if len(given) != 1 or given[0].taps != (0,):
+        raise ValueError(
+            f"cumulative starts from the first row of one sequence without taps, but has {len(given)} "
+            "sequences; give "
+            "outputs_info"
+        )
+    x = given[0].variable[::-1] if go_backwards else given[0].variable
+    # One row of zeros behind x, so that there is a row to start from where x has none.
+    row = pt.zeros([1, *(size_of(x, axis) for axis in range(1, x.type.ndim))], dtype=x.type.dtype)
+    first = pt.concatenate([x[:1], row])[0]
+    loop = _build(fn, x[1:], first, non_sequences, False, name, "cumulative")
+    all_rows = pt.concatenate([first[None], loop.outputs[0]])[: size_of(x, 0)]
+    return loop.result([all_rows, *loop.outputs[1:]], return_updates=return_updates)
+
+
+def filter(fn: Callable[..., Any], sequences: Any, non_sequences: Any = None, name: str | None = None) -> Any:
+    """The rows for which ``fn`` holds, in their order.
+
+    How many these are is known when the graph runs only. Gradients reach the rows that were selected.
+
+    Args:
+        fn: takes a row of each sequence, then the non-sequences; returns a scalar.
+        sequences: one or several tensors of the same length; without taps.
+        non_sequences, name: as in `graphc.scan`.
+
+    Returns:
+        The selected rows of each sequence: a variable, or a list for a list of several.
+    """
+    import graphc.tensor as pt
+
+    given, callee = as_sequences(sequences), Callee(fn, "filter")
+    if any(each.taps != (0,) for each in given) or not given:
+        raise ValueError("filter selects rows of at least one sequence; its sequences have no taps")
+
+    def place(*args: Any) -> list[Any]:
+        rows, count, rest = args[: len(given)], args[len(given)], args[len(given) + 1 :]
+        returned = parse(callee([*rows, *rest]), callee)
+        if len(returned.outputs) != 1 or returned.updates or returned.condition is not None:
+            raise TypeError(f"{callee} must return one scalar, got {returned}")
+        keep = returned.outputs[0]
+        if keep.type.ndim:
+            raise TypeError(
+                f"{callee} must return a scalar for each row, got {keep} of type {keep.type}; reduce it "
+                "with all() or any()"
+            )
+        keep = pt.neq(keep, 0)  # type: ignore[attr-defined]
+        return [count + keep, pt.switch(keep, count, -1)]  # type: ignore[attr-defined]
+
+    variables = [each.variable for each in given]
+    start = as_tensor_variable(0, dtype="int64")
+    loop = _build(place, variables, [start, None], non_sequences, False, name or callee.name, "filter")
+    places, count = loop.outputs[1], loop.lasts[0]
+    length = size_of(places, 0)
+    # Rows that are not selected write to the last element, which is cut off.
+    chosen = pt.zeros([length + 1], dtype="int64")[places].set(pt.arange(length))[:count]
+    results = [x[chosen] for x in variables]
+    return results if len(results) > 1 or isinstance(sequences, list | tuple) else results[0]
+
+
+def _build(
+    fn: Callable[..., Any],
+    sequences: Any,
+    outputs_info: Any,
+    non_sequences: Any,
+    go_backwards: bool,
+    name: str | None,
+    what: str,
+    truncate_gradient: int = -1,
+) -> Any:
+    return build_loop(
+        fn,
+        as_sequences(sequences),
+        as_outputs(outputs_info),
+        [as_argument(v) for v in listed(non_sequences)],
+        None,
+        go_backwards=go_backwards,
+        strict=False,
+        name=name,
+        options={"truncate_gradient": truncate_gradient},
+        what=what,
+    )

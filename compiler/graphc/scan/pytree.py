@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Nested containers of variables: dicts, lists, tuples, named tuples, dataclasses; None has no leaves."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Structure:
+    """The form of a tree without its leaves.
+
+    Attributes:
+        kind: class of the container, None for a leaf.
+        keys: keys, names of fields, or positions of the children.
+        children: one for each key.
+        example: the container itself, where a new one cannot be made from its parts alone.
+    """
+
+    kind: Any
+    keys: tuple[Any, ...] = ()
+    children: tuple[Structure, ...] = ()
+    example: Any = dataclasses.field(default=None, compare=False)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return 1 if self.kind is None else sum(child.n_leaves for child in self.children)
+
+    def paths(self, prefix: str = "") -> Iterator[str]:
+        """Where each leaf is, as Python would write it."""
+        if self.kind is None:
+            yield prefix
+        attributes = self.kind is not None and (
+            dataclasses.is_dataclass(self.kind) or hasattr(self.kind, "_fields")
+        )
+        for key, child in zip(self.keys, self.children, strict=True):
+            yield from child.paths(f"{prefix}.{key}" if attributes else f"{prefix}[{key!r}]")
+
+    def build(self, leaves: Sequence[Any]) -> Any:
+        """The tree with other leaves."""
+        if len(leaves) != self.n_leaves:
+            raise ValueError(f"the tree {self} has {self.n_leaves} leaves, got {len(leaves)}")
+        return self._take(iter(leaves))
+
+    def _take(self, leaves: Iterator[Any]) -> Any:
+        if self.kind is None:
+            return next(leaves)
+        if self.kind is type(None):
+            return None
+        parts = [child._take(leaves) for child in self.children]
+        if issubclass(self.kind, dict):
+            made = copy.copy(self.example)
+            made.update(zip(self.keys, parts, strict=True))
+            return made
+        if dataclasses.is_dataclass(self.kind):
+            made = copy.copy(self.example)
+            for key, part in zip(self.keys, parts, strict=True):
+                object.__setattr__(made, key, part)
+            return made
+        return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
+
+    def __str__(self) -> str:
+        if self.kind is None:
+            return "*"
+        if self.kind is type(None):
+            return "None"
+        parts = [str(child) for child in self.children]
+        if issubclass(self.kind, dict):
+            return (
+                "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(self.keys, parts, strict=True)) + "}"
+            )
+        if self.kind is list:
+            return f"[{', '.join(parts)}]"
+        if self.kind is tuple:
+            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        named = ", ".join(f"{key}={part}" for key, part in zip(self.keys, parts, strict=True))
+        return f"{self.kind.__name__}({named})"
+
+
+_LEAF = Structure(None)
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """The leaves in order, and the form; entries of dicts are ordered by their keys."""
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves)
+
+
+def _flatten(tree: Any, leaves: list[Any]) -> Structure:
+    if tree is None:
+        return Structure(type(None))
+    if isinstance(tree, dict):
+        keys = sorted(tree, key=lambda key: (type(key).__name__, repr(key)))
+        return Structure(type(tree), tuple(keys), tuple(_flatten(tree[key], leaves) for key in keys), tree)
+    if isinstance(tree, list | tuple):
+        keys = list(getattr(tree, "_fields", range(len(tree))))
+        return Structure(type(tree), tuple(keys), tuple(_flatten(each, leaves) for each in tree))
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        names = tuple(field.name for field in dataclasses.fields(tree))
+        return Structure(type(tree), names, tuple(_flatten(getattr(tree, n), leaves) for n in names), tree)
+    leaves.append(tree)
+    return _LEAF
+
+
+def map_tree(fn: Callable[..., Any], tree: Any) -> Any:
+    """The tree with ``fn`` applied to each leaf."""
+    leaves, structure = flatten(tree)
+    return structure.build([fn(leaf) for leaf in leaves])

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the function of a scan returns: outputs, updates of shared variables, a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from graphc.function.shared import SharedVariable
+from graphc.graph.basic import Variable
+from graphc.scan.condition import until
+from graphc.tensor.basic import as_tensor_variable
+
+
+@dataclass
+class Returned:
+    """The parts of a returned value."""
+
+    outputs: list[Variable] = field(default_factory=list)
+    updates: dict[Any, Any] = field(default_factory=dict)
+    condition: Variable | None = None
+
+
+def parse(value: Any, callee: Any) -> Returned:
+    """Tells outputs, updates and condition apart.
+
+    Accepted are an output or a list of outputs, a dict of updates (or a list of pairs that begin with shared
+    variables) and an `until`, each at most once, in any order; outputs may also stand one by one.
+
+    Raises:
+        TypeError: something else was returned, or two of a kind.
+    """
+    parser = _Parser(value, callee)
+    if _is_updates(value) or not isinstance(value, list | tuple):
+        parser.part(value)
+    else:
+        for part in value:
+            parser.part(part)
+    return parser.result
+
+
+class _Parser:
+    def __init__(self, value: Any, callee: Any) -> None:
+        self.result = Returned()
+        self._value, self._callee = value, callee
+        self._seen: set[str] = set()
+
+    def part(self, part: Any) -> None:
+        if isinstance(part, until):
+            self._only("a condition")
+            self.result.condition = part.condition
+        elif _is_updates(part):
+            self._only("updates")
+            self._updates(dict(part))
+        elif isinstance(part, list | tuple):
+            self._only("outputs", clashes="single outputs")
+            self.result.outputs += [self._output(each) for each in part]
+        else:
+            if "outputs" in self._seen:
+                raise self._error("has an output beside a list of outputs")
+            self._seen.add("single outputs")
+            self.result.outputs.append(self._output(part))
+
+    def _only(self, kind: str, clashes: str = "") -> None:
+        if clashes in self._seen:
+            raise self._error("has a list of outputs beside an output")
+        if kind in self._seen:
+            raise self._error(f"has {kind} twice")
+        self._seen.add(kind)
+
+    def _updates(self, updates: dict[Any, Any]) -> None:
+        for target in updates:
+            if not isinstance(target, SharedVariable):
+                raise self._error(f"updates {target!r}, which is no shared variable")
+        self.result.updates = updates
+
+    def _output(self, value: Any) -> Variable:
+        if isinstance(value, Variable):
+            return value
+        if isinstance(value, Number | np.ndarray | np.generic):
+            return as_tensor_variable(value)
+        what = "None" if value is None else f"{value!r:.80} of type {type(value).__name__}"
+        raise self._error(f"has {what} where an output is expected")
+
+    def _error(self, problem: str) -> TypeError:
+        return TypeError(
+            f"{self._callee} must return variables, a dict of updates of shared variables, "
+            "until(condition), or a "
+            f"tuple of these; what it returns {problem}: {self._value!r:.200}"
+        )
+
+
+def _is_updates(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return True
+    pairs = isinstance(value, list | tuple) and len(value) > 0
+    return pairs and all(
+        isinstance(p, list | tuple) and len(p) == 2 and isinstance(p[0], SharedVariable) for p in value
+    )

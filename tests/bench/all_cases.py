@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every line of the benchmark, in the order of the page."""
+
+from __future__ import annotations
+
+import cases
+import scan_lines
+
+CASES = [*cases.CASES, *scan_lines.CASES]

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-scan-push-out-dot1 --verify-diagnostics %s
+
+func.func @late(%x: memref<?xf64>, %i: index) -> f64 {
+  // expected-error @below {{'memref.load' is not legal before the graph pass graphc-scan-push-out-dot1}}
+  %0 = memref.load %x[%i] : memref<?xf64>
+  return %0 : f64
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Each scan pass, and all of them in the pipeline's order, compute what the module computed before."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scan_modules import Limits, ScanCase, generate, scan_cases
+
+from graphc.passes._base import discover, run_pipeline
+from graphc.passes._interpret import run_function
+from graphc.pipelines import PIPELINES
+from graphc_dialects._mlir import ir
+from graphc_dialects.dialect import new_context
+
+PASSES = [flag for flag in discover() if "scan-" in flag]
+TIDY = "canonicalize,cse"
+
+
+def _pipeline_order() -> list[str]:
+    """The scan passes in the order of the first pipeline that has them, those of no pipeline last."""
+    listed = [text for entries in PIPELINES.values() for text, _ in entries if "scan-" in text]
+    return [*dict.fromkeys(listed), *(flag for flag in PASSES if flag not in listed)]
+
+
+def _assert_same(case: ScanCase, entries: list[str], again: list[str] | None = None) -> None:
+    """Runs passes on a case; then, if asked to, passes that must not change anything any more."""
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(case.text)
+        run_pipeline(module, entries, verify_each=True, check_legality=True)
+        _compare(_run(str(module), case), _run(case.text, case))
+        if again is not None:
+            before = str(module)
+            run_pipeline(module, again, verify_each=True)
+            assert str(module) == before
+
+
+def _run(text: str, case: ScanCase) -> list[Any]:
+    """Interprets a module of its own: the interpreter may leave size computations in it."""
+    return run_function(ir.Module.parse(text), case.inputs)
+
+
+def _compare(results: list[Any], expected: list[Any]) -> None:
+    assert len(results) == len(expected)
+    for result, want in zip(results, expected, strict=True):
+        assert result.dtype == want.dtype
+        tolerance = 2e-4 if result.dtype == np.float32 else 1e-9
+        np.testing.assert_allclose(result, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("flag", PASSES)
+@given(case=scan_cases())
+def test_a_pass_alone(flag: str, case: ScanCase) -> None:
+    _assert_same(case, [flag])
+
+
+@pytest.mark.parametrize("flag", PASSES)
+@given(case=scan_cases())
+def test_a_pass_on_tidy_modules(flag: str, case: ScanCase) -> None:
+    _assert_same(case, [TIDY, flag])
+
+
+@pytest.mark.parametrize("flag", PASSES)
+@given(case=scan_cases())
+def test_a_pass_changes_nothing_the_second_time(flag: str, case: ScanCase) -> None:
+    _assert_same(case, [TIDY, flag, TIDY, flag, TIDY], again=[flag, TIDY])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_passes_in_order(seed: int) -> None:
+    rng = Random(seed)
+    for _ in range(5):
+        _assert_same(generate(rng, Limits()), [TIDY, *_pipeline_order(), TIDY])
+
+
+@given(case=scan_cases())
+def test_all_passes_with_tidying_between(case: ScanCase) -> None:
+    _assert_same(case, [entry for flag in _pipeline_order() for entry in (flag, TIDY)])
+
+
+def test_cases_cover_what_scans_can_be() -> None:
+    found = set().union(*(generate(Random(seed)).features for seed in range(60)))
+    wanted = "reverse while nested mit-sot mit-mot zero-steps one-step broadcast twins"
+    assert set(wanted.split()) <= found

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``graphc.scan``: updates of shared variables, forms of arguments and results, states of other types."""
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.graph.op_from_graph import OpFromGraph
+from graphc.scan import Scan, ScanArgs, roles, until
+from graphc.tensor.type import TensorType
+
+
+def scan_node(v):
+    """The scan that computes a variable."""
+    while not isinstance(v.owner.op, Scan):
+        v = v.owner.inputs[0]
+    return v.owner
+
+
+class TestUpdates:
+    def test_returned(self, mode):
+        a = graphc.shared(1.0, name="a")
+        y, updates = graphc.scan(lambda x: (x * a, {a: a + 1}), pt.arange(3.0), return_updates=True)
+        assert list(updates) == [a] and a.default_update is None
+        np.testing.assert_allclose(graphc.function([], y, mode=mode, updates=updates)(), [0, 2, 6])
+        assert a.get_value() == 4.0
+
+    def test_attached(self, mode):
+        a = graphc.shared(1.0, name="a")
+        y = graphc.scan(lambda x: (x * a, [(a, a + 1)]), pt.arange(3.0))
+        f = graphc.function([], y, mode=mode)
+        np.testing.assert_allclose(f(), [0, 2, 6])
+        np.testing.assert_allclose(f(), [0, 5, 12])
+        assert a.get_value() == 7.0
+        graphc.function([], y, mode=mode, no_default_updates=True)()
+        assert a.get_value() == 7.0
+
+    def test_updates_only(self, mode):
+        a = graphc.shared(1.0, name="a")
+        n = pt.lscalar("n")
+        y, updates = graphc.scan(lambda: {a: a * 2}, n_steps=n, return_updates=True)
+        assert y is None
+        graphc.function([n], [], updates=updates, mode=mode)(5)
+        assert a.get_value() == 32.0
+
+    def test_nested(self, mode):
+        a = graphc.shared(0.0, name="a")
+
+        def outer(x):
+            graphc.scan(lambda: {a: a + x}, n_steps=2)
+            return a.default_update
+
+        y = graphc.scan(outer, pt.arange(3.0))
+        np.testing.assert_allclose(graphc.function([], y, mode=mode)(), [0, 2, 6])
+        assert a.get_value() == 6.0
+
+    def test_default_update_made_before_is_of_the_function(self, mode):
+        a = graphc.shared(1.0, name="a")
+        a.default_update = a + 1
+        y = graphc.scan(lambda x: x * a, pt.arange(3.0))
+        f = graphc.function([], y, mode=mode)
+        np.testing.assert_allclose(f(), [0, 1, 2])
+        np.testing.assert_allclose(f(), [0, 2, 4])
+
+
+class TestForms:
+    """What a function may return, and in which form the results come."""
+
+    def test_forms(self):
+        x, a = pt.vector("x"), graphc.shared(0.0)
+        update, stop = {a: a + 1}, lambda x: until(x > 1)
+        for returned, count in [
+            (lambda x: x, 1),
+            (lambda x: [x], 1),
+            (lambda x: (x, x), 2),
+            (lambda x: ([x, x], update), 2),
+            (lambda x: (update, [x, x]), 2),
+            (lambda x: (x, update, stop(x)), 1),
+            (lambda x: ([x], stop(x)), 1),
+            (lambda x: (x, x, stop(x)), 2),
+            (lambda x: (update, stop(x)), 0),
+            (lambda x: [(a, a + 1)], 0),
+            (lambda x: update, 0),
+        ]:
+            assert len(graphc.scan(returned, x, return_list=True)) == count
+
+    def test_result_forms(self):
+        x = pt.vector("x")
+        assert isinstance(graphc.scan(lambda x: x, x), pt.TensorVariable)
+        assert isinstance(graphc.scan(lambda x: [x, x], x), list)
+        assert len(graphc.scan(lambda x: x, x, return_list=True)) == 1
+        assert graphc.scan(lambda x: x, x, return_updates=True)[1] == {}
+
+    def test_names(self):
+        x, h0 = pt.vector("x"), pt.scalar("h0")
+
+        def step(x, y, h):
+            new = h + x
+            double = new * 2
+            double.name = "double"
+            return new, double, y
+
+        outputs = graphc.scan(step, [x, x], [h0, None, None])
+        assert roles(scan_node(outputs[0])) == {
+            "x": "sequence",
+            "x_2": "sequence",
+            "h0": "sit-sot",
+            "double": "nit-sot",
+            "out1": "nit-sot",
+        }
+        assert scan_node(outputs[0]).op.name == "step"
+        args = ScanArgs(scan_node(outputs[0]))
+        assert [v.name for v in args["x"].inner_in] == ["x[t]"]
+        assert [v.name for v in args["h0"].inner_in] == ["h0[t-1]"]
+
+    def test_printing(self):
+        text = graphc.dprint(graphc.scan(lambda x, h: h + x, pt.vector("x"), 0.0), file="str")
+        assert "x[t]" in text and "state0[t-1]" in text and "Inner graphs" in text
+
+    @pytest.mark.parametrize("nothing", [None, {}, {"initial": None}, {"initial": None, "taps": None}])
+    def test_outputs_without_start(self, nothing):
+        x = pt.vector("x")
+        y, _ = graphc.scan(lambda x, h: (x, h + x), x, [nothing, {"initial": 0.0}])
+        assert roles(scan_node(y)) == {"x": "sequence", "out0": "nit-sot", "state0": "sit-sot"}
+
+    def test_empty_lists_and_plain_values(self, compute):
+        y = graphc.scan(lambda h, k: h * k, [], [[1.0, 2.0]], [3], n_steps=np.int64(2))
+        np.testing.assert_allclose(compute(y), [[3, 6], [9, 18]])
+        z = graphc.scan(
+            lambda h: (h, 7, True), outputs_info=[pt.as_tensor(2), None, None], n_steps=graphc.shared(3)
+        )
+        for found, expected in zip(compute(z), ([2] * 3, [7] * 3, [True] * 3), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+    def test_constants_of_other_dtypes(self, compute):
+        k = pt.lvector("k")
+        y = graphc.scan(lambda k, h: h + k, k, True)
+        assert y.type.dtype == "int64"
+        np.testing.assert_array_equal(compute(y, {k: [1, 2]}), [2, 4])
+        z = graphc.scan(lambda h: h * 1j, outputs_info=1, n_steps=3)
+        np.testing.assert_array_equal(compute(z), [1j, -1, -1j])
+
+    def test_in_an_op_from_graph(self, compute):
+        x, w = pt.vector("x"), pt.scalar("w")
+        op = OpFromGraph([x, w], [graphc.scan(lambda x, h: h * w + x, x, 0.0)])
+        a, b = pt.vector("a"), pt.scalar("b")
+        np.testing.assert_allclose(compute(op(a, b), {a: np.ones(3), b: 2.0}), [1, 3, 7])
+        y = graphc.scan(lambda v: op(a, v)[-1], a)
+        np.testing.assert_allclose(compute(y, {a: np.array([1.0, 2.0])}), [3, 4])
+
+    def test_clone_on_other_types(self, compute):
+        x, narrow = pt.vector("x"), pt.tensor("narrow", dtype="float64", shape=(4,))
+        y = graphc.scan(lambda x, h: h + x, x, 0.0)
+        again = graphc.clone_replace(y, {x: narrow})
+        np.testing.assert_allclose(compute(again, {narrow: np.ones(4)}), [1, 2, 3, 4])
+
+    def test_compatibility_arguments(self):
+        assert graphc.scan(lambda x: x, pt.vector(), mode=None, profile=False, allow_gc=True) is not None
+
+
+class BoxType(graphc.graph.type.Type):
+    """A Python int that is no tensor."""
+
+    def filter(self, value, strict=False, allow_downcast=None):
+        if isinstance(value, int):
+            return value
+        raise TypeError(f"no int: {value!r}")
+
+
+class Advance(graphc.Op):
+    """A box, one further, and its content as a tensor."""
+
+    __props__ = ()
+
+    def make_node(self, box):
+        return graphc.Apply(self, [box], [box.type(), TensorType("int64", ())()])
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = inputs[0] + 1
+        outputs[1][0] = np.asarray(inputs[0] * 10)
+
+
+class TestUntraced:
+    @pytest.mark.parametrize("n", [0, 1, 4])
+    def test_state_that_is_no_tensor(self, compute, n):
+        box, steps = BoxType()("box"), pt.lscalar("steps")
+        last, seen = graphc.scan(lambda b: Advance()(b), outputs_info=[box, None], n_steps=steps)
+        assert roles(scan_node(seen))["box"] == "untraced"
+        value, rows = compute([last, seen], {box: 3, steps: n})
+        assert value == 3 + n
+        np.testing.assert_array_equal(rows, 10 * np.arange(3, 3 + n))
+
+    def test_only_the_last_value_can_be_read(self):
+        with pytest.raises(ValueError, match="only the last value is kept"):
+            graphc.scan(lambda b: b, outputs_info={"initial": BoxType()("box"), "taps": [-2]}, n_steps=2)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The lines of the benchmark compute what NumPy computes, and the page has them; nothing here is timed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = str(Path(__file__).resolve().parents[1] / "bench")
+
+
+@pytest.fixture(scope="module")
+def bench():
+    """The benchmark's modules, which import each other by their plain names."""
+    before = set(sys.modules)
+    sys.path.insert(0, BENCH)
+    try:
+        import tables
+        import worker
+
+        yield worker, tables
+    finally:
+        sys.path.remove(BENCH)
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(BENCH):
+                del sys.modules[name]
+
+
+LOOPS = [
+    "recurrence", "recurrence_last", "recurrence_gradient", "rnn16", "rnn16_gradient", "garch", "newton",
+    "kalman", "kalman_gradient", "hmm",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_agree_with_numpy(bench, name):
+    answer = bench[0].Worker("graphc").answer({"case": name, "seconds": 0.0})
+    assert set(answer) == {"best"}, answer
+
+
+def test_a_wrong_derivative_is_an_error(bench):
+    import derivatives
+    import libraries
+    import scan_lines
+
+    case = next(case for case in scan_lines.CASES if case.name == "garch")
+    statement, names = libraries.load("graphc").build(case)
+    value, gradient = eval(statement, names)
+    reference, arguments = libraries.Numpy().m, list(case.inputs())
+    derivatives.check(case, reference, arguments, [value, gradient])
+    with pytest.raises(AssertionError, match="along a direction"):
+        derivatives.check(case, reference, arguments, [value, gradient * [1, 1, 1.0001]])
+    with pytest.raises(AssertionError, match="Not equal"):
+        derivatives.check(case, reference, arguments, [value + 0.1, gradient])
+
+
+def test_memory_of_a_call_is_seen():
+    # In a process of its own: measuring changes how it allocates from then on.
+    code = "import memory, numpy; print(memory.extra(lambda: numpy.ones(2_500_000)[:10].copy()))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=BENCH, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    if done.stdout.strip() == "None":
+        pytest.skip("this system does not tell the memory of a process")
+    assert abs(int(done.stdout) - 20_000_000) < 1_000_000
+
+
+def test_loops_have_a_table_with_memory(bench):
+    tables = bench[1]
+    machine = dict.fromkeys(("processor", "cores", "system", "python", "mlir", "llvm", "date"), "?")
+    answers = {"graphc": {"best": 1e-5, "memory": 3}, "jax": {"best": 3e-5, "memory": 2_000_000}}
+    result = {
+        "machine": machine,
+        "versions": {"graphc": "1", "jax": "2"},
+        "steady": {"recurrence": answers, "exp": {"graphc": {"best": 2e-3}, "jax": {"best": 1e-3}}},
+        "cold": {"scan_long": {"graphc": {"long": 0.2, "memory": 60_000_000}}},
+    }
+    result["lines"] = tables.lines(result)
+    page = tables.page(result)
+    row = next(line for line in page.splitlines() if "all kept" in line)
+    assert row.split(" | ")[-6:] == ["<0.3", "-", "2.0", "-", "jax", "met |"]
+    assert "Missed: `exp(x) * y + 1`, 1e6 float64; `h = 0.9*h + x`, 100,000,000 steps" in page
