@@ -34,6 +34,11 @@ def _positive_int(value: Any) -> int:
     return number
 
 
+def _boolean(value: Any) -> bool:
+    text = str(value).lower()
+    return _one_of("0", "1", "false", "true")(text) in ("1", "true")
+
+
 def _default_cache_dir() -> str:
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache"), "graphc")
 
@@ -60,6 +65,15 @@ class Config:
         _default_cache_dir, str, "folder of the on-disk cache; empty switches the cache off"
     )
     cache_size_mb: int = _setting(512, _positive_int, "size the on-disk cache is kept below, in MiB")
+    workspace_limit_mb: int = _setting(
+        1024, _positive_int, "largest workspace that a function keeps for its next call, in MiB"
+    )
+    poison_memory: bool = _setting(
+        False,
+        _boolean,
+        "for tests: compile functions that fill workspaces, temporaries and results with NaN before use, and "
+        "fail when memory next to a workspace was written",
+    )
 
     def __setattr__(self, name: str, value: Any) -> None:
         for setting in fields(self):

@@ -46,3 +46,7 @@ class DebugModeError(GraphcError, AssertionError):
 
 class VectorizeError(GraphcError, NotImplementedError):
     """An op of a graph has no rule that adds a batch axis."""
+
+
+class InconsistencyError(GraphcError, ValueError):
+    """An op of a graph overwrites memory that is still needed, or that it must not change."""

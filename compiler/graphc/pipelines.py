@@ -30,8 +30,11 @@ _PRODUCTS: list[Entry] = [
     ("cse", "parts of composites repeat"),
 ]
 
+_SCAN_SIZES: list[Entry] = [("graphc-scan-row-sizes", "sizes of results can be computed in front of loops")]
+
 # Left out where a module has no scan.
 _SCAN: list[Entry] = [
+    *_SCAN_SIZES,
     ("graphc-shape-simplification", "row counts in terms of step counts, so that uses of rows can be told"),
     ("canonicalize,cse", "what sizes leave over"),
     ("graphc-scan-remove-constants-and-unused-inputs", "nothing that is not needed is looked at further"),
@@ -89,6 +92,7 @@ _BUFFER: list[Entry] = [
     ("graphc-hoist-allocations", "one buffer serves all iterations; no stack is taken in a loop"),
     ("graphc-loop-fusion", "row-wise work visits each row once"),
     ("func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=256})", "scalars need no heap"),
+    ("graphc-plan-memory{record=true}", "other buffers share one block of memory"),
 ]
 
 # Also where nothing is vectorised: upstream lowers log1p(x) to log(1 + x) and expm1(x) to exp(x) - 1.
@@ -120,6 +124,7 @@ FAST_RUN: list[Entry] = [
     *_PRODUCTS,
     *_SCAN_MEMORY,
     *_SHAPES,
+    ("graphc-join-buffer-elimination", "what is joined is computed in its place"),
     ("graphc-fusion", "decides which operations share a loop"),
     *_TENSOR,
     *_BUFFER,
@@ -130,6 +135,7 @@ FAST_RUN: list[Entry] = [
 FAST_COMPILE: list[Entry] = [
     ("canonicalize,cse", "drop what is dead or repeated"),
     ("graphc-decompose", "composites have no lowering of their own"),
+    *_SCAN_SIZES,
     *_SCAN_MEMORY,
     *_SHAPES,
     *_TENSOR,

@@ -167,6 +167,8 @@ class WriteJoinOp(GraphcOp, name="write_join", traits=[ext.Pure]):
         target = _type_of(self, self.operands[0])
         if target is None or not same_elements(self, [target, kind]):
             return False
+        if self.operands[0].owner.name != "graphc.write_buffer":
+            return fail(self, "takes a whole buffer, not a part or view of one")
         return _agree(self, kind.shape, target.shape, "result") and self._check_tokens()
 
     def _check_tokens(self) -> bool:

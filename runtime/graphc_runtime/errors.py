@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from graphc_runtime.manifest import Site
 
 OUT_OF_MEMORY = -1
+DAMAGED_MEMORY = -2
 
 _CLASSES: dict[str, type[Exception]] = {
     "ValueError": ValueError,
@@ -43,7 +44,8 @@ def status_error(
     """The exception that a kernel's nonzero status stands for.
 
     Args:
-        sites: check sites of the manifest; status k + 1 is site k, -1 is out of memory.
+        sites: check sites of the manifest; status k + 1 is site k, -1 is out of memory, -2 damage that
+            poisoned code found.
         status: what the kernel returned.
         given: the value the check saw; replaces `{given}` in the message.
         expected: the value it wanted; replaces `{expected}`.
@@ -51,6 +53,11 @@ def status_error(
     """
     if status == OUT_OF_MEMORY:
         return MemoryError("out of memory for the temporaries of a compiled function")
+    if status == DAMAGED_MEMORY:
+        return RuntimeError(
+            "a compiled function wrote outside of its workspace (found because of config.poison_memory); "
+            "please report this"
+        )
     if not 1 <= status <= len(sites):
         return RuntimeError(
             f"a compiled function returned status {status}; its check sites are 1 to {len(sites)}"

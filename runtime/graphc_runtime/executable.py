@@ -141,7 +141,7 @@ class Executable:
                 or updates.
             where: gives the user's line of a node, for error messages.
         """
-        return KernelCall(self._loaded, signature, (), self._handler(where))
+        return KernelCall(self._loaded, signature, (), self._handler(where), reuse=False)
 
     def vectorcall_address(self) -> int | None:
         """Address for `callable_type.install` with `native_self`; None if the tier is not "struct"."""

@@ -30,6 +30,7 @@ class KernelCall:
         cells: one-element lists.
         on_error: called with status, given and expected when a kernel fails; raises.
         fallback: takes calls whose arguments are not canonical; without it they are converted here.
+        reuse: whether donated inputs may be overwritten; otherwise the kernel gets copies of them.
     """
 
     def __init__(
@@ -39,7 +40,10 @@ class KernelCall:
         cells: Sequence[list[Any]],
         on_error: OnError,
         fallback: Callable[..., Any] | None = None,
+        *,
+        reuse: bool = True,
     ) -> None:
+        self._reuse = reuse
         self._loaded, self._signature, self._cells = loaded, signature, cells
         self._on_error, self._fallback = on_error, fallback
         self._shapes = _SHAPES(loaded.address("graphc_shapes"))
@@ -65,6 +69,22 @@ class KernelCall:
         for i, (value, spec) in _pairs(values, self._signature.cells):
             arrays.append(canonical(value, spec, _name("shared variable", i, spec.name)))
         return self._call(arrays, outs)
+
+    def result_shapes(self, *args: Any) -> list[tuple[int, ...]]:
+        """The shapes of the results for these inputs.
+
+        Raises:
+            ValueError, IndexError: a check of sizes fails.
+        """
+        inputs = self._signature.inputs
+        arrays = [
+            canonical(value, spec, _name("input", i, spec.name)) for i, (value, spec) in _pairs(args, inputs)
+        ]
+        context = (ctypes.c_uint64 * 3)()
+        try:
+            return self._result_shapes(context, arrays)
+        finally:
+            self._release(_at(context))
 
     def _outs(self, keywords: dict[str, Any]) -> list[Any] | None:
         count = len(self._signature.outputs)
@@ -93,6 +113,8 @@ class KernelCall:
             results = [
                 np.empty(shape, spec.dtype) for shape, spec in zip(shapes, signature.results, strict=True)
             ]
+            for argument, result in signature.donated:
+                results[result] = arrays[argument] = self._lend(arrays, argument, outs is None)
             data, dims = _pointers(arrays + results), _sizes(arrays + results)
             self._check(self._run(_at(context), _at(data), _at(dims)), context)
         finally:
@@ -107,6 +129,15 @@ class KernelCall:
         return (
             outputs[0] if signature.returns == "single" else outputs if signature.returns == "list" else None
         )
+
+    def _lend(self, arrays: list[np.ndarray], position: int, alone: bool) -> np.ndarray:
+        """Memory that holds a donated argument and may be overwritten: its own, or a copy."""
+        array = arrays[position]
+        others = arrays[:position] + arrays[position + 1 :]
+        free = self._reuse and alone and position < len(self._signature.inputs) and array.flags.writeable
+        if free and not any(np.may_share_memory(array, other) for other in others):
+            return array
+        return array.copy()
 
     def _result_shapes(self, context: Any, arrays: list[np.ndarray]) -> list[tuple[int, ...]]:
         results = self._signature.results

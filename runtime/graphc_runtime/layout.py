@@ -21,10 +21,10 @@ from graphc_runtime.errors import LoadError
 
 TIERS = ("struct", "buffer", "python")
 
-OB_TYPE = 8
+OB_REFCOUNT, OB_TYPE = 0, 8
 TUPLE_SIZE, LIST_SIZE, LIST_ITEMS = 16, 16, 24
-ARRAY_DATA, ARRAY_NDIM, ARRAY_DIMS, ARRAY_DESCR, ARRAY_FLAGS = 16, 24, 32, 56, 64
-FLAG_C, FLAG_ALIGNED, FLAG_WRITEABLE = 0x1, 0x100, 0x400
+ARRAY_DATA, ARRAY_NDIM, ARRAY_DIMS, ARRAY_BASE, ARRAY_DESCR, ARRAY_FLAGS = 16, 24, 32, 48, 56, 64
+FLAG_C, FLAG_OWNDATA, FLAG_ALIGNED, FLAG_WRITEABLE = 0x1, 0x4, 0x100, 0x400
 
 
 def tier() -> str:
@@ -106,10 +106,19 @@ def _array_problem(array: np.ndarray) -> str:
         "ndim": _int(address + ARRAY_NDIM) == array.ndim,
         "dims": tuple(_word(dims + 8 * i) for i in range(array.ndim)) == array.shape,
         "descr": _word(address + ARRAY_DESCR) == id(array.dtype),
+        "base": _word(address + ARRAY_BASE) == (0 if array.base is None else id(array.base)),
+        "references": _counts_references(array),
         "flags": _int(address + ARRAY_FLAGS) == array.flags.num,
     }
     wrong = [name for name, right in facts.items() if not right]
     return f"ndarray fields {', '.join(wrong)} are elsewhere" if wrong else ""
+
+
+def _counts_references(array: np.ndarray) -> bool:
+    before = _int(id(array) + OB_REFCOUNT)
+    holder = [array]
+    after = _int(id(array) + OB_REFCOUNT)
+    return after == before + len(holder)
 
 
 def _container_problem() -> str:

@@ -13,6 +13,7 @@ from graphc_runtime.errors import LoadError, SymbolError
 from graphc_runtime.image import Image, Resolver
 
 _MACHINES = {"x86_64": elf.X86_64, "AMD64": elf.X86_64, "aarch64": elf.AARCH64, "arm64": elf.AARCH64}
+_UNLOAD = ctypes.CFUNCTYPE(None)
 
 
 class LoadedObject:
@@ -21,6 +22,9 @@ class LoadedObject:
     def __init__(self, base: int, size: int, symbols: dict[str, int]) -> None:
         self._base, self._size, self._symbols = base, size, symbols
         self._unmap = _libc().munmap
+        # Frees what the code keeps between calls.
+        unload = symbols.get("graphc_unload")
+        self._unload = _UNLOAD(unload) if unload else None
 
     def address(self, symbol: str) -> int:
         """Address of a global symbol.
@@ -44,6 +48,8 @@ class LoadedObject:
 
     def __del__(self) -> None:
         if getattr(self, "_base", 0):
+            if self._unload is not None:
+                self._unload()
             self._unmap(self._base, self._size)
             self._base = 0
 

@@ -69,6 +69,8 @@ class Signature:
         updates: new values of cells. Kernels see them as further outputs.
         returns: "single" array, "list", or "none" (no outputs).
         needs_shapes: whether `graphc_shapes` has to run: some output size is dynamic, or there are checks.
+        donated: pairs of an argument and the result that kernels compute in its memory: an input and an
+            output, or a cell and its update. Both have the same address in a call.
         gil_threshold: elements (inputs and results together) from which a call releases the GIL.
         name: name of the callable.
     """
@@ -79,6 +81,7 @@ class Signature:
     updates: tuple[Update, ...] = ()
     returns: str = "single"
     needs_shapes: bool = True
+    donated: tuple[tuple[int, int], ...] = ()
     gil_threshold: int = GIL_THRESHOLD
     name: str = "function"
 
@@ -93,6 +96,11 @@ class Signature:
             raise ArtifactError(
                 f"updates of cells {cells}; there are {len(self.cells)} cells, each updated at most once"
             )
+
+        for argument, result in self.donated:
+            given, computed = self.arguments[argument], self.results[result]
+            if (given.dtype, given.shape) != (computed.dtype, computed.shape):
+                raise ArtifactError(f"result {result} is not of the type of the donated argument {argument}")
 
     @property
     def arguments(self) -> tuple[ArraySpec, ...]:
@@ -118,6 +126,8 @@ class Manifest:
         tuple_items: tuple layout that its struct entry assumes.
         abi: version of the kernel ABI.
         extra: data of the compiler (report, names); the runtime does not read it.
+        memory: the memory plan of each of the kernel's functions: buffers with their sizes, lifetimes and
+            places; `Function.memory_plan` shows it, the runtime does not read it.
     """
 
     signature: Signature
@@ -128,6 +138,7 @@ class Manifest:
     tuple_items: int = 0
     abi: int = ABI
     extra: dict[str, Any] = field(default_factory=dict)
+    memory: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> str:
         """Compact JSON with sorted keys."""
@@ -148,7 +159,8 @@ class Manifest:
                 )
             raw["signature"] = _signature(raw["signature"])
             raw["sites"] = tuple(Site(**site) for site in raw["sites"])
-            raw["symbols"], raw["entries"] = tuple(raw["symbols"]), tuple(raw["entries"])
+            for key in ("symbols", "entries", "memory"):
+                raw[key] = tuple(raw.get(key, ()))
             return cls(**raw)
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise ArtifactError(f"not a manifest: {error}") from None
@@ -158,6 +170,7 @@ def _signature(raw: dict[str, Any]) -> Signature:
     for key in ("inputs", "cells", "outputs"):
         raw[key] = tuple(map(_array, raw[key]))
     raw["updates"] = tuple(Update(update["cell"], _array(update["value"])) for update in raw["updates"])
+    raw["donated"] = tuple(map(tuple, raw.get("donated", ())))
     return Signature(**raw)
 
 

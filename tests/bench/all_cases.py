@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import cases
+import join_lines
 import scan_lines
 
-CASES = [*cases.CASES, *scan_lines.CASES]
+CASES = [*cases.CASES, *join_lines.CASES, *scan_lines.CASES]

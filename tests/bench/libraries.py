@@ -39,7 +39,8 @@ def _numpy_namespace() -> Any:
         e /= e.sum(axis=-1, keepdims=True)
         return e
 
-    names = {name: getattr(np, name) for name in ("exp", "log", "log1p", "abs", "tanh", "dot")}
+    listed = ("exp", "log", "log1p", "abs", "tanh", "dot", "concatenate")
+    names = {name: getattr(np, name) for name in listed} | {"gradients": None}
     names |= scan_forms.numpy_forms()
     return SimpleNamespace(**names, softmax=softmax, sigmoid=lambda x: 1 / (1 + np.exp(-x)))
 
@@ -120,8 +121,9 @@ class _Symbolic(_Compiling):
         forms: dict[str, Any],
     ) -> None:
         self.package, self.pt, self.function, self.version = package, tensor, function, package.__version__
-        listed = ("exp", "log", "log1p", "abs", "tanh", "sigmoid", "dot")
+        listed = ("exp", "log", "log1p", "abs", "tanh", "sigmoid", "dot", "concatenate")
         names = {name: getattr(tensor, name) for name in listed} | forms
+        names["gradients"] = lambda f, *xs: package.grad(f(*xs), list(xs))
         self.m = SimpleNamespace(**names, softmax=lambda x: softmax(x, axis=-1))
 
     def _compiled(self, case: Case) -> tuple[Any, dict[str, Any]]:
@@ -201,8 +203,9 @@ class Jax(_Compiling):
         import jax.numpy as jnp
 
         self.jax, self.version = jax, jax.__version__
-        names = {name: getattr(jnp, name) for name in ("exp", "log", "log1p", "abs", "tanh", "dot")}
-        names |= scan_forms.jax_forms()
+        listed = ("exp", "log", "log1p", "abs", "tanh", "dot", "concatenate")
+        names = {name: getattr(jnp, name) for name in listed} | scan_forms.jax_forms()
+        names["gradients"] = lambda f, *xs: jax.grad(f, argnums=tuple(range(len(xs))))(*xs)
         self.m = SimpleNamespace(**names, softmax=jax.nn.softmax, sigmoid=jax.nn.sigmoid)
 
     def build(self, case: Case) -> Timed:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/passes.md and docs/operations.md from the code.
+"""Writes the pages of docs that are made from the code.
 
 python -m graphc_tools.docs           write the pages
 python -m graphc_tools.docs --check   exit with 1 if a page is not what would be written
@@ -14,6 +14,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from graphc_tools.scan_picture import rows_picture
+from graphc_tools.scan_tutorial import tutorial_page
 
 ROOT = Path(__file__).resolve().parents[2]
 _NOTICE = "<!-- Written by `make docs` from the code; changes made here are lost. -->"
@@ -194,7 +197,12 @@ def _fields(cls: Any) -> tuple[str, str]:
 
 # -- command line ----------------------------------------------------------------------------------
 
-PAGES: dict[str, Callable[[], str]] = {"passes.md": passes_page, "operations.md": operations_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "passes.md": passes_page,
+    "operations.md": operations_page,
+    "guide/scan-passes.md": tutorial_page,
+    "guide/scan-rows.svg": rows_picture,
+}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 
 from graphc.codegen.entry import entry_ir
 from graphc.codegen.object import compile_to_object, host_target
+from graphc.codegen.workspace import memory_ir, workspace_table
+from graphc.config import config
 from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.manifest import Manifest, Signature, Site
@@ -22,6 +24,7 @@ def build_artifact(
     opt_level: int = 3,
     tiers: tuple[str, ...] | None = None,
     extra: dict[str, Any] | None = None,
+    memory: Sequence[dict[str, Any]] = (),
     on_ir: Callable[[str, str], None] | None = None,
 ) -> Artifact:
     """Compiles a kernel together with its entry for this machine.
@@ -34,6 +37,7 @@ def build_artifact(
         opt_level: 0 to 3.
         tiers: native entries to include; the one this process uses if not given.
         extra: data for the manifest that the runtime does not read.
+        memory: the memory plans of the kernel's functions (see `graphc.passes._memory_record`).
         on_ir: see `compile_to_object`.
 
     Raises:
@@ -43,7 +47,7 @@ def build_artifact(
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
     code = compile_to_object(
         kernel_ir,
-        entry_text=entry_ir(signature, entries),
+        entry_text=entry_ir(signature, entries, _memory_ir(memory)),
         finished_text=finished_text,
         opt_level=opt_level,
         on_ir=on_ir,
@@ -56,5 +60,11 @@ def build_artifact(
         entries=entries,
         tuple_items=layout.tuple_items(),
         extra=extra or {},
+        memory=tuple(memory),
     )
     return Artifact(manifest, code)
+
+
+def _memory_ir(memory: Sequence[dict[str, Any]]) -> str:
+    tables = [workspace_table(entry) for record in memory for entry in record["workspaces"]]
+    return memory_ir(tables, keep_bytes=config.workspace_limit_mb << 20, poison=config.poison_memory)

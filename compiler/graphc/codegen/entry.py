@@ -7,7 +7,9 @@ fallback in `self`, so a mistake made here in doubt costs time, never an answer.
 
 from __future__ import annotations
 
+from graphc.codegen.arena import arena_ir
 from graphc.codegen.entry_calls import COMMON
+from graphc.codegen.entry_donation import COPY, OVERLAP, Lender
 from graphc.codegen.entry_tiers import ITEM_SIZE, BufferTier, StructTier, Tier
 from graphc.codegen.ir_writer import Writer
 from graphc_runtime.layout import tuple_items
@@ -16,15 +18,19 @@ from graphc_runtime.manifest import Signature
 _ENTRIES = {"struct": "graphc_entry", "buffer": "graphc_entry_buffer"}
 
 
-def entry_ir(signature: Signature, tiers: tuple[str, ...] = ("struct",)) -> str:
-    """IR text of the entries, the arena, and declarations of the kernels they call.
+def entry_ir(signature: Signature, tiers: tuple[str, ...] = ("struct",), memory: str | None = None) -> str:
+    """IR text of the entries, of what gives kernels memory, and declarations of the kernels they call.
 
     Args:
         signature: arguments and results of the function.
+        memory: text of `graphc.codegen.workspace.memory_ir`; that of a function without workspaces if not
+            given.
         tiers: "struct" defines `graphc_entry` and `graphc_vectorcall`, "buffer"
             `graphc_entry_buffer`; none of them leaves only the arena, which the Python tier needs.
     """
-    text = [COMMON]
+    text = [COMMON, arena_ir(poison=False, alone=True) if memory is None else memory]
+    if signature.donated and tiers:
+        text.append(COPY + OVERLAP)
     for name in tiers:
         writer = Writer()
         tier: Tier = StructTier(writer, tuple_items()) if name == "struct" else BufferTier(writer)
@@ -66,6 +72,7 @@ class _Entry:
     def __init__(self, signature: Signature, writer: Writer, tier: Tier) -> None:
         self.s, self.w, self.tier = signature, writer, tier
         self.counts: list[str] = []
+        self.exclusive: list[str] = []
         self.errors: list[tuple[str, str]] = []
         specs = (*signature.arguments, *signature.results)
         self.starts = [sum(spec.rank for spec in specs[:i]) for i in range(len(specs) + 1)]
@@ -95,8 +102,9 @@ class _Entry:
         w.line("  %ctx = alloca {ptr, i64, i64}")
         w.line("  store {ptr, i64, i64} zeroinitializer, ptr %ctx")
         # One array that escapes: separate slots would become a quadratic number of phis in `fail`.
-        w.line(f"  %owned = alloca [{max(len(s.results), 1)} x ptr]")
-        w.clear("%owned", 8 * len(s.results))
+        # Behind the results there is room for the list of them.
+        w.line(f"  %owned = alloca [{len(s.results) + 1} x ptr]")
+        w.clear("%owned", 8 * (len(s.results) + 1))
         self.tier.begin(arrays)
 
     def _keywords(self) -> list[str]:
@@ -121,15 +129,17 @@ class _Entry:
 
     def _arguments(self) -> None:
         w, s = self.w, self.s
+        given = []
         for i, spec in enumerate(s.inputs):
-            value = w.load("ptr", "%args", 8 * i)
-            self._array(i, value, [None if size is None else str(size) for size in spec.shape])
+            given.append(w.load("ptr", "%args", 8 * i))
+            self._array(i, given[-1], [None if size is None else str(size) for size in spec.shape])
         self.cells = [self.tier.cell("%self", i) for i in range(len(s.cells))]
         values = []
         for i, spec in enumerate(s.cells):
             values.append(self.tier.cell_value(self.cells[i]))
             self._array(len(s.inputs) + i, values[-1], [None if n is None else str(n) for n in spec.shape])
         self.tier.hold(values)
+        self.lender = Lender(self, given + values)
 
     def _array(self, index: int, value: str, shape: list[str | None], *, writeable: bool = False) -> None:
         """Checks one array object, and stores its pointer and sizes."""
@@ -185,21 +195,21 @@ class _Entry:
             self._take(outs)
             w.line("  br label %have")
             w.label("make")
+            self.lender.require_free()
             for i in range(len(outs)):
-                self._make(i)
+                (self.lender.give if i in self.lender.source else self.make)(i)
             w.line("  br label %have")
             w.label("have")
         for i in range(len(outs), len(s.results)):
-            self._make(i)
+            (self.lender.update if i in self.lender.source else self.make)(i)
+        if self._makes_list_first():
+            self._make_list()
 
     def _take(self, outs: list[str]) -> None:
         w, first = self.w, len(self.s.arguments)
         for i, value in enumerate(outs):
             self._array(first + i, value, list(self.sizes[i]), writeable=True)
-        for i in range(first + len(outs)):
-            spec = (*self.s.arguments, *self.s.results)[i]
-            size = w.let(f"mul i64 {self.counts[i]}, {ITEM_SIZE[spec.dtype]}")
-            w.store("i64", size, "%bytes", 8 * i)
+        self.measure(first + len(outs))
         overlap = w.let(
             f"call i1 @graphc_overlap(ptr %data, ptr %bytes, i64 {first}, i64 {first + len(outs)})"
         )
@@ -207,8 +217,21 @@ class _Entry:
         for i, value in enumerate(outs):
             w.line(f"  call void @Py_IncRef(ptr {value})")
             w.store("ptr", value, "%owned", 8 * i)
+        for i in self.lender.inputs:
+            self.lender.copy(i)
 
-    def _make(self, i: int) -> None:
+    def bytes_of(self, i: int) -> str:
+        """The size in bytes of an argument or a result."""
+        spec = (*self.s.arguments, *self.s.results)[i]
+        return self.w.let(f"mul i64 {self.counts[i]}, {ITEM_SIZE[spec.dtype]}")
+
+    def measure(self, count: int) -> None:
+        """Stores the sizes in bytes of the first arguments and results."""
+        for i in range(count):
+            self.w.store("i64", self.bytes_of(i), "%bytes", 8 * i)
+
+    def make(self, i: int) -> None:
+        """Makes a new array for a result."""
         w, index = self.w, len(self.s.arguments) + i
         spec = self.s.results[i]
         shape = w.address("%dims", 8 * self.starts[index])
@@ -226,6 +249,8 @@ class _Entry:
         w = self.w
         work = w.sum(self.counts)
         big = w.let(f"icmp sge i64 {work}, {self.s.gil_threshold}")
+        for exclusive in self.exclusive:
+            big = w.let(f"and i1 {big}, {w.let(f'xor i1 {exclusive}, true')}")
         before = w.block
         w.line(f"  br i1 {big}, label %unlock, label %run")
         w.label("unlock")
@@ -246,8 +271,9 @@ class _Entry:
         """Builds what is returned, then stores the updates: nothing can fail after the first of them."""
         w, s = self.w, self.s
         if s.returns == "list":
-            result = w.let(f"call ptr @PyList_New(i64 {len(s.outputs)})")
-            w.require(w.let(f"icmp ne ptr {result}, null"), "fail")
+            if not self._makes_list_first():
+                self._make_list()
+            result = w.load("ptr", "%owned", 8 * len(s.results))
             for i in range(len(s.outputs)):
                 item = w.load("ptr", "%owned", 8 * i)
                 w.let(f"call i32 @PyList_SetItem(ptr {result}, i64 {i}, ptr {item})")
@@ -262,6 +288,16 @@ class _Entry:
         self._release()
         w.line(f"  ret ptr {result}")
 
+    def _makes_list_first(self) -> bool:
+        """Whether nothing may fail once the kernel has run."""
+        return self.s.returns == "list" and any(i >= len(self.s.outputs) for i in self.lender.source)
+
+    def _make_list(self) -> None:
+        w = self.w
+        result = w.let(f"call ptr @PyList_New(i64 {len(self.s.outputs)})")
+        w.store("ptr", result, "%owned", 8 * len(self.s.results))
+        w.require(w.let(f"icmp ne ptr {result}, null"), "fail")
+
     def _release(self) -> None:
         self.w.line("  call void @graphc_release(ptr %ctx)")
         self.tier.release()
@@ -275,7 +311,7 @@ class _Entry:
             w.line(f"  call void @graphc_raise(ptr {handler}, i64 {status}, ptr %ctx)")
             w.line("  br label %fail")
         w.label("fail")
-        w.line(f"  call void @graphc_drop(ptr %owned, i64 {len(self.s.results)})")
+        w.line(f"  call void @graphc_drop(ptr %owned, i64 {len(self.s.results) + 1})")
         self._release()
         w.line("  ret ptr null")
         w.label("bail")

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""IR text that entries share: declarations, the arena, the overlap test, raising a kernel's error."""
+"""IR text that entries share: declarations, the overlap test, raising a kernel's error."""
 
 from __future__ import annotations
 
-# An arena block is {next, padding to 64 bytes, memory}. malloc'ed memory is aligned to 16, so 112 spare bytes
-# suffice for the link in front and the alignment. A null result means out of memory: kernels then return -1.
 COMMON = r"""
 @PyArray_Type = external global i8
 @PyTuple_Type = external global i8
@@ -37,60 +35,6 @@ declare i64 @PySequence_Size(ptr)
 declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare ptr @PyArray_GetPtr(ptr, ptr)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-
-define noalias ptr @graphc_alloc(ptr %ctx, i64 %bytes) noinline nounwind {
-  %negative = icmp slt i64 %bytes, 0
-  %huge = icmp sgt i64 %bytes, 1152921504606846976
-  %bad = or i1 %negative, %huge
-  br i1 %bad, label %none, label %get
-get:
-  %whole = add i64 %bytes, 112
-  %block = call ptr @malloc(i64 %whole)
-  %failed = icmp eq ptr %block, null
-  br i1 %failed, label %none, label %link
-link:
-  %head = load ptr, ptr %ctx
-  store ptr %head, ptr %block
-  store ptr %block, ptr %ctx
-  %address = ptrtoint ptr %block to i64
-  %past = add i64 %address, 79
-  %aligned = and i64 %past, -64
-  %memory = inttoptr i64 %aligned to ptr
-  ret ptr %memory
-none:
-  ret ptr null
-}
-
-define i64 @graphc_mark(ptr %ctx) nounwind {
-  %head = load ptr, ptr %ctx
-  %mark = ptrtoint ptr %head to i64
-  ret i64 %mark
-}
-
-define void @graphc_release_to(ptr %ctx, i64 %mark) nounwind {
-; Frees what was allocated since the mark was taken.
-begin:
-  %until = inttoptr i64 %mark to ptr
-  %head = load ptr, ptr %ctx
-  %empty = icmp eq ptr %head, %until
-  br i1 %empty, label %done, label %next, !prof !1
-next:
-  %block = phi ptr [%head, %begin], [%following, %next]
-  %following = load ptr, ptr %block
-  call void @free(ptr %block)
-  %last = icmp eq ptr %following, %until
-  br i1 %last, label %clear, label %next
-clear:
-  store ptr %until, ptr %ctx
-  br label %done
-done:
-  ret void
-}
-
-define void @graphc_release(ptr %ctx) nounwind {
-  call void @graphc_release_to(ptr %ctx, i64 0)
-  ret void
-}
 
 define internal void @graphc_drop(ptr %objects, i64 %count) noinline {
 ; Gives up a reference to each object; null is skipped.

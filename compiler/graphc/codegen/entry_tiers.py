@@ -39,6 +39,12 @@ class Tier(Protocol):
     def array(self, index: int, value: str, spec: ArraySpec, *, writeable: bool) -> tuple[str, str]:
         """Checks array `index`; pointers to its data and sizes. Goes to `unlike` if it does not fit."""
 
+    def writeable(self, index: int, value: str) -> str:
+        """Whether array `index`, which has been checked, may be written to."""
+
+    def exclusive(self, value: str) -> str | None:
+        """Whether only a cell and this call know the array and its memory; None if that cannot be told."""
+
     def hold(self, values: list[str]) -> None:
         """Keeps the cells' arrays alive until `release`."""
 
@@ -111,6 +117,21 @@ class StructTier:
         w.require(w.all(facts), self.unlike)
         return w.load("ptr", value, layout.ARRAY_DATA), w.load("ptr", value, layout.ARRAY_DIMS)
 
+    def writeable(self, index: int, value: str) -> str:
+        return self._has_flags(value, layout.FLAG_WRITEABLE)
+
+    def exclusive(self, value: str) -> str | None:
+        w = self.w
+        count = w.load("i32", value, layout.OB_REFCOUNT)
+        base = w.load("ptr", value, layout.ARRAY_BASE)
+        # One reference is the cell's, one was taken by `hold`.
+        facts = [w.let(f"icmp eq i32 {count}, 2"), w.let(f"icmp eq ptr {base}, null")]
+        return w.all([*facts, self._has_flags(value, layout.FLAG_OWNDATA | layout.FLAG_WRITEABLE)])
+
+    def _has_flags(self, value: str, wanted: int) -> str:
+        flags = self.w.let(f"and i32 {self.w.load('i32', value, layout.ARRAY_FLAGS)}, {wanted}")
+        return self.w.let(f"icmp eq i32 {flags}, {wanted}")
+
     def hold(self, values: list[str]) -> None:
         # All checks that go to `slow` are done, so nothing held is forgotten.
         for i, value in enumerate(values):
@@ -127,7 +148,7 @@ class StructTier:
 
 
 # Fields of Py_buffer (stable ABI since 3.11), and the flags of a C-contiguous request with format.
-_VIEW_SIZE, _VIEW_NDIM, _VIEW_FORMAT, _VIEW_SHAPE = 80, 36, 40, 48
+_VIEW_SIZE, _VIEW_READONLY, _VIEW_NDIM, _VIEW_FORMAT, _VIEW_SHAPE = 80, 32, 36, 40, 48
 _REQUEST, _WRITABLE = 0x3C, 1
 
 
@@ -192,6 +213,13 @@ class BufferTier:
         for i, byte in enumerate(_buffer_format(spec.dtype)):
             w.require(w.let(f"icmp eq i8 {w.load('i8', text, i)}, {byte}"), self.unlike)
         return data, w.load("ptr", view, _VIEW_SHAPE)
+
+    def writeable(self, index: int, value: str) -> str:
+        view = self.w.address("%views", _VIEW_SIZE * index)
+        return self.w.let(f"icmp eq i32 {self.w.load('i32', view, _VIEW_READONLY)}, 0")
+
+    def exclusive(self, value: str) -> str | None:
+        return None
 
     def hold(self, values: list[str]) -> None:
         """The views hold the arrays."""

@@ -9,7 +9,13 @@ Shape = Sequence[int | None]
 
 
 def kernel_wrappers(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], *, has_shapes: bool, unused: Sequence[Shape] = ()
+    inputs: Sequence[Shape],
+    outputs: Sequence[Shape],
+    *,
+    has_shapes: bool,
+    unused: Sequence[Shape] = (),
+    poison: Sequence[int] | None = None,
+    donated: Sequence[int] = (),
 ) -> str:
     """Defines `graphc_run` and `graphc_shapes` on top of `main` and `shapes`.
 
@@ -19,17 +25,23 @@ def kernel_wrappers(
         has_shapes: whether the module defines `@shapes`; otherwise `graphc_shapes` only returns success.
         unused: static shapes of arguments between inputs and results that the kernel does not read (cells
             that are only written).
+        poison: bytes of an element of each result: fill results with 0xFF first, and test at the end that
+            nothing was written next to a workspace.
+        donated: positions of results that the kernel computes in an argument.
 
     Returns:
         IR text. `data` holds a pointer per input and result; `dims` all their sizes, flattened in the same
         order. Static sizes are constants in the calls, whatever `dims` says.
     """
-    run = _Call([*inputs, *unused, *outputs], skip=range(len(inputs), len(inputs) + len(unused)))
+    first = len(inputs) + len(unused)
+    skip = [*range(len(inputs), first), *(first + position for position in donated)]
+    run = _Call([*inputs, *unused, *outputs], skip)
     text = [
         "define i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims) noinline {",
         *run.setup,
+        *([] if poison is None else run.fill(first, poison)),
         f"  %status = call i64 @main({', '.join(['ptr %ctx', *run.arguments])})",
-        "  ret i64 %status",
+        *(["  ret i64 %status"] if poison is None else _TESTED),
         "}",
         "define i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %out) noinline {",
     ]
@@ -43,7 +55,19 @@ def kernel_wrappers(
         ]
     else:
         text.append("  ret i64 0")
+    if poison is not None:
+        text += ["}", "declare i64 @graphc_intact(ptr)", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
+        return "\n".join([*text, ""])
     return "\n".join([*text, "}", ""])
+
+
+# What was written next to a workspace counts for more than success, but not for more than a failed check.
+_TESTED = (
+    "  %damage = call i64 @graphc_intact(ptr %ctx)",
+    "  %failed = icmp ne i64 %status, 0",
+    "  %verdict = select i1 %failed, i64 %status, i64 %damage",
+    "  ret i64 %verdict",
+)
 
 
 class _Call:
@@ -52,6 +76,7 @@ class _Call:
     def __init__(self, shapes: Sequence[Shape], skip: Sequence[int] = ()) -> None:
         self.setup: list[str] = []
         self.arguments: list[str] = []
+        self.sizes: dict[int, list[str]] = {}
         position = 0
         for number, shape in enumerate(shapes):
             if number in skip:
@@ -70,9 +95,23 @@ class _Call:
                     ]
                 sizes.append(f"%d{number}_{axis}" if size is None else str(size))
                 position += 1
+            self.sizes[number] = sizes
             strides = self._strides(number, sizes)
             pointer = f"ptr %p{number}"
             self.arguments += [pointer, pointer, "i64 0", *(f"i64 {x}" for x in (*sizes, *strides))]
+
+    def fill(self, first: int, items: Sequence[int]) -> list[str]:
+        """Writes 0xFF to the arrays from number `first` on, whose elements have these sizes."""
+        lines = []
+        for number, item in enumerate(items, first):
+            if number not in self.sizes:
+                continue
+            bytes_ = str(item)
+            for axis, size in enumerate(self.sizes[number]):
+                lines.append(f"  %f{number}_{axis} = mul i64 {bytes_}, {size}")
+                bytes_ = f"%f{number}_{axis}"
+            lines.append(f"  call void @llvm.memset.p0.i64(ptr %p{number}, i8 -1, i64 {bytes_}, i1 false)")
+        return lines
 
     def _strides(self, number: int, sizes: list[str]) -> list[str]:
         """Row-major strides in elements."""

@@ -12,6 +12,9 @@ from typing import Any
 
 from graphc.errors import CompileError
 
+# Larger kernels, in characters of IR, are not unrolled: vectorised loops are interleaved in any case, and
+# unrolling them once more was measured to double the time of code generation for no gain.
+UNROLLED_SIZE = 16_000
 # What the runtime looks up in an object; everything else becomes internal, so that it can be inlined and
 # dropped.
 EXPORTS = frozenset(
@@ -22,6 +25,7 @@ EXPORTS = frozenset(
         "graphc_shapes",
         "graphc_run",
         "graphc_release",
+        "graphc_unload",
     }
 )
 
@@ -83,7 +87,7 @@ def compile_to_object(
         _internalise(module)
     if on_ir:
         on_ir("llvm", str(module))
-    _optimise(module, machine, opt_level)
+    _optimise(module, machine, opt_level, unroll=len(ir_text) < UNROLLED_SIZE)
     if finished_text:
         _link(module, _parse(finished_text, "products"))
         _internalise(module)
@@ -152,12 +156,13 @@ def _check_kernels(module: Any) -> None:
         raise CompileError(f"the kernel module does not define {', '.join(sorted(missing))}")
 
 
-def _optimise(module: Any, machine: Any, opt_level: int) -> None:
+def _optimise(module: Any, machine: Any, opt_level: int, unroll: bool) -> None:
     import llvmlite.binding as llvm
 
     options = llvm.create_pipeline_tuning_options(opt_level)
     # Loops are what there is to vectorise; looking for more in straight-line code doubles the time.
     options.loop_vectorization = opt_level >= 2
     options.slp_vectorization = False
+    options.loop_unrolling = unroll
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import gc
+import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +24,9 @@ class Lowered:
         passes: name and seconds of each pass.
         stages: name and IR text of the module after emission and after each stage, if they were asked for.
         seconds: time of each step: "load MLIR", "parse", "passes", "translate".
+        memory: the memory plan of each function (see `graphc.passes._memory_record`).
+        donated: pairs of an argument and the result that is computed in its memory.
+        kept: pairs of an argument that was offered for this and the reason why it is not used.
     """
 
     llvm_ir: str
@@ -30,6 +35,9 @@ class Lowered:
     passes: list[tuple[str, float]]
     stages: list[tuple[str, str]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    memory: list[dict[str, Any]] = field(default_factory=list)
+    donated: list[tuple[int, int]] = field(default_factory=list)
+    kept: list[tuple[int, str]] = field(default_factory=list)
 
 
 class _Snapshots:
@@ -58,6 +66,10 @@ class _Snapshots:
         return [*self.stages, (self._stage, str(module))]
 
 
+# Contexts that wait for their next use, with the number of uses so far. Appending and popping are atomic.
+_CONTEXTS: list[tuple[Any, int]] = []
+_MOST_USES = 50
+
 _ENTERED = {
     "graphc-convert-to-linalg": "tensor",
     "graphc-matmul-to-blas": "buffer",
@@ -65,13 +77,14 @@ _ENTERED = {
 }
 
 
-def lower(text: str, mode: str, *, keep_stages: bool = False) -> Lowered:
+def lower(text: str, mode: str, *, keep_stages: bool = False, donate: Sequence[Any] = ()) -> Lowered:
     """Compiles graph-stage text to LLVM IR.
 
     Args:
         text: a module with `@main`.
         mode: a key of `graphc.pipelines.PIPELINES`.
         keep_stages: record the IR at each stage (slower: upstream passes run one by one).
+        donate: arguments that results may be computed in (see `graphc.passes.convert_to_linalg`).
 
     Raises:
         CompileError: a pass or the verifier refused the module; the message carries MLIR's diagnostics.
@@ -80,27 +93,28 @@ def lower(text: str, mode: str, *, keep_stages: bool = False) -> Lowered:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _lower(text, mode, keep_stages)
+        return _lower(text, mode, keep_stages, donate)
     finally:
         if collecting:
             gc.enable()
 
 
-def _lower(text: str, mode: str, keep_stages: bool) -> Lowered:
+def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any]) -> Lowered:
     from graphc.passes._base import run_pipeline
     from graphc.pipelines import pipeline
 
     start = time.perf_counter()
     from graphc.codegen.handoff import to_llvmlite
     from graphc_dialects._mlir import ir, translate_module_to_llvmir
-    from graphc_dialects.dialect import new_context
 
     seconds = {"load MLIR": time.perf_counter() - start}
     start = time.perf_counter()
-    context = new_context()
+    context, uses = _take_context()
     try:
         with context, ir.Location.unknown():
             module = ir.Module.parse(text)
+            if donate:
+                module.operation.attributes["graphc.donate"] = ir.StringAttr.get(json.dumps(list(donate)))
             seconds["parse"] = time.perf_counter() - start
             start = time.perf_counter()
             snapshots = _Snapshots(module) if keep_stages else None
@@ -110,19 +124,52 @@ def _lower(text: str, mode: str, keep_stages: bool) -> Lowered:
             start = time.perf_counter()
             llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
             seconds["translate"] = time.perf_counter() - start
-            return Lowered(
+            lowered = Lowered(
                 llvm_ir,
                 [_site(ir, site) for site in module.operation.attributes["graphc.sites"]],
                 "@shapes(" in llvm_ir,
                 [(run.name, run.seconds) for run in report.runs],
                 snapshots.finish(module) if snapshots else [],
                 seconds,
+                _memory(ir, module),
+                *_donated(ir, module),
             )
+        # Only a context that has seen no error goes back, and none that others' types have piled up in.
+        if uses < _MOST_USES:
+            _CONTEXTS.append((context, uses + 1))
+        return lowered
     except ir.MLIRError as error:
         raise CompileError(
             f"the compiler rejected a module of its own making; please report this\n{error}"
         ) from error
 
 
+def _take_context() -> tuple[Any, int]:
+    """A context that no other compilation uses; making one takes longer than compiling a small graph."""
+    from graphc_dialects.dialect import new_context
+
+    try:
+        return _CONTEXTS.pop()
+    except IndexError:
+        return new_context(), 1
+
+
 def _site(ir: Any, site: Any) -> dict[str, str]:
     return {name: ir.StringAttr(site[name]).value for name in ("message", "error", "node")}
+
+
+def _donated(ir: Any, module: Any) -> tuple[list[tuple[int, int]], list[tuple[int, str]]]:
+    """What became of the arguments that were offered to results."""
+    if "graphc.donated" not in module.operation.attributes:
+        return [], []
+    found = json.loads(ir.StringAttr(module.operation.attributes["graphc.donated"]).value)
+    return [tuple(pair) for pair in found["pairs"]], [tuple(note) for note in found["notes"]]
+
+
+def _memory(ir: Any, module: Any) -> list[dict[str, Any]]:
+    """The memory plan; empty where a pipeline was asked for that makes none."""
+    attributes = module.operation.attributes
+    if "graphc.memory" not in attributes:
+        return []
+    records: list[dict[str, Any]] = json.loads(ir.StringAttr(attributes["graphc.memory"]).value)
+    return records

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,6 +21,10 @@ from graphc_runtime.errors import ArtifactError, LoadError
 from graphc_runtime.executable import Executable
 from graphc_runtime.kernel_call import KernelCall
 from graphc_runtime.manifest import ArraySpec, Signature, Site, Update
+
+# Intrinsics only compute, but for those that fill and copy memory.
+_WRITES = re.compile(r" store |call .*@(?!llvm\.(?!mem))")
+_TAKES_MEMORY = ("@graphc_alloc(", "@graphc_workspace_", "@graphc_plan_")
 
 
 def compile_native(fgraph: FunctionGraph, *, mode: str, name: str, report: Any) -> NativeExecutable:
@@ -51,6 +57,7 @@ class NativeExecutable:
         self.executable: Executable | None = None
         self._run_call: KernelCall | None = None
         self._padding: list[np.ndarray] = []
+        self._donate: list[tuple[int, list[int], bool]] = []
 
     # -- calling ---------------------------------------------------------------------------------------------
 
@@ -64,6 +71,7 @@ class NativeExecutable:
         n_results: int,
         single: bool,
         updates: list[int],
+        donated: Sequence[int] = (),
     ) -> bool:
         """Compiles for one form of call, and lets calls of ``function`` go straight to machine code.
 
@@ -75,6 +83,7 @@ class NativeExecutable:
             n_results: how many outputs a call returns; the others are updates.
             single: whether a call returns one array instead of a list.
             updates: for each update, the cell whose item it replaces.
+            donated: inputs whose memory results may take.
 
         Returns:
             Whether calls go to machine code; if not, ``function`` calls `run`.
@@ -93,6 +102,7 @@ class NativeExecutable:
             returns="single" if single else "list",
             name=self.name,
         )
+        self._donate = _requests(signature, donated, n_cells)
         executable = self.prepare(signature)
         address = executable.vectorcall_address()
         if address is None:
@@ -105,6 +115,12 @@ class NativeExecutable:
             self._run_call = self._make_run_call()
         results: list[Any] = self._run_call(*values, *self._padding)
         return results
+
+    def result_shapes(self, values: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The shapes of the outputs, without computing them; values as in `run`."""
+        if self._run_call is None:
+            self._run_call = self._make_run_call()
+        return self._run_call.result_shapes(*values, *self._padding)
 
     def prepare(self, signature: Signature | None = None) -> Executable:
         """Compiles or loads the code, for a form of call or for `run` alone; does nothing the second time."""
@@ -126,7 +142,11 @@ class NativeExecutable:
         unused = arguments[len(self.fgraph.inputs) :]
         self._padding = [np.empty([size or 0 for size in spec.shape], spec.dtype) for spec in unused]
         signature = Signature(
-            arguments, outputs=executable.manifest.signature.results, returns="list", name=self.name
+            arguments,
+            outputs=executable.manifest.signature.results,
+            returns="list",
+            donated=executable.manifest.signature.donated,
+            name=self.name,
         )
         return executable.kernel_call(signature, where=self._where)
 
@@ -143,7 +163,8 @@ class NativeExecutable:
 
     def _load(self, signature: Signature) -> Executable:
         start = time.perf_counter()
-        key = fingerprint(self.fgraph, self.mode, signature) if config.cache_dir else None
+        settings = (config.workspace_limit_mb, config.poison_memory, self._donate)
+        key = fingerprint(self.fgraph, self.mode, signature, settings) if config.cache_dir else None
         disk = disk_cache(config.cache_dir, config.cache_size_mb)
         data = disk.get(key) if key is not None else None
         if data is not None and key is not None:
@@ -154,16 +175,28 @@ class NativeExecutable:
             else:
                 self.report.cache.append("hit")
                 self.report.add_phase("disk cache", time.perf_counter() - start)
+                self._report_donations(executable)
                 return executable
         artifact = self._compile(signature)
         if key is not None:
             disk.put(key, artifact.to_bytes())
         self.report.cache.append("off" if key is None else "miss")
         with self.report.phase("link"):
-            return Executable(artifact)
+            executable = Executable(artifact)
+        self._report_donations(executable)
+        return executable
+
+    def _report_donations(self, executable: Executable) -> None:
+        """Says what became of donated inputs, and of shared variables that are updated."""
+        manifest = executable.manifest
+        n_outputs = len(manifest.signature.outputs)
+        for argument, result in manifest.signature.donated:
+            what = f"result {result}" if result < n_outputs else "its new value"
+            self.report.donations.append(f"{self.fgraph.inputs[argument]} lends its memory to {what}")
+        for argument, reason in manifest.extra.get("kept", ()):
+            self.report.donations.append(f"{self.fgraph.inputs[argument]} is not overwritten: {reason}")
 
     def _compile(self, signature: Signature) -> Artifact:
-        from graphc.compile.lower import lower
         from graphc.compile.preload import preload
         from graphc.emit import emit_module
 
@@ -171,21 +204,35 @@ class NativeExecutable:
             preload(any(hasattr(node.op, "compiled_graph") for node in self.fgraph.nodes))
         with self.report.phase("emit"):
             text = emit_module(self.fgraph).text
-        lowered = lower(text, self.mode)
+        lowered = self._lower(text)
         for phase, seconds in lowered.seconds.items():
             self.report.add_phase(phase, seconds)
         self.report.passes.extend(lowered.passes)
         with self.report.phase("code generation"):
             return _generate(lowered, signature, self.mode, len(self.fgraph.inputs))
 
+    def _lower(self, text: str, *, keep_stages: bool = False) -> Any:
+        """Lowers with donations; without those of cells if memory could run out while they change."""
+        from graphc.compile.lower import lower
+
+        lowered = lower(text, self.mode, keep_stages=keep_stages, donate=self._donate)
+        kept_on_failure = {argument for argument, _, keeps in self._donate if keeps}
+        if kept_on_failure.isdisjoint(argument for argument, _ in lowered.donated):
+            return lowered
+        if takes_memory_first(lowered.llvm_ir):
+            return lowered
+        others = [request for request in self._donate if not request[2]]
+        lowered = lower(text, self.mode, keep_stages=keep_stages, donate=others)
+        lowered.kept += [(argument, "memory could run out later") for argument in sorted(kept_on_failure)]
+        return lowered
+
     def ir_stages(self) -> list[tuple[str, str]]:
         """Name and text of the IR at each stage, from the graph to assembly. Compiles again, without the
         cache.
         """
-        from graphc.compile.lower import lower
         from graphc.emit import emit_module
 
-        lowered = lower(emit_module(self.fgraph).text, self.mode, keep_stages=True)
+        lowered = self._lower(emit_module(self.fgraph).text, keep_stages=True)
         stages = list(lowered.stages)
         signature = self.executable.manifest.signature if self.executable else self._plain_signature()
         _generate(
@@ -205,6 +252,33 @@ def _spec(v: Any) -> ArraySpec:
     return ArraySpec(v.type.dtype, tuple(v.type.shape))
 
 
+def _requests(
+    signature: Signature, donated: Sequence[int], n_cells: int
+) -> list[tuple[int, list[int], bool]]:
+    """The arguments that may be overwritten, as `graphc.lowering.donation.Request` has them."""
+    requests = []
+    for argument in donated:
+        spec = signature.inputs[argument]
+        same = [
+            i for i, out in enumerate(signature.outputs) if (out.dtype, out.shape) == (spec.dtype, spec.shape)
+        ]
+        requests.append((argument, same, False))
+    for i, update in enumerate(signature.updates, len(signature.outputs)):
+        cell = signature.cells[update.cell]
+        if update.cell < n_cells and (cell.dtype, cell.shape) == (update.value.dtype, update.value.shape):
+            requests.append((len(signature.inputs) + update.cell, [i], True))
+    return requests
+
+
+def takes_memory_first(llvm_ir: str) -> bool:
+    """Whether a kernel takes memory, which can fail, only before it writes anything."""
+    body = llvm_ir[llvm_ir.index("@main(") :]
+    lines = body[: body.index("\n}")].splitlines()
+    takes = [i for i, line in enumerate(lines) if any(name in line for name in _TAKES_MEMORY)]
+    writes = [i for i, line in enumerate(lines) if _WRITES.search(line) and i not in takes]
+    return not takes or not writes or takes[-1] < writes[0]
+
+
 def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: Any = None) -> Artifact:
     """Wraps, optimises and emits the kernel.
 
@@ -213,6 +287,7 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
             written.
     """
     from graphc.codegen.build import build_artifact
+    from graphc.codegen.entry_tiers import ITEM_SIZE
     from graphc.codegen.kernel import kernel_wrappers
     from graphc.codegen.object import host_target
     from graphc.codegen.products import define_products
@@ -225,11 +300,25 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
     target = host_target()
     if OPT_LEVEL[mode] >= 2 and is_available(target.triple):
         text = add_vector_variants(text, target.features)
-    text += kernel_wrappers(arguments[:used], results, has_shapes=lowered.has_shapes, unused=arguments[used:])
+    text += kernel_wrappers(
+        arguments[:used],
+        results,
+        has_shapes=lowered.has_shapes,
+        unused=arguments[used:],
+        poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if config.poison_memory else None,
+        donated=[result for _, result in lowered.donated],
+    )
     text, products = define_products(text, target.features)
     sites = [Site(**site) for site in lowered.sites]
     return build_artifact(
-        text, signature, finished_text=products, sites=sites, opt_level=OPT_LEVEL[mode], on_ir=on_ir
+        text,
+        replace(signature, donated=tuple(lowered.donated)),
+        finished_text=products,
+        sites=sites,
+        opt_level=OPT_LEVEL[mode],
+        memory=lowered.memory,
+        extra={"kept": lowered.kept} if lowered.kept else None,
+        on_ir=on_ir,
     )
 
 

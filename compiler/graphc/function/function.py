@@ -9,13 +9,14 @@ from typing import Any
 
 from graphc.config import config
 from graphc.errors import UnusedInputError
-from graphc.function.io import In, OutputForm, as_inputs
+from graphc.function.io import In, OutputForm, as_inputs, with_donated
 from graphc.function.modes import build_executor, get_mode
 from graphc.function.report import CompileReport
 from graphc.function.schedule import is_hidden_argument
 from graphc.function.shared import SharedVariable
 from graphc.function.types import Function, Signature
 from graphc.graph.basic import Variable
+from graphc.graph.destroy import require_mutable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.replace import fresh_root, graph_replace, rebuild
@@ -38,6 +39,7 @@ def function(
     profile: Any = None,
     on_unused_input: str | None = None,
     trust_input: bool = False,
+    donate: Sequence[Variable | str | int] | None = None,
 ) -> Function:
     """Compile a graph into a callable.
 
@@ -60,6 +62,8 @@ def function(
         profile: accepted for compatibility; times are in ``f.report``.
         on_unused_input: ``"raise"``, ``"warn"`` or ``"ignore"``; ``config.on_unused_input`` by default.
         trust_input: skip the conversion and checking of inputs where calls run in Python.
+        donate: inputs (variables, names or positions) that calls may overwrite and return as results, as with
+            `In(x, mutable=True)`.
 
     Returns:
         A `Function`.
@@ -68,17 +72,19 @@ def function(
         MissingInputError: an output needs a variable that is not among the inputs.
         UnusedInputError: an input is not needed.
         TypeError: an update or a given has another type than what it replaces.
+        InconsistencyError: an op overwrites an input that is not mutable, or what is still needed.
     """
     mode_name = get_mode(mode)
     report = CompileReport(name or "function", mode_name)
     with report.phase("graph"):
-        input_list = as_inputs(inputs)
+        input_list = with_donated(as_inputs(inputs), donate)
         form = OutputForm(outputs)
         new_values = _with_defaults(_updates(updates, input_list), form.variables, no_default_updates)
         results = _replace_givens([*form.variables, *new_values.values()], givens, rebuild_strict)
         input_list, results = _cut_at_inputs(input_list, results)
         cells = _cells([item.variable for item in input_list], results)
         fgraph = FunctionGraph([*(item.variable for item in input_list), *cells], results)
+        require_mutable(fgraph, [item.variable for item in input_list if item.mutable])
         _check_unused(fgraph, input_list, on_unused_input or config.on_unused_input)
         if mode_name != "reference":
             fgraph = _inlined(fgraph, [item.variable for item in input_list])

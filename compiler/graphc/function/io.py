@@ -18,11 +18,14 @@ class In:
         name: keyword by which calls give it; the variable's name by default.
         value: value it has when a call gives none.
         update: expression whose value becomes the next ``value`` after each call; needs ``value``.
-        mutable: the function may overwrite what it is given. A permission; it is not used at present.
+        mutable: the function may overwrite what it is given, and return it as a result: after a call the
+            array's contents are undefined, unless it is a result. A permission, which is used where it saves
+            memory; ``f.report`` says where it is not.
         borrow: ``value`` need not be copied.
         strict: accept only values of exactly the right type.
         allow_downcast: as in ``Type.filter``; None takes the function's ``allow_input_downcast``.
         implicit: accepted for compatibility; it has no effect.
+        donate: another name of ``mutable``.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class In:
         strict: bool = False,
         allow_downcast: bool | None = None,
         implicit: bool | None = None,
+        donate: bool | None = None,
     ) -> None:
         if not isinstance(variable, Variable):
             raise TypeError(
@@ -43,6 +47,11 @@ class In:
             )
         if isinstance(variable, Constant):
             raise TypeError(f"the constant {variable} cannot be an input; replace it with givens=")
+        if None not in (mutable, donate) and bool(mutable) != bool(donate):
+            raise ValueError(
+                f"the input {variable} has mutable={mutable} and donate={donate}; they are one option"
+            )
+        mutable = donate if mutable is None else mutable
         if mutable and borrow is False:
             raise ValueError(f"the input {variable} cannot be mutable and not borrowed")
         if update is not None and value is None:
@@ -83,7 +92,10 @@ class Out:
 
     Args:
         variable: what to return.
-        borrow: accepted for compatibility. Results are new arrays in any case.
+        borrow: the result may share memory with an input, with the value of a shared variable, or with
+            another result, where that saves a copy. Without it, results are always new arrays, or donated
+            ones. Machine code makes new arrays in any case; a result of an op that runs in Python may be what
+            the op returned.
     """
 
     def __init__(self, variable: Variable, borrow: bool = False) -> None:
@@ -101,11 +113,13 @@ class OutputForm:
     Attributes:
         variables: the outputs in order, flattened.
         count: how many there are.
+        borrowed: for each output, whether its result may share memory.
         is_single: the form is one variable. is_list: the form is a list of variables.
     """
 
     def __init__(self, outputs: Any) -> None:
         self.variables: list[Variable] = []
+        self.borrowed: list[bool] = []
         self._tree = None if outputs is None else self._flatten(outputs, "outputs")
         self.count = len(self.variables)
         self.is_single = isinstance(self._tree, int)
@@ -121,7 +135,16 @@ class OutputForm:
             parts = tuple(self._flatten(value, f"{path}[{i}]") for i, value in enumerate(item))
             return type(item)(*parts) if hasattr(item, "_fields") else parts
         self.variables.append(_as_output(item, path))
+        self.borrowed.append(isinstance(item, Out) and item.borrow)
         return len(self.variables) - 1
+
+    @classmethod
+    def plain(cls, count: int) -> OutputForm:
+        """The form of a list of variables."""
+        form = cls([])
+        form._tree, form.count = list(range(count)), count
+        form.borrowed = [False] * count
+        return form
 
     def build(self, values: Sequence[Any]) -> Any:
         """``values``, one for each variable, in the form of the outputs."""
@@ -143,11 +166,54 @@ class OutputForm:
             return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
         return None
 
+    def flatten(self, given: Any) -> list[Any]:
+        """The reverse of `build`: one item for each variable. Lists and tuples stand for each other.
+
+        Raises:
+            TypeError: ``given`` has another form; the message goes on from the name of what was given.
+        """
+        if self.is_single and not isinstance(given, list | tuple):
+            return [given]
+        if isinstance(given, list | tuple) and not isinstance(self._tree, dict):
+            is_flat = self.is_single or self.is_list
+            if is_flat and len(given) != self.count:
+                raise TypeError(f"needs an array or None for each of {self.count} results, got {len(given)}")
+            if is_flat:
+                return list(given)
+        found: list[Any] = [None] * self.count
+        self._collect(self._tree, given, "", found)
+        return found
+
+    def _collect(self, tree: Any, given: Any, path: str, found: list[Any]) -> None:
+        if isinstance(tree, int):
+            found[tree] = given
+        elif given is None:
+            return
+        elif isinstance(tree, dict):
+            if not isinstance(given, Mapping) or set(given) != set(tree):
+                keys = list(given) if isinstance(given, Mapping) else f"a {type(given).__name__}"
+                raise TypeError(f"needs a dict with the keys {list(tree)}{_at(path)}, got {keys}")
+            for key, part in tree.items():
+                self._collect(part, given[key], f"{path}[{key!r}]", found)
+        elif isinstance(tree, list | tuple):
+            if not isinstance(given, list | tuple) or len(given) != len(tree):
+                what = f"of {len(given)}" if isinstance(given, list | tuple) else ""
+                raise TypeError(
+                    f"must be an array or a sequence of arrays: a list or tuple of {len(tree)}{_at(path)}, "
+                    f"got {type(given).__name__} {what}".rstrip()
+                )
+            for i, (part, item) in enumerate(zip(tree, given, strict=True)):
+                self._collect(part, item, f"{path}[{i}]", found)
+
     def without_variables(self) -> OutputForm:
         """The same form without the variables, which lets it be pickled apart from the graph."""
         form = copy.copy(self)
         form.variables = []
         return form
+
+
+def _at(path: str) -> str:
+    return f" at {path}" if path else ""
 
 
 def _as_output(item: Any, path: str) -> Variable:
@@ -188,3 +254,36 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
             raise ValueError(f"the variable {item.variable} is given more than once among the inputs")
         seen.add(item.variable)
     return result
+
+
+def with_donated(inputs: list[In], donate: Sequence[Variable | str | int] | None) -> list[In]:
+    """The inputs, those in ``donate`` (variables, names or positions) with ``mutable``.
+
+    Raises:
+        TypeError: ``donate`` is no list, or something in it is no variable, name or position.
+        ValueError: an item names no input.
+    """
+    if donate is None:
+        return inputs
+    if isinstance(donate, str | Variable | int):
+        raise TypeError(f"donate must be a list of inputs, got the single {donate!r}; write [{donate!r}]")
+    result = list(inputs)
+    for item in donate:
+        position = _find_input(inputs, item)
+        result[position] = copy.copy(inputs[position])
+        result[position].mutable = result[position].borrow = True
+    return result
+
+
+def _find_input(inputs: list[In], wanted: Variable | str | int) -> int:
+    if isinstance(wanted, bool) or not isinstance(wanted, Variable | str | int):
+        raise TypeError(
+            f"donate takes variables, names or positions of inputs, got {wanted!r} of type "
+            f"{type(wanted).__name__}"
+        )
+    for i, item in enumerate(inputs):
+        found = item.variable is wanted if isinstance(wanted, Variable) else wanted in (item.name, i)
+        if found:
+            return i
+    names = ", ".join(str(item.name or item.variable) for item in inputs) or "none"
+    raise ValueError(f"donate names {wanted!r}, which is not among the inputs: {names}")

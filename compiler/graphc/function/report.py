@@ -41,6 +41,7 @@ class CompileReport:
         passes: name and seconds of each pass that ran.
         fallbacks: ops that run in Python.
         cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
+        donations: what became of donated inputs and of the memory of updated shared variables.
         fast_call: whether calls go straight to machine code.
     """
 
@@ -53,6 +54,7 @@ class CompileReport:
     passes: list[tuple[str, float]] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
     cache: list[str] = field(default_factory=list)
+    donations: list[str] = field(default_factory=list)
     fast_call: bool = False
 
     @property
@@ -91,4 +93,5 @@ class CompileReport:
         for fallback in self.fallbacks:
             where = f" at {fallback.location}" if fallback.location else ""
             lines.append(f"  runs in Python: {fallback.op} ({fallback.reason}){where}")
+        lines += [f"  memory: {text}" for text in self.donations]
         return "\n".join(lines)

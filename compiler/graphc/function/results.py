@@ -10,15 +10,23 @@ import numpy as np
 
 from graphc.function.io import OutputForm
 from graphc.graph.basic import Variable
+from graphc.tensor.type import TensorType
 
 
-def own_results(values: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """``values``, with arrays copied that are not their own: views, inputs, constants, and repeated ones."""
+def own_results(values: Sequence[Any], inputs: Sequence[Any], borrowed: Sequence[bool] = ()) -> list[Any]:
+    """``values``, with arrays copied that are not their own: views, inputs, constants, and repeated ones.
+
+    Args:
+        values: what has been computed.
+        inputs: what it has been computed from.
+        borrowed: for the first values, whether they may share memory; a read-only one is copied all the same.
+    """
     taken = {id(value) for value in inputs}
     results = []
-    for value in values:
+    for i, value in enumerate(values):
         if isinstance(value, np.ndarray):
-            if value.base is not None or not value.flags.writeable or id(value) in taken:
+            may_share = i < len(borrowed) and borrowed[i] and value.flags.writeable
+            if not may_share and (value.base is not None or not value.flags.writeable or id(value) in taken):
                 value = np.array(value, order="C", copy=True, subok=False)
             taken.add(id(value))
         results.append(value)
@@ -32,59 +40,128 @@ def canonical(array: np.ndarray) -> np.ndarray:
     return np.array(array, order="C", copy=True, subok=False)
 
 
-def as_buffers(
-    out: Any, form: OutputForm, outputs: Sequence[Variable], function: str
-) -> list[np.ndarray | None]:
-    """One buffer, or None, for each result.
+class Buffers:
+    """What a call was given as ``out=``.
+
+    Args:
+        out: an array, or arrays in the form of the outputs; None stands for a new array.
+        form: the form of the outputs.
+        outputs: the results.
+        function: name for messages.
+
+    Attributes:
+        arrays: one array, or None, for each result.
 
     Raises:
-        TypeError: ``out`` is not an array, or not one for each result, or an array has another dtype or
-            cannot be written.
+        TypeError: ``out`` has another form than the outputs, or something in it is no array, of a subclass,
+            or of another dtype.
+        ValueError: an array has another number of dimensions or static shape than its result, is not
+            C-contiguous, aligned or writeable, or shares memory with another one.
     """
-    if isinstance(out, np.ndarray) or form.is_single:
-        sequence = list(out) if isinstance(out, list | tuple) else [out]
-    elif isinstance(out, list | tuple):
-        sequence = list(out)
-    else:
-        raise TypeError(
-            f"out= of {function} must be an array or a sequence of arrays, got {type(out).__name__}"
-        )
-    if len(sequence) != form.count:
-        raise TypeError(
-            f"out= of {function} needs an array or None for each of {form.count} results, got {len(sequence)}"
-        )
-    for i, (buffer, v) in enumerate(zip(sequence, outputs, strict=False)):
-        if buffer is None:
-            continue
-        if not isinstance(buffer, np.ndarray):
+
+    def __init__(self, out: Any, form: OutputForm, outputs: Sequence[Variable], function: str) -> None:
+        self._outputs, self._function = outputs, function
+        try:
+            self.arrays: list[np.ndarray | None] = form.flatten(out)
+        except TypeError as error:
+            raise TypeError(f"out= of {function} {error}") from None
+        for i, array in enumerate(self.arrays):
+            if array is not None:
+                self._check(i, array)
+        self._check_apart()
+
+    def store(self, results: Sequence[Any]) -> list[Any]:
+        """Copies results into the arrays and returns what the caller gets.
+
+        Raises:
+            ValueError: an array has another shape than its result. Nothing has been written then.
+        """
+        for i, (result, array) in enumerate(zip(results, self.arrays, strict=True)):
+            if array is not None and array.shape != result.shape:
+                what = f"must have shape {result.shape}, got {array.shape}"
+                raise ValueError(self._message(i, array, what, result.shape))
+        stored = []
+        for result, array in zip(results, self.arrays, strict=True):
+            if array is not None:
+                np.copyto(array, result)
+            stored.append(result if array is None else array)
+        return stored
+
+    def _check(self, i: int, array: Any) -> None:
+        wanted = self._outputs[i].type
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{self._name(i)} must be an array, got {type(array).__name__}")
+        if not isinstance(wanted, TensorType):
+            raise TypeError(f"{self._name(i)} of type {wanted} cannot be given: it is no array")
+        if type(array) is not np.ndarray:
             raise TypeError(
-                f"out= of {function} for result {i} must be an array, got {type(buffer).__name__}"
+                f"{self._name(i)} must be a plain array, got the subclass {type(array).__name__}; "
+                "pass np.asarray(...) of it"
             )
-        if str(buffer.dtype) != getattr(v.type, "dtype", None):
-            raise TypeError(
-                f"out= of {function} for result {i} must be of {v.type}, got dtype {buffer.dtype}"
-            )
-        if not buffer.flags.writeable:
-            raise TypeError(f"out= of {function} for result {i} is read-only")
-    return sequence
-
-
-def store_in_buffers(
-    results: Sequence[Any], buffers: Sequence[np.ndarray | None], function: str
-) -> list[Any]:
-    """Copy results into buffers and return what the caller gets.
-
-    Raises:
-        ValueError: a buffer has another shape than its result. Nothing has been written then.
-    """
-    for i, (result, buffer) in enumerate(zip(results, buffers, strict=True)):
-        if buffer is not None and buffer.shape != result.shape:
+        if str(array.dtype) != wanted.dtype:
+            what = f"must have dtype {wanted.dtype}, got dtype {array.dtype}"
+            raise TypeError(self._message(i, array, what))
+        fits = array.ndim == wanted.ndim and all(
+            want in (None, have) for have, want in zip(array.shape, wanted.shape, strict=True)
+        )
+        if not fits:
             raise ValueError(
-                f"out= of {function} for result {i} must have shape {result.shape}, got {buffer.shape}"
+                self._message(i, array, f"must have shape {_shape(wanted.shape)}, got {array.shape}")
             )
-    stored = []
-    for result, buffer in zip(results, buffers, strict=True):
-        if buffer is not None:
-            np.copyto(buffer, result)
-        stored.append(result if buffer is None else buffer)
-    return stored
+        if not array.flags.writeable:
+            raise ValueError(self._message(i, array, "must be writeable, and is read-only"))
+        if not array.flags.c_contiguous:
+            what = f"must be C-contiguous, with strides {_strides(array)}, got {array.strides}"
+            raise ValueError(self._message(i, array, what))
+        if not array.flags.aligned:
+            raise ValueError(
+                self._message(i, array, f"must be aligned to {array.dtype.alignment} bytes, and is not")
+            )
+
+    def _check_apart(self) -> None:
+        # C-contiguous arrays share memory exactly if their bounds overlap.
+        given = [(i, array) for i, array in enumerate(self.arrays) if array is not None]
+        for position, (i, array) in enumerate(given):
+            for j, other in given[:position]:
+                if np.may_share_memory(array, other):
+                    raise ValueError(
+                        f"{self._name(i)} shares memory with that for result {j}; give arrays apart from "
+                        "each other"
+                    )
+
+    def _name(self, i: int) -> str:
+        name = self._outputs[i].name
+        return f"out= of {self._function} for result {i}" + (f" {name!r}" if name else "")
+
+    def _message(self, i: int, array: np.ndarray, what: str, shape: tuple[int, ...] | None = None) -> str:
+        """What is wrong, then all that is needed and all that was given."""
+        wanted: Any = self._outputs[i].type
+        needed = shape if shape is not None else wanted.shape
+        item = np.dtype(wanted.dtype).itemsize
+        strides = "C-contiguous" if None in needed else f"strides {_c_strides(needed, item)} (C-contiguous)"
+        flags = [
+            "aligned" if array.flags.aligned else "not aligned",
+            "writeable" if array.flags.writeable else "read-only",
+        ]
+        return (
+            f"{self._name(i)} {what}; needed: dtype {wanted.dtype}, shape {_shape(needed)}, {strides}, "
+            f"aligned, writeable; given: dtype {array.dtype}, shape {array.shape}, strides {array.strides}, "
+            f"{', '.join(flags)}"
+        )
+
+
+def _shape(shape: Sequence[int | None]) -> str:
+    sizes = ["?" if size is None else str(size) for size in shape]
+    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+
+
+def _strides(array: np.ndarray) -> tuple[int, ...]:
+    return _c_strides(array.shape, array.itemsize)
+
+
+def _c_strides(shape: Sequence[Any], item: int) -> tuple[int, ...]:
+    strides: list[int] = []
+    for size in reversed(shape):
+        strides.insert(0, item)
+        item *= size
+    return tuple(strides)

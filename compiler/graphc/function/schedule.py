@@ -49,7 +49,8 @@ def partition(fgraph: FunctionGraph, native: Callable[[Apply], bool]) -> list[tu
     """Split the nodes into groups that run one after the other, each wholly native or wholly Python.
 
     A node's stage is the number of changes of kind on the longest way to it. Nodes of one stage are of one
-    kind and need only earlier stages or each other, so that a stage is as large as it can be.
+    kind and need only earlier stages or each other, so that a stage is as large as it can be. One that
+    overwrites memory comes behind those that read it.
     """
     stage: dict[Apply, int] = {}
     groups: dict[int, list[Apply]] = {}
@@ -57,9 +58,10 @@ def partition(fgraph: FunctionGraph, native: Callable[[Apply], bool]) -> list[tu
         kind = native(node)
         # Native groups have even numbers, so that a root of the graph starts in the first group of its kind.
         number = 0 if kind else 1
-        for v in node.inputs:
-            if v.owner in stage:
-                before = stage[v.owner]
+        earlier = [v.owner for v in node.inputs] + fgraph.destruction.before.get(node, [])
+        for other in earlier:
+            if other in stage:
+                before = stage[other]
                 number = max(number, before + (before % 2 == 0) * (not kind) + (before % 2 == 1) * kind)
         stage[node] = number
         groups.setdefault(number, []).append(node)

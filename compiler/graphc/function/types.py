@@ -5,19 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.function.arguments import ArgumentReader
 from graphc.function.io import In, OutputForm
 from graphc.function.report import CompileReport
-from graphc.function.results import as_buffers, canonical, own_results, store_in_buffers
+from graphc.function.results import Buffers, canonical, own_results
 from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.tensor.type import TensorType
 from graphc_runtime.callable_type import NativeCallable, enable
+
+if TYPE_CHECKING:
+    from graphc.function.memory_plan import MemoryPlan
 
 
 @dataclass
@@ -42,13 +45,30 @@ class Signature:
 
 
 @enable
+class FlatCall(NativeCallable):
+    """Machine code of a function with nested outputs, for which it returns a list.
+
+    Args:
+        fallback: what takes the calls that machine code does not.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_native_self")
+
+    def __init__(self, fallback: Any) -> None:
+        self._fallback = fallback
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._fallback(*args, **kwargs)
+
+
+@enable
 class Function(NativeCallable):
     """A compiled graph.
 
     ``f(*args, out=None, **kwargs)`` takes values by position or by the names of the inputs, and returns new
-    arrays, or writes into ``out``: an array, or a sequence with an array or None for each result. When a call
-        fails, shared variables keep
-    their values.
+    arrays, or writes into ``out``: arrays in the form of the outputs, with None for those to be made. Each
+    has to be writeable, aligned and C-contiguous, with the dtype and shape of its result; then a call
+    allocates nothing. When a call fails, shared variables keep their values.
 
     Where possible a call goes straight to machine code; ``__call__`` below is the way for everything else:
     arguments that need a conversion, errors, and graphs that run in Python.
@@ -76,13 +96,18 @@ class Function(NativeCallable):
         self._cells = [_container(v) for v in self._cell_variables]
         self._targets = [_container(target) for target in signature.targets]
         self._reader = ArgumentReader(signature.inputs, report.name, signature.allow_downcast)
-        report.fast_call = self._bind()
+        self._donated = [i for i, item in enumerate(signature.inputs) if item.mutable]
+        is_plain = signature.form.is_single or signature.form.is_list
+        self._flat = None if is_plain else FlatCall(self._call_flat)
+        self._is_native = self._bind()
+        report.fast_call = self._is_native and is_plain
+        if self._donated and not self._is_native:
+            report.donations.append("no input is overwritten: calls go through Python")
 
     def _bind(self) -> bool:
         """Let calls go straight to machine code, if every part of the signature has a native form."""
         signature = self.signature
-        is_plain = signature.form.is_single or signature.form.is_list
-        if not hasattr(self.executor, "bind") or not is_plain or "out" in self._reader.positions:
+        if not hasattr(self.executor, "bind") or "out" in self._reader.positions:
             return False
         if any(not isinstance(target, SharedVariable) for target in signature.targets):
             return False
@@ -97,38 +122,81 @@ class Function(NativeCallable):
             updates.append(index)
         return bool(
             self.executor.bind(
-                self,
-                fallback=self._call_python,
+                self if self._flat is None else self._flat,
+                fallback=self._call_python if self._flat is None else self._call_flat,
                 cells=cells,
                 n_cells=len(self._cells),
                 n_results=self._n_results,
                 single=signature.form.is_single,
                 updates=updates,
+                donated=self._donated,
             )
         )
 
     def _call_python(self, *args: Any, **kwargs: Any) -> Any:
         out = None if "out" in self._reader.positions else kwargs.pop("out", None)
+        form = self.signature.form
+        if self._flat is not None and self._is_native:
+            if out is not None:
+                kwargs["out"] = self._buffers(out).arrays
+            return form.build(self._flat(*args, **kwargs))
         values = self._reader.read(args, kwargs, self.trust_input)
-        if self.report.fast_call:
-            exact = [canonical(value) for value in values]
-            # Machine code declined the arguments as they were, and would again if nothing about them changed.
-            if len(args) < len(exact) or any(new is not old for new, old in zip(exact, args, strict=True)):
-                return self(*exact) if out is None else self(*exact, out=out)
-        return self._run(values, out)
+        exact = self._exact(values, args)
+        if exact is not None:
+            return self(*exact) if out is None else self(*exact, out=out)
+        return form.build(self._run(values, None if out is None else self._buffers(out)))
 
-    def _run(self, values: list[Any], out: Any) -> Any:
+    def _call_flat(self, *args: Any, out: list[Any] | None = None, **kwargs: Any) -> list[Any]:
+        """What `_call_python` does, with flat lists of buffers and results."""
+        values = self._reader.read(args, kwargs, self.trust_input)
+        exact = self._exact(values, args)
+        if exact is not None and self._flat is not None:
+            results: list[Any] = self._flat(*exact) if out is None else self._flat(*exact, out=out)
+            return results
+        return self._run(values, None if out is None else self._buffers(out, flat=True))
+
+    def _buffers(self, out: Any, *, flat: bool = False) -> Buffers:
+        form = OutputForm.plain(self._n_results) if flat else self.signature.form
+        return Buffers(out, form, self.outputs, self.report.name)
+
+    def _exact(self, values: list[Any], args: tuple[Any, ...]) -> list[Any] | None:
+        """The values as machine code takes them; None if it does not, or has declined just these."""
+        if not self._is_native:
+            return None
+        exact = [canonical(value) for value in values]
+        if len(args) == len(exact) and all(new is old for new, old in zip(exact, args, strict=True)):
+            return None
+        for i in self._donated:
+            default = self.signature.inputs[i].default
+            if default is not None and exact[i] is default[0]:
+                exact[i] = exact[i].copy()
+        return exact
+
+    def _run(self, values: list[Any], buffers: Buffers | None) -> list[Any]:
         """Run the executor on checked values, store the results and then the updates."""
-        name, form = self.report.name, self.signature.form
-        buffers = None if out is None else as_buffers(out, form, self.fgraph.outputs, name)
         values += [cell[0] for cell in self._cells]
-        computed = own_results(self.executor.run(values), values)
+        destroyed = [i for i, v in enumerate(self.fgraph.inputs) if v in self.fgraph.destruction.destroyers]
+        for i in destroyed:
+            values[i] = self._own(i, values)
+        kept = [value for i, value in enumerate(values) if i not in destroyed]
+        computed = own_results(self.executor.run(values), kept, self.signature.form.borrowed)
         results, new_values = computed[: self._n_results], computed[self._n_results :]
         if buffers is not None:
-            results = store_in_buffers(results, buffers, name)
+            results = buffers.store(results)
         for cell, value in zip(self._targets, new_values, strict=True):
             cell[0] = canonical(value) if isinstance(value, np.ndarray) else value
-        return form.build(results)
+        return results
+
+    def _own(self, i: int, values: list[Any]) -> Any:
+        """The value of an input that Python ops overwrite, or a copy if it is not the caller's alone."""
+        value, default = values[i], self.signature.inputs[i].default
+        if not isinstance(value, np.ndarray):
+            return value
+        others = [x for k, x in enumerate(values) if k != i and isinstance(x, np.ndarray)]
+        is_default = default is not None and value is default[0]
+        if is_default or not value.flags.writeable or any(np.may_share_memory(value, x) for x in others):
+            return value.copy()
+        return value
 
     __call__ = _call_python
 
@@ -177,6 +245,25 @@ class Function(NativeCallable):
             for name, text in segment.ir_stages()
         }
 
+    def memory_plan(self, *args: Any) -> MemoryPlan:
+        """Where intermediate values are kept: every buffer, its lifetime, its bytes and its place.
+
+        Args:
+            args: for inputs in order: example values, or their shapes as tuples of int. Sizes that depend on
+                inputs left out are shown as expressions.
+
+        Returns:
+            The plan, to ``print`` or to draw (``to_svg``). It has ``buffers``, ``copies``, ``steps``, and
+            in bytes ``peak``, ``alive`` (the most in use at once), ``total`` (without reuse). It is empty for
+            functions in reference mode.
+
+        Raises:
+            TypeError: an example has another number of dimensions than its input.
+        """
+        from graphc.function.memory_plan import memory_plan
+
+        return memory_plan(self, args)
+
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; arguments as in `graphc.dprint`."""
         from graphc.graph.printing import debugprint
@@ -200,7 +287,7 @@ class Function(NativeCallable):
         """Compile the same graph again, with changes.
 
         Args:
-            share_memory: accepted for compatibility; temporaries are never kept between calls.
+            share_memory: accepted for compatibility; each function has memory of its own.
             swap: shared variables to replace by others of the same type.
             delete_updates: leave shared variables as they are.
             name: name of the copy.

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.destroy import analyse
 from graphc.graph.location import describe
 from graphc.graph.traversal import io_toposort
 
@@ -25,8 +26,10 @@ class FunctionGraph:
         nodes: applications, each after those it needs.
         variables: every variable of the graph, inputs first.
         clients: for each variable, its uses as (node, position); a use as output is ``("output", position)``.
+        destruction: what nodes overwrite.
 
     Raises:
+        InconsistencyError: a node overwrites memory that is still needed.
         MissingInputError: an output depends on a root that is neither an input nor a constant.
     """
 
@@ -40,7 +43,8 @@ class FunctionGraph:
             from graphc.graph.replace import clone_with_inputs
 
             self.inputs, self.outputs = clone_with_inputs(self.inputs, self.outputs)
-        self.nodes: list[Apply] = io_toposort(self.inputs, self.outputs)
+        self.destruction = analyse(self.outputs, io_toposort(self.inputs, self.outputs))
+        self.nodes: list[Apply] = self.destruction.order
         self.clients: dict[Variable, list[tuple[Apply | str, int]]] = {v: [] for v in self.inputs}
         for node in self.nodes:
             for position, v in enumerate(node.inputs):

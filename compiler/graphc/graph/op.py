@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Variable
+from graphc.graph.location import capture
 
 
 class Op:
@@ -22,7 +23,7 @@ class Op:
             are equal and interchangeable; without ``__props__`` an op equals only itself.
         default_output: index of the output that a call returns when the node has several; None returns all.
         view_map: output index to list of inputs it may alias. destroy_map: the same for inputs that `perform`
-            overwrites.
+            overwrites; `graphc.graph.destroy` says what graphs such ops make.
         itypes, otypes: types of inputs and outputs, for ops whose `make_node` has nothing to compute.
     """
 
@@ -61,6 +62,9 @@ class Op:
             The output variable, or a list of them when there are several and no ``default_output``.
         """
         node = self.make_node(*inputs, **kwargs)
+        if not type(self).__module__.startswith("graphc."):
+            # The line that applies a user's op, rather than one of its make_node.
+            node.location = capture()
         outputs = node.outputs
         if name is not None:
             if len(outputs) == 1:
@@ -78,7 +82,7 @@ class Op:
 
         Args:
             node: the application that is run.
-            inputs: values of ``node.inputs``; they must not be changed.
+            inputs: values of ``node.inputs``; only those in ``destroy_map`` may be changed.
             output_storage: one cell for each output, a list of length one to put the value into.
         """
         raise NotImplementedError(

@@ -7,17 +7,21 @@ from contextlib import nullcontext
 from typing import Any
 
 from graphc.lowering import build
+from graphc.lowering.destinations import Destinations
+from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.kinds import REDUCTIONS, VIEWS, static_shape
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
 from graphc.lowering.scan import declared_sizes
-from graphc.lowering.scan_buffers import row_of
+from graphc.lowering.scan_buffers import row_of, writable
+from graphc.lowering.slices import slice_in_place
 from graphc.lowering.structural import STRUCTURAL
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.lowering.units import Units
 from graphc.passes._scan import scans
 from graphc_dialects._mlir import ir
+from graphc_dialects.write import buffer_sizes
 
 
 class FunctionConverter:
@@ -25,10 +29,12 @@ class FunctionConverter:
 
     Args:
         old: the graph-stage `func.func`; the new one is created right before it.
+        donations: the arguments in whose memory results are computed.
     """
 
-    def __init__(self, old: Any) -> None:
+    def __init__(self, old: Any, donations: Donations) -> None:
         self._old = old
+        self._donations = donations
         self._values: dict[Any, Any] = {}
         self._scalars: dict[Any, Scalar] = {}
         self._sizes: dict[Any, list[Any]] = {}
@@ -36,6 +42,8 @@ class FunctionConverter:
         # Blocks of the new function by the old ones they stand for.
         self._blocks: dict[Any, Any] = {}
         self._in_place: set[int] = set()
+        self._entry = old.regions[0].blocks[0]
+        self.destinations = Destinations(self)
 
     # -- what builders ask -----------------------------------------------------------------------------------
 
@@ -92,6 +100,12 @@ class FunctionConverter:
         inside = {*members, *self._members[number]}
         return all(use.owner.operation in inside for use in value.uses)
 
+    def fused_with(self, op: Any) -> list[Any]:
+        """The operations of an operation's cluster, itself included."""
+        if "cluster" not in op.attributes:
+            return [op]
+        return self._members[ir.IntegerAttr(op.attributes["cluster"]).value]
+
     def in_loop(self) -> bool:
         """Whether what is being converted is the body of a loop."""
         return bool(ir.InsertionPoint.current.block != self._blocks[self._old.regions[0].blocks[0]])
@@ -111,14 +125,26 @@ class FunctionConverter:
         """Sizes of the rows of an output of a scan."""
         return [self.index_of(size) for size in self._row_sizes[scan.results[0]][name]]
 
-    def claim_output(self, value: Any) -> Any:
-        """The caller's buffer of a value that is returned, which the asker promises to fill; or None."""
+    def lent(self, value: Any) -> Any:
+        """The tensor of the argument in whose memory a value is to be computed, or None."""
+        argument = self._donations.lent.get(value)
+        return None if argument is None else self._values[argument]
+
+    def free_output(self, value: Any) -> int | None:
+        """The position of a result that is this value and that nobody has promised to fill, or None."""
         terminator = list(self._old.regions[0].blocks[0].operations)[-1]
         for position, result in enumerate(terminator.operands if self._outputs else ()):
             if result == value and position not in self._in_place:
-                self._in_place.add(position)
-                return self._outputs[position]
+                return position
         return None
+
+    def output(self, position: int) -> Any:
+        """The caller's buffer of a result."""
+        return self._outputs[position]
+
+    def fill_output(self, position: int) -> None:
+        """Promises that the buffer of a result will be filled."""
+        self._in_place.add(position)
 
     # -- conversion ------------------------------------------------------------------------------------------
 
@@ -128,7 +154,15 @@ class FunctionConverter:
         old_type = ir.FunctionType(ir.TypeAttr(self._old.attributes["function_type"]).value)
         inputs = [self._argument_type(t) for t in old_type.inputs]
         returns_tensors = all(isinstance(t.maybe_downcast(), ir.RankedTensorType) for t in old_type.results)
-        outputs = [self._buffer_type(t) for t in old_type.results] if returns_tensors else []
+        lent = self._donations.pairs
+        for argument in lent:
+            inputs[argument] = self._buffer_type(old_type.inputs[argument])
+        self._in_place.update(lent.values())
+        outputs = [
+            self._buffer_type(t)
+            for position, t in enumerate(old_type.results if returns_tensors else ())
+            if position not in self._in_place
+        ]
         results = [] if returns_tensors else list(old_type.results)
         function_type = ir.FunctionType.get([*inputs, *outputs], results)
         with ir.InsertionPoint(self._old), self._old.location:
@@ -147,14 +181,22 @@ class FunctionConverter:
             [*inputs, *outputs],
             [*[a.location for a in arguments], *[self._old.location] * len(outputs)],
         )
-        old_block = self._old.regions[0].blocks[0]
-        self._outputs = list(block.arguments)[len(inputs) :]
-        self._values.update(zip(arguments, list(block.arguments)[: len(inputs)], strict=True))
+        old_block = self._entry
+        self._name_arguments(arguments, list(block.arguments))
         self._row_sizes = {op.results[0]: declared_sizes(op) for op in scans(self._old)}
         with ir.InsertionPoint(block):
+            for position in lent:
+                self._values[arguments[position]] = writable(block.arguments[position])
             self.convert_block(old_block, block)
         self._old.operation.erase()
         new.attributes["sym_name"] = ir.StringAttr.get(name)
+
+    def _name_arguments(self, old: list[Any], new: list[Any]) -> None:
+        """Says what arguments and buffers of results are; a donated argument is the buffer of its result."""
+        self._values.update(zip(old, new[: len(old)], strict=True))
+        self._outputs = new[len(old) :]
+        for argument, position in sorted(self._donations.pairs.items(), key=lambda pair: pair[1]):
+            self._outputs.insert(position, new[argument])
 
     def enter_block(self, old: Any, new: Any) -> None:
         """Says which block stands for an old one."""
@@ -163,10 +205,11 @@ class FunctionConverter:
     def convert_block(self, old: Any, new: Any) -> None:
         """Converts the operations of a block at the current insertion point, which is in `new`."""
         self.enter_block(old, new)
+        self.destinations.enter(old)
         extra = {
             scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
         }
-        units = Units(old, extra)
+        units = Units(old, extra, self._donations.behind if old == self._entry else ())
         self._members.update(units.clusters)
         for members in units.order():
             self._emit(members)
@@ -181,16 +224,16 @@ class FunctionConverter:
     def _emit(self, members: list[Any]) -> None:
         op = members[-1]
         with op.location:
+            placed = self.destinations.begin(members)
             if Units.is_loop(op):
                 self._emit_cluster(members)
-            elif op.name in VIEWS:
-                return
             elif op.name == "func.return":
                 self._emit_return(op)
             elif op.name in STRUCTURAL:
                 STRUCTURAL[op.name](self, op)
-            else:
+            elif op.name not in VIEWS:
                 self._clone(op)
+            self.destinations.finish(placed)
 
     def _clone(self, op: Any) -> None:
         """An upstream operation (index arithmetic, tensor.dim, ...) on converted operands."""
@@ -220,7 +263,24 @@ class FunctionConverter:
             build.create(
                 "bufferization.materialize_in_destination", [], [tensor, buffer], restrict=unit, writable=unit
             )
+        self._return_lent(operands)
         build.create("func.return", [], [])
+
+    def _return_lent(self, results: list[Any]) -> None:
+        """Puts results into donated arguments, after their last reader; nothing is left to do as a rule.
+
+        A copy instead of `materialize_in_destination`: that one would hand out the argument's memory for
+        everything that becomes the result, without a look at who reads it.
+        """
+        for argument, position in self._donations.pairs.items():
+            if results[position] == self._entry.arguments[argument]:
+                continue
+            buffer = self._outputs[position]
+            tensor = self.tensor_of(results[position])
+            source = build.create(
+                "bufferization.to_buffer", [buffer.type], [tensor], read_only=ir.UnitAttr.get()
+            )
+            build.create("memref.copy", [], [source.result, buffer])
 
     # -- clusters and views ----------------------------------------------------------------------------------
 
@@ -271,6 +331,11 @@ class FunctionConverter:
         if value.owner.name == "graphc.scan_seq" and self.has_tensor(value.owner.operands[0]):
             self.define(value, row_of(self, value.owner))
             return
+        if value.owner.name == "graphc.slice":
+            part = slice_in_place(self, value.owner)
+            if part is not None:
+                self.define(value, part)
+                return
         if value.owner.name == "graphc.dimshuffle":
             renamed = unit_dimshuffle(self, value.owner)
             if renamed is not None:
@@ -304,6 +369,8 @@ class FunctionConverter:
             return [self.index_of(operands[2])]
         if op.name == "graphc.scan_seq":
             return self.sizes_of(operands[0])[1:]
+        if op.name == "graphc.write_join":
+            return [self.index_of(x) for x in buffer_sizes(operands[0])]
         if op.name == "graphc.slice":
             return [self.index_of(x) for x in operands[1 + rank : 1 + 2 * rank]]
         if op.name == "graphc.take":

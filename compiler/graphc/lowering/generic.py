@@ -68,12 +68,17 @@ class GenericBuilder:
                         self.read(op.results[0], self._identity)
                 else:
                     self.read(op.operands[0], self._identity)
+        # A tensor whose memory is the destination of one output already cannot be lent to another one.
+        inherited = {self._context.destinations.inherited(output) for output in outputs}
+        self._donors = [tensor for tensor in self._donors if tensor not in inherited]
         targets = [self._target(output) for output in outputs]
         flat = [tensor for tensors, _ in targets for tensor in tensors]
         self._cover_domain([axes for _, axes in targets])
         with ir.InsertionPoint(self._block):
             yields = self._yields(outputs, flat)
             build.create("linalg.yield", [], yields)
+        if any(axes is not None for _, axes in targets):
+            self._read_where_written(flat)
         generic = self._create(flat, [axes for tensors, axes in targets for _ in tensors])
         self._block.append_to(generic.regions[0])
         scratch.erase()
@@ -98,7 +103,7 @@ class GenericBuilder:
         self._block = ir.Block.create_at_start(scratch.regions[0], [])
         with ir.InsertionPoint(self._block):
             element = self._stored(self.read(value, coordinates)).value
-        target = build.empty(tensor_type, self._sizes)
+        target = self._context.destinations.start(value, tensor_type, self._sizes)
         self._cover_domain([None])
         with ir.InsertionPoint(self._block):
             self._block.add_argument(element.type, ir.Location.unknown())
@@ -116,24 +121,28 @@ class GenericBuilder:
         The last tensor is the output itself; argmax and argmin carry the extreme value in another one before
         it.
         """
-        op = output.owner
+        op, destinations = output.owner, self._context.destinations
         if op.name not in REDUCTIONS:
             tensor_type = build.storage_type(output.type)
-            return [self._donated(tensor_type) or build.empty(tensor_type, self._sizes)], None
+            placed = destinations.is_open(output) or self._context.lent(output) is not None
+            donated = destinations.inherited(output) if placed else self._donated(tensor_type)
+            return [donated or destinations.start(output, tensor_type, self._sizes)], None
         axes = reduced_axes(op)
         kept = [size for axis, size in enumerate(self._sizes) if axis not in axes]
         shape = list(ir.RankedTensorType(output.type).shape)
         tensors = []
-        for dtype, initial in REDUCERS[op.name].accumulators(dtype_of(op.operands[0].type.element_type)):
+        accumulators = REDUCERS[op.name].accumulators(dtype_of(op.operands[0].type.element_type))
+        for number, (dtype, initial) in enumerate(accumulators, 1):
             tensor_type = ir.RankedTensorType.get(shape, ir.Type.parse(storage_name(dtype)))
             value = self._stored(self.scalar.const(initial, dtype)).value
-            tensors.append(fill(value, build.empty(tensor_type, kept)))
+            if number == len(accumulators):
+                tensors.append(fill(value, destinations.start(output, tensor_type, kept)))
+            else:
+                tensors.append(fill(value, build.empty(tensor_type, kept)))
         return tensors, axes
 
     def _donated(self, tensor_type: Any) -> Any:
-        """A tensor that is read for the last time here, at the loop's own position: its buffer can hold the
-        result.
-        """
+        """A tensor read for the last time here, at the loop's own position: it can hold the result."""
         for position, tensor in enumerate(self._donors):
             if tensor.type == tensor_type:
                 return self._donors.pop(position)
@@ -163,6 +172,18 @@ class GenericBuilder:
                 self._stored(x).value for x in reducer.combine(self.scalar, value, accumulators, position)
             ]
         return yields
+
+    def _read_where_written(self, tensors: list[Any]) -> None:
+        """Lets the body read a tensor that is both input and output as the output's old element.
+
+        Bufferization allows both at one position only where nothing is reduced.
+        """
+        arguments = list(self._block.arguments)
+        identity = ir.AffineMap.get_identity(self._rank)
+        for number, tensor in enumerate(tensors, len(self._inputs)):
+            for position, (value, affine) in enumerate(zip(self._inputs, self._maps, strict=True)):
+                if value == tensor and affine == identity:
+                    arguments[position].replace_all_uses_with(arguments[number])
 
     def _create(self, tensors: list[Any], axes: list[tuple[int, ...] | None]) -> Any:
         removed = next((a for a in axes if a is not None), ())

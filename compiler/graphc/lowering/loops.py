@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.lowering import build
+from graphc.lowering.layouts import collapse, is_contiguous, is_row_major
 from graphc_dialects._mlir import ir
 
 SUM_BLOCK = 4096
@@ -122,7 +123,7 @@ class LoopNest:
             if not (has_left and has_right):
                 return False
             adjacent = operand.axes.index(right) == operand.axes.index(left) + 1
-            if not adjacent or not is_contiguous(operand.buffer):
+            if not adjacent or not is_row_major(operand.buffer):
                 return False
         return True
 
@@ -140,7 +141,7 @@ class LoopNest:
                 merged.append([position])
                 axes.append(loop_of.get(axis) if axis is not None else None)
             if len(merged) < len(operand.axes):
-                operand.buffer = _collapse_buffer(operand.buffer, merged)
+                operand.buffer = collapse(operand.buffer, merged)
             operand.axes = axes
         self._bounds = []
         for group in self._groups:
@@ -193,8 +194,8 @@ class LoopNest:
             build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
 
     def _accumulates(self, operand: _Operand) -> bool:
-        """Whether the output is reduced over some loop, or reads its previous value."""
-        return _is_used(operand.argument) or any(
+        """Whether the output is reduced over some loop."""
+        return any(
             self._reduction[g[0]] and number not in operand.axes for number, g in enumerate(self._groups)
         )
 
@@ -276,6 +277,10 @@ class LoopNest:
                 combiner.attributes["fastmath"] = ir.Attribute.parse(_REASSOCIATE)
         for operand, value in zip(accumulators, values, strict=True):
             operand.argument.replace_all_uses_with(value)
+        for operand in self._outputs:
+            if _is_used(operand.argument):
+                # A sum over a dimension of size 1, or what is computed in an argument's memory.
+                operand.argument.replace_all_uses_with(self._load(operand, indices))
         anchor = build.create(
             "arith.constant", [build.index_type()], [], value=ir.IntegerAttr.get(build.index_type(), 0)
         )
@@ -309,29 +314,6 @@ def _is_allocated(buffer: Any) -> bool:
     return not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.alloc"
 
 
-def is_contiguous(buffer: Any) -> bool:
-    return ir.MemRefType(buffer.type).layout == ir.AffineMapAttr.get(
-        ir.AffineMap.get_identity(ir.MemRefType(buffer.type).rank)
-    )
-
-
-def _collapse_buffer(buffer: Any, groups: list[list[int]]) -> Any:
-    memref = ir.MemRefType(buffer.type)
-    shape = []
-    for group in groups:
-        sizes = [memref.shape[position] for position in group]
-        product = 1
-        for size in sizes:
-            product *= size
-        shape.append(product if all(size >= 0 for size in sizes) else build.DYNAMIC)
-    i64 = ir.IntegerType.get_signless(64)
-    reassociation = ir.ArrayAttr.get(
-        [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, position) for position in group]) for group in groups]
-    )
-    target = ir.MemRefType.get(shape, memref.element_type)
-    return build.create("memref.collapse_shape", [target], [buffer], reassociation=reassociation).result
-
-
 def _zero_like(value: Any) -> Any:
     return build.create("arith.constant", [value.type], [], value=ir.FloatAttr.get(value.type, 0.0)).result
 
@@ -350,8 +332,8 @@ def lower_fill(op: Any) -> None:
     value, buffer = op.operands
     with ir.InsertionPoint(op), op.location:
         memref = ir.MemRefType(buffer.type)
-        if memref.rank > 1 and is_contiguous(buffer):
-            buffer = _collapse_buffer(buffer, [list(range(memref.rank))])
+        if memref.rank > 1 and is_row_major(buffer):
+            buffer = collapse(buffer, [list(range(memref.rank))])
         _fill_nest(value, buffer, build.dims(buffer), [])
     op.erase()
 
@@ -369,10 +351,14 @@ def _fill_nest(value: Any, buffer: Any, sizes: list[Any], indices: list[Any]) ->
 def lower_copy(op: Any) -> None:
     """Lowers a `memref.copy` of which one side is not contiguous; others become a `memcpy` later."""
     source, target = op.operands
-    if is_contiguous(source) and is_contiguous(target):
+    if is_contiguous(source) and is_contiguous(target) and source != target:
         return
     with ir.InsertionPoint(op), op.location:
-        _copy_nest(source, target, build.dims(target), [])
+        if source != target:
+            rank = ir.MemRefType(source.type).rank
+            if rank > 1 and is_row_major(source) and is_row_major(target):
+                source, target = (collapse(buffer, [list(range(rank))]) for buffer in (source, target))
+            _copy_nest(source, target, build.dims(target), [])
     op.erase()
 
 

@@ -137,7 +137,7 @@ class _Recurrence:
         self._zero, self._one = build.const_index(0), build.const_index(1)
         rows = build.index_op("addi", self.steps, self._one) if self._kept else self.steps
         self.type = build.storage_type(op.results[0].type)
-        self.result = build.empty(self.type, [rows, *self._sizes])
+        self.result = context.destinations.start(op.results[0], self.type, [rows, *self._sizes])
 
     @property
     def elements(self) -> int | None:

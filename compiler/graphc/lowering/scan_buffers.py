@@ -47,18 +47,7 @@ class Stack:
         """A new stack; `rows` is an int or an index value."""
         count = rows if isinstance(rows, int) else build.constant_value(rows)
         shape = [build.DYNAMIC if count is None else count, *row_type.shape]
-        sizes = [rows, *row_sizes]
-        dynamic = [value for value, known in zip(sizes, shape, strict=True) if known < 0]
-        kind = ir.MemRefType.get(shape, row_type.element_type)
-        alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
-        op = build.create(
-            "memref.alloc",
-            [kind],
-            dynamic,
-            operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(dynamic), 0]),
-            alignment=alignment,
-        )
-        return cls(op.result)
+        return cls(allocate(ir.RankedTensorType.get(shape, row_type.element_type), [rows, *row_sizes]))
 
     def row(self, index: Any, pointer_type: Any) -> Any:
         """A pointer to one row; `index` is an int or an index value."""
@@ -94,6 +83,26 @@ class Stack:
         return build.cast(value, tensor_type)
 
 
+def allocate(tensor_type: Any, sizes: list[Any]) -> Any:
+    """A new buffer for a tensor of storage type; of `sizes`, one per dimension, the dynamic ones are used."""
+    dynamic = [size for size, known in zip(sizes, tensor_type.shape, strict=True) if known < 0]
+    return build.create(
+        "memref.alloc",
+        [ir.MemRefType.get(tensor_type.shape, tensor_type.element_type)],
+        dynamic,
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(dynamic), 0]),
+        alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64),
+    ).result
+
+
+def writable(memref: Any) -> Any:
+    """Memory without contents, as the tensor that a computation starts from; for one computation."""
+    kind = ir.MemRefType(memref.type)
+    unit = ir.UnitAttr.get()
+    natural = ir.RankedTensorType.get(kind.shape, kind.element_type)
+    return build.create("bufferization.to_tensor", [natural], [memref], restrict=unit, writable=unit).result
+
+
 def read(pointer: Any, tensor_type: Any) -> Any:
     """What is in memory now, as a tensor."""
     kind = ir.MemRefType(pointer.type)
@@ -110,6 +119,14 @@ def write(tensor: Any, pointer: Any) -> None:
     build.create(
         "bufferization.materialize_in_destination", [], [value, pointer], restrict=unit, writable=unit
     )
+
+
+def write_apart(tensor: Any, pointer: Any) -> None:
+    """Copies a tensor to memory that it must not be computed in."""
+    kind = ir.RankedTensorType(tensor.type)
+    memref = ir.MemRefType.get(kind.shape, kind.element_type)
+    source = build.create("bufferization.to_buffer", [memref], [tensor], read_only=ir.UnitAttr.get()).result
+    copy(source, pointer)
 
 
 def copy(source: Any, target: Any) -> None:

@@ -75,7 +75,7 @@ class Rows:
         old = self.values[0].type
         storage = build.storage_type(old)
         self.dtype: np.dtype = dtype_of(old.element_type)
-        if self.is_state:
+        if self.initial is not None:
             shape = [
                 a if a >= 0 else b
                 for a, b in zip(storage.shape, list(self.initial.type.shape)[1:], strict=True)
@@ -102,16 +102,8 @@ class Rows:
         return Stack.allocate(rows, self.row_type, self.sizes)
 
     def _claim(self, value: Any) -> Any:
-        """The caller's buffer for a trace that is returned, perhaps with another static shape."""
-        buffer = self.context.claim_output(value)
-        if buffer is not None:
-            return buffer
-        for use in value.uses:
-            if use.owner.operation.name == "tensor.cast":
-                buffer = self.context.claim_output(use.owner.operation.results[0])
-                if buffer is not None:
-                    return buffer
-        return None
+        """Memory in which a trace is wanted: the caller's, or part of a join."""
+        return self.context.destinations.claim_buffer(value)
 
     # -- positions -------------------------------------------------------------------------------------------
 
@@ -271,7 +263,7 @@ class BufferRows(Rows):
         if not self.width:
             return []
         missing = self.window - self.known
-        if self.in_place and not missing and self.context.has_tensor(self.initial):
+        if self.in_place and not missing and _owns_memory(self.context, self.initial):
             return self._on_initial(spare)
         stack = Stack.allocate(self.width, self.row_type, self.sizes)
         pointers = [stack.row(k, self._pointer) for k in range(self.width)]
@@ -312,6 +304,8 @@ class BufferRows(Rows):
             self._targets = [self._slot(self.new_row(step))]
         elif self._spare:
             self._targets = self._spare[: len(self.writes)]
+        for value, target in zip(self.values, self._targets, strict=False):
+            self.context.destinations.offer_row(value, target)
         for op in self.reads:
             tap = ir.IntegerAttr(op.attributes["tap"]).value
             pointer = self._window[self.window + tap] if self._window else self._earlier(tap)
@@ -325,7 +319,8 @@ class BufferRows(Rows):
 
     def end(self) -> list[Any]:
         for value, target in zip(self.values, self._targets, strict=False):
-            write(self.context.tensor_of(value), target)
+            if not self.context.destinations.is_in_row(value, target):
+                write(self.context.tensor_of(value), target)
         if self.trace is not None and self.in_order:
             copy(self._window[0], self._slot(self._step))
         if not self.width:
@@ -378,3 +373,19 @@ class EmptyRows(Rows):
             sizes = [rows, *self.sizes]
             self.context.define(op.results[0], build.empty(build.storage_type(op.results[0].type), sizes))
             self.context.define_sizes(op.results[0], sizes)
+
+
+def _owns_memory(context: Any, value: Any) -> bool:
+    """Whether a value is in memory that no other value is read from.
+
+    What was joined is read from the memory of the join, so that may not be overwritten.
+    """
+    if not context.has_tensor(value):
+        return False
+    owner = value.owner
+    while not isinstance(owner, ir.Block) and owner.name in _SAME_MEMORY:
+        owner = owner.operands[0].owner
+    return not isinstance(owner, ir.Block) and owner.name not in ("graphc.write_join", "graphc.join")
+
+
+_SAME_MEMORY = ("tensor.cast", "graphc.specify_shape", "graphc.reshape", "graphc.dimshuffle", "graphc.slice")

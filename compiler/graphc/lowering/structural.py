@@ -159,45 +159,6 @@ def reshape(tensor: Any, target: Any, sizes: list[Any]) -> Any:
     return _expand(flat, target, sizes, [list(range(target.rank))])
 
 
-@_rule("graphc.join")
-def _join(context: Any, op: Any) -> None:
-    result = op.results[0]
-    axis = ir.IntegerAttr(op.attributes["axis"]).value
-    tensors = [context.tensor_of(x) for x in op.operands]
-    parts = [build.dims(t) for t in tensors]
-    total = parts[0][axis]
-    for part in parts[1:]:
-        total = build.index_op("addi", total, part[axis])
-    sizes = list(parts[0])
-    sizes[axis] = total
-    whole = build.empty(build.storage_type(result.type), sizes)
-    position, zero, one = build.const_index(0), build.const_index(0), build.const_index(1)
-    for tensor, part in zip(tensors, parts, strict=True):
-        offsets = [position if i == axis else zero for i in range(len(part))]
-        whole = insert_slice(tensor, whole, offsets, part, [one] * len(part))
-        position = build.index_op("addi", position, part[axis])
-    context.define(result, whole)
-
-
-def insert_slice(part: Any, whole: Any, offsets: list[Any], sizes: list[Any], strides: list[Any]) -> Any:
-    """`tensor.insert_slice`, with static sizes where the part's type knows them."""
-    shape = list(ir.RankedTensorType(part.type).shape)
-    dynamic = [size for size, known in zip(sizes, shape, strict=True) if known < 0]
-    steps = [build.constant_value(stride) for stride in strides]
-    attributes = build.slice_attributes(len(sizes))
-    attributes["static_sizes"] = build.index_array([s if s >= 0 else build.DYNAMIC for s in shape])
-    attributes["static_strides"] = build.index_array([s if s is not None else build.DYNAMIC for s in steps])
-    moving = [stride for stride, step in zip(strides, steps, strict=True) if step is None]
-    segments = ir.DenseI32ArrayAttr.get([1, 1, len(offsets), len(dynamic), len(moving)])
-    return build.create(
-        "tensor.insert_slice",
-        [whole.type],
-        [part, whole, *offsets, *dynamic, *moving],
-        operandSegmentSizes=segments,
-        **attributes,
-    ).result
-
-
 @_rule("graphc.matmul")
 def _matmul(context: Any, op: Any) -> None:
     """A contraction as a generic; later passes find it by its attribute `graphc.matmul`."""
@@ -219,7 +180,7 @@ def _matmul(context: Any, op: Any) -> None:
     b_axes = [*batch, column, inner] if flags[1] else [*batch, inner, column]
     a_dims, b_dims = build.dims(a), build.dims(b)
     sizes = [*a_dims[: rank - 2], a_dims[a_axes.index(row)], b_dims[b_axes.index(column)]]
-    start = fill(zero, build.empty(target_type, sizes))
+    start = fill(zero, context.destinations.start(result, target_type, sizes))
     context.define(result, contraction(a, b, start, (a_axes, b_axes), dtype, flags))
 
 
@@ -269,11 +230,17 @@ def _nothing(context: Any, op: Any) -> None:
 
 
 def _register_updates() -> None:
-    from graphc.lowering import recurrences, updates
+    from graphc.lowering import recurrences, updates, writes
 
     STRUCTURAL["graphc.update_slice"] = updates.update_slice
     STRUCTURAL["graphc.put"] = updates.put
     STRUCTURAL["graphc.scan"] = _scan
+    STRUCTURAL["graphc.join"] = writes.join
+    STRUCTURAL["graphc.write_buffer"] = writes.write_buffer
+    STRUCTURAL["graphc.write_split"] = writes.write_split
+    STRUCTURAL["graphc.write_view"] = writes.write_view
+    STRUCTURAL["graphc.write"] = writes.write_value
+    STRUCTURAL["graphc.write_join"] = writes.write_join
     # These are lowered with the scan they belong to.
     for name in ("prev", "carry", "collect", "end", "trace", "steps"):
         STRUCTURAL[f"graphc.scan_{name}"] = _nothing

@@ -3,16 +3,21 @@
 
 A unit is a fused cluster or one operation. Units come in dependence order; a check comes before everything
 that follows it in the source, so that no loop runs on sizes or indices a failing check would have refused.
+What computes a value that is written to a buffer comes behind the buffer (and so behind the checks in front
+of it), unless the buffer needs the value.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from typing import Any
 
+from graphc.lowering.inheritance import computed_with
 from graphc.lowering.kinds import REDUCTIONS, is_elementwise
 from graphc.passes._walk import captured
 from graphc_dialects._mlir import ir
+from graphc_dialects.write import root_of
 
 Unit = tuple[str, int]
 
@@ -23,13 +28,17 @@ class Units:
     Args:
         block: a block of graph-stage operations.
         extra: further values that an operation needs, by its first result.
+        behind: pairs of operations, of which the first must come behind the second.
 
     Attributes:
         clusters: members of each cluster by its number.
     """
 
-    def __init__(self, block: Any, extra: dict[Any, list[Any]]) -> None:
+    def __init__(
+        self, block: Any, extra: dict[Any, list[Any]], behind: Sequence[tuple[Any, Any]] = ()
+    ) -> None:
         self._extra = extra
+        self._behind = behind
         self._operations = [op.operation for op in block.operations]
         self._members: dict[Unit, list[Any]] = {}
         self.clusters: dict[int, list[Any]] = {}
@@ -44,6 +53,18 @@ class Units:
     def is_loop(op: Any) -> bool:
         """Whether an operation is lowered as (part of) a loop over elements."""
         return op.name in REDUCTIONS or is_elementwise(op.name)
+
+    def unit_of(self, op: Any) -> Unit:
+        """The unit of an operation of the block."""
+        return self._unit_of[self._operations.index(op)]
+
+    def members_with(self, op: Any) -> list[Any]:
+        """The operations of an operation's unit."""
+        return self._members[self.unit_of(op)]
+
+    def needs(self) -> dict[Unit, set[Unit]]:
+        """The units that each unit depends on."""
+        return self._needs()[0]
 
     def order(self) -> list[list[Any]]:
         """The members of each unit: Kahn's algorithm, earliest operation first."""
@@ -84,7 +105,41 @@ class Units:
             made_by.update((result, unit) for result in op.results)
             if op.name == "graphc.check":
                 last_check = unit
+        for later, earlier in self._behind:
+            needs[self.unit_of(later)].add(self.unit_of(earlier))
+        self._put_buffers_first(needs, made_by)
         return needs, first
+
+    def _put_buffers_first(self, needs: dict[Unit, set[Unit]], made_by: dict[Any, Unit]) -> None:
+        reachable: dict[Unit, set[Unit]] = {}
+        for op in self._operations:
+            if op.name != "graphc.write":
+                continue
+            buffer = made_by.get(op.operands[1])
+            root = made_by.get(root_of(op.operands[1]).results[0])
+            if buffer is None or root is None:
+                continue
+            for value in computed_with(op.operands[0]):
+                unit = made_by.get(value)
+                if unit is None:
+                    continue
+                if root not in reachable:
+                    reachable[root] = ancestors(needs, buffer)
+                if unit not in reachable[root]:
+                    needs[unit].add(buffer)
+                    # Other buffers may come behind this unit.
+                    reachable = {root: reachable[root]}
+
+
+def ancestors(needs: dict[Unit, set[Unit]], unit: Unit) -> set[Unit]:
+    """A unit and all that it needs."""
+    found, pending = {unit}, [unit]
+    while pending:
+        for other in needs[pending.pop()]:
+            if other not in found:
+                found.add(other)
+                pending.append(other)
+    return found
 
 
 def _unit(op: Any, number: int) -> Unit:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.lowering import build
+from graphc.lowering.kinds import VIEWS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of
 from graphc_dialects._mlir import ir
@@ -64,8 +65,12 @@ def _to_update(context: Any, op: Any) -> Any:
     """
     x = op.operands[0]
     owner = x.owner
+    if context.lent(op.results[0]) is not None:
+        return context.tensor_of(x)
     only_use = len(list(x.uses)) == 1 and not isinstance(owner, ir.Block)
-    if only_use and owner.operation.block == op.operation.block and owner.name != "graphc.scan_prev":
+    # A view may be a part of what it is taken from.
+    owned = only_use and owner.name != "graphc.scan_prev" and owner.name not in VIEWS
+    if owned and owner.operation.block == op.operation.block:
         return context.tensor_of(x)
     old = context.tensor_of(x)
     element = ir.RankedTensorType(old.type).element_type
@@ -76,7 +81,8 @@ def _to_update(context: Any, op: Any) -> Any:
         return build.create("tensor.insert", [tensor.type], [value, tensor, *indices]).result
 
     sizes = context.sizes_of(x)
-    return _Loops(sizes).run(build.empty(old.type, sizes), body)
+    start = context.destinations.start(op.results[0], old.type, sizes)
+    return _Loops(sizes).run(start, body)
 
 
 def update_slice(context: Any, op: Any) -> None:

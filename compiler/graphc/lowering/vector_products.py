@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.lowering import build
 from graphc.lowering.generic import fill
+from graphc.lowering.scan_buffers import read, writable, write
 from graphc.lowering.structural import contraction
 from graphc.lowering.types import dtype_of
 from graphc.lowering.unit_axes import drop_axes, insert_axes
@@ -43,11 +44,18 @@ def vector_product(context: Any, op: Any, zero: Any) -> bool:
     axes[matrix] = [1, 0] if free else [0, 1]
     kept = 1 if shape[0] == 1 else 0
     target = build.storage_type(result.type)
-    start = build.empty(
-        ir.RankedTensorType.get([shape[kept]], target.element_type), [build.dim(operands[matrix], free)]
-    )
+    kind = ir.RankedTensorType.get([shape[kept]], target.element_type)
+    place = context.destinations.take(result)
+    if place is None:
+        start = build.empty(kind, [build.dim(operands[matrix], free)])
+    else:
+        memref = place.permuted([kept]).memref([shape[kept] if shape[kept] >= 0 else None])
+        start = build.cast(writable(memref), kind)
     dtype = dtype_of(result.type.element_type)
     product = contraction(operands[0], operands[1], fill(zero, start), (axes[0], axes[1]), dtype, flags)
+    if place is not None and context.destinations.is_final(result):
+        write(product, memref)
+        product = read(memref, kind)
     for use in result.uses:
         reader = use.owner.operation
         if reader.name == "graphc.dimshuffle" and list(reader.attributes["order"]) == [kept]:

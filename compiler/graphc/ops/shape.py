@@ -113,7 +113,7 @@ class MakeVector(Op):
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         out = node.outputs[0]
         if not operands:
-            return [e.raw(f"tensor.empty() : {e.type_of(out)}")]
+            return [e.raw(f'"tensor.from_elements"() : () -> {e.type_of(out)}')]
         if self.dtype == "int64":
             elements = [
                 e.raw(f"tensor.extract {x}[] : {e.type_of(v)}")

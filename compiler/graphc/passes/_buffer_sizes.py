@@ -16,7 +16,14 @@ _TOTAL = frozenset(
         *("index_cast", "index_castui", "extsi", "extui", "trunci", "andi", "ori", "xori"),
     )
 )
-_DIVISIONS = ("arith.divui", "arith.remui", "arith.divsi", "arith.remsi", "arith.floordivsi", "arith.ceildivsi")
+_DIVISIONS = (
+    "arith.divui",
+    "arith.remui",
+    "arith.divsi",
+    "arith.remsi",
+    "arith.floordivsi",
+    "arith.ceildivsi",
+)
 _BYTES = {"index": 8, "complex<f32>": 8, "complex<f64>": 16, "bf16": 2}
 
 
@@ -82,6 +89,40 @@ def constant_of(value: Any) -> int | None:
     return int(ir.IntegerAttr(owner.operation.attributes["value"]).value)
 
 
+def size_of(memref: Any, axis: int) -> Any:
+    """A size of a memref, as far as it can be told.
+
+    Returns:
+        A number, an index value, `(argument, axis)`, a list of these for their product, or None.
+    """
+    kind = memref.type
+    if kind.shape[axis] >= 0:
+        return kind.shape[axis]
+    if isinstance(memref.owner, ir.Block):
+        return (memref.arg_number, axis) if memref.owner.owner.operation.name == "func.func" else None
+    op = memref.owner.operation
+    if op.name in ("memref.alloc", "memref.alloca"):
+        return op.operands[sum(size < 0 for size in list(kind.shape)[:axis])]
+    if op.name == "memref.cast":
+        return size_of(op.operands[0], axis)
+    if op.name in ("memref.reinterpret_cast", "memref.subview"):
+        return _given_size(op, axis)
+    if op.name == "memref.collapse_shape":
+        group = ir.ArrayAttr(op.attributes["reassociation"])[axis]
+        return [size_of(op.operands[0], ir.IntegerAttr(source).value) for source in ir.ArrayAttr(group)]
+    return None
+
+
+def _given_size(op: Any, axis: int) -> Any:
+    """A size of a view that states its sizes; None if it drops dimensions."""
+    static = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
+    if len(static) != op.results[0].type.rank:
+        return None
+    _, offsets, *_ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    dynamic = ir.ShapedType.get_dynamic_size()
+    return op.operands[1 + offsets + static[:axis].count(dynamic)]
+
+
 class Mover:
     """Moves the computation of sizes to an earlier place in their block.
 
@@ -96,9 +137,13 @@ class Mover:
     def is_known_at(self, value: Any, position: int) -> bool:
         """Whether a value is computed before the operation at a position, or can be."""
         owner = value.owner
-        if isinstance(owner, ir.Block) or self._lifetimes.position(owner.operation) < position:
+        if isinstance(owner, ir.Block):
             return True
         op = owner.operation
+        if op.name == "memref.alloc":
+            return False  # It will be made where it is first used.
+        if self._lifetimes.position(op) < position:
+            return True
         return self._may_move(op) and all(self.is_known_at(x, position) for x in op.operands)
 
     def move(self, value: Any, position: int) -> None:

@@ -60,7 +60,7 @@ class DimKeys:
             static = value.type.shape
             if any(size < 0 for size in static):
                 self._resolve_operands(value)
-                known = self._dynamic(value, static)
+                known = self._everywhere(self._dynamic, value, static)
             else:
                 known = static
             self._shapes[value] = known
@@ -71,7 +71,7 @@ class DimKeys:
         known = self._sizes.get(value)
         if known is None:
             self._resolve_operands(value)
-            known = self._size(value)
+            known = self._everywhere(self._size, value)
             self._sizes[value] = known
             self.witness.setdefault(known, value)
         return self.find(known)
@@ -123,6 +123,14 @@ class DimKeys:
             else:
                 factors.append(key)
         return number, tuple(sorted(factors, key=hash))
+
+    def _everywhere(self, derive: Callable[..., Any], *arguments: Any) -> Any:
+        """Derives without assumptions: what is remembered of a value outlasts the region that asked first."""
+        leader, self._leader = self._leader, {}
+        try:
+            return derive(*arguments)
+        finally:
+            self._leader = leader
 
     def _resolve_operands(self, value: Any) -> None:
         """Resolves what a value is computed from, operands first, without recursion: programs are long."""

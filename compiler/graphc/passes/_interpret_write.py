@@ -30,9 +30,12 @@ def _split(op: Any, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
 
 def _view(op: Any, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
     if "order" in op.attributes:
-        from graphc.passes._references import STRUCTURAL
-
-        return [STRUCTURAL["dimshuffle"](op, buffer)]
+        order = list(op.attributes["order"])
+        dropped = tuple(axis for axis in range(buffer.ndim) if axis not in order)
+        ranks = {axis: position for position, axis in enumerate(sorted(x for x in order if x >= 0))}
+        moved = np.squeeze(buffer, dropped).transpose([ranks[axis] for axis in order if axis >= 0])
+        # The ellipsis makes it a view also where no axis is left.
+        return [moved[(..., *(np.newaxis if axis < 0 else slice(None) for axis in order))]]
     if not buffer.flags.c_contiguous:
         raise ValueError(f"write_view: a part with strides {buffer.strides} cannot be reshaped")
     view = buffer.reshape(sizes)

@@ -29,7 +29,9 @@ _DATA = (
     "llvm.load",
     "graphc.check",
 )
-VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.subview")
+VIEWS = tuple(
+    f"memref.{name}" for name in ("cast", "collapse_shape", "expand_shape", "subview", "reinterpret_cast")
+)
 _READS = ("memref.load", "memref.dim")
 _NO_ADDRESS = frozenset("i1 f16 bf16 f32 f64 complex<f32> complex<f64>".split())
 _STORES = ("memref.store", "llvm.store")
@@ -42,12 +44,14 @@ class Uses:
 
     Attributes:
         positions: of the operations of the block that use it.
+        stored: the values that are stored as its elements.
         deallocations: `memref.dealloc` operations, which count for nothing.
         escapes: its address is stored somewhere or used in an unknown way: it has to live until the end.
         returned: the function returns it.
     """
 
     positions: set[int] = field(default_factory=set)
+    stored: list[Any] = field(default_factory=list)
     deallocations: list[Any] = field(default_factory=list)
     escapes: bool = False
     returned: bool = False
@@ -84,9 +88,9 @@ class Lifetimes:
         return found
 
     def interval(self, uses: Uses) -> Interval:
-        """From the first to the last use; to the last operation before the terminator if it escapes."""
-        last = len(self.operations) - 2
-        return Interval(min(uses.positions), last if uses.escapes else min(max(uses.positions), last))
+        """From the first to the last use; to the end of the block if the address escapes."""
+        end = len(self.operations) - 1
+        return Interval(min(uses.positions), end if uses.escapes else max(uses.positions))
 
     def position(self, op: Any) -> int:
         """The position in the block of an operation, or of the one that contains it."""
@@ -115,6 +119,8 @@ class Lifetimes:
         if name in _STORES and number == 0:
             found.escapes = True
             return []
+        if name == "memref.store" and number == 1:
+            found.stored.append(user.operands[0])
         if name.startswith(_DATA):
             return []
         if name == "func.return":

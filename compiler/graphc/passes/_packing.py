@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Places buffers with known sizes and lifetimes in one block of memory.
 
-Buffers are placed by size, the largest first, each in the smallest gap between those already placed that live
-at the same time; where no gap is large enough it goes behind them. `graphc.codegen.workspace` has the same
-algorithm in machine code, for sizes that are known at run time only: both give the same offsets.
+Buffers are placed one after the other, each in the smallest gap between those already placed that live at
+the same time; where no gap is large enough it goes behind them. This is done for several orders, of which the
+one that needs least memory counts: by size, by size times length of life, by length of life, by end of life,
+the largest first. `graphc.codegen.packing` has the same algorithm in machine code, for sizes that are known
+at run time only: both give the same offsets.
 
 Source: "greedy by size" of Y. Pisarchyk and J. Lee, "Efficient memory management for deep neural net
-inference" (2020).
+inference" (2020), with more orders.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 ALIGNMENT = 64
+# With more buffers only the first order is tried: the time grows with the square of their number.
+MOST_FOR_ALL_ORDERS = 400
 
 
 class Interval(NamedTuple):
@@ -42,10 +46,20 @@ def pack(sizes: Sequence[int], lifetimes: Sequence[Interval]) -> Layout:
         sizes: of the buffers, in any unit; offsets are in the same.
         lifetimes: one interval for each.
     """
+    numbers = range(len(sizes))
+    lengths = [life.last - life.first + 1 for life in lifetimes]
+    orders = [lambda i: -sizes[i]]
+    if len(sizes) <= MOST_FOR_ALL_ORDERS:
+        orders += [lambda i: -sizes[i] * lengths[i], lambda i: -lengths[i], lambda i: -lifetimes[i].last]
+    layouts = [_place(sorted(numbers, key=order), sizes, lifetimes) for order in orders]
+    return min(layouts, key=lambda layout: layout.size)
+
+
+def _place(order: Sequence[int], sizes: Sequence[int], lifetimes: Sequence[Interval]) -> Layout:
     offsets = [0] * len(sizes)
     placed: list[int] = []  # by offset
     size = 0
-    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+    for i in order:
         offsets[i] = _best_gap(i, sizes, lifetimes, offsets, placed)
         at = len(placed)
         while at and offsets[placed[at - 1]] > offsets[i]:

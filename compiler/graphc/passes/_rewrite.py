@@ -61,9 +61,9 @@ class Rewriter:
     """Applies rules to one function, bodies of scans included.
 
     What is found out in a body (sizes, facts of checks that passed) is forgotten behind it, because it may
-    never run. A rule gets the rewriter and an operation and returns the value that replaces the operation's result, or
-    None. The replacement must have the same element type and shape; a type that differs in what is static
-    is cast.
+    never run. A rule gets the rewriter and an operation and returns the value that replaces the operation's
+    result, or None. The replacement must have the same element type and shape; a type that differs in what
+    is static is cast.
 
     Args:
         function: a `func.func`. rules: rules by operation name, tried in order; those of `"*"` are for
@@ -248,6 +248,9 @@ class Rewriter:
         elif key[0] == "index":
             # Its witness was forgotten at the end of a region in which the size was first asked for.
             return key[1]
+        elif key[0] == "element":
+            number = self.create("tensor.extract", [key[1]], key[1].type.element_type)
+            return self.create("arith.index_cast", [number], ir.IndexType.get())
         return self.create("tensor.dim", [value, self.index(axis)], ir.IndexType.get())
 
     def adopt(self, value: Any) -> Any:

@@ -28,15 +28,18 @@ class Fusion:
         second: a later scan of the same block.
         between: the operations between them.
         keys: known equalities of sizes.
+        length: how often the first scan runs.
     """
 
-    def __init__(self, first: ScanView, second: ScanView, between: list[Any], keys: DimKeys) -> None:
+    def __init__(
+        self, first: ScanView, second: ScanView, between: list[Any], keys: DimKeys, length: Length
+    ) -> None:
         self._first, self._second = first, second
         self._between = between
         self._keys = keys
         self._dependents: list[Any] = []
         self._late: set[Any] = set()
-        self._length = Length(first)
+        self._length = length
         self._rows: dict[Any, Row] = {}
         self._proved: list[Any] = []
 

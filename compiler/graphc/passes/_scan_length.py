@@ -125,9 +125,14 @@ def _x(e: Evaluator) -> Range:
 def _leaves(value: Any) -> set[Any]:
     """Keys of what is not constant in sums, products and extremes."""
     found: set[Any] = set()
+    seen: set[Any] = set()
     pending = [value]
     while pending and len(found) <= _MAX_LEAVES:
         top = pending.pop()
+        if top in seen:
+            # Sizes of slices of slices share their parts: their paths are many more than their operations.
+            continue
+        seen.add(top)
         key = key_of(top)
         if isinstance(key, int):
             continue

@@ -61,8 +61,8 @@ def known_row(stack: Any) -> Known:
     op = definition(stack)
     shape = list(stack.type.shape)
     if op is not None and op.name == "graphc.dimshuffle":
-        order = list(op.attributes["order"])
-        if order[0] == -1 and order[1:] == list(range(len(order) - 1)):
+        # Axes of size 1 may be dropped besides: then the operand is no row.
+        if list(op.attributes["order"]) == [-1, *range(len(op.operands[0].type.shape))]:
             return ("value", _uncast(op.operands[0]))
     if op is not None and op.name == "graphc.broadcast_to":
         source = op.operands[0].type

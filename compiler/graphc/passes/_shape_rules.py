@@ -67,6 +67,52 @@ def extract_of_from_elements(rw: Rewriter, op: Any) -> Any:
     return made.operands[position]
 
 
+_SCALAR_ARITHMETIC = {"graphc.add": "arith.addi", "graphc.sub": "arith.subi", "graphc.mul": "arith.muli"}
+
+
+@_rule("tensor.extract")
+def extract_of_arithmetic(rw: Rewriter, op: Any) -> Any:
+    """Arithmetic on 0-d int64 tensors that are made of sizes and literals is arithmetic on numbers."""
+    tensor = op.operands[0]
+    if len(op.operands) != 1 or str(op.results[0].type) != "i64" or not _is_made_of_sizes(rw, tensor):
+        return None
+    return _number(rw, tensor, op.results[0].type)
+
+
+def _is_made_of_sizes(rw: Rewriter, tensor: Any, depth: int = 16) -> bool:
+    made = rw.defs.get(tensor)
+    if made is None or len(tensor.type.shape):
+        return False
+    if made.name in ("tensor.from_elements", "arith.constant"):
+        return True
+    operands = list(made.operands)
+    return made.name in _SCALAR_ARITHMETIC and all(
+        depth and _is_made_of_sizes(rw, x, depth - 1) for x in operands
+    )
+
+
+def _number(rw: Rewriter, tensor: Any, i64: Any) -> Any:
+    made = rw.defs[tensor]
+    if made.name == "tensor.from_elements":
+        return made.operands[0]
+    if made.name == "arith.constant":
+        value = ir.IntegerAttr.get(i64, int(rw.constant(tensor)))
+        return rw.create("arith.constant", [], i64, value=value)
+    a, b = (_number(rw, x, i64) for x in made.operands)
+    return rw.create(_SCALAR_ARITHMETIC[made.name], [a, b], i64)
+
+
+@_rule("arith.index_cast")
+def index_cast_of_arithmetic(rw: Rewriter, op: Any) -> Any:
+    """Computes with sizes as index values: both wrap at 64 bits."""
+    made = rw.defs.get(op.operands[0])
+    if made is None or made.name not in _SCALAR_ARITHMETIC.values() or str(made.results[0].type) != "i64":
+        return None
+    index = op.results[0].type
+    operands = [rw.create("arith.index_cast", [x], index) for x in made.operands]
+    return rw.create(made.name, operands, index)
+
+
 @_rule("arith.index_cast")
 def index_cast_of_index_cast(rw: Rewriter, op: Any) -> Any:
     """index -> i64 -> index; i64 -> index -> i64 is the same on the 64-bit targets there are."""
@@ -74,6 +120,33 @@ def index_cast_of_index_cast(rw: Rewriter, op: Any) -> Any:
     if inner is None or inner.operands[0].type != op.results[0].type:
         return None
     return inner.operands[0] if str(inner.results[0].type) in ("index", "i64") else None
+
+
+def _least(rw: Rewriter, value: Any, depth: int = 4) -> int | None:
+    """A number that an index value is certainly not below, or None."""
+    known = rw.constant(value)
+    if known is not None:
+        return int(known)
+    op = rw.defining(value, "arith.addi")
+    if op is not None and depth:
+        parts = [_least(rw, x, depth - 1) for x in op.operands]
+        if all(part is not None for part in parts):
+            return sum(part for part in parts if part is not None)
+    return 0 if rw.dims.is_size(value) else None
+
+
+@_rule("arith.maxsi", "arith.minsi")
+def decided_extreme(rw: Rewriter, op: Any) -> Any:
+    """`max(size, 0)` and `min(size + 1, 1)`, which are left of NumPy's rules for slices."""
+    if not isinstance(op.results[0].type, ir.IndexType):
+        return None
+    a, b = op.operands
+    for value, other in ((a, b), (b, a)):
+        bound = rw.constant(other)
+        least = _least(rw, value) if bound is not None else None
+        if least is not None and least >= int(bound):
+            return value if op.name == "arith.maxsi" else other
+    return None
 
 
 @_rule("reshape", "broadcast_to", "specify_shape")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.lowering.kinds import VIEWS
-from graphc.passes._rewrite import Rewriter
+from graphc.passes._rewrite import Rewriter, tensor_type
 from graphc.passes._shape_rules import size_of
 from graphc_dialects._mlir import ir
 
@@ -64,7 +64,7 @@ class JoinWriter:
                 placed.add(stream.value)
             else:
                 stream.value, stream.views = stream.operand, []
-        if len(placed) < self._min_eligible:
+        if len(placed) < self._min_eligible or not self._agree(op, axis, streams):
             return None
         self._placed |= placed
         self._count("joins", 1)
@@ -81,7 +81,7 @@ class JoinWriter:
         """Walks up from an operand to what computes it."""
         while _defining(operand) == "tensor.cast":
             operand = operand.owner.operands[0]
-        # Where a part starts and ends in memory is its own affair only if nothing lies before the joined axis.
+        # A slice lies in one piece only if nothing comes before the joined axis.
         contiguous = all(size == 1 for size in list(join.results[0].type.shape)[:axis])
         stream = _Stream(operand, operand)
         value = operand
@@ -99,22 +99,41 @@ class JoinWriter:
         return stream
 
     def _emit(self, rw: Rewriter, op: Any, axis: int, streams: list[_Stream]) -> Any:
-        kind = op.results[0].type
+        kind = self._kind(op, axis, streams)
         sizes = [size_of(rw, streams[0].operand, dim) for dim in range(len(kind.shape))]
         parts = [size_of(rw, stream.operand, axis) for stream in streams]
         total = parts[0]
         for part in parts[1:]:
             total = _sum(rw, total, part)
-        sizes[axis] = total if kind.shape[axis] < 0 else rw.index(kind.shape[axis])
+        sizes[axis] = total
+        sizes = [
+            rw.index(known) if known >= 0 else size for size, known in zip(sizes, kind.shape, strict=True)
+        ]
         with ir.InsertionPoint(rw.anchor), op.location:
-            buffer = _create(
-                "graphc.write_buffer", ["buffer"], [_exact(rw, x, n) for x, n in zip(sizes, kind.shape, strict=True)], type=ir.TypeAttr.get(kind)
-            ).result
+            buffer = _create("graphc.write_buffer", ["buffer"], sizes, type=ir.TypeAttr.get(kind)).result
             split = _create(
                 "graphc.write_split", ["buffer"] * len(parts), [buffer, *parts], axis=op.attributes["axis"]
             )
         tokens = [self._write(rw, stream, part) for stream, part in zip(streams, split.results, strict=True)]
-        return rw.create("graphc.write_join", [buffer, *tokens], kind)
+        return rw.create("graphc.write_join", [buffer, *tokens], op.results[0].type)
+
+    def _agree(self, op: Any, axis: int, streams: list[_Stream]) -> bool:
+        """Whether no operand is known not to fit: a check in front of the join will say so."""
+        shape = self._kind(op, axis, streams).shape
+        return all(
+            dim == axis or size == want or size < 0
+            for stream in streams
+            for dim, (size, want) in enumerate(zip(stream.operand.type.shape, shape, strict=True))
+        )
+
+    def _kind(self, op: Any, axis: int, streams: list[_Stream]) -> Any:
+        """The type of the result, with all sizes that are known of some operand."""
+        kind = op.results[0].type
+        shape = list(kind.shape)
+        for dim in range(len(shape)):
+            known = [stream.operand.type.shape[dim] for stream in streams if dim != axis]
+            shape[dim] = next((size for size in (shape[dim], *known) if size >= 0), -1)
+        return tensor_type(shape, kind.element_type)
 
     def _write(self, rw: Rewriter, stream: _Stream, buffer: Any) -> Any:
         for view in stream.views:
@@ -142,10 +161,6 @@ class JoinWriter:
 def _create(name: str, results: list[str], operands: list[Any], **attributes: Any) -> Any:
     types = [ir.Type.parse(f"!graphc.{kind}") for kind in results]
     return ir.Operation.create(name, types, operands, attributes)
-
-
-def _exact(rw: Rewriter, size: Any, known: int) -> Any:
-    return rw.index(known) if known >= 0 else size
 
 
 def _sum(rw: Rewriter, a: Any, b: Any) -> Any:

@@ -10,7 +10,14 @@ from graphc.passes._base import Pass
 
 _MOST_BYTES = 2.0**60
 _ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
-_WITH_CONTEXT = {"graphc_mark": "(!llvm.ptr) -> i64", "graphc_release_to": "(!llvm.ptr, i64)"}
+# What takes the context, by the beginning of its name, and its other arguments and its result.
+_WITH_CONTEXT = {
+    "graphc_mark": ("", "i64"),
+    "graphc_release_to": (", i64", ""),
+    "graphc_workspace_": (", i64", "i64"),
+    "graphc_plan_": (", !llvm.ptr, !llvm.ptr, i64, i64, i64", "i64"),
+}
+_TAKES_MEMORY = ("graphc_workspace_", "graphc_plan_")
 
 
 @dataclass
@@ -22,7 +29,8 @@ class ArenaAllocation(Pass):
     Where bytes are a product of sizes that are known at run time only, a product too large for memory asks
     for -1 bytes, which `graphc_alloc` refuses: modulo 2**64 it could be a small number.
 
-    Calls of `graphc_mark` and `graphc_release_to` (see hoist-allocations) get the context too.
+    Calls of `graphc_mark` and `graphc_release_to` (see hoist-allocations), `graphc_workspace_<n>` and
+    `graphc_plan_<n>` (see plan-memory) get the context too. The last two give 0 where there is no memory.
     """
 
     stage = "llvm"
@@ -43,8 +51,10 @@ class ArenaAllocation(Pass):
                     replaced += 1
                 elif callee == "free":
                     call.erase()
-                elif callee in _WITH_CONTEXT:
-                    _pass_context(ir, call, context)
+                elif callee.startswith(tuple(_WITH_CONTEXT)):
+                    new = _pass_context(ir, call, context)
+                    if callee.startswith(_TAKES_MEMORY):
+                        self._return_on_null(ir, new)
         if replaced:
             self._declare(ir, module)
         self._redeclare(ir, module)
@@ -75,14 +85,14 @@ class ArenaAllocation(Pass):
             return
         rest = split_after(call)
         failed = rest.create_after()
-        i64, pointer = ir.IntegerType.get_signless(64), ir.Type.parse("!llvm.ptr")
+        i64 = ir.IntegerType.get_signless(64)
         with ir.InsertionPoint(failed), call.location:
             minus_one = ir.Operation.create(
                 "llvm.mlir.constant", results=[i64], attributes={"value": ir.IntegerAttr.get(i64, -1)}
             )
             ir.Operation.create("llvm.return", operands=[minus_one.result])
         with ir.InsertionPoint(block), call.location:
-            null = ir.Operation.create("llvm.mlir.zero", results=[pointer]).result
+            null = ir.Operation.create("llvm.mlir.zero", results=[call.result.type]).result
             equal = ir.IntegerAttr.get(i64, 0)
             missing = ir.Operation.create(
                 "llvm.icmp",
@@ -98,13 +108,15 @@ class ArenaAllocation(Pass):
             )
 
     def _redeclare(self, ir: Any, module: Any) -> None:
-        """Gives the declarations of what marks and releases memory their context argument."""
+        """Gives the declarations of what takes the context that argument."""
         for function in list(module.body.operations):
             op = function.operation
             name = ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
-            if name in _WITH_CONTEXT:
+            prefix = next(filter(name.startswith, _WITH_CONTEXT), None)
+            if prefix is not None:
+                arguments, result = _WITH_CONTEXT[prefix]
                 op.erase()
-                text = f"llvm.func @{name}{_WITH_CONTEXT[name]}"
+                text = f"llvm.func @{name}(!llvm.ptr{arguments})" + (f" -> {result}" if result else "")
                 ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
     def _declare(self, ir: Any, module: Any) -> None:
@@ -112,8 +124,8 @@ class ArenaAllocation(Pass):
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
 
-def _pass_context(ir: Any, call: Any, context: Any) -> None:
-    """Calls a function with the context before its other arguments."""
+def _pass_context(ir: Any, call: Any, context: Any) -> Any:
+    """Calls a function with the context before its other arguments; returns the new call."""
     operands = [context, *call.operands]
     with ir.InsertionPoint(call), call.location:
         new = ir.Operation.create(
@@ -129,6 +141,7 @@ def _pass_context(ir: Any, call: Any, context: Any) -> None:
     for old, result in zip(call.results, new.results, strict=True):
         old.replace_all_uses_with(result)
     call.erase()
+    return new
 
 
 def _checked_bytes(ir: Any, size: Any) -> Any:

@@ -10,7 +10,6 @@ import numpy as np
 
 from graphc.passes._base import Pass
 
-
 _NOT_FOLDED = ("graphc.constant", "graphc.check", "graphc.scan")
 
 

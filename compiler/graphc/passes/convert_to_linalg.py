@@ -17,6 +17,11 @@ class ConvertToLinalg(Pass):
     argument that is written with `bufferization.materialize_in_destination`, so that the last loop writes
     straight into the caller's memory. Functions that return index values (`@shapes`) keep their results.
 
+    The module attribute `graphc.donate`, a JSON list of `[argument, [result, ...], keep]`, names arguments
+    that a result may be computed in, where that takes no copy. The buffer of such a result is the argument;
+    `graphc.donated` then lists these pairs, and why other arguments are not used. With `keep`, the argument
+    must be intact if a check fails.
+
     Operations without a `cluster` attribute (the fusion pass did not run) get a loop of their own.
     """
 
@@ -24,11 +29,18 @@ class ConvertToLinalg(Pass):
 
     def run(self, module: Any) -> None:
         from graphc.lowering.converter import FunctionConverter
+        from graphc.lowering.donation import Donations
+        from graphc_dialects._mlir import ir
 
         for function in list(module.body.operations):
             if function.operation.name == "func.func" and len(function.regions[0].blocks):
                 _check_element_types(function)
-                FunctionConverter(function.operation).run()
+                donations = Donations.of_module(module, function.operation)
+                if donations.pairs or donations.notes:
+                    text = ir.StringAttr.get(donations.to_json())
+                    module.operation.attributes["graphc.donated"] = text
+                FunctionConverter(function.operation, donations).run()
+                self.count("donated arguments", len(donations.pairs))
                 self.count("functions", 1)
 
 

@@ -169,9 +169,9 @@ def _declare(module: Any) -> None:
         for op in module.body.operations
         if "sym_name" in op.operation.attributes
     }
-    for name, kind in (("graphc_mark", "() -> i64"), ("graphc_release_to", "(i64) -> ()")):
+    for name, kind in (("graphc_mark", "() -> i64"), ("graphc_release_to", "(i64)")):
         if name not in names:
-            text = f'"func.func"() ({{}}) {{sym_name = "{name}", sym_visibility = "private", function_type = {kind}}} : () -> ()'
+            text = f"func.func private @{name}{kind}"
             ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
 

@@ -15,41 +15,45 @@ _JOINS = frozenset({"graphc.join", "graphc.update_slice"})
 class JoinBufferElimination(Pass):
     """Allocates the result of a `join` once and lets every operand be computed in its slice of it.
 
-    A join becomes `write_buffer` (the memory of the result), `write_split` (its disjoint slices along the axis),
-    a `write` of each operand, and `write_join` (the tensor, when all has been written). The lowering computes a
-    value that is written to a buffer right there; nothing is tested at run time.
+    A join becomes `write_buffer` (the memory of the result), `write_split` (its disjoint slices along the
+    axis), a `write` of each operand, and `write_join` (the tensor, when all has been written). The lowering
+    computes a value that is written to a buffer right there; nothing is tested at run time.
 
-    * Views between what computes an operand and the join (`dimshuffle`, `reshape`, so also ravel and expand_dims,
-      `specify_shape`, `tensor.cast`) are absorbed: the slice is seen the other way round with `write_view`. A
-      slice that is reshaped must be contiguous: no axis before the joined one is longer than 1.
-    * *Eligible* is what is computed in the same block: by elementwise operations, reductions, products, gathers,
-      updates, recurrences, scans (what is kept of a state or output), and other joins. Arguments, literals and
-      views are copied into their slice. A value that has a destination already (it occurs twice in a join, or in
-      two joins) is copied the second time; what else reads a value reads the slice.
+    * Views between what computes an operand and the join (`dimshuffle`, `reshape`, so also ravel and
+      expand_dims, `specify_shape`, `tensor.cast`) are absorbed: the slice is seen the other way round with
+      `write_view`. A slice that is reshaped must be contiguous: no axis before the joined one is longer
+      than 1.
+    * *Eligible* is what is computed in the same block: by elementwise operations, reductions, products,
+      gathers, updates, recurrences, scans (what is kept of a state or output), and other joins. Arguments,
+      literals and views are copied into their slice. A value that has a destination already (it occurs
+      twice in a join, or in two joins) is copied the second time; what else reads a value reads the slice.
+    * The lowering computes apart, and copies, what would be slow in a slice that is not made of rows (a
+      transposed one, a column): matrix products, reductions, elementwise functions that are not cheap.
     * Nothing is rewritten with fewer eligible operands than the option asks for.
 
     Before that, joins are found and removed:
 
-    * a chain of `update_slice` that sets every element, in blocks that can be separated by straight cuts, is a
-      join of the blocks, whatever it started from; slices of sizes that are known at run time only are compared
-      as sums of sizes;
-    * a `slice` of a join that lies within one operand is a slice of the operand, or the operand itself, so that
-      the parts of a split of a join are the operands;
+    * a chain of `update_slice` that sets every element, in blocks that can be separated by straight cuts,
+      is a join of the blocks, whatever it started from; slices of sizes that are known at run time only are
+      compared as sums of sizes;
+    * a `slice` of a join that lies within one operand is a slice of the operand, or the operand itself, so
+      that the parts of a split of a join are the operands;
     * a join of neighbouring slices of one array is a slice;
-    * a sum along the joined axis is the sum of the operands' sums, and along other axes the join of their sums.
+    * a sum along the joined axis is the sum of the operands' sums, and along other axes the join of their
+      sums.
 
     Options:
         min-eligible: smallest number of eligible operands for which a join is rewritten.
 
-    Source: PyTensor's pull request 2014 (WriteSplit and WriteJoin), `local_join_make_vector`,
-    `local_sumsqr2dot`'s neighbour `local_reduce_join`, `local_subtensor_of_join`.
+    Source: PyTensor's pull request 2014 (WriteSplit and WriteJoin), and its rewrites `local_reduce_join` and
+    `local_subtensor_of_join`.
     """
 
     stage = "graph"
     min_eligible: int = 2
 
     def run(self, module: Any) -> None:
-        from graphc.passes._join_rules import RULES
+        from graphc.passes._join_rules import JoinRules
         from graphc.passes._rewrite import Rewriter
         from graphc.passes._walk import functions, walk
         from graphc.passes._write_joins import JoinWriter
@@ -57,7 +61,7 @@ class JoinBufferElimination(Pass):
         for function in functions(module):
             if not any(op.name in _JOINS for op in walk(function)):
                 continue
-            simplifier = Rewriter(function, RULES)
+            simplifier = Rewriter(function, JoinRules().table())
             simplifier.run()
             writer = JoinWriter(self.min_eligible)
             Rewriter(function, {"graphc.join": [writer.write]}).run()

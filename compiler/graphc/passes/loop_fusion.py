@@ -16,6 +16,8 @@ _TRANSPARENT = (
     "memref.cast",
     "memref.collapse_shape",
     "memref.expand_shape",
+    "memref.reinterpret_cast",
+    "memref.extract_strided_metadata",
 )
 _VIEWS = (
     "memref.cast",
@@ -23,6 +25,7 @@ _VIEWS = (
     "memref.expand_shape",
     "memref.subview",
     "memref.reinterpret_cast",
+    "memref.extract_strided_metadata",
 )
 
 

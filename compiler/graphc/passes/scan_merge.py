@@ -46,6 +46,7 @@ class ScanMerge(Pass):
         from graphc.passes._dims import DimKeys
         from graphc.passes._scan import scans
         from graphc.passes._scan_fuse import Fusion, resolve_sizes
+        from graphc.passes._scan_length import Length
         from graphc.passes._walk import walk
 
         found = list(reversed(scans(function)))
@@ -55,9 +56,13 @@ class ScanMerge(Pass):
         operations = walk(function)
         resolve_sizes(operations)
         keys = DimKeys({result: op for op in walk(function) for result in op.results})
+        lengths: dict[Any, Length] = {}
         for block in dict.fromkeys(op.block for op in found):
             for first, second, between in self._pairs(block):
-                fusion = Fusion(first, second, between, keys)
+                length = lengths.get(first.op)
+                if length is None:
+                    length = lengths[first.op] = Length(first)
+                fusion = Fusion(first, second, between, keys, length)
                 if fusion.is_possible():
                     rows = fusion.apply()
                     self.count("consumers merged" if rows else "siblings merged")

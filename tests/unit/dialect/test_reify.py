@@ -135,12 +135,27 @@ def test_join_adds_the_sizes_before_casts() -> None:
     assert _reify(cast + join, 0) == "(4 + dim v 0)"
 
 
+def test_write_join_has_the_sizes_of_its_buffer() -> None:
+    buffer = '"graphc.write_buffer"(%n) {type = tensor<?xf64>} : (index) -> !graphc.buffer\n'
+    token = '%t = "graphc.write"(%v, %r) : (tensor<?xf64>, !graphc.buffer) -> !graphc.token\n'
+    join = '%j = "graphc.write_join"(%r, %t) : (!graphc.buffer, !graphc.token) -> tensor<?xf64>'
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(f"{HEADER}%r = {buffer}{token}{join}\nreturn }}")
+        block = module.body.operations[0].regions[0].blocks[0]
+        op = next(op for op in block.operations if op.operation.name == "graphc.write_join")
+        assert _describe(op.reify(0)) == "arg n"
+
+
 def test_every_operation_with_a_shape_rule_is_covered() -> None:
     from graphc_dialects._base import GraphcOp
     from graphc_dialects.dialect import operation_classes
 
-    covered = {text.split('"')[1] for text, _, _ in CASES} | {"graphc.join", "graphc.constant"}
-    covered |= {"graphc.scan_prev", "graphc.scan_trace"}
+    covered = {text.split('"')[1] for text, _, _ in CASES} | {
+        "graphc.join",
+        "graphc.constant",
+        "graphc.write_join",
+    }
+    covered |= {"graphc.scan_prev", "graphc.scan_trace", "graphc.write_join"}
     defining = {
         cls.reify_dynamic
         for name, cls in operation_classes().items()

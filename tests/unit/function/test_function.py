@@ -99,9 +99,6 @@ def test_out(mode):
     buffer = np.empty(3)
     assert f(A, out=buffer) is buffer and buffer.tolist() == [2, 4, 6]
     assert f(buffer, out=buffer) is buffer and buffer.tolist() == [4, 8, 12]
-    wide = np.zeros(6)
-    f(A, out=wide[::2])
-    assert wide.tolist() == [2, 0, 4, 0, 6, 0]
     g = graphc.function([x], [x + 1.0, x * 2.0], mode=mode)
     first, second = np.empty(3), np.empty(3)
     assert g(A, out=[first, second])[1] is second and first.tolist() == [2, 3, 4]
@@ -116,7 +113,7 @@ def test_out(mode):
         (np.empty(3, "float32"), TypeError, "dtype float32"),
         ([1.0, 2.0, 3.0], TypeError, "1 results, got 3"),
         ("text", TypeError, "must be an array"),
-        (np.broadcast_to(1.0, 3), TypeError, "read-only"),
+        (np.broadcast_to(1.0, 3), ValueError, "read-only"),
     ],
 )
 def test_out_errors(mode, out, error, text):

@@ -214,13 +214,27 @@ def test_checks_become_early_returns_with_sites():
     assert run(np.ones((2, 3)), np.ones((2, 3)))[0].tolist() == [[2.0] * 3] * 2
 
 
-def test_temporaries_come_from_the_arena():
+def test_temporaries_come_from_the_workspace():
     body = [
         f'  %t = "graphc.matmul"(%x, %x) {{transpose_a = false, transpose_b = true}} : ({M}, {M}) -> {M}',
         f'  %y = "graphc.matmul"(%t, %x) {{transpose_a = false, transpose_b = false}} : ({M}, {M}) -> {M}',
     ]
     text = until(function(f"%x: {M}", "\n".join(body), f"%y : {M}"), "graphc-arena-allocation")
-    assert text.count("llvm.call @graphc_alloc") == 1
+    assert text.count("llvm.call @graphc_workspace_0") == 1 and "graphc_alloc" not in text
+    assert "@malloc(" not in re.sub(r"llvm.func @malloc.*", "", text) and "call @free" not in text
+
+
+def test_temporaries_without_a_plan_come_from_the_arena():
+    body = f'  %t = "graphc.matmul"(%x, %x) {{transpose_a = false, transpose_b = true}} : ({M}, {M}) -> {M}'
+    entries = [entry for entry in FAST_RUN if not entry[0].startswith("graphc-plan-memory")]
+    body += (
+        f'\n  %y = "graphc.matmul"(%t, %x) {{transpose_a = false, transpose_b = false}} : ({M}, {M}) -> {M}'
+    )
+    with context(), ir.Location.unknown():
+        module = ir.Module.parse(function(f"%x: {M}", body, f"%y : {M}"))
+        run_pipeline(module, entries)
+        text = str(module)
+    assert text.count("llvm.call @graphc_alloc") == 1 and "graphc_workspace" not in text
     assert "@malloc(" not in re.sub(r"llvm.func @malloc.*", "", text) and "call @free" not in text
 
 

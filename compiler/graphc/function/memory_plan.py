@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Function.memory_plan``: where a compiled function keeps its intermediate values, and for how long.
+
+The plan is part of the manifest of the compiled code (`graphc.passes._memory_record` writes it), so functions
+that come from the cache or from a pickle have it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from graphc.function.memory_sizes import Argument, Number, Sizes
+from graphc.passes._packing import Interval, aligned, live_bytes, pack
+
+_DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "index": "int64"}
+_DTYPES |= {"complex<f32>": "complex64", "complex<f64>": "complex128", "i1": "bool"}
+
+
+@dataclass
+class PlannedBuffer:
+    """An intermediate buffer.
+
+    Attributes:
+        place: "workspace", "stack", or "arena" (allocated in a loop whose iterations need different sizes).
+        workspace: number of its workspace, None elsewhere.
+        dtype: of its elements; storage only, so unsigned integers show as signed ones.
+        shape: its sizes: numbers, or expressions of the sizes of arguments as text.
+        bytes: its size, None where it depends on sizes that were not given.
+        offset: where it begins in its workspace, None where that depends on sizes that were not given.
+        first, last: numbers of the first and the last step that use it.
+        op: the op it comes from, as text. location: the user's line that applied the op.
+    """
+
+    place: str
+    workspace: int | None
+    dtype: str
+    shape: tuple[int | str, ...]
+    bytes: Number
+    offset: Number
+    first: int
+    last: int
+    op: str
+    location: str
+
+
+@dataclass
+class PlannedCopy:
+    """A loop that only copies.
+
+    Attributes:
+        step: its number.
+        source, target: "input", "result" or "buffer".
+        bytes: how many, None if unknown.
+        why: the reason, as far as the compiler knows it.
+        op, location: as of `PlannedBuffer`.
+    """
+
+    step: int
+    source: str
+    target: str
+    bytes: Number
+    why: str
+    op: str
+    location: str
+
+
+@dataclass
+class Step:
+    """A step of a function: a loop nest or a call. `what` is `loop` or the name of the function called."""
+
+    what: str
+    op: str
+    location: str
+
+
+@dataclass
+class Workspace:
+    """A block of memory that buffers share.
+
+    Attributes:
+        number: of the workspace in the plan.
+        peak: its bytes; None, like the others, where sizes are missing.
+        alive: the most bytes in use at one step, which no layout can do without.
+        total: the bytes of all its buffers, which is what they would need without reuse.
+    """
+
+    number: int
+    peak: Number
+    alive: Number
+    total: Number
+
+
+@dataclass
+class MemoryPlan:
+    """The memory of a function; ``print`` shows it as text, notebooks as a picture.
+
+    Attributes:
+        name: of the function.
+        buffers: the intermediate buffers.
+        copies: loops that only copy.
+        steps: what the function does, in order.
+        workspaces: the blocks of memory, usually one at most.
+    """
+
+    name: str
+    buffers: list[PlannedBuffer] = field(default_factory=list)
+    copies: list[PlannedCopy] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    workspaces: list[Workspace] = field(default_factory=list)
+
+    @property
+    def peak(self) -> Number:
+        """Bytes of all workspaces."""
+        return _sum(workspace.peak for workspace in self.workspaces)
+
+    @property
+    def total(self) -> Number:
+        """Bytes that the buffers of the workspaces would need without reuse."""
+        return _sum(workspace.total for workspace in self.workspaces)
+
+    @property
+    def alive(self) -> Number:
+        """The most bytes in use at one step, summed over the workspaces: a lower bound of the peak."""
+        return _sum(workspace.alive for workspace in self.workspaces)
+
+    def to_svg(self, file: str | PathLike[str] | None = None) -> str:
+        """Draw the plan: a buffer is a box from its first to its last step, and from its offset to its end.
+
+        Args:
+            file: also write the picture to this path.
+
+        Returns:
+            The text of a self-contained SVG picture. Without sizes, each buffer has a line of its own.
+        """
+        from graphc.function.memory_svg import draw
+
+        return draw(self, file)
+
+    _repr_svg_ = to_svg
+
+    def __str__(self) -> str:
+        from graphc.function.memory_text import text
+
+        return text(self)
+
+
+def _sum(values: Iterator[Number]) -> Number:
+    listed = list(values)
+    return None if None in listed else sum(value for value in listed if value is not None)
+
+
+def memory_plan(function: Any, values: Sequence[Any]) -> MemoryPlan:
+    """See `Function.memory_plan`."""
+    if len(values) > len(function.inputs):
+        raise TypeError(f"{function.report.name} takes {len(function.inputs)} inputs, got {len(values)}")
+    plan = MemoryPlan(function.report.name)
+    whole = getattr(function.executor, "compiled", function.executor)
+    if hasattr(whole, "prepare"):
+        _Reader(plan, whole).read(_given(function, values))
+    else:
+        for segment in _segments(whole):
+            _Reader(plan, segment).read([])
+    return plan
+
+
+def _segments(executor: Any) -> Iterator[Any]:
+    """The native parts of a function that runs partly in Python."""
+    for step in getattr(executor, "steps", []):
+        if hasattr(step, "executable"):
+            yield step.executable
+        elif getattr(step, "body", None) is not None:
+            yield from _segments(step.body)
+
+
+def _given(function: Any, values: Sequence[Any]) -> list[Any]:
+    """What is known of each argument of the kernel: arrays, or shapes as tuples, or None."""
+    given = [value if _is_shape(value) else np.asarray(value) for value in values]
+    given += [None] * (len(function.inputs) - len(values))
+    return given + [np.asarray(cell[0]) for cell in function._cells]
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(size, int | np.integer) for size in value)
+
+
+class _Reader:
+    """Reads the plan of one native executable."""
+
+    def __init__(self, plan: MemoryPlan, native: Any) -> None:
+        from graphc.emit import all_nodes
+
+        self._plan, self._native = plan, native
+        self._nodes = all_nodes(native.fgraph)
+        self._manifest = native.prepare().manifest
+
+    def read(self, given: list[Any]) -> None:
+        """Adds buffers, steps and copies to the plan."""
+        arguments = self._arguments(given)
+        for record in self._manifest.memory:
+            self._read(record, Sizes(record["expressions"], arguments))
+
+    def _arguments(self, given: list[Any]) -> list[Argument]:
+        """The arguments of the kernel: inputs, then the results that are not computed in an input."""
+        fgraph, signature = self._native.fgraph, self._manifest.signature
+        specs = [*signature.arguments[: len(fgraph.inputs)], *signature.results]
+        names = [v.name or f"input{i}" for i, v in enumerate(fgraph.inputs)]
+        names += [v.name or f"result{i}" for i, v in enumerate(fgraph.outputs)]
+        given = given + [None] * (len(fgraph.inputs) - len(given))
+        known = given + self._result_shapes(given)
+        arguments = [_argument(*item) for item in zip(names, specs, known, strict=True)]
+        donated = {len(fgraph.inputs) + result for _, result in signature.donated}
+        return [argument for i, argument in enumerate(arguments) if i not in donated]
+
+    def _result_shapes(self, given: list[Any]) -> list[Any]:
+        """The shapes of the results, as far as they follow from what is known of the arguments."""
+        results = self._manifest.signature.results
+        unknown: list[Any] = [None] * len(results)
+        if any(value is None for value in given):
+            return unknown
+        arrays = [
+            np.zeros(value, spec.dtype) if isinstance(value, tuple) else value
+            for value, spec in zip(given, self._manifest.signature.arguments, strict=False)
+        ]
+        try:
+            return list(self._native.result_shapes(arrays))
+        except (ValueError, TypeError, IndexError):
+            # Zeros stand for elements that were not given, and need not pass the checks.
+            if any(isinstance(value, tuple) for value in given):
+                return unknown
+            raise
+
+    def _read(self, record: dict[str, Any], sizes: Sizes) -> None:
+        before = len(self._plan.steps)
+        positions = [position for position, _, _ in record["steps"]]
+        for _, node, what in record["steps"]:
+            self._plan.steps.append(Step("loop" if what.startswith("scf.") else what, *self._origin(node)))
+
+        def step(position: int, *, last: bool = False) -> int:
+            """The step at or behind a position in the function, or at or in front of it."""
+            count = sum(p <= position if last else p < position for p in positions)
+            return before + max(min(count - last, len(positions) - 1), 0)
+
+        for entry in record["workspaces"]:
+            self._workspace(entry, sizes, step)
+        for entry in record["others"]:
+            life = step(entry["first"]), step(entry["last"], last=True)
+            count = sizes.product([_expression(size) for size in entry["shape"] if isinstance(size, list)])
+            bytes_ = _bytes(count, entry["item"] * _known(entry["shape"]))
+            self._buffer(entry, sizes, entry["place"], None, bytes_, None, (life[0], max(life)))
+        for entry in record["copies"]:
+            bytes_ = _bytes(sizes.product(entry["sizes"]), entry["item"])
+            at = step(entry["at"])
+            origin = self._origin(entry["node"])
+            self._plan.copies.append(
+                PlannedCopy(at, entry["from"], entry["to"], bytes_, entry["why"], *origin)
+            )
+
+    def _workspace(self, entry: dict[str, Any], sizes: Sizes, step: Any) -> None:
+        buffers = entry["buffers"]
+        counts = [sizes.product(key) for key in entry["keys"]]
+        lengths = [_bytes(counts[b["key"]], b["units"]) for b in buffers]
+        lifetimes = [Interval(b["first"], b["last"]) for b in buffers]
+        known = [length for length in lengths if length is not None]
+        offsets: Sequence[Number] = [None] * len(buffers)
+        peak = alive = total = None
+        if len(known) == len(buffers):
+            if entry["fixed"]:
+                scale = aligned(counts[0] or 0) if entry["keys"][0] else 1
+                offsets, peak = [scale * b["offset"] for b in buffers], scale * entry["peak"]
+            else:
+                offsets, peak = pack([aligned(length) for length in known], lifetimes)
+            alive, total = live_bytes(known, lifetimes), sum(known)
+        number = len(self._plan.workspaces)
+        self._plan.workspaces.append(Workspace(number, peak, alive, total))
+        for b, length, offset in zip(buffers, lengths, offsets, strict=True):
+            first = step(b["first"])
+            life = first, max(step(b["last"], last=True), first)
+            self._buffer(b, sizes, "workspace", number, length, offset, life)
+
+    def _buffer(
+        self,
+        entry: dict[str, Any],
+        sizes: Sizes,
+        place: str,
+        workspace: int | None,
+        bytes_: Number,
+        offset: Number,
+        life: tuple[int, int],
+    ) -> None:
+        shape = tuple(_size(sizes, size) for size in entry["shape"])
+        dtype = _DTYPES.get(entry["dtype"], entry["dtype"].replace("i", "int"))
+        origin = self._origin(entry["node"])
+        self._plan.buffers.append(
+            PlannedBuffer(place, workspace, dtype, shape, bytes_, offset, *life, *origin)
+        )
+
+    def _origin(self, node: str) -> tuple[str, str]:
+        """Op and line of a node such as `n12`."""
+        index = int(node[1:]) if node else len(self._nodes)
+        if index >= len(self._nodes):
+            return "", ""
+        found = self._nodes[index]
+        return str(found.op), "" if found.location is None else str(found.location)
+
+
+def _argument(name: str, spec: Any, known: Any) -> Argument:
+    if known is None:
+        return Argument(name, spec.shape)
+    if isinstance(known, tuple):
+        shape, value = known, None
+    else:
+        shape, value = known.shape, int(known) if known.ndim == 0 and known.dtype.kind in "biu" else None
+    if len(shape) != spec.rank:
+        raise TypeError(f"{name} has {spec.rank} dimensions, got the shape {tuple(shape)}")
+    return Argument(name, shape, value)
+
+
+def _expression(size: list[int]) -> int:
+    return size[0]
+
+
+def _known(shape: Sequence[Any]) -> int:
+    """The product of the sizes that are numbers."""
+    return int(np.prod([size for size in shape if isinstance(size, int)], dtype=object)) if shape else 1
+
+
+def _bytes(count: Number, units: int) -> Number:
+    return None if count is None else count * units
+
+
+def _size(sizes: Sizes, size: Any) -> int | str:
+    if isinstance(size, int):
+        return size
+    value = sizes.value(size[0])
+    if value is not None:
+        return value
+    text = sizes.text(size[0])
+    return text[1:-1] if text.startswith("(") else text

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where values are computed: in parts of buffers, in rows of scans, in the caller's arrays.
+
+`write_buffer`, `write_split` and `write_view` only describe memory (graphc.lowering.destination). The
+memref of a value's destination is made in front of the unit that computes the value; builders start from it
+(`Destinations.start`) instead of from an empty tensor. Right behind the unit the value is materialised
+there, which is no copy if it was computed in place, and everything else reads it from there. Such a read is
+not writable, so bufferisation never updates a destination in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.lowering import build
+from graphc.lowering.destination import Destination, Size
+from graphc.lowering.inheritance import computed_with, last, successor
+from graphc.lowering.kinds import static_shape
+from graphc.lowering.recompute import CHEAP
+from graphc.lowering.scalar_work import ScalarWork
+from graphc.lowering.scan_buffers import read, writable, write, write_apart
+from graphc.lowering.units import Units
+from graphc_dialects._mlir import ir
+
+Found = tuple[Destination, Callable[[], None]]
+_SAME_MEMORY = ("tensor.cast", "graphc.specify_shape")
+_STARTING = frozenset(
+    f"graphc.{name}" for name in ("matmul", "update_slice", "put", "cumulative", "linear_recurrence")
+)
+
+
+class Destinations:
+    """What is known about destinations in one function.
+
+    Args:
+        context: the function conversion.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._parts: dict[Any, Destination] = {}
+        self._writes: dict[Any, list[Any]] = {}
+        self._involved: set[Any] = set()
+        self._rows: dict[Any, Any] = {}
+        # Destinations of what is being computed, as described and as memrefs.
+        self._open: dict[Any, tuple[Destination, Any]] = {}
+        self._memrefs: dict[Any, tuple[Destination, Any]] = {}
+        # Values that are overwritten by another one in a destination of that one, and the other way round.
+        self._passed_on: set[Any] = set()
+        self._lenders: dict[Any, Any] = {}
+        # Writes, and values stored in rows, for which nothing is left to do.
+        self._done: set[Any] = set()
+
+    def enter(self, block: Any) -> None:
+        """Takes note of what is written in an old block, before it is converted."""
+        for op in block.operations:
+            if op.operation.name == "graphc.write":
+                value = op.operation.operands[0]
+                self._writes.setdefault(value, []).append(op.operation)
+                self._involved.update(computed_with(value))
+
+    def describe(self, buffer: Any, destination: Destination) -> None:
+        """Says what a value of type `!graphc.buffer` is."""
+        self._parts[buffer] = destination
+
+    def of_buffer(self, buffer: Any) -> Destination:
+        """What a value of type `!graphc.buffer` is."""
+        return self._parts[buffer]
+
+    def offer_row(self, value: Any, pointer: Any) -> None:
+        """Says that a value of a scan's body is going to be stored in a row: it may be computed there."""
+        self._rows.setdefault(value, pointer)
+
+    def is_in_row(self, value: Any, pointer: Any) -> bool:
+        """Whether a value has been computed in a row that was offered."""
+        return value in self._done and self._rows.get(value) == pointer
+
+    def is_done(self, op: Any) -> bool:
+        """Whether a `graphc.write` has happened, or somebody has promised it."""
+        return op in self._done
+
+    # -- values that are computed in place -------------------------------------------------------------------
+
+    def begin(self, members: list[Any]) -> list[Any]:
+        """Makes the memrefs in which results of a unit are to be computed; returns these results."""
+        found = []
+        for op in members if self._writes else ():
+            for result in op.results:
+                wanted = self._next_write(result)
+                if wanted is not None:
+                    self.begin_write(wanted)
+                    found.append(result)
+                elif result in self._involved and self._inherit(result):
+                    found.append(result)
+        return found
+
+    def _inherit(self, value: Any) -> bool:
+        """Lets a value be computed where what takes over its memory is wanted."""
+        following = successor(value)
+        wanted = None if following is None else self._next_write(last(following))
+        if wanted is None or following in self._lenders or is_empty(value):
+            return False
+        known = self._memref(wanted)
+        if not _starts_anywhere(value.owner) or not self._fits(value, known[0]):
+            return False
+        self._lenders[following] = value, known
+        self._open[value] = known
+        self._passed_on.add(value)
+        return True
+
+    def inherited(self, value: Any) -> Any:
+        """The tensor of a value that was computed in this one's destination, to be overwritten; or None."""
+        lender, known = self._lenders.get(value, (None, None))
+        if lender is None or self._open.get(value) is not known:
+            return None
+        return self._context.tensor_of(lender)
+
+    def is_final(self, value: Any) -> bool:
+        """Whether what is computed now is what is wanted in its destination."""
+        return value not in self._passed_on
+
+    def begin_part(self, value: Any, part: Destination) -> None:
+        """Makes the memref for a value that is put into a part now."""
+        self._open[value] = part, part.memref(static_shape(value))
+
+    def begin_write(self, op: Any) -> None:
+        """Makes the memref for one `graphc.write`."""
+        self._done.add(op)
+        self._open[op.operands[0]] = self._memref(op)
+
+    def _memref(self, op: Any) -> tuple[Destination, Any]:
+        if op not in self._memrefs:
+            value, buffer = op.operands
+            part = self._parts[buffer]
+            self._memrefs[op] = part, part.memref(static_shape(value))
+        return self._memrefs[op]
+
+    def _next_write(self, value: Any) -> Any:
+        for op in self._writes.get(value, ()):
+            part = self._parts.get(op.operands[1])
+            if part is not None and op not in self._done and not part.is_empty and not is_empty(value):
+                return op
+        return None
+
+    def start(self, value: Any, tensor_type: Any, sizes: Sequence[Any]) -> Any:
+        """The tensor, without contents, that the computation of a value starts from."""
+        lent = self._context.lent(value)
+        if lent is not None:
+            return lent
+        known = self._open.get(value)
+        if known is None or not self._fits(value, known[0]):
+            return build.empty(tensor_type, sizes)
+        return build.cast(writable(known[1]), tensor_type)
+
+    def is_open(self, value: Any) -> bool:
+        """Whether a value is being computed that has a destination."""
+        return value in self._open
+
+    def take(self, value: Any) -> Destination | None:
+        """The destination of the value being computed; the asker promises to fill it, and to define the value
+        as what is read from there.
+        """
+        known = self._open.get(value)
+        if known is None or not self._fits(value, known[0]):
+            return None
+        del self._open[value]
+        return known[0]
+
+    def finish(self, values: list[Any]) -> None:
+        """Puts results of a unit into their destinations, if they are not there, and reads them there."""
+        for value in values:
+            if value not in self._open:
+                continue
+            if value in self._passed_on:
+                del self._open[value]
+                continue
+            memref = self.copy(value)
+            if self._context.scalar_of(value) is None:
+                self._context.define(value, read(memref, build.storage_type(value.type)))
+
+    def copy(self, value: Any) -> Any:
+        """Puts a value into its destination, a memref, which is returned."""
+        part, memref = self._open.pop(value)
+        scalar = self._context.scalar_of(value)
+        if scalar is None:
+            tensor = self._context.tensor_of(value)
+            (write if self._fits(value, part) else write_apart)(tensor, memref)
+            return memref
+        stored = ScalarWork(self._context, []).stored(scalar)
+        zeros = [build.const_index(0)] * len(static_shape(value))
+        build.create("memref.store", [], [stored, memref, *zeros])
+        return memref
+
+    def _fits(self, value: Any, part: Destination) -> bool:
+        """Whether a value should be computed there, and not be copied there afterwards.
+
+        BLAS needs contiguous rows, of complex numbers a whole buffer. Vectorised arithmetic and sums of rows
+        are slow where neighbours lie apart; moving an element, or a few cheap operations, are not.
+        """
+        value = _source(value)
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            return True
+        if owner.name == "graphc.matmul":
+            return part.has_rows and not isinstance(value.type.element_type, ir.ComplexType)
+        return part.has_rows or all(
+            op.name in CHEAP or not Units.is_loop(op) or op.name == "graphc.take"
+            for op in self._context.fused_with(owner.operation)
+        )
+
+    # -- buffers ---------------------------------------------------------------------------------------------
+
+    def claim(self, value: Any, *, sizes: list[Size] | None = None, contiguous: bool = False) -> Any:
+        """A destination of a value that is not computed yet, or None.
+
+        The asker promises to fill it in time: what is written to a part, stored in a row or returned is not
+        copied there then.
+
+        Args:
+            value: of the graph stage. What is done to a view of it counts too.
+            sizes: of the value, if they are known already.
+            contiguous: accept only contiguous memory.
+        """
+        found = self._find(value, sizes, contiguous)
+        if found is None:
+            return None
+        destination, commit = found
+        commit()
+        return destination
+
+    def claim_buffer(self, value: Any) -> Any:
+        """Like `claim`, as a contiguous memref."""
+        destination = self.claim(value, contiguous=True)
+        return None if destination is None else destination.memref(static_shape(value))
+
+    def _find(self, value: Any, sizes: list[Size] | None, contiguous: bool) -> Found | None:
+        position = self._context.free_output(value)
+        if position is not None:
+            buffer = self._context.output(position)
+            return Destination.whole(buffer, sizes), lambda: self._context.fill_output(position)
+        wanted = self._next_write(value)
+        if wanted is not None and value not in self._open:
+            part = self._parts[wanted.operands[1]]
+            if part.contiguous or not contiguous:
+                return part, lambda: self._done.add(wanted)
+        if value in self._rows and value not in self._done:
+            return Destination.whole(self._rows[value], sizes), lambda: self._done.add(value)
+        for use in value.uses:
+            found = self._through(use.owner.operation, value, sizes, contiguous)
+            if found is not None:
+                return found
+        return None
+
+    def _through(self, view: Any, value: Any, sizes: list[Size] | None, contiguous: bool) -> Found | None:
+        """The destination of a view of a value, seen the other way round."""
+        if view.block != value.owner.operation.block:
+            return None
+        if view.name in _SAME_MEMORY and view.operands[0] == value:
+            return self._find(view.results[0], sizes, contiguous)
+        if view.name == "graphc.reshape" and sizes is not None and view.operands[0] == value:
+            found = self._find(view.results[0], None, True)
+            return None if found is None else (found[0].reshaped(sizes), found[1])
+        if view.name == "graphc.dimshuffle":
+            found = self._find(view.results[0], None, False)
+            if found is not None:
+                places = {axis: position for position, axis in enumerate(view.attributes["order"])}
+                order = [places.get(axis, -1) for axis in range(len(static_shape(value)))]
+                part = found[0].permuted(order)
+                return None if contiguous and not part.contiguous else (part, found[1])
+        return None
+
+
+def _starts_anywhere(op: Any) -> bool:
+    """Whether the lowering of an operation asks where to start."""
+    return "cluster" in op.attributes or op.name in _STARTING
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a value statically has no elements."""
+    return 0 in static_shape(value)
+
+
+def _source(value: Any) -> Any:
+    """The value before operations that leave it in its memory."""
+    while not isinstance(value.owner, ir.Block) and value.owner.name in _SAME_MEMORY:
+        value = value.owner.operands[0]
+    return value

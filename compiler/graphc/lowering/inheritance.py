@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which value may take over the memory of another one.
+
+A destination is passed on to what its value is made from: of `s / n`, written to a buffer, also the sum `s`
+is computed there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.lowering.kinds import REDUCTIONS, VIEWS
+from graphc_dialects._mlir import ir
+from graphc_dialects.write import root_of
+
+_UPDATES = ("graphc.update_slice", "graphc.put")
+
+
+def last(value: Any) -> Any:
+    """The value, or the last one of those that take over its memory, one from the other."""
+    following = successor(value)
+    while following is not None:
+        value, following = following, successor(following)
+    return value
+
+
+def successor(value: Any) -> Any:
+    """The value that takes over the memory of this one, or None.
+
+    It is the update of a value that has no other reader; or of the elementwise results of a cluster that is
+    the only reader, and reads each element where it writes it, the one that is written to a buffer.
+    """
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return None
+    users = list(dict.fromkeys(use.owner.operation for use in value.uses))
+    if not users or any(op.block != owner.operation.block for op in users):
+        return None
+    if len(users) == 1 and users[0].name in _UPDATES:
+        read_once = list(users[0].operands).count(value) == 1
+        return users[0].results[0] if read_once and users[0].operands[0] == value else None
+    numbers = {_cluster(op) for op in users}
+    if len(numbers) != 1 or None in numbers or _cluster(owner.operation) in numbers or owner.name in VIEWS:
+        return None
+    if any(op.name in REDUCTIONS or op.name == "graphc.take" for op in users):
+        return None
+    if any(list(op.results[0].type.shape) != list(value.type.shape) for op in users):
+        return None
+    return _written(users, value)
+
+
+def computed_with(value: Any) -> list[Any]:
+    """Results of the operations that take part in computing a value in memory that is given beforehand."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return []
+    if owner.name == "graphc.write_join":
+        return [root_of(owner.operands[0]).results[0]]
+    if owner.name == "graphc.scan_trace":
+        return [owner.operands[0]]
+    found = [value]
+    for x in _read_with(owner):
+        following = successor(x)
+        if following is not None and following == value:
+            found += computed_with(x)
+    return found
+
+
+def _read_with(op: Any) -> list[Any]:
+    """What an operation, or the cluster that it is the last of, reads."""
+    number = _cluster(op.operation)
+    found: dict[Any, None] = {}
+    pending = [op.operation]
+    seen = set(pending)
+    while pending:
+        for x in pending.pop().operands:
+            owner = x.owner
+            if isinstance(owner, ir.Block):
+                continue
+            if number is None or _cluster(owner.operation) != number:
+                found[x] = None
+            elif owner.operation not in seen:
+                seen.add(owner.operation)
+                pending.append(owner.operation)
+    return list(found)
+
+
+def _written(pending: list[Any], value: Any) -> Any:
+    """The first result of members of a cluster that is written to a buffer, if it has the value's type."""
+    number = _cluster(pending[0])
+    seen = set(pending)
+    while pending:
+        op = pending.pop(0)
+        for use in op.results[0].uses:
+            user = use.owner.operation
+            if user.name == "graphc.write" and op.name not in REDUCTIONS:
+                return op.results[0] if op.results[0].type == value.type else None
+            if _cluster(user) == number and user not in seen:
+                seen.add(user)
+                pending.append(user)
+    return None
+
+
+def _cluster(op: Any) -> int | None:
+    return ir.IntegerAttr(op.attributes["cluster"]).value if "cluster" in op.attributes else None

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is known about where the elements of a buffer lie."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+from graphc.lowering import build
+from graphc_dialects._mlir import ir
+
+Factors = Counter[Any]  # how often each value is a factor; constants are counted as numbers
+
+
+def is_contiguous(buffer: Any) -> bool:
+    """Whether the type says that the elements lie side by side, from the start of the memory on."""
+    memref = ir.MemRefType(buffer.type)
+    return bool(memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank)))
+
+
+def is_row_major(buffer: Any) -> bool:
+    """Whether the elements lie side by side, wherever they begin; the operands of a view may tell."""
+    if is_contiguous(buffer):
+        return True
+    sizes, strides = _sizes_and_strides(buffer)
+    number, factors = 1, Factors()
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if (number, factors) != _product(stride):
+            return False
+        more, others = _product(size)
+        number, factors = number * more, factors + others
+    return True
+
+
+def _sizes_and_strides(buffer: Any) -> tuple[list[Any], list[Any]]:
+    """Numbers where they are static; index values, or None where nothing tells them."""
+    memref = ir.MemRefType(buffer.type)
+    sizes = [size if size >= 0 else None for size in memref.shape]
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    strides = [None if x == unknown else x for x in memref.get_strides_and_offset()[0]]
+    owner = buffer.owner
+    if isinstance(owner, ir.Block) or owner.name != "memref.reinterpret_cast":
+        return sizes, strides
+    counts = list(ir.DenseI32ArrayAttr(owner.attributes["operandSegmentSizes"]))
+    operands = list(owner.operands)[sum(counts[:2]) :]
+    found = []
+    for name, values in (("static_sizes", sizes), ("static_strides", strides)):
+        static = list(ir.DenseI64ArrayAttr(owner.attributes[name]))
+        given = [operands.pop(0) if x == build.DYNAMIC else x for x in static]
+        found.append([x if x is not None else y for x, y in zip(values, given, strict=True)])
+    return found[0], found[1]
+
+
+def _product(value: Any) -> tuple[int, Factors]:
+    """A size or stride as a number times other factors."""
+    if value is None:
+        return 1, Factors({object(): 1})  # equal to nothing else
+    if isinstance(value, int):
+        return value, Factors()
+    constant = build.constant_value(value)
+    if constant is not None:
+        return constant, Factors()
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.muli":
+        return 1, Factors({value: 1})
+    (a, some), (b, others) = (_product(x) for x in owner.operands)
+    return a * b, some + others
+
+
+def collapse(buffer: Any, groups: list[list[int]]) -> Any:
+    """A row-major buffer with neighbouring dimensions seen as one."""
+    memref = ir.MemRefType(buffer.type)
+    owner = buffer.owner
+    if (
+        not is_contiguous(buffer)
+        and not isinstance(owner, ir.Block)
+        and owner.name == "memref.reinterpret_cast"
+    ):
+        return _cast_again(owner, groups)
+    shape = []
+    for group in groups:
+        sizes = [memref.shape[position] for position in group]
+        shape.append(prod(sizes) if all(size >= 0 for size in sizes) else build.DYNAMIC)
+    i64 = ir.IntegerType.get_signless(64)
+    reassociation = ir.ArrayAttr.get(
+        [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, position) for position in group]) for group in groups]
+    )
+    strides, offset = memref.get_strides_and_offset()
+    layout = None if is_contiguous(buffer) else strided([strides[group[-1]] for group in groups], offset)
+    target = ir.MemRefType.get(shape, memref.element_type, layout)
+    return build.create("memref.collapse_shape", [target], [buffer], reassociation=reassociation).result
+
+
+def _cast_again(cast: Any, groups: list[list[int]]) -> Any:
+    """Another cast of the same memory; upstream does not know that a collapse of the first were possible."""
+    sizes, strides = _sizes_and_strides(cast.results[0])
+    offset = next(iter(cast.attributes["static_offsets"]))
+    if offset == build.DYNAMIC:
+        offset = cast.operands[1]
+    return reinterpret(
+        cast.operands[0],
+        offset,
+        [_all(sizes[axis] for axis in group) for group in groups],
+        [strides[group[-1]] for group in groups],
+    )
+
+
+def _all(sizes: Iterable[Any]) -> Any:
+    """The product of sizes."""
+    number, values = 1, []
+    for size in sizes:
+        if isinstance(size, int):
+            number *= size
+        else:
+            values.append(size)
+    if not values:
+        return number
+    total = values[0]
+    for value in values[1:]:
+        total = build.index_op("muli", total, value)
+    return total if number == 1 else build.index_op("muli", total, build.const_index(number))
+
+
+def reinterpret(base: Any, offset: Any, sizes: list[Any], strides: list[Any]) -> Any:
+    """`memref.reinterpret_cast`; everything is a number or an index value, constants become numbers."""
+    groups = [[_number(x) for x in group] for group in ([offset], sizes, strides)]
+    dynamic = [[x for x in group if not isinstance(x, int)] for group in groups]
+    static = [[x if isinstance(x, int) else build.DYNAMIC for x in group] for group in groups]
+    element = ir.MemRefType(base.type).element_type
+    return build.create(
+        "memref.reinterpret_cast",
+        [ir.MemRefType.get(static[1], element, strided(static[2], static[0][0]))],
+        [base, *dynamic[0], *dynamic[1], *dynamic[2]],
+        static_offsets=build.index_array(static[0]),
+        static_sizes=build.index_array(static[1]),
+        static_strides=build.index_array(static[2]),
+        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, *map(len, dynamic)]),
+    ).result
+
+
+def _number(value: Any) -> Any:
+    known = value if isinstance(value, int) else build.constant_value(value)
+    return value if known is None else known
+
+
+def strided(strides: Iterable[int], offset: int) -> Any:
+    """The layout attribute; what is dynamic is given as the bindings have it."""
+    unknown = (build.DYNAMIC, ir.ShapedType.get_dynamic_stride_or_offset())
+    text = ", ".join("?" if x in unknown else str(x) for x in strides)
+    return ir.Attribute.parse(f"strided<[{text}], offset: {'?' if offset in unknown else offset}>")

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes of rows that are known only when the first iteration has run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.passes._scan import ScanView, name_of, taps_of
+from graphc_dialects._mlir import ir
+from graphc_dialects.scan_shapes import UnknownSize, outside_size
+
+
+def specify_rows(view: ScanView) -> int:
+    """Demands of the rows of each output the sizes of its first row; returns how many sizes these are.
+
+    Sizes that follow from what is outside of the body stay as they are.
+    """
+    collects = view.collects()
+    wanted = [(name, axis) for name, op in collects.items() for axis in _unknown_axes(view, op)]
+    if not wanted:
+        return 0
+    sizes = _first_sizes(view, wanted)
+    for name in dict.fromkeys(name for name, _ in wanted):
+        _demand(view, collects[name], {axis: size for (of, axis), size in sizes.items() if of == name})
+    return len(wanted)
+
+
+def _unknown_axes(view: ScanView, collect: Any) -> list[int]:
+    row = collect.operands[0]
+    unknown = []
+    for axis, size in enumerate(row.type.shape):
+        try:
+            if size < 0:
+                with ir.InsertionPoint(view.op), view.op.location:
+                    outside_size(view.op, row, axis)
+        except UnknownSize:
+            unknown.append(axis)
+    return unknown
+
+
+def _first_sizes(view: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], Any]:
+    """Sizes of rows of outputs along axes, by a scan of at most one iteration: index values in front."""
+    with ir.InsertionPoint(view.op), view.op.location:
+        one = _index(1)
+        count = _create("arith.minsi", [view.steps, one])
+        last = _create("arith.subi", [view.steps, one])
+    probe = ScanView(view.op.clone(ip=ir.InsertionPoint(view.op)))
+    probe.op.operands[0] = count
+    _read_initial_rows(probe, last if view.reverse else None)
+    labels = _collect_sizes(probe, wanted)
+    with ir.InsertionPoint(view.op), view.op.location:
+        return {key: _only_value(probe, label) for key, label in labels.items()}
+
+
+def _read_initial_rows(probe: ScanView, last: Any) -> None:
+    """Makes a copy of a scan into its first iteration, at index `last` if that is not None."""
+    reads, carries = probe.reads(), probe.carries()
+    users = [(use.owner, use.operand_number) for use in probe.index.uses]
+    if last is not None:
+        with ir.InsertionPoint.at_block_begin(probe.block), probe.op.location:
+            t = _create("arith.addi", [probe.index, last])
+        for user, position in users:
+            user.operands[position] = t
+        probe.op.attributes["reverse"] = ir.BoolAttr.get(False)
+    for read in reads:
+        carry = carries[name_of(read)]
+        row = ir.IntegerAttr(read.attributes["tap"]).value - taps_of(carry)[0]
+        with ir.InsertionPoint(read), read.location:
+            # Not by a constant: what does not depend on the index may be moved to where no iteration runs.
+            index = _create("arith.addi", [probe.index, _index(row)])
+            value = _create("graphc.scan_seq", [carry.operands[0], index], read.results[0].type)
+        read.results[0].replace_all_uses_with(value)
+        read.erase()
+
+
+def _collect_sizes(probe: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """Collects sizes of rows instead of the rows, and carries no states; returns the names of the sizes."""
+    collects = probe.collects()
+    declared, end = list(probe.declarations().values()), probe.end
+    labels = {}
+    with ir.InsertionPoint(end), probe.op.location:
+        for name, axis in wanted:
+            size = _create("tensor.dim", [collects[name].operands[0], _index(axis)])
+            number = _create("arith.index_cast", [size], _i64())
+            scalar = _create("tensor.from_elements", [number], ir.RankedTensorType.get([], _i64()))
+            labels[name, axis] = f"size of {name} along {axis}"
+            attributes = {
+                "state": ir.StringAttr.get(labels[name, axis]),
+                "keep": ir.StringAttr.get("steps"),
+            }
+            ir.Operation.create("graphc.scan_collect", [], [scalar], attributes)
+        ir.Operation.create("graphc.scan_end", [], [])
+    for op in (*declared, end):
+        op.erase()
+    return labels
+
+
+def _only_value(probe: ScanView, label: str) -> Any:
+    """What the one iteration has collected; 0 without an iteration."""
+    rows = ir.RankedTensorType.get([ir.ShapedType.get_dynamic_size()], _i64())
+    attributes = {"state": ir.StringAttr.get(label)}
+    trace = ir.Operation.create("graphc.scan_trace", [rows], [probe.op.results[0]], attributes).result
+    axes = {"axes": ir.DenseI64ArrayAttr.get([0])}
+    total = _create("graphc.reduce_sum", [trace], ir.RankedTensorType.get([], _i64()), **axes)
+    return _create("arith.index_cast", [_create("tensor.extract", [total], _i64())])
+
+
+def _demand(view: ScanView, collect: Any, sizes: dict[int, Any]) -> None:
+    """Checks that rows have the sizes, and collects rows that are known to have them."""
+    row, scan = collect.operands[0], ir.StringAttr(view.op.attributes["name"]).value
+    with ir.InsertionPoint(collect), collect.location:
+        given = [_create("tensor.dim", [row, _index(axis)]) for axis in range(len(row.type.shape))]
+        for axis, size in sizes.items():
+            equal = ir.IntegerAttr.get(_i64(), 0)
+            i1 = ir.IntegerType.get_signless(1)
+            same = _create("arith.cmpi", [given[axis], size], i1, predicate=equal)
+            message = (
+                f"the rows of the output '{name_of(collect)}' of scan '{scan}' have size {{expected}} in "
+                f"dimension {axis} in the first iteration, but {{given}} in a later one"
+            )
+            attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get("ValueError")}
+            ir.Operation.create("graphc.check", [], [same, given[axis], size], attributes)
+        wanted = [sizes.get(axis, size) for axis, size in enumerate(given)]
+        collect.operands[0] = _create("graphc.specify_shape", [row, *wanted], row.type)
+
+
+def _create(name: str, operands: list[Any], type_: Any = None, **attributes: Any) -> Any:
+    """The result of a new operation, of index type by default."""
+    return ir.Operation.create(name, [type_ or ir.IndexType.get()], operands, attributes).result
+
+
+def _index(number: int) -> Any:
+    return _create("arith.constant", [], value=ir.IntegerAttr.get(ir.IndexType.get(), number))
+
+
+def _i64() -> Any:
+    return ir.IntegerType.get_signless(64)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Mistakes with loops that were found once: each test is about the smallest program that showed one."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+
+MODES = ["fast_run", "fast_compile", "reference"]
+
+
+def rows(*shape: int) -> Any:
+    return np.random.default_rng(sum(shape)).standard_normal(shape)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("every", [1, 2, 3, 7])
+def test_gradient_by_checkpoints_of_a_state_with_two_taps(mode: str, every: int) -> None:
+    """Sizes that were first asked for in a body had no name behind it."""
+    x, h, w = pt.dmatrix("x"), pt.dmatrix("h"), pt.dmatrix("w")
+
+    def gradient(**options: Any) -> Any:
+        hs = graphc.scan(
+            lambda x_t, h2, h1: pt.tanh(w @ h2 + x_t * h1), x, {"initial": h, "taps": [-2, -1]}, **options
+        )
+        return graphc.grad((hs**2).sum(), [x, h, w])
+
+    function = graphc.function([x, h, w], gradient(checkpoint_every=every), mode=mode)
+    plain = graphc.function([x, h, w], gradient(), mode="reference")
+    for n in (0, 1, 5):
+        arguments = rows(n, 3), rows(2, 3), rows(3, 3)
+        for got, expected in zip(function(*arguments), plain(*arguments), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_second_derivative_of_a_tensordot_with_a_state(mode: str) -> None:
+    x, h = pt.dtensor3("x"), pt.dmatrix("h")
+    hs = graphc.scan(lambda x_t, h: pt.tensordot(h, x_t, [[0, 1], [0, 1]]) * h * 0.1, x, h)
+    first = graphc.grad((hs**2).sum(), [x, h])
+    second = graphc.grad(sum((g**2).sum() for g in first), [x, h])
+    arguments = rows(4, 2, 3), rows(2, 3)
+    expected = graphc.function([x, h], second, mode="reference")(*arguments)
+    for got, want in zip(graphc.function([x, h], second, mode=mode)(*arguments), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_windows_of_a_sequence(mode: str) -> None:
+    """Rows whose size is computed from a row of a sequence."""
+    x, k = pt.dvector("x"), pt.lscalar("k")
+    windows = graphc.scan(lambda i: x[i : i + k], pt.arange(x.shape[0] - k + 1))
+    outputs = [windows, windows[-1], graphc.grad((windows**3).sum(), x)]
+    function = graphc.function([x, k], outputs, mode=mode)
+    for n, width in ((9, 3), (3, 2), (4, 4)):
+        data = rows(n)
+        stacked = np.lib.stride_tricks.sliding_window_view(data, width)
+        gradient = np.zeros(n)
+        for start, row in enumerate(stacked):
+            gradient[start : start + width] += 3 * row**2
+        for got, want in zip(function(data, width), [stacked, stacked[-1], gradient], strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("go_backwards", [False, True])
+def test_rows_that_get_another_size(mode: str, go_backwards: bool) -> None:
+    x, sizes = pt.dvector("x"), pt.lvector("sizes")
+    parts = graphc.scan(lambda k: x[:k], sizes, go_backwards=go_backwards)
+    function = graphc.function([x, sizes], parts, mode=mode)
+    data = rows(5)
+    np.testing.assert_array_equal(function(data, [2, 2, 2]), [data[:2]] * 3)
+    np.testing.assert_array_equal(function(data, [9]), [data])
+    assert len(function(data, np.zeros(0, "int64"))) == 0
+    for wrong in ([2, 3, 2], [2, 2, 3], [3, 2, 2]):
+        with pytest.raises(ValueError, match="output 'out0' of scan"):
+            function(data, wrong)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_sized_by_a_state_an_inner_loop_and_a_condition(mode: str) -> None:
+    x, n = pt.dmatrix("x"), pt.lvector("n")
+
+    def powers(row: Any, steps: Any) -> Any:
+        return graphc.scan(lambda h: h * 2, outputs_info=row, n_steps=steps)
+
+    def until_large(row: Any) -> Any:
+        return graphc.scan(lambda h: (h * 2, graphc.until(h.sum() > 4)), outputs_info=row, n_steps=10)
+
+    traces = graphc.scan(powers, [x, n])
+    searches = graphc.scan(until_large, x)
+    _, parts = graphc.scan(lambda row, k: [k + 0, row[:k]], x, [pt.as_tensor(2), None])
+    reverse = graphc.loop(lambda c, r: (c, r[: pt.switch(c > 0, 2, 3)]), pt.as_tensor(1), x, reverse=True)[1]
+    function = graphc.function([x, n], [traces, searches, parts, reverse], mode=mode)
+    data = np.ones((3, 4))
+    got = function(data, [2, 2, 2])
+    np.testing.assert_array_equal(got[0], np.array([2.0, 4.0])[None, :, None] * np.ones((3, 1, 4)))
+    np.testing.assert_array_equal(got[1], np.array([2.0, 4.0])[None, :, None] * np.ones((3, 1, 4)))
+    np.testing.assert_array_equal(got[2], data[:, :2])
+    np.testing.assert_array_equal(got[3], data[:, :2])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_initial_row_that_is_a_view_of_a_row(mode: str) -> None:
+    """An axis of size 1 was dropped and another one put in its place: not a row with a new axis."""
+    x, s = pt.tensor("x", dtype="float64", shape=(None, 3)), pt.dscalar("s")
+
+    def largest(row: Any, start: Any, **options: Any) -> Any:
+        return graphc.scan(lambda a, h: pt.maximum(h, a), row, start, **options)
+
+    found = graphc.scan(lambda row: largest(row, largest(row, s, go_backwards=True)[-1]), x)
+    function = graphc.function([x, s], found, mode=mode)
+    data = rows(4, 3)
+    np.testing.assert_array_equal(function(data, 0.1), np.maximum(data.max(1), 0.1)[:, None] + np.zeros(3))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_compile_time_of_a_chain_of_loops(mode: str) -> None:
+    """Each length is the last one's, clipped: paths through these sizes doubled with each loop."""
+    x = pt.dvector("x")
+    hs: Any = x
+    for i in range(22):
+        hs = graphc.scan(lambda a, h: h * 0.5 + a, hs, np.float64(0.0), go_backwards=i % 3 == 1)
+    start = time.perf_counter()
+    function = graphc.function([x], graphc.grad(hs.sum(), x), mode=mode)
+    assert time.perf_counter() - start < 30
+    ones = np.eye(4)
+    for i in range(22):
+        ordered = ones[::-1] if i % 3 == 1 else ones
+        total, state = [], np.zeros(4)
+        for row in ordered:
+            state = state * 0.5 + row
+            total.append(state)
+        ones = np.array(total)
+    np.testing.assert_allclose(function(rows(4)), ones.sum(axis=0), rtol=1e-9)
