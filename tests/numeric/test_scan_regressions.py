@@ -139,3 +139,33 @@ def test_compile_time_of_a_chain_of_loops(mode: str) -> None:
             total.append(state)
         ones = np.array(total)
     np.testing.assert_allclose(function(rows(4)), ones.sum(axis=0), rtol=1e-9)
+
+
+def test_what_a_body_assumes_is_not_remembered_behind_it() -> None:
+    """A size outside of a body was named by a value of the body, which does not dominate it."""
+    from graphc.passes._dims import DimKeys
+    from graphc.passes._walk import walk
+    from graphc_dialects._mlir import ir
+    from graphc_dialects.dialect import new_context
+
+    text = """
+    func.func @main(%x: tensor<?xf64>, %i: index) -> tensor<?xf64> {
+      %y = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+      %c0 = arith.constant 0 : index
+      %n = tensor.dim %y, %c0 : tensor<?xf64>
+      return %y : tensor<?xf64>
+    }
+    """
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        operations = walk(module.operation)
+        keys = DimKeys({result: op for op in operations for result in op.results})
+        y, n = (op.results[0] for op in operations if op.name in ("graphc.exp", "tensor.dim"))
+        x, inside = y.owner.operands[0], ("index", "a value of the body")
+        keys.enter()
+        keys.assume_equal(("dim", x, 0), inside)
+        assert keys.shape(y) == [inside]
+        assert keys.size(n) == inside
+        keys.leave()
+        assert keys.shape(y) == keys.shape(x) == [("dim", x, 0)]
+        assert keys.size(n) == ("dim", x, 0)

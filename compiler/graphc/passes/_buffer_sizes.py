@@ -149,7 +149,8 @@ class Mover:
     def move(self, value: Any, position: int) -> None:
         """Makes a value known in front of the operation at a position; `is_known_at` has allowed it."""
         owner = value.owner
-        if isinstance(owner, ir.Block) or self._lifetimes.position(owner.operation) < position:
+        # What has no position is a view that took the place of one in front, when its buffer was placed.
+        if isinstance(owner, ir.Block) or self._lifetimes.positions.get(owner.operation, -1) < position:
             return
         op = owner.operation
         for operand in op.operands:
