@@ -5,7 +5,7 @@ from typing import Any
 
 from graphc_dialects._base import add_index, const_index, dim_of
 from graphc_dialects._mlir import ir
-from graphc_dialects.scan_verify import carry_of, declarations
+from graphc_dialects.scan_verify import carry_of, declarations, is_inside
 
 
 class UnknownSize(Exception):
@@ -67,7 +67,7 @@ class Outside:
         size = value.type.shape[axis]
         if size >= 0:
             return const_index(size)
-        if not self._is_inside(value):
+        if not is_inside(value, self._scan):
             return dim_of(value, axis)
         op = value.owner
         if op.name == "graphc.scan_seq":
@@ -85,7 +85,7 @@ class Outside:
 
     def copy(self, value: Any) -> Any:
         """A value of the body, computed again at the current insertion point."""
-        if not self._is_inside(value):
+        if not is_inside(value, self._scan):
             return value
         if value not in self._memo:
             self._memo[value] = self._copy(value)
@@ -107,14 +107,3 @@ class Outside:
         for position, operand in enumerate(operands):
             new.operands[position] = operand
         return new.results[value.result_number if hasattr(value, "result_number") else 0]
-
-    def _is_inside(self, value: Any) -> bool:
-        owner = value.owner
-        block = owner if isinstance(owner, ir.Block) else owner.operation.block
-        while True:
-            parent = block.owner.operation
-            if parent == self._scan:
-                return True
-            if parent.name in ("func.func", "builtin.module"):
-                return False
-            block = parent.block

@@ -68,3 +68,46 @@ def test_iterations_give_their_memory_back(mode: str) -> None:
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     np.testing.assert_allclose(result, np.cumsum(x * np.exp(x)), rtol=1e-6)
     assert after - before < 100 << 10
+
+
+_JOINED = """
+func.func @main(%x: tensor<?x3xf64>, %a: tensor<3xf64>, %b: tensor<3xf64>)
+    -> (tensor<1x6xf64>, tensor<3xf64>) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x3xf64>
+  %ea = "graphc.exp"(%a) : (tensor<3xf64>) -> tensor<3xf64>
+  %eb = "graphc.tanh"(%b) : (tensor<3xf64>) -> tensor<3xf64>
+  %ca = tensor.cast %ea : tensor<3xf64> to tensor<?xf64>
+  %cb = tensor.cast %eb : tensor<3xf64> to tensor<?xf64>
+  %j = "graphc.join"(%ca, %cb) {axis = 0 : i64} : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %j6 = tensor.cast %j : tensor<?xf64> to tensor<6xf64>
+  %c1 = arith.constant 1 : index
+  %c6 = arith.constant 6 : index
+  %i = "graphc.reshape"(%j6, %c1, %c6) : (tensor<6xf64>, index, index) -> tensor<1x6xf64>
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %h = "graphc.scan_prev"(%t) {state = "h", tap = -1 : i64} : (index) -> tensor<6xf64>
+    %y = "graphc.sqr"(%h) : (tensor<6xf64>) -> tensor<6xf64>
+    %z = "graphc.neg"(%y) : (tensor<6xf64>) -> tensor<6xf64>
+    "graphc.scan_carry"(%i, %z) {state = "h", taps = array<i64: -1>, writes = array<i64: 0>, keep = "all"}
+      : (tensor<1x6xf64>, tensor<6xf64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "s", reverse = false} : (index) -> !graphc.loop
+  %all = "graphc.scan_trace"(%s) {state = "h"} : (!graphc.loop) -> tensor<?x6xf64>
+  %r = "graphc.slice"(%all, %n, %c0, %c1, %c6, %c1, %c1)
+    : (tensor<?x6xf64>, index, index, index, index, index, index) -> tensor<1x6xf64>
+  %last = "graphc.scan_seq"(%r, %c0) : (tensor<1x6xf64>, index) -> tensor<6xf64>
+  %c3 = arith.constant 3 : index
+  %p = "graphc.slice"(%last, %c0, %c3, %c1) : (tensor<6xf64>, index, index, index) -> tensor<3xf64>
+  %q = "graphc.add"(%p, %ea) : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %r, %q : tensor<1x6xf64>, tensor<3xf64>
+}
+"""
+
+
+@pytest.mark.parametrize("mode", sorted(PIPELINES))
+def test_what_was_joined_into_an_initial_row_stays_readable(mode: str) -> None:
+    """The state overwrites its initial row, where the joined parts were computed."""
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal((3, 3)), rng.standard_normal(3), rng.standard_normal(3)]
+    check(ScanCase(_JOINED, inputs, frozenset()), mode)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from graphc.codegen.arena import arena_ir
 from graphc.codegen.entry_calls import COMMON
-from graphc.codegen.entry_donation import COPY, OVERLAP, Lender
+from graphc.codegen.entry_donation import COPY, Lender
 from graphc.codegen.entry_tiers import ITEM_SIZE, BufferTier, StructTier, Tier
 from graphc.codegen.ir_writer import Writer
 from graphc_runtime.layout import tuple_items
@@ -30,7 +30,7 @@ def entry_ir(signature: Signature, tiers: tuple[str, ...] = ("struct",), memory:
     """
     text = [COMMON, arena_ir(poison=False, alone=True) if memory is None else memory]
     if signature.donated and tiers:
-        text.append(COPY + OVERLAP)
+        text.append(COPY)
     for name in tiers:
         writer = Writer()
         tier: Tier = StructTier(writer, tuple_items()) if name == "struct" else BufferTier(writer)

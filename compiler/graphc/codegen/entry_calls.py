@@ -71,15 +71,9 @@ done:
   ret void
 }
 
-define internal i1 @graphc_overlap(ptr %data, ptr %bytes, i64 %first, i64 %count) {
-; Whether a result (first <= i < count) shares memory with an argument or an earlier result.
+define internal i1 @graphc_shares(ptr %data, ptr %bytes, i64 %i, i64 %count) {
+; Whether array i shares memory with another one of the first ones.
 begin:
-  br label %outer
-outer:
-  %i = phi i64 [%first, %begin], [%i1, %next]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %load, label %no
-load:
   %pi = getelementptr ptr, ptr %data, i64 %i
   %si = getelementptr i64, ptr %bytes, i64 %i
   %di = load i64, ptr %pi
@@ -87,9 +81,9 @@ load:
   %ei = add i64 %di, %ni
   br label %inner
 inner:
-  %j = phi i64 [0, %load], [%j1, %apart]
-  %unfinished = icmp slt i64 %j, %i
-  br i1 %unfinished, label %compare, label %next
+  %j = phi i64 [0, %begin], [%j1, %apart]
+  %unfinished = icmp slt i64 %j, %count
+  br i1 %unfinished, label %compare, label %no
 compare:
   %pj = getelementptr ptr, ptr %data, i64 %j
   %sj = getelementptr i64, ptr %bytes, i64 %j
@@ -98,14 +92,33 @@ compare:
   %ej = add i64 %dj, %nj
   %before = icmp ule i64 %ei, %dj
   %behind = icmp ule i64 %ej, %di
+  %same = icmp eq i64 %i, %j
   %disjoint = or i1 %before, %behind
-  br i1 %disjoint, label %apart, label %yes
+  %fine = or i1 %disjoint, %same
+  br i1 %fine, label %apart, label %yes
 apart:
   %j1 = add i64 %j, 1
   br label %inner
+no:
+  ret i1 false
+yes:
+  ret i1 true
+}
+
+define internal i1 @graphc_overlap(ptr %data, ptr %bytes, i64 %first, i64 %count) {
+; Whether a result (first <= i < count) shares memory with an argument or an earlier result.
+begin:
+  br label %test
+test:
+  %i = phi i64 [%first, %begin], [%i1, %next]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %look, label %no
+look:
+  %shares = call i1 @graphc_shares(ptr %data, ptr %bytes, i64 %i, i64 %i)
+  br i1 %shares, label %yes, label %next
 next:
   %i1 = add i64 %i, 1
-  br label %outer
+  br label %test
 no:
   ret i1 false
 yes:

@@ -16,42 +16,6 @@ from typing import Any
 
 COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
 
-OVERLAP = r"""
-define internal i1 @graphc_shares(ptr %data, ptr %bytes, i64 %i, i64 %count) {
-; Whether array i shares memory with another one of the first ones.
-begin:
-  %pi = getelementptr ptr, ptr %data, i64 %i
-  %si = getelementptr i64, ptr %bytes, i64 %i
-  %di = load i64, ptr %pi
-  %ni = load i64, ptr %si
-  %ei = add i64 %di, %ni
-  br label %inner
-inner:
-  %j = phi i64 [0, %begin], [%j1, %apart]
-  %unfinished = icmp slt i64 %j, %count
-  br i1 %unfinished, label %compare, label %no
-compare:
-  %pj = getelementptr ptr, ptr %data, i64 %j
-  %sj = getelementptr i64, ptr %bytes, i64 %j
-  %dj = load i64, ptr %pj
-  %nj = load i64, ptr %sj
-  %ej = add i64 %dj, %nj
-  %before = icmp ule i64 %ei, %dj
-  %behind = icmp ule i64 %ej, %di
-  %same = icmp eq i64 %i, %j
-  %disjoint = or i1 %before, %behind
-  %fine = or i1 %disjoint, %same
-  br i1 %fine, label %apart, label %yes
-apart:
-  %j1 = add i64 %j, 1
-  br label %inner
-no:
-  ret i1 false
-yes:
-  ret i1 true
-}
-"""
-
 
 class Lender:
     """Writes the code for the donated arguments of one entry.

@@ -263,7 +263,7 @@ class BufferRows(Rows):
         if not self.width:
             return []
         missing = self.window - self.known
-        if self.in_place and not missing and _owns_memory(self.context, self.initial):
+        if self.in_place and not missing and self.context.has_tensor(self.initial):
             return self._on_initial(spare)
         stack = Stack.allocate(self.width, self.row_type, self.sizes)
         pointers = [stack.row(k, self._pointer) for k in range(self.width)]
@@ -373,19 +373,3 @@ class EmptyRows(Rows):
             sizes = [rows, *self.sizes]
             self.context.define(op.results[0], build.empty(build.storage_type(op.results[0].type), sizes))
             self.context.define_sizes(op.results[0], sizes)
-
-
-def _owns_memory(context: Any, value: Any) -> bool:
-    """Whether a value is in memory that no other value is read from.
-
-    What was joined is read from the memory of the join, so that may not be overwritten.
-    """
-    if not context.has_tensor(value):
-        return False
-    owner = value.owner
-    while not isinstance(owner, ir.Block) and owner.name in _SAME_MEMORY:
-        owner = owner.operands[0].owner
-    return not isinstance(owner, ir.Block) and owner.name not in ("graphc.write_join", "graphc.join")
-
-
-_SAME_MEMORY = ("tensor.cast", "graphc.specify_shape", "graphc.reshape", "graphc.dimshuffle", "graphc.slice")

@@ -15,7 +15,7 @@ from typing import Any
 
 from graphc.lowering.inheritance import computed_with
 from graphc.lowering.kinds import REDUCTIONS, is_elementwise
-from graphc.passes._walk import captured
+from graphc.passes._walk import inputs_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import root_of
 
@@ -94,9 +94,9 @@ class Units:
         last_check: Unit | None = None
         for number, (op, unit) in enumerate(zip(self._operations, self._unit_of, strict=True)):
             first.setdefault(unit, number)
-            operands = list(op.operands)
+            operands = inputs_of(op)
             if len(op.regions):
-                operands += [*captured(op), *self._extra.get(op.results[0], ())]
+                operands += self._extra.get(op.results[0], ())
             wanted = needs.setdefault(unit, set())
             wanted |= {made_by[x] for x in operands if x in made_by}
             if last_check is not None:

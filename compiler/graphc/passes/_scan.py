@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.names import unique_name
 from graphc.passes._walk import walk
 from graphc_dialects._mlir import ir
-from graphc_dialects.scan_verify import DECLARATIONS
+from graphc_dialects.scan_verify import DECLARATIONS, is_inside
 
 SCAN = "graphc.scan"
 
@@ -97,24 +98,11 @@ class ScanView:
 
     def is_inside(self, value: Any) -> bool:
         """Whether a value is defined in the body (or in a loop in it)."""
-        owner = value.owner
-        block = owner if isinstance(owner, ir.Block) else owner.operation.block
-        while True:
-            parent = block.owner.operation
-            if parent == self.op:
-                return True
-            if parent.name in ("func.func", "builtin.module"):
-                return False
-            block = parent.block
+        return is_inside(value, self.op)
 
     def with_unique(self, name: str) -> str:
         """The name, or the name with a number, so that no state or output of this scan has it."""
-        taken = set(self.declarations())
-        number, candidate = 1, name
-        while candidate in taken:
-            number += 1
-            candidate = f"{name}_{number}"
-        return candidate
+        return unique_name(name, self.declarations())
 
 
 def name_of(op: Any) -> str:

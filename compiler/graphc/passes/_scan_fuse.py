@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.names import unique_name
 from graphc.passes._affine import same_size
-from graphc.passes._captures import captures
 from graphc.passes._dims import DimKeys
 from graphc.passes._rewrite import is_removable, tensor_type
 from graphc.passes._scan import ScanView
@@ -14,6 +14,7 @@ from graphc.passes._scan_length import Length
 from graphc.passes._scan_numbering import Numbering
 from graphc.passes._scan_rows import cast_static, create, definition
 from graphc.passes._scan_time import Row, row_of_trace
+from graphc.passes._walk import inputs_of
 from graphc_dialects._mlir import ir
 
 
@@ -54,7 +55,7 @@ class Fusion:
         """Finds what needs results of the first scan before the second one starts."""
         self._late.update(self._first.op.results)
         for op in self._between:
-            if any(value in self._late for value in captures(op)):
+            if any(value in self._late for value in inputs_of(op)):
                 self._dependents.append(op)
                 self._late.update(op.results)
 
@@ -70,7 +71,7 @@ class Fusion:
     def _find_rows(self) -> bool:
         """Finds the rows of the first scan that the second reads; says whether it reads nothing else."""
         for op in self._second.operations():
-            late = [value for value in captures(op) if value in self._late]
+            late = [value for value in inputs_of(op) if value in self._late]
             if not late:
                 continue
             if op.name != "graphc.scan_seq" or self._first.stop is not None:
@@ -158,10 +159,7 @@ class Fusion:
         for name, declaration in self._second.declarations().items():
             if name not in clashes:
                 continue
-            number = 2
-            while f"{name}_{number}" in taken:
-                number += 1
-            new = ir.StringAttr.get(f"{name}_{number}")
+            new = ir.StringAttr.get(unique_name(name, taken))
             taken.add(new.value)
             for op in (*self._second.reads(name), *self._second.traces(name), declaration):
                 op.attributes["state"] = new

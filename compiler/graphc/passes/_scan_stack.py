@@ -16,7 +16,7 @@ from graphc.passes._scan_batch import Batch, Batcher
 from graphc.passes._scan_cost import row_elements
 from graphc.passes._scan_index import binary, coefficient, copy_index
 from graphc.passes._scan_sources import is_sequence_row, sequence_stack
-from graphc.passes._walk import captured
+from graphc.passes._walk import inputs_of
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 
@@ -178,7 +178,7 @@ def state_dependences(view: ScanView) -> dict[Any, frozenset[str]]:
         states: frozenset[str] = frozenset()
         if op.name == "graphc.scan_prev" and op.operands[0] == view.index:
             states = frozenset({str(ir.StringAttr(op.attributes["state"]).value)})
-        for operand in [*op.operands, *(captured(op) if len(op.regions) else ())]:
+        for operand in inputs_of(op):
             states |= found.get(operand, frozenset())
         if states:
             found.update((result, states) for result in op.results)

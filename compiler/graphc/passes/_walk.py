@@ -38,10 +38,12 @@ def split_after(op: Any) -> Any:
     return rest
 
 
-def captured(op: Any) -> list[Any]:
-    """Values from outside that operations in the regions of an op use, each once."""
+def inputs_of(op: Any) -> list[Any]:
+    """The operands of an op, and the values from outside that operations in its regions use, each once."""
+    if not len(op.regions):
+        return list(op.operands)
     inside = walk(op)
     own = {result for inner in inside for result in inner.results}
     for inner in [op, *inside]:
         own.update(a for region in inner.regions for block in region.blocks for a in block.arguments)
-    return list(dict.fromkeys(x for inner in inside for x in inner.operands if x not in own))
+    return list(dict.fromkeys(x for inner in [op, *inside] for x in inner.operands if x not in own))

@@ -114,9 +114,9 @@ class _Planner:
     def add(self, op: Any) -> None:
         name, operands = op.name, list(op.operands)
         if len(op.regions):
-            from graphc.passes._walk import captured
+            from graphc.passes._walk import inputs_of
 
-            operands += captured(op)
+            operands = inputs_of(op)
         reduction = name in REDUCTIONS
         member = reduction or is_elementwise(name)
         domain = static_shape(operands[0] if reduction else op.results[0]) if member else ()

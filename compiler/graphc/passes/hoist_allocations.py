@@ -116,23 +116,12 @@ def _arguments(op: Any) -> list[Any]:
     return [a for region in op.regions for block in region.blocks for a in block.arguments]
 
 
-def _is_inside(value: Any, loop: Any) -> bool:
-    from graphc_dialects._mlir import ir
-
-    owner = value.owner
-    parent = owner.owner if isinstance(owner, ir.Block) else owner.operation.parent
-    while parent is not None and parent.name != "builtin.module":
-        if parent.operation == loop:
-            return True
-        parent = parent.operation.parent
-    return False
-
-
 def _is_invariant(value: Any, loop: Any) -> bool:
     """Whether a size can be computed in front of the loop."""
     from graphc_dialects._mlir import ir
+    from graphc_dialects.scan_verify import is_inside
 
-    if not _is_inside(value, loop):
+    if not is_inside(value, loop):
         return True
     owner = value.owner
     if isinstance(owner, ir.Block):
@@ -177,7 +166,9 @@ def _declare(module: Any) -> None:
 
 def _move(op: Any, loop: Any) -> None:
     """Moves an operation, and what its operands are computed with, in front of the loop."""
+    from graphc_dialects.scan_verify import is_inside
+
     for value in op.operands:
-        if _is_inside(value, loop):
+        if is_inside(value, loop):
             _move(value.owner.operation, loop)
     op.move_before(loop)

@@ -49,14 +49,14 @@ class ScanPushOutNonSeq(Pass):
                 self._hoist(ScanView(op), totality)
 
     def _hoist(self, view: Any, totality: Any) -> None:
-        from graphc.passes._captures import captures
+        from graphc.passes._walk import inputs_of
 
         invariant = self._invariant(view, totality)
         wanted: set[Any] = set()
         moved = []
         for op in reversed(invariant):
             if op.name not in _VIEWS or any(result in wanted for result in op.results):
-                wanted.update(captures(op))
+                wanted.update(inputs_of(op))
                 moved.append(op)
         for op in reversed(moved):
             op.move_before(view.op)
@@ -64,8 +64,8 @@ class ScanPushOutNonSeq(Pass):
 
     def _invariant(self, view: Any, totality: Any) -> list[Any]:
         """Operations that may be moved, in order."""
-        from graphc.passes._captures import captures
         from graphc.passes._totality import POSITIONAL, integer
+        from graphc.passes._walk import inputs_of
         from graphc_dialects.scan_verify import DECLARATIONS
 
         varying, found, guarded = {view.index}, [], False
@@ -78,7 +78,7 @@ class ScanPushOutNonSeq(Pass):
                 else:
                     guarded = True
                 continue
-            fixed = op.name not in DECLARATIONS and not any(value in varying for value in captures(op))
+            fixed = op.name not in DECLARATIONS and not any(value in varying for value in inputs_of(op))
             safe = fixed and (totality.is_total(op, guarded) or (runs and op.name not in POSITIONAL))
             if safe:
                 found.append(op)

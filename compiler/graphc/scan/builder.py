@@ -10,6 +10,7 @@ from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.replace import rebuild
+from graphc.names import unique_name
 from graphc.ops.sizes import known_size
 from graphc.scan.callee import Callee
 from graphc.scan.capture import captured, is_new, mark
@@ -47,11 +48,7 @@ class LoopBuilder:
 
     def unique(self, wanted: str | None, otherwise: str) -> str:
         """A name that no role has yet."""
-        base = wanted or otherwise
-        name, number = base, 1
-        while name in self._taken:
-            number += 1
-            name = f"{base}_{number}"
+        name = unique_name(wanted or otherwise, self._taken)
         self._taken.add(name)
         return name
 

@@ -86,18 +86,16 @@ def scan(
     """
     loop = build_loop(
         fn,
-        as_sequences(sequences),
-        as_outputs(outputs_info),
-        [as_argument(v) for v in listed(non_sequences)],
+        sequences,
+        outputs_info,
+        non_sequences,
         n_steps,
         go_backwards=go_backwards,
         strict=strict,
         name=name,
-        options={
-            "truncate_gradient": truncate_gradient,
-            "checkpoint_every": checkpoint_every,
-            "unroll": unroll,
-        },
+        truncate_gradient=truncate_gradient,
+        checkpoint_every=checkpoint_every,
+        unroll=unroll,
     )
     return loop.result(loop.outputs, return_list=return_list, return_updates=return_updates)
 
@@ -158,27 +156,34 @@ def as_argument(value: Any) -> Variable:
 
 def build_loop(
     fn: Callable[..., Any],
-    sequences: list[SequenceArgument],
-    outputs: list[OutputArgument] | None,
-    non_sequences: list[Any],
-    n_steps: Any,
+    sequences: Any,
+    outputs_info: Any,
+    non_sequences: Any,
+    n_steps: Any = None,
     *,
-    go_backwards: bool,
-    strict: bool,
-    name: str | None,
-    options: dict[str, Any],
+    go_backwards: bool = False,
+    strict: bool = False,
+    name: str | None = None,
     what: str = "scan",
+    **options: Any,
 ) -> BuiltLoop:
-    """The loop of `scan`."""
+    """The loop of `scan` and of the functions like it, from the user's arguments.
+
+    Args:
+        what: name of the function that is called, for messages.
+        options: of the `Scan` op. The others: as in `scan`.
+    """
+    given, outputs = as_sequences(sequences), as_outputs(outputs_info)
+    arguments = [as_argument(v) for v in listed(non_sequences)]
     callee = Callee(fn, what)
     builder = LoopBuilder(callee)
     # The number of steps is part of the outside, so it is made before the function is called.
-    steps = _steps(sequences, n_steps, callee)
-    args = [v for each in sequences for v in _add_sequence(builder, each, go_backwards)]
+    steps = _steps(given, n_steps, callee)
+    args = [v for each in given for v in _add_sequence(builder, each, go_backwards)]
     parts = [_add_output(builder, i, each) for i, each in enumerate(outputs or [])]
     for argument, part in zip(outputs or [], parts, strict=True):
         args += _arguments_of(argument, part)
-    returned = parse(builder.call([*args, *non_sequences]), callee)
+    returned = parse(builder.call([*args, *arguments]), callee)
     if outputs is None:
         parts = [None] * len(returned.outputs)
     _check_count(returned, parts, callee)
@@ -186,9 +191,7 @@ def build_loop(
     for shared, value in returned.updates.items():
         builder.update(shared, value)
     builder.condition = returned.condition
-    node = builder.build(
-        steps, non_sequences=non_sequences, strict=strict, name=name or callee.name, **options
-    )
+    node = builder.build(steps, non_sequences=arguments, strict=strict, name=name or callee.name, **options)
     return BuiltLoop(builder, node, parts)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.ops.sizes import size_of
-from graphc.scan.arguments import as_outputs, as_sequences, listed
+from graphc.scan.arguments import as_sequences
 from graphc.scan.callee import Callee
-from graphc.scan.frontend import as_argument, build_loop
+from graphc.scan.frontend import build_loop
 from graphc.scan.returned import parse
 from graphc.tensor.basic import as_tensor_variable
 
@@ -34,7 +34,16 @@ def map(
     Returns:
         What ``fn`` returns, stacked. With ``go_backwards`` the last row's result comes first.
     """
-    loop = _build(fn, sequences, None, non_sequences, go_backwards, name, "map", truncate_gradient)
+    loop = build_loop(
+        fn,
+        sequences,
+        None,
+        non_sequences,
+        go_backwards=go_backwards,
+        name=name,
+        what="map",
+        truncate_gradient=truncate_gradient,
+    )
     return loop.result(loop.outputs, return_updates=return_updates)
 
 
@@ -59,7 +68,9 @@ def reduce(
     Returns:
         The value after the last row: the initial one where there are no rows.
     """
-    loop = _build(fn, sequences, outputs_info, non_sequences, go_backwards, name, "reduce")
+    loop = build_loop(
+        fn, sequences, outputs_info, non_sequences, go_backwards=go_backwards, name=name, what="reduce"
+    )
     return loop.result(loop.lasts, return_updates=return_updates)
 
 
@@ -110,7 +121,15 @@ def cumulative(
         The values, stacked.
     """
     if outputs_info is not None:
-        loop = _build(fn, sequences, outputs_info, non_sequences, go_backwards, name, "cumulative")
+        loop = build_loop(
+            fn,
+            sequences,
+            outputs_info,
+            non_sequences,
+            go_backwards=go_backwards,
+            name=name,
+            what="cumulative",
+        )
         return loop.result(loop.outputs, return_updates=return_updates)
     import graphc.tensor as pt
 
@@ -125,7 +144,7 @@ def cumulative(
     # One row of zeros behind x, so that there is a row to start from where x has none.
     row = pt.zeros([1, *(size_of(x, axis) for axis in range(1, x.type.ndim))], dtype=x.type.dtype)
     first = pt.concatenate([x[:1], row])[0]
-    loop = _build(fn, x[1:], first, non_sequences, False, name, "cumulative")
+    loop = build_loop(fn, x[1:], first, non_sequences, name=name, what="cumulative")
     all_rows = pt.concatenate([first[None], loop.outputs[0]])[: size_of(x, 0)]
     return loop.result([all_rows, *loop.outputs[1:]], return_updates=return_updates)
 
@@ -165,34 +184,10 @@ def filter(fn: Callable[..., Any], sequences: Any, non_sequences: Any = None, na
 
     variables = [each.variable for each in given]
     start = as_tensor_variable(0, dtype="int64")
-    loop = _build(place, variables, [start, None], non_sequences, False, name or callee.name, "filter")
+    loop = build_loop(place, variables, [start, None], non_sequences, name=name or callee.name, what="filter")
     places, count = loop.outputs[1], loop.lasts[0]
     length = size_of(places, 0)
     # Rows that are not selected write to the last element, which is cut off.
     chosen = pt.zeros([length + 1], dtype="int64")[places].set(pt.arange(length))[:count]
     results = [x[chosen] for x in variables]
     return results if len(results) > 1 or isinstance(sequences, list | tuple) else results[0]
-
-
-def _build(
-    fn: Callable[..., Any],
-    sequences: Any,
-    outputs_info: Any,
-    non_sequences: Any,
-    go_backwards: bool,
-    name: str | None,
-    what: str,
-    truncate_gradient: int = -1,
-) -> Any:
-    return build_loop(
-        fn,
-        as_sequences(sequences),
-        as_outputs(outputs_info),
-        [as_argument(v) for v in listed(non_sequences)],
-        None,
-        go_backwards=go_backwards,
-        strict=False,
-        name=name,
-        options={"truncate_gradient": truncate_gradient},
-        what=what,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
@@ -104,9 +104,3 @@ def _flatten(tree: Any, leaves: list[Any]) -> Structure:
         return Structure(type(tree), names, tuple(_flatten(getattr(tree, n), leaves) for n in names), tree)
     leaves.append(tree)
     return _LEAF
-
-
-def map_tree(fn: Callable[..., Any], tree: Any) -> Any:
-    """The tree with ``fn`` applied to each leaf."""
-    leaves, structure = flatten(tree)
-    return structure.build([fn(leaf) for leaf in leaves])

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from graphc.names import unique_name
+
 RoleName = Literal[
     "sequence", "sit-sot", "mit-sot", "mit-mot", "nit-sot", "untraced", "non-sequence", "condition"
 ]
@@ -155,10 +157,6 @@ class ScanSpec:
     def with_unique(self, name: str) -> str:
         """`name`, or `name` with a number, so that no role has it."""
         taken = {*self.outer_input_names(), *self.outer_output_names()}
-        number, candidate = 1, name
-        while candidate in taken:
-            number += 1
-            candidate = f"{name}_{number}"
-        return candidate
+        return unique_name(name, taken)
 
     replace = replace

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.replace import rebuild
+from graphc.names import unique_name
 from graphc.scan import spec as roles
 
 
@@ -30,12 +31,9 @@ class ScanBuilder:
 
     def unique(self, name: str) -> str:
         """``name``, or ``name`` with a number, that no role has; it is taken from now on."""
-        number, candidate = 1, name
-        while candidate in self._taken:
-            number += 1
-            candidate = f"{name}_{number}"
-        self._taken.add(candidate)
-        return candidate
+        free = unique_name(name, self._taken)
+        self._taken.add(free)
+        return free
 
     def sequence(self, name: str, value: Variable, taps: Mapping[int, Variable]) -> str:
         """An array, and the variables that stand for row ``t + tap`` of it."""
