@@ -211,7 +211,8 @@ class FunctionConverter:
         }
         units = Units(old, extra, self._donations.behind if old == self._entry else ())
         self._members.update(units.clusters)
-        for members in units.order():
+        results = list(list(old.operations)[-1].operands) if old == self._entry else None
+        for members in units.order(results):
             self._emit(members)
 
     def _argument_type(self, old: Any) -> Any:

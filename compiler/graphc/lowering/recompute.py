@@ -96,7 +96,7 @@ class Recomputation:
         if other == number or owner.name in REDUCTIONS:
             return self._array(value, arrays)
         if owner.name not in CHEAP or not self._only_clusters_read(value):
-            return False
+            return self._is_kept(value) and self._array(value, arrays)
         chain.append(owner)
         if len(chain) > MAX_OPERATIONS:
             return False
@@ -113,6 +113,13 @@ class Recomputation:
         if isinstance(owner, _ir().Block):
             return True
         return owner.name in REDUCTIONS or not (is_elementwise(owner.name) or owner.name in VIEWS)
+
+    def _is_kept(self, value: Any) -> bool:
+        """Whether something that is no cluster, such as a matrix product, reads the value from memory."""
+        users = [use.owner.operation for use in value.uses]
+        return any(
+            op.block == self._block and self._cluster_of(op) is None and op.name not in VIEWS for op in users
+        )
 
     def _only_clusters_read(self, value: Any) -> bool:
         users = [use.owner.operation for use in value.uses]

@@ -15,6 +15,7 @@ from typing import Any
 
 from graphc.lowering.inheritance import computed_with
 from graphc.lowering.kinds import REDUCTIONS, is_elementwise
+from graphc.lowering.liveness import Liveness
 from graphc.passes._walk import inputs_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import root_of
@@ -66,24 +67,39 @@ class Units:
         """The units that each unit depends on."""
         return self._needs()[0]
 
-    def order(self) -> list[list[Any]]:
-        """The members of each unit: Kahn's algorithm, earliest operation first."""
+    def order(self, kept: Sequence[Any] | None = None) -> list[list[Any]]:
+        """The members of each unit: Kahn's algorithm, earliest operation first.
+
+        Args:
+            kept: values that live in memory of the caller. If given, units behind which no more memory is in
+                use than before come as soon as they can.
+        """
         needs, first = self._needs()
         users: dict[Unit, list[Unit]] = {unit: [] for unit in needs}
         missing = {unit: len(wanted) for unit, wanted in needs.items()}
         for unit, wanted in needs.items():
             for other in wanted:
                 users[other].append(unit)
-        ready = [(first[unit], unit) for unit, count in missing.items() if not count]
+        liveness = None if kept is None else Liveness(self._members, kept)
+
+        def priority(unit: Unit) -> tuple[bool, int, Unit]:
+            return liveness is not None and liveness.growth(unit) > 0, first[unit], unit
+
+        ready = [priority(unit) for unit, count in missing.items() if not count]
         heapq.heapify(ready)
-        order = []
+        order, done = [], set()
         while ready:
-            unit = heapq.heappop(ready)[1]
+            unit = heapq.heappop(ready)[-1]
+            if unit in done:
+                continue
+            done.add(unit)
             order.append(self._members[unit])
             for user in users[unit]:
                 missing[user] -= 1
-                if not missing[user]:
-                    heapq.heappush(ready, (first[user], user))
+            changed = [] if liveness is None else liveness.done(unit)
+            for user in dict.fromkeys([*users[unit], *changed]):
+                if not missing[user] and user not in done:
+                    heapq.heappush(ready, priority(user))
         return order
 
     def _needs(self) -> tuple[dict[Unit, set[Unit]], dict[Unit, int]]:

@@ -111,3 +111,19 @@ def test_gathered_operands_are_not_copied():
     ]
     text = fused(f"%x: {V}, %y: {V}, %i: tensor<?xi64>", body, f"%t : {V}")
     assert count(text, "sub") == 1
+
+
+def test_what_a_product_keeps_in_memory_is_read_again():
+    body = [
+        f'  %t = "graphc.tanh"(%x) : ({M}) -> {M}',
+        f'  %s = "graphc.sqr"(%t) : ({M}) -> {M}',
+        f'  %p = "graphc.matmul"(%t, %w) {{transpose_a = false, transpose_b = false}} : ({M}, {M}) -> {M}',
+        f'  %z = "graphc.mul"(%p, %s) : ({M}, {M}) -> {M}',
+    ]
+    text = fused(f"%x: {M}, %w: {M}", body, f"%z : {M}")
+    assert count(text, "sqr") == 1  # the one in the loop of tanh is gone, so that nothing keeps its result
+    lines = text.splitlines()
+    square, product = (
+        next(i for i, line in enumerate(lines) if f"graphc.{op}" in line) for op in ("sqr", "matmul")
+    )
+    assert square > product

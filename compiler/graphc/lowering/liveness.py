@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How much memory the values of a block take, and when that memory is free again.
+
+The order of a block's units decides how much is in use at once. A gradient's products with what was kept of
+the forward pass, for example, are read by nobody but the caller: done as soon as their operands are there,
+they free these; done at the end, every operand is kept until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from graphc.lowering.kinds import VIEWS, static_shape
+from graphc.passes._walk import inputs_of
+from graphc_dialects._mlir import ir
+
+# Operations whose result is their first operand's memory.
+ALIASES = VIEWS | {"graphc.reshape", "graphc.specify_shape", "tensor.cast"}
+# What stands for a size that is not known; only the comparison of sums counts.
+UNKNOWN_SIZE = 512
+
+
+class Liveness:
+    """Elements in use while the units of a block are done one after the other.
+
+    Args:
+        members: the operations of each unit.
+        kept: values that live in memory of the caller, such as results.
+    """
+
+    def __init__(self, members: Mapping[Any, Sequence[Any]], kept: Sequence[Any]) -> None:
+        self._kept = {root(value) for value in kept}
+        self._weight: dict[Any, int] = {}
+        self._readers: dict[Any, set[Hashable]] = {}
+        self._made: dict[Hashable, list[Any]] = {}
+        self._read: dict[Hashable, set[Any]] = {}
+        for unit, operations in members.items():
+            self._made[unit] = [r for op in operations for r in op.results if self._takes_memory(op, r)]
+        for unit, operations in members.items():
+            inside = {result for op in operations for result in op.results}
+            read = {root(x) for op in operations for x in inputs_of(op) if x not in inside}
+            self._read[unit] = {value for value in read if value in self._weight}
+            for value in self._read[unit]:
+                self._readers[value].add(unit)
+        for unit, values in self._made.items():
+            # What nobody outside reads stays in registers.
+            self._made[unit] = [value for value in values if self._readers[value]]
+
+    def _takes_memory(self, op: Any, result: Any) -> bool:
+        if op.name in ALIASES or not isinstance(result.type.maybe_downcast(), ir.RankedTensorType):
+            return False
+        if result in self._kept:
+            return False
+        self._weight[result] = _elements(result)
+        self._readers[result] = set()
+        return True
+
+    def growth(self, unit: Hashable) -> int:
+        """How many elements more are in use behind a unit than in front of it, if it is done next."""
+        made = sum(self._weight[value] for value in self._made[unit])
+        freed = sum(self._weight[value] for value in self._read[unit] if self._readers[value] == {unit})
+        return made - freed
+
+    def done(self, unit: Hashable) -> list[Hashable]:
+        """Says that a unit is done; returns the units whose growth is another now."""
+        changed = []
+        for value in self._read[unit]:
+            readers = self._readers[value]
+            readers.discard(unit)
+            if len(readers) == 1:
+                changed.extend(readers)
+        return changed
+
+
+def root(value: Any) -> Any:
+    """The value whose memory a value is part of."""
+    while not isinstance(value.owner, ir.Block) and value.owner.name in ALIASES and len(value.owner.operands):
+        if value.owner.name == "graphc.iota":
+            return value
+        value = value.owner.operands[0]
+    return value
+
+
+def _elements(value: Any) -> int:
+    count = 1
+    for size in static_shape(value):
+        count *= UNKNOWN_SIZE if size is None else size
+    return count
