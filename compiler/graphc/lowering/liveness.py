@@ -8,7 +8,7 @@ they free these; done at the end, every operand is kept until then.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphc.lowering.kinds import VIEWS, static_shape
@@ -32,9 +32,9 @@ class Liveness:
     def __init__(self, members: Mapping[Any, Sequence[Any]], kept: Sequence[Any]) -> None:
         self._kept = {root(value) for value in kept}
         self._weight: dict[Any, int] = {}
-        self._readers: dict[Any, set[Hashable]] = {}
-        self._made: dict[Hashable, list[Any]] = {}
-        self._read: dict[Hashable, set[Any]] = {}
+        self._readers: dict[Any, set[Any]] = {}
+        self._made: dict[Any, list[Any]] = {}
+        self._read: dict[Any, set[Any]] = {}
         for unit, operations in members.items():
             self._made[unit] = [r for op in operations for r in op.results if self._takes_memory(op, r)]
         for unit, operations in members.items():
@@ -56,15 +56,15 @@ class Liveness:
         self._readers[result] = set()
         return True
 
-    def growth(self, unit: Hashable) -> int:
+    def growth(self, unit: Any) -> int:
         """How many elements more are in use behind a unit than in front of it, if it is done next."""
         made = sum(self._weight[value] for value in self._made[unit])
         freed = sum(self._weight[value] for value in self._read[unit] if self._readers[value] == {unit})
         return made - freed
 
-    def done(self, unit: Hashable) -> list[Hashable]:
+    def done(self, unit: Any) -> list[Any]:
         """Says that a unit is done; returns the units whose growth is another now."""
-        changed = []
+        changed: list[Any] = []
         for value in self._read[unit]:
             readers = self._readers[value]
             readers.discard(unit)
