@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graphc.function.io import In as In
     from graphc.function.io import Out as Out
     from graphc.function.shared import shared as shared
+    from graphc.ops.ifelse import ifelse as ifelse
     from graphc.scan.frontend import scan as scan
 
 __version__ = "0.1.0"
@@ -33,6 +34,8 @@ _NAMES = {
     "OpFromGraph": "graphc.graph.op_from_graph",
     "clone_replace": "graphc.graph.replace",
     "graph_replace": "graphc.graph.replace",
+    "vectorize_graph": "graphc.graph.vectorize",
+    "vmap": "graphc.tensor.vectorize",
     "ancestors": "graphc.graph.traversal",
     "explicit_graph_inputs": "graphc.graph.traversal",
     "dprint": "graphc.graph.printing",
@@ -43,6 +46,10 @@ _NAMES = {
     "shared": "graphc.function.shared",
     "SharedVariable": "graphc.function.shared",
     "as_symbolic": "graphc.tensor.basic",
+    "as_op": "graphc.compile.ops",
+    "wrap_py": "graphc.compile.ops",
+    "wrap_jax": "graphc.compile.jax_ops",
+    "threads": "graphc_runtime.threads",
     **dict.fromkeys(
         (
             "associative_scan",
@@ -77,7 +84,21 @@ _NAMES = {
     ),
 }
 _RENAMED = {"as_symbolic": "as_tensor_variable"}
-_SUBMODULES = ("errors", "function", "gradient", "graph", "ops", "passes", "scan", "tensor")
+_SUBMODULES = (
+    "compile",
+    "errors",
+    "function",
+    "gradient",
+    "graph",
+    "ifelse",
+    "immediate",
+    "ops",
+    "passes",
+    "printing",
+    "raise_op",
+    "scan",
+    "tensor",
+)
 
 __all__ = ["config", *sorted({*_NAMES, *_SUBMODULES})]
 

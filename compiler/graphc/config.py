@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -43,9 +44,18 @@ def _default_cache_dir() -> str:
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache"), "graphc")
 
 
-def _setting(default: Any, parse: Callable[[Any], Any], doc: str) -> Any:
+def _setting(
+    default: Any, parse: Callable[[Any], Any], doc: str, apply: Callable[[Any], None] | None = None
+) -> Any:
     kwargs = {"default_factory": default} if callable(default) else {"default": default}
-    return field(**kwargs, metadata={"parse": parse, "doc": doc})
+    return field(**kwargs, metadata={"parse": parse, "doc": doc, "apply": apply})
+
+
+def _set_threads(number: int) -> None:
+    """Tells the runtime if it is loaded; `graphc.compile.native` does when it loads it."""
+    runtime = sys.modules.get("graphc_runtime.threads")
+    if runtime is not None:
+        runtime.set_default_threads(number)
 
 
 @dataclass
@@ -61,12 +71,23 @@ class Config:
     on_unused_input: str = _setting(
         "raise", _one_of("raise", "warn", "ignore"), "what to do about function inputs that nothing uses"
     )
+    nan_guard: str = _setting(
+        "off",
+        _one_of("off", "warn", "raise"),
+        "for debugging: run functions op by op in Python and report the first op that makes NaN or infinity",
+    )
     cache_dir: str = _setting(
         _default_cache_dir, str, "folder of the on-disk cache; empty switches the cache off"
     )
     cache_size_mb: int = _setting(512, _positive_int, "size the on-disk cache is kept below, in MiB")
     workspace_limit_mb: int = _setting(
         1024, _positive_int, "largest workspace that a function keeps for its next call, in MiB"
+    )
+    threads: int = _setting(
+        0,
+        _positive_int,
+        "number of threads that share large loops; 0 stands for the cores that this process may use",
+        apply=_set_threads,
     )
     poison_memory: bool = _setting(
         False,
@@ -83,6 +104,8 @@ class Config:
                 except (TypeError, ValueError) as error:
                     raise ValueError(f"config.{name}: {error}") from None
                 object.__setattr__(self, name, parsed)
+                if setting.metadata["apply"] is not None:
+                    setting.metadata["apply"](parsed)
                 return
         known = ", ".join(setting.name for setting in fields(self))
         raise AttributeError(f"there is no setting {name!r}; the settings are {known}")

@@ -44,6 +44,10 @@ class DebugModeError(GraphcError, AssertionError):
     """Compiled code and the reference disagree about the value of a variable."""
 
 
+class NanGuardError(GraphcError, FloatingPointError):
+    """An op of a function with ``nan_guard="raise"`` has computed NaN or an infinity."""
+
+
 class VectorizeError(GraphcError, NotImplementedError):
     """An op of a graph has no rule that adds a batch axis."""
 

@@ -93,6 +93,7 @@ _BUFFER: list[Entry] = [
     ("graphc-loop-fusion", "row-wise work visits each row once"),
     ("func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=256})", "scalars need no heap"),
     ("graphc-plan-memory{record=true}", "other buffers share one block of memory"),
+    ("graphc-poll-interrupts", "long loops notice Ctrl-C, where that costs nothing"),
 ]
 
 # Also where nothing is vectorised: upstream lowers log1p(x) to log(1 + x) and expm1(x) to exp(x) - 1.
@@ -128,6 +129,7 @@ FAST_RUN: list[Entry] = [
     ("graphc-fusion", "decides which operations share a loop"),
     *_TENSOR,
     *_BUFFER,
+    ("graphc-parallel-loops", "large loops are shared by several cores"),
     *_MATH,
     *_LLVM,
 ]

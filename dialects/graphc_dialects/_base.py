@@ -143,17 +143,24 @@ def add_index(a: Any, b: Any) -> Any:
 
 
 class GraphcOp(Operation):
-    """Base of the dialect's operations with a tensor result."""
+    """Base of the dialect's operations with tensor results."""
 
-    def reify(self, dim: int) -> Any:
+    def reify(self, dim: int, result: int = 0) -> Any:
         """Index value with the size of result dimension `dim`, built at the current insertion point.
 
         Args:
-            dim: axis of the (only) result, not negative.
+            dim: axis of the result, not negative.
+            result: which result.
         """
-        size = self.results[0].type.shape[dim]
-        return const_index(size) if size >= 0 else self.reify_dynamic(dim)
+        size = self.results[result].type.shape[dim]
+        if size >= 0:
+            return const_index(size)
+        return self.reify_result(dim, result) if result else self.reify_dynamic(dim)
 
     def reify_dynamic(self, dim: int) -> Any:
-        """`reify` for a dimension whose size is not static."""
+        """`reify` for a dimension of the first result whose size is not static."""
         raise NotImplementedError(f"{self.name} does not say how large its result is")
+
+    def reify_result(self, dim: int, result: int) -> Any:
+        """The same for another result."""
+        raise NotImplementedError(f"{self.name} does not say how large its result {result} is")

@@ -4,7 +4,7 @@
 from graphc_dialects._base import Operation, fail
 from graphc_dialects._mlir import ext, ir
 
-ERRORS = ("ValueError", "TypeError", "IndexError", "AssertionError", "ZeroDivisionError")
+ERRORS = ("ValueError", "TypeError", "IndexError", "AssertionError", "ZeroDivisionError", "LinAlgError")
 
 
 class CheckOp(Operation, name="check"):

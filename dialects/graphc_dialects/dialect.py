@@ -6,7 +6,20 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
-from graphc_dialects import check, elementwise, index, join, linalg, recurrence, reduce, scan, shape, write
+from graphc_dialects import (
+    check,
+    elementwise,
+    index,
+    join,
+    kernels,
+    linalg,
+    random,
+    recurrence,
+    reduce,
+    scan,
+    shape,
+    write,
+)
 from graphc_dialects._base import Graphc
 from graphc_dialects._mlir import add_dialect_search_prefix, ir
 
@@ -15,7 +28,7 @@ from graphc_dialects._mlir import add_dialect_search_prefix, ir
 _PRELOADED = (
     "affine arith bufferization cf complex func index irdl linalg llvm math memref scf tensor ub vector"
 ).split()
-_MODULES = (elementwise, reduce, shape, index, join, linalg, check, scan, recurrence, write)
+_MODULES = (elementwise, reduce, shape, index, join, linalg, kernels, check, scan, recurrence, random, write)
 
 # Without this the bindings search the file system for the dialect's Python module each time they wrap an
 # operation.

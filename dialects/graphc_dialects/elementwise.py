@@ -21,7 +21,17 @@ _add(1, "bool", "isnan isinf isfinite signbit logical_not")
 _add(1, "same", "neg sign ceil floor trunc round round_half_away reciprocal sqr sqrt conj invert identity")
 _add(1, "same", "exp exp2 expm1 log log2 log10 log1p sigmoid softplus log1mexp cbrt")
 _add(1, "same", "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg")
-_add(1, "same", "erf erfc gamma gammaln digamma")
+_add(1, "same", "erf erfc erfcx erfi erfinv erfcinv dawsn ndtr ndtri log_ndtr")
+_add(1, "same", "gamma gammaln digamma trigamma rgamma logit entr sinc exprel expi exp1 spence ellipk ellipe")
+_add(1, "same", "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1")
+_add(
+    2,
+    "same",
+    "iv ive jv kv kve yv owens_t polygamma zeta beta betaln poch binom xlogy xlog1py rel_entr kl_div logaddexp2",
+)
+_add(2, "same", "gammainc gammaincc gammaincinv gammainccinv gammainc_da")
+_add(3, "same", "betainc betaincc betaincinv betainc_da betainc_db hyp1f1")
+_add(4, "same", "hyp2f1 hyp2f1_da hyp2f1_dc")
 _add(2, "same", "add sub mul true_div floor_div mod pow maximum minimum arctan2 hypot logaddexp copysign")
 _add(2, "same", "and or xor left_shift right_shift")
 _add(2, "bool", "eq ne lt le gt ge logical_and logical_or logical_xor")
@@ -119,7 +129,7 @@ _DOCS = {"cast": "Converts the element type the way NumPy's `astype` does."}
 
 
 def _define(name: str, arity: int) -> type:
-    annotations: dict[str, Any] = dict.fromkeys("xyz"[:arity], ext.Operand[Any])
+    annotations: dict[str, Any] = dict.fromkeys("xyzw"[:arity], ext.Operand[Any])
     annotations["res"] = ext.Result[Any]
     doc = _DOCS.get(name, f"Elementwise `{name}`; documented in the compiler's table of operations.")
     body = {"__annotations__": annotations, "__doc__": doc, "__module__": __name__}

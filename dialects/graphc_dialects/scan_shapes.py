@@ -5,11 +5,9 @@ from typing import Any
 
 from graphc_dialects._base import add_index, const_index, dim_of
 from graphc_dialects._mlir import ir
+from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size, operations_below
+from graphc_dialects.conditional_shapes import UnknownSize as UnknownSize
 from graphc_dialects.scan_verify import carry_of, declarations, is_inside
-
-
-class UnknownSize(Exception):
-    """A size inside a body depends on the iteration."""
 
 
 def trace_size(trace: Any, axis: int) -> Any:
@@ -76,11 +74,14 @@ class Outside:
             return self.size(carry_of(op).operands[0], axis + 1)
         if op.name == "tensor.cast":
             return self.size(op.operands[0], axis)
-        if not op.name.startswith("graphc."):
+        if op.name not in CONDITIONALS and not op.name.startswith("graphc."):
             raise UnknownSize(f"the shape of a row is computed by {op.name}, which does not tell it")
         # The rule is asked for inside, where its operands are visible; what it builds there is copied out.
         with ir.InsertionPoint(op):
-            inside = op.opview.reify(axis)
+            if op.name in CONDITIONALS:
+                inside = conditional_size(value, axis)
+            else:
+                inside = op.opview.reify(axis, value.result_number)
         return self.copy(inside)
 
     def copy(self, value: Any) -> Any:
@@ -100,10 +101,18 @@ class Outside:
             position = op.operands[1].owner
             if not isinstance(position, ir.Block) and position.name == "arith.constant":
                 return self.size(op.operands[0], ir.IntegerAttr(position.attributes["value"]).value)
-        if len(op.regions):
+        if len(op.regions) and op.name != "scf.if":
             raise UnknownSize(f"the shape of a row depends on an inner loop: {op.name}")
-        operands = [self.copy(x) for x in op.operands]
-        new = op.clone()
-        for position, operand in enumerate(operands):
-            new.operands[position] = operand
+        # With a region, also what it captures from the body.
+        captured = {
+            x: self.copy(x)
+            for inner in [op, *operations_below(op)]
+            for x in inner.operands
+            if is_inside(x, self._scan) and (inner == op or not is_inside(x, op))
+        }
+        new = op.clone().operation
+        for inner in [new, *operations_below(new)]:
+            for position, operand in enumerate(inner.operands):
+                if operand in captured:
+                    inner.operands[position] = captured[operand]
         return new.results[value.result_number if hasattr(value, "result_number") else 0]

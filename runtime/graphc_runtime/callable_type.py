@@ -137,3 +137,24 @@ def uninstall(instance: Any) -> None:
     if SUPPORTED:
         ctypes.c_void_p.from_address(id(instance) + ADDRESS_OFFSET).value = None
         instance._native_self = None
+
+
+def suspend(instance: Any) -> int | None:
+    """Make calls of ``instance`` go to ``__call__`` until `resume`; calls that have begun go on.
+
+    Returns:
+        The address to resume with, None if calls go to ``__call__`` anyway.
+    """
+    if not SUPPORTED:
+        return None
+    field = ctypes.c_void_p.from_address(id(instance) + ADDRESS_OFFSET)
+    address = field.value
+    # The tuple stays where it is: another thread may be running the code that it keeps alive.
+    field.value = None
+    return address
+
+
+def resume(instance: Any, address: int | None) -> None:
+    """Undo `suspend`."""
+    if address is not None:
+        ctypes.c_void_p.from_address(id(instance) + ADDRESS_OFFSET).value = address

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from graphc_runtime.manifest import Site
 
@@ -19,11 +21,16 @@ _CLASSES: dict[str, type[Exception]] = {
     "ZeroDivisionError": ZeroDivisionError,
     "OverflowError": OverflowError,
     "AssertionError": AssertionError,
+    "LinAlgError": np.linalg.LinAlgError,
 }
 
 
 class LoadError(RuntimeError):
     """Object code cannot be loaded: it is corrupt, for another machine, or needs what is not here."""
+
+
+class LinkError(RuntimeError):
+    """Thunks cannot be linked, or break their contract."""
 
 
 class SymbolError(LoadError):

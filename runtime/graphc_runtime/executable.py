@@ -68,6 +68,10 @@ class Executable:
     def __reduce__(self) -> tuple[Any, ...]:
         return Executable.from_bytes, (self.artifact.to_bytes(),)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Executable:
+        """Itself: code does not change."""
+        return self
+
     @property
     def tier(self) -> str:
         """Kind of entry that `bind` uses: the best that process and object both have."""

@@ -75,12 +75,12 @@ class Image:
                     self._apply(content, base, target, entry, addresses)
         return content
 
-    def exports(self, base: int) -> dict[str, int]:
-        """Addresses of the global symbols."""
+    def exports(self, base: int, *, local_symbols: bool = False) -> dict[str, int]:
+        """Addresses of the global symbols, on demand also of the local ones that have a name."""
         return {
             symbol.name: base + self.offsets[symbol.section] + symbol.value
             for symbol in self.object.symbols
-            if symbol.is_global and symbol.section in self.offsets
+            if (symbol.is_global or (local_symbols and symbol.name)) and symbol.section in self.offsets
         }
 
     def _parts(self) -> tuple[list[int], list[int], list[int]]:

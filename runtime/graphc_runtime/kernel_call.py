@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
+from graphc_runtime import interrupts
+from graphc_runtime.commit import commit, snapshot
 from graphc_runtime.loader import LoadedObject
 from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical, check_out, is_canonical
@@ -18,7 +21,13 @@ OnError = Callable[[int, int, int], Any]
 # Foreign calls of this kind run without the GIL.
 _SHAPES = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
+# This kind keeps it.
+_RUN_ALONE = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
 _RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+# References to what only a cell refers to, while they are counted; None where they are not.
+_counts = getattr(sys, "getrefcount", None)
+_cell = [object()]
+_ALONE = None if _counts is None else _counts(_cell[0])
 
 
 class KernelCall:
@@ -48,6 +57,7 @@ class KernelCall:
         self._on_error, self._fallback = on_error, fallback
         self._shapes = _SHAPES(loaded.address("graphc_shapes"))
         self._run = _RUN(loaded.address("graphc_run"))
+        self._run_alone = _RUN_ALONE(loaded.address("graphc_run"))
         self._release = _RELEASE(loaded.address("graphc_release"))
         self.__name__ = signature.name
 
@@ -59,16 +69,45 @@ class KernelCall:
             if not fine or not all(map(is_canonical, args, inputs)):
                 return self._fallback(*args, **keywords)
         outs = self._outs(keywords)
+        while True:
+            cells = self._owned_cells() if self._reuse else []
+            lent = range(len(inputs)) if self._reuse and outs is None else ()
+            read = snapshot(self._cells)
+            found = self._call(self._arrays(args, read), outs, {*lent, *cells}, bool(cells), read)
+            if found is not _CHANGED:
+                return found
+
+    def lend(self, own: Collection[int], args: Sequence[Any], *, alone: bool) -> Any:
+        """A call that may compute results in the memory of the arguments `own`, and return these arrays.
+
+        Args:
+            own: positions; arrays there that are read-only, or share memory with others, stay as they are.
+            args: one value for each input.
+            alone: whether no other thread may run meanwhile.
+        """
+        return self._call(self._arrays(args), None, own, alone)
+
+    def _arrays(self, args: Sequence[Any], values: Sequence[Any] = ()) -> list[np.ndarray]:
+        """The values of inputs and cells as the kernel takes them."""
+        inputs = self._signature.inputs
         if len(args) != len(inputs):
             names = ", ".join(spec.name or f"input {i}" for i, spec in enumerate(inputs)) or "none"
             raise TypeError(f"{self.__name__}() takes {len(inputs)} arguments ({names}), given {len(args)}")
         arrays = [
             canonical(value, spec, _name("input", i, spec.name)) for i, (value, spec) in _pairs(args, inputs)
         ]
-        values = [cell[0] for cell in self._cells]
         for i, (value, spec) in _pairs(values, self._signature.cells):
             arrays.append(canonical(value, spec, _name("shared variable", i, spec.name)))
-        return self._call(arrays, outs)
+        return arrays
+
+    def _owned_cells(self) -> list[int]:
+        """Positions of the cells that may be updated in place, because nobody else knows their values.
+
+        Other threads must not see these values while they change: such calls keep the GIL.
+        """
+        first = len(self._signature.inputs)
+        cells = [argument - first for argument, _ in self._signature.donated if argument >= first]
+        return [first + i for i in cells if is_owner(self._cells[i])]
 
     def result_shapes(self, *args: Any) -> list[tuple[int, ...]]:
         """The shapes of the results for these inputs.
@@ -80,7 +119,7 @@ class KernelCall:
         arrays = [
             canonical(value, spec, _name("input", i, spec.name)) for i, (value, spec) in _pairs(args, inputs)
         ]
-        context = (ctypes.c_uint64 * 3)()
+        context = _context()
         try:
             return self._result_shapes(context, arrays)
         finally:
@@ -103,20 +142,30 @@ class KernelCall:
             )
         return list(out)
 
-    def _call(self, arrays: list[np.ndarray], outs: list[Any] | None) -> Any:
+    def _call(
+        self,
+        arrays: list[np.ndarray],
+        outs: list[Any] | None,
+        own: Collection[int],
+        alone: bool,
+        read: Sequence[Any] = (),
+    ) -> Any:
+        """One call; `_CHANGED` if it has to be repeated, as another thread has replaced what `read` holds."""
         signature = self._signature
-        context = (ctypes.c_uint64 * 3)()
+        context = _context()
         try:
             shapes = self._result_shapes(context, arrays)
             for i, out in enumerate(outs or ()):
                 check_out(out, signature.outputs[i], shapes[i], f"{self.__name__}(out=), output {i}")
-            results = [
-                np.empty(shape, spec.dtype) for shape, spec in zip(shapes, signature.results, strict=True)
-            ]
-            for argument, result in signature.donated:
-                results[result] = arrays[argument] = self._lend(arrays, argument, outs is None)
+            given = {id(array) for array in arrays}
+            results = self._results(arrays, shapes, own)
+            overwrites = any(id(result) in given for result in results)
             data, dims = _pointers(arrays + results), _sizes(arrays + results)
-            self._check(self._run(_at(context), _at(data), _at(dims)), context)
+            run = self._run
+            if alone:
+                run = self._run_alone
+                context[interrupts.GIL_WORD] = interrupts.GIL_KEPT
+            self._check(run(_at(context), _at(data), _at(dims)), context)
         finally:
             self._release(_at(context))
         outputs = results[: len(signature.outputs)]
@@ -124,20 +173,34 @@ class KernelCall:
             for out, value in zip(outs, outputs, strict=True):
                 out[...] = value
             outputs = outs
-        for update, value in zip(signature.updates, results[len(outputs) :], strict=True):
-            self._cells[update.cell][0] = value
+        if signature.updates:
+            targets = [self._cells[update.cell] for update in signature.updates]
+            new = results[len(outputs) :]
+            if not commit(targets, new, self._cells, read):
+                # What was overwritten cannot be read again; then the last call to end wins.
+                if not overwrites:
+                    return _CHANGED
+                commit(targets, new, (), ())
         return (
             outputs[0] if signature.returns == "single" else outputs if signature.returns == "list" else None
         )
 
-    def _lend(self, arrays: list[np.ndarray], position: int, alone: bool) -> np.ndarray:
-        """Memory that holds a donated argument and may be overwritten: its own, or a copy."""
-        array = arrays[position]
-        others = arrays[:position] + arrays[position + 1 :]
-        free = self._reuse and alone and position < len(self._signature.inputs) and array.flags.writeable
-        if free and not any(np.may_share_memory(array, other) for other in others):
-            return array
-        return array.copy()
+    def _results(
+        self, arrays: list[np.ndarray], shapes: list[tuple[int, ...]], own: Collection[int]
+    ) -> list[np.ndarray]:
+        """New arrays for the results, or those of arguments; what is lent is replaced in `arrays`."""
+        signature = self._signature
+        lent: dict[int, np.ndarray] = {}
+        for argument, result in signature.donated:
+            free = argument in own and _is_free(arrays, argument)
+            lent[result] = arrays[argument] if free else arrays[argument].copy()
+        for argument, result in signature.spares:
+            if argument in own and arrays[argument].shape == shapes[result] and _is_free(arrays, argument):
+                lent[result] = arrays[argument]
+        for argument, result in signature.donated:
+            arrays[argument] = lent[result]
+        specs = enumerate(zip(shapes, signature.results, strict=True))
+        return [lent[i] if i in lent else np.empty(shape, spec.dtype) for i, (shape, spec) in specs]
 
     def _result_shapes(self, context: Any, arrays: list[np.ndarray]) -> list[tuple[int, ...]]:
         results = self._signature.results
@@ -149,10 +212,35 @@ class KernelCall:
         return [tuple(next(dynamic) if size is None else size for size in spec.shape) for spec in results]
 
     def _check(self, status: int, context: Any) -> None:
+        if status == interrupts.INTERRUPTED:
+            interrupts.raise_kept(context)
         if status:
             given, expected = (ctypes.c_int64(context[i]).value for i in (1, 2))
             self._on_error(status, given, expected)
             raise RuntimeError("the error handler of a function did not raise")
+
+
+_CHANGED = object()
+
+
+def is_owner(cell: list[Any]) -> bool:
+    """Whether nothing but a cell refers to its array, and nothing but the array to its memory.
+
+    While other threads run, one of them could get the array before it is used.
+    """
+    if len(sys._current_frames()) > 1:
+        return False
+    if _counts is None or _counts(cell[0]) != _ALONE or type(cell[0]) is not np.ndarray:
+        return False
+    flags = cell[0].flags
+    return cell[0].base is None and flags.owndata and flags.writeable
+
+
+def _is_free(arrays: list[np.ndarray], position: int) -> bool:
+    """Whether an array may be written to without another argument noticing."""
+    array = arrays[position]
+    others = arrays[:position] + arrays[position + 1 :]
+    return array.flags.writeable and not any(np.may_share_memory(array, other) for other in others)
 
 
 def _pairs(values: Sequence[Any], specs: Sequence[Any]) -> Any:
@@ -161,6 +249,13 @@ def _pairs(values: Sequence[Any], specs: Sequence[Any]) -> Any:
 
 def _name(what: str, index: int, name: str) -> str:
     return f"{what} {index} ({name})" if name else f"{what} {index}"
+
+
+def _context() -> Any:
+    """The context of a new call."""
+    context = (ctypes.c_uint64 * interrupts.CONTEXT_WORDS)()
+    context[interrupts.HOOKS_WORD] = interrupts.hooks()
+    return context
 
 
 def _at(array: Any) -> int:

@@ -54,12 +54,13 @@ class LoadedObject:
             self._base = 0
 
 
-def load_object(data: bytes, resolve: Resolver) -> LoadedObject:
+def load_object(data: bytes, resolve: Resolver, *, local_symbols: bool = False) -> LoadedObject:
     """Loads an ELF relocatable object.
 
     Args:
         data: object bytes for this machine's architecture.
         resolve: gives the address of an external symbol; raises SymbolError for one it does not know.
+        local_symbols: also give the addresses of symbols that are not global.
 
     Raises:
         LoadError: the object is corrupt, for another architecture, or uses an unsupported feature.
@@ -82,7 +83,7 @@ def load_object(data: bytes, resolve: Resolver) -> LoadedObject:
     except BaseException:
         _libc().munmap(base, size)
         raise
-    return LoadedObject(base, size, image.exports(start))
+    return LoadedObject(base, size, image.exports(start, local_symbols=local_symbols))
 
 
 def host_machine() -> int:

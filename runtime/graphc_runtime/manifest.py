@@ -71,6 +71,8 @@ class Signature:
         needs_shapes: whether `graphc_shapes` has to run: some output size is dynamic, or there are checks.
         donated: pairs of an argument and the result that kernels compute in its memory: an input and an
             output, or a cell and its update. Both have the same address in a call.
+        spares: pairs of an input that kernels do not read and an output, which is the input's array in calls
+            in which the sizes agree; kernels do not know of it.
         gil_threshold: elements (inputs and results together) from which a call releases the GIL.
         name: name of the callable.
     """
@@ -82,6 +84,7 @@ class Signature:
     returns: str = "single"
     needs_shapes: bool = True
     donated: tuple[tuple[int, int], ...] = ()
+    spares: tuple[tuple[int, int], ...] = ()
     gil_threshold: int = GIL_THRESHOLD
     name: str = "function"
 
@@ -97,7 +100,7 @@ class Signature:
                 f"updates of cells {cells}; there are {len(self.cells)} cells, each updated at most once"
             )
 
-        for argument, result in self.donated:
+        for argument, result in (*self.donated, *self.spares):
             given, computed = self.arguments[argument], self.results[result]
             if (given.dtype, given.shape) != (computed.dtype, computed.shape):
                 raise ArtifactError(f"result {result} is not of the type of the donated argument {argument}")
@@ -170,7 +173,8 @@ def _signature(raw: dict[str, Any]) -> Signature:
     for key in ("inputs", "cells", "outputs"):
         raw[key] = tuple(map(_array, raw[key]))
     raw["updates"] = tuple(Update(update["cell"], _array(update["value"])) for update in raw["updates"])
-    raw["donated"] = tuple(map(tuple, raw.get("donated", ())))
+    for key in ("donated", "spares"):
+        raw[key] = tuple(map(tuple, raw.get(key, ())))
     return Signature(**raw)
 
 

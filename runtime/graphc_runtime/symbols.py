@@ -41,7 +41,10 @@ def resolve(name: str) -> int:
 
     Args:
         name: a C-API function, `PyExc_*` or type; `PyArray_*`; `descr_<dtype>`; `str_<text>` (an interned
-            str); `blas_<routine>`; a function of the C library, libm or libmvec; or a registered name.
+            str); `blas_<routine>`, `lapack_<routine>`; `special_<d for each operand>_<name>` (SciPy's C code
+            of a special function of doubles); `npyrandom_<name>` (NumPy's C code for random draws);
+            `numpy_sort_<dtype>`; a function of the C
+            library, libm or libmvec; or a registered name.
 
     Raises:
         SymbolError: nothing of that name is known here.
@@ -50,6 +53,14 @@ def resolve(name: str) -> int:
     if address is None:
         address = _KNOWN[name] = _find(name)
     return address
+
+
+def optional(name: str) -> int | None:
+    """As `resolve`, but None for what is not known here."""
+    try:
+        return resolve(name)
+    except SymbolError:
+        return None
 
 
 def register(name: str, address: int, keep_alive: Any = None) -> None:
@@ -113,19 +124,47 @@ def _python(match: re.Match[str]) -> int | None:
     return _function(ctypes.pythonapi, name)
 
 
-def _blas(match: re.Match[str]) -> int | None:
+def _linear_algebra(match: re.Match[str]) -> int | None:
     try:
-        from scipy.linalg import cython_blas
+        module = importlib.import_module(f"scipy.linalg.cython_{match[1]}")
     except ImportError:
-        raise SymbolError(f"the compiled code calls BLAS ({match[1]}): install SciPy") from None
-    capsule = cython_blas.__pyx_capi__.get(match[1])
-    if capsule is None:
-        return None
+        raise SymbolError(f"the compiled code calls {match[1].upper()} ({match[2]}): install SciPy") from None
+    capsule = module.__pyx_capi__.get(match[2])
+    return None if capsule is None else _capsule_pointer(capsule)
+
+
+def _special(match: re.Match[str]) -> int | None:
+    try:
+        module = importlib.import_module("scipy.special.cython_special")
+    except ImportError:
+        raise SymbolError(f"the compiled code calls scipy.special.{match[2]}: install SciPy") from None
+    # Functions for several types have one capsule for each, whose name is the C type. Cython's last parameter
+    # is not read by functions of a module.
+    wanted = f"double ({', '.join(['double'] * len(match[1]))}, int __pyx_skip_dispatch)"
+    names = re.compile(rf"(?:__pyx_fuse(?:_\d+)+)?{match[2]}")
+    for key, capsule in module.__pyx_capi__.items():
+        if names.fullmatch(key) and _capsule_name(capsule) == wanted.encode():
+            return _capsule_pointer(capsule)
+    return None
+
+
+def _capsule_name(capsule: Any) -> bytes:
     name = ctypes.pythonapi["PyCapsule_GetName"]
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    found: bytes = name(capsule)
+    return found
+
+
+def _capsule_pointer(capsule: Any) -> int:
     get = ctypes.pythonapi["PyCapsule_GetPointer"]
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(get(capsule, name(capsule)))
+    return int(get(capsule, _capsule_name(capsule)))
+
+
+def _random(match: re.Match[str]) -> int:
+    from graphc_runtime import npyrandom
+
+    return npyrandom.address(match[1])
 
 
 def has_vector_math() -> bool:
@@ -145,6 +184,37 @@ def _c_library(match: re.Match[str]) -> int | None:
         if address:
             return address
     return None
+
+
+def _numpy_sort(match: re.Match[str]) -> int | None:
+    from graphc_runtime import numpy_sort
+
+    return numpy_sort.address(match[1])
+
+
+def _threads(match: re.Match[str]) -> int:
+    threads: Any = importlib.import_module("graphc_runtime.threads")
+    return int(threads.address(match[0]))
+
+
+class _Place(ctypes.Structure):
+    """Dl_info of dladdr."""
+
+    _fields_ = [
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    ]
+
+
+def library_of(address: int) -> ctypes.CDLL | None:
+    """The library that a function is in, and those that it needs; None where the system does not tell."""
+    dladdr = getattr(ctypes.CDLL(None), "dladdr", None)
+    place = _Place()
+    if dladdr is None or not dladdr(ctypes.c_void_p(address), ctypes.byref(place)) or not place.file:
+        return None
+    return _library(place.file.decode())
 
 
 _LIBRARIES: dict[str | None, ctypes.CDLL | None] = {}
@@ -171,7 +241,11 @@ _FINDERS: list[tuple[str, Callable[[re.Match[str]], int | None]]] = [
     (r"str_(\w+)", _interned),
     (r"PyArray_\w+", _numpy),
     (r"_?Py\w+", _python),
-    (r"blas_(\w+)", _blas),
+    (r"(blas|lapack)_(\w+)", _linear_algebra),
+    (r"special_(d+)_(\w+)", _special),
     (r"_ZGV\w+", _vector_math),
+    (r"graphc_share(_blas)?", _threads),
+    (r"npyrandom_(\w+)", _random),
+    (r"numpy_sort_(\w+)", _numpy_sort),
     (r"\w+", _c_library),
 ]

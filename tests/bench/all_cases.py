@@ -4,7 +4,17 @@
 from __future__ import annotations
 
 import cases
+import immediate_lines
 import join_lines
+import model_lines
+import random_lines
 import scan_lines
 
-CASES = [*cases.CASES, *join_lines.CASES, *scan_lines.CASES]
+CASES = [
+    *cases.CASES,
+    *join_lines.CASES,
+    *random_lines.CASES,
+    *immediate_lines.CASES,
+    *model_lines.CASES,
+    *scan_lines.CASES,
+]

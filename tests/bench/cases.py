@@ -29,6 +29,11 @@ class Case:
             they know none.
         wrt: arguments by which the result, a scalar, is differentiated; the result is then the derivatives.
         value: the result comes before its derivatives.
+        eager: `"eager"`: operations run one by one, on arrays of the library; `"lazy"`: the library may queue
+            them until the result is needed; empty for compiled functions.
+        memory_lead: how many times less memory than a peer, by peer, a call may take; such a line stands in
+            the table of models.
+        draws: whether the result is random, so that only its mean and deviation are compared.
     """
 
     name: str
@@ -42,6 +47,16 @@ class Case:
     series: tuple[int, ...] | None = None
     wrt: tuple[int, ...] = ()
     value: bool = False
+    eager: str = ""
+    memory_lead: tuple[tuple[str, float], ...] = ()
+    draws: bool = False
+
+    @property
+    def section(self) -> str:
+        """The table that the line is in: "models", "loops" (both have memory) or "other"."""
+        if self.memory_lead:
+            return "models"
+        return "other" if self.series is None else "loops"
 
     def shape(self, position: int, value: Any) -> tuple[int | None, ...]:
         """What is known of the shape of an argument."""

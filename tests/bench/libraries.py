@@ -13,6 +13,7 @@ from typing import Any
 
 import memory
 import numpy as np
+import random_lines
 import scan_forms
 import scan_lines
 from cases import Case, deep_graph
@@ -29,6 +30,23 @@ def _arguments(case: Case) -> dict[str, Any]:
     return {f"a{i}": value for i, value in enumerate(case.inputs())}
 
 
+def _eager(case: Case, m: Any, names: dict[str, Any]) -> Timed:
+    """The operations themselves, without a compiled function around them."""
+    if case.eager == "eager":
+        # One operator: a function around it would cost a good part of what is measured.
+        return "a0 + a1", names
+    return f"asarray({_call(len(names))})", {
+        "f": lambda *args: case.expression(m, *args), "asarray": np.asarray, **names,
+    }  # fmt: skip
+
+
+def graphc_environment(kind: str) -> Any:
+    """An environment of immediate mode."""
+    import graphc
+
+    return graphc.immediate.Environment(lazy=kind == "lazy")
+
+
 class NotOffered(Exception):
     """This library has no counterpart of the case."""
 
@@ -41,7 +59,7 @@ def _numpy_namespace() -> Any:
 
     listed = ("exp", "log", "log1p", "abs", "tanh", "dot", "concatenate")
     names = {name: getattr(np, name) for name in listed} | {"gradients": None}
-    names |= scan_forms.numpy_forms()
+    names |= scan_forms.numpy_forms() | random_lines.numpy_draws()
     return SimpleNamespace(**names, softmax=softmax, sigmoid=lambda x: 1 / (1 + np.exp(-x)))
 
 
@@ -59,7 +77,11 @@ class Numpy:
         if case.out:
             return "np.add(a0, 1, out=o)", {"np": np, "o": np.empty_like(names["a0"]), **names}
         m = self.m
+        if case.eager:
+            return _eager(case, m, names)
         return _call(len(names)), {"f": lambda *args: case.expression(m, *args), **names}
+
+    forgetful = build
 
     def first_call(self) -> Any:
         """Nothing to compile."""
@@ -74,6 +96,12 @@ class _Compiling:
     def build(self, case: Case) -> Timed:
         """The statement and its names."""
         raise NotImplementedError
+
+        """The same without memory kept from call to call, so that what a call takes can be measured."""
+        """The same, of a function that keeps no memory from call to call, so that a call's can be
+        measured.
+        """
+        return self.build(case)
 
     def _compile_and_call(self, name: str) -> Any:
         case = next(case for case in scan_lines.CASES if case.name == name)
@@ -123,6 +151,7 @@ class _Symbolic(_Compiling):
         self.package, self.pt, self.function, self.version = package, tensor, function, package.__version__
         listed = ("exp", "log", "log1p", "abs", "tanh", "sigmoid", "dot", "concatenate")
         names = {name: getattr(tensor, name) for name in listed} | forms
+        names |= random_lines.symbolic_draws(tensor)
         names["gradients"] = lambda f, *xs: package.grad(f(*xs), list(xs))
         self.m = SimpleNamespace(**names, softmax=lambda x: softmax(x, axis=-1))
 
@@ -141,6 +170,8 @@ class _Symbolic(_Compiling):
         """The statement and its names."""
         if case.out:
             raise NotOffered("there is no out= argument")
+        if case.eager:
+            raise NotOffered("operations do not run one by one")
         f, names = self._compiled(case)
         return _call(len(names)), {"f": f, **names}
 
@@ -169,11 +200,20 @@ class Graphc(_Symbolic):
 
     def build(self, case: Case) -> Timed:
         """The statement and its names."""
+        if case.eager:
+            environment = graphc_environment(case.eager)
+            tensors = {name: environment.numpy_to_tensor(v) for name, v in _arguments(case).items()}
+            return _eager(case, environment, tensors)
         f, names = self._compiled(case)
         suffix = ""
         if case.out:
             names["o"], suffix = np.empty_like(names["a0"]), ", out=o"
         return _call(len(_arguments(case)), suffix), {"f": f, **names}
+
+    def forgetful(self, case: Case) -> Timed:
+        """The statement and its names, without a workspace that waits for the next call."""
+        with self.package.config.change_flags(workspace_limit_mb=0):
+            return self.build(case)
 
 
 class Pytensor(_Symbolic):
@@ -205,6 +245,7 @@ class Jax(_Compiling):
         self.jax, self.version = jax, jax.__version__
         listed = ("exp", "log", "log1p", "abs", "tanh", "dot", "concatenate")
         names = {name: getattr(jnp, name) for name in listed} | scan_forms.jax_forms()
+        names |= random_lines.jax_draws()
         names["gradients"] = lambda f, *xs: jax.grad(f, argnums=tuple(range(len(xs))))(*xs)
         self.m = SimpleNamespace(**names, softmax=jax.nn.softmax, sigmoid=jax.nn.sigmoid)
 
@@ -213,6 +254,8 @@ class Jax(_Compiling):
         if case.out:
             raise NotOffered("there is no out= argument")
         names = _arguments(case)
+        if case.eager:
+            return _eager(case, self.m, {name: self.array(value) for name, value in names.items()})
         f = self._function(case)
         if case.series is not None:
             # Parameters and data of a model stay in its arrays, which spares it their copies in every call.

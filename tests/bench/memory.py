@@ -4,7 +4,8 @@
 Linux counts the pages that a process holds, and their peak, which can be reset. A call's peak less what was
 held before and less its results is what it allocated in between. Blocks from 16 KiB on are made to come from
 the system and to go back there when they are freed: otherwise the call would reuse, unseen, what an earlier
-one has freed. That slows allocation down, so memory is measured after the times.
+one has freed. That slows allocation down, so memory is measured after the times. graphc's functions are
+compiled again so as to keep no workspace for the next call.
 """
 
 from __future__ import annotations

@@ -77,9 +77,9 @@ def steady(workers: list[Process], only: list[str], rounds: int, seconds: float)
 
 
 def add_memory(workers: list[Process], found: dict[str, dict[str, Any]]) -> None:
-    """Ask for the memory of each loop that was timed, and put it beside the time."""
+    """Ask for the memory of each loop and model that was timed, and put it beside the time."""
     for case in CASES:
-        for worker in workers if case.series is not None else []:
+        for worker in workers if case.section != "other" else []:
             answer = found.get(case.name, {}).get(worker.name, {})
             if "best" in answer:
                 answer |= worker.ask(case.name)
@@ -141,6 +141,18 @@ def long(pythons: dict[str, str]) -> dict[str, dict[str, Any]]:
     return {"scan_long": found}
 
 
+def switch(seconds: float) -> list[dict[str, Any]]:
+    """What computing joins in place saves, in a process of its own; an error has the key `error`."""
+    command = [sys.executable, str(HERE / "join_switch.py"), "--json", "--seconds", str(seconds)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        return [{"error": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no message"}]
+    rows: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    for row in rows:
+        print(tables.switch_progress(row), flush=True)
+    return rows
+
+
 def main() -> int:
     """Measure, print and write; the exit status is 1 when a result was wrong or a library failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -175,6 +187,8 @@ def main() -> int:
     add_memory(workers, result["steady"])
     for worker in workers:
         worker.close()
+    if not arguments.only:
+        result["switch"] = switch(2 * seconds)
     if not arguments.no_cold and not arguments.only:
         result["cold"] = cold(pythons, 1 if arguments.quick else 4)
         if not arguments.quick:
@@ -190,7 +204,7 @@ def main() -> int:
     measured = [
         a for part in ("steady", "cold") for row in result.get(part, {}).values() for a in row.values()
     ]
-    return 1 if any("error" in answer for answer in measured) else 0
+    return 1 if any("error" in answer for answer in [*measured, *result.get("switch", [])]) else 0
 
 
 if __name__ == "__main__":

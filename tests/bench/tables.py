@@ -78,7 +78,23 @@ def _steady_line(case: Case, row: dict[str, Any]) -> dict[str, Any]:
     if case.goal is None and compilers and not case.lead:
         goals.append(("the better of PyTensor and JAX", min(compilers)))
     found = _line(case.title, case.unit, times, goals)
-    return found if case.series is None else {**found, "memory": _memory(row)}
+    if case.section == "other":
+        return found
+    found |= {"memory": _memory(row), "section": case.section}
+    return _with_memory_goal(case, found)
+
+
+def _with_memory_goal(case: Case, line: dict[str, Any]) -> dict[str, Any]:
+    """The line with the memory of peers among its goals."""
+    ours = line["memory"].get("graphc")
+    for name, factor in case.memory_lead:
+        if name not in line["memory"]:
+            continue
+        text = f"{name}'s MB" if factor == 1 else f"{name}'s MB / {factor:g}"
+        line["goal"] = "; ".join(part for part in (line["goal"], text) if part)
+        small = None if ours is None else ours <= line["memory"][name] / factor
+        line["met"] = None if small is None or line["met"] is None else line["met"] and small
+    return line
 
 
 def _memory(row: dict[str, Any]) -> dict[str, int]:
@@ -96,7 +112,7 @@ def _cold_line(
 def lines(result: dict[str, Any]) -> list[dict[str, Any]]:
     """Every line with its ratios (peer's time over ours), goal and verdict (None: no goal or no time).
 
-    Those of loops also have `memory`, in bytes by library.
+    Those of loops and models also have `memory`, in bytes by library, and their `section`.
     """
     measured = [case for case in CASES if case.name in result["steady"]]
     steady = [_steady_line(case, result["steady"][case.name]) for case in measured]
@@ -106,7 +122,8 @@ def lines(result: dict[str, Any]) -> list[dict[str, Any]]:
         return others + loops
     others += [_cold_line(result, *row) for row in COLD]
     for row in LOOPS_COLD:
-        line = {**_cold_line(result, *row), "memory": _memory(result["cold"].get(row[0], {}))}
+        memory = _memory(result["cold"].get(row[0], {}))
+        line = {**_cold_line(result, *row), "memory": memory, "section": "loops"}
         if row[0] == "scan_long":
             line["goal"] = f"{LONG_MEMORY / 1e6:g} MB"
             line["met"] = line["memory"]["graphc"] <= LONG_MEMORY if "graphc" in line["memory"] else None
@@ -137,6 +154,56 @@ def _table(lines: list[dict[str, Any]], memory: bool) -> list[str]:
     header += [f"{name}, MB" for name in NAMES] if memory else []
     rule = "|---|---|" + "---:|" * (len(header) - 2) + "---|---|"
     return ["| " + " | ".join([*header, "goal", ""]) + " |", rule, *(_row(line) for line in lines), ""]
+
+
+def _in(lines: list[dict[str, Any]], section: str) -> list[dict[str, Any]]:
+    return [line for line in lines if line.get("section") == section]
+
+
+def _models(lines: list[dict[str, Any]]) -> list[str]:
+    if not lines:
+        return []
+    return [
+        "## Models",
+        "",
+        "All libraries are told every size. MB is the peak of memory in a call, as for loops below.",
+        "",
+        *_table(lines, memory=True),
+    ]
+
+
+def switch_progress(row: dict[str, Any]) -> str:
+    """One line of the terminal."""
+    return f"switch           [us] {row['title']}: saved {row['saved']:.0%}"
+
+
+def switch_table(rows: list[dict[str, Any]]) -> list[str]:
+    """Times with joins computed in place, with operands of simple joins only, and with copies."""
+    text = [
+        "| line | on, us | off, us | allocating, us | saved | goal | |",
+        "|---|---:|---:|---:|---:|---:|---|",
+    ]
+    for row in rows:
+        times = " | ".join(show(row[name], "us") for name in ("on", "off", "allocating"))
+        goal = "- | -"
+        if row["goal"] is not None:
+            goal = f"{row['goal']:.0%} | {'met' if row['saved'] >= row['goal'] else '**missed**'}"
+        text.append(f"| {row['title']} | {times} | {row['saved']:.0%} | {goal} |")
+    return [*text, ""]
+
+
+def _switch(rows: list[dict[str, Any]]) -> list[str]:
+    rows = [row for row in rows if "error" not in row]
+    if not rows:
+        return []
+    return [
+        "## Joins computed in place",
+        "",
+        "graphc against itself: with `graphc-join-buffer-elimination`; without it; and also without",
+        "upstream's `eliminate-empty-tensors`, so that operands are allocated and copied.",
+        "",
+        *switch_table(rows),
+    ]
 
 
 def _loops(lines: list[dict[str, Any]]) -> list[str]:
@@ -171,9 +238,16 @@ def page(result: dict[str, Any]) -> str:
         f"Date: {machine['date']}.",
         "",
         *_table([line for line in result["lines"] if "memory" not in line], memory=False),
-        *_loops([line for line in result["lines"] if "memory" in line]),
+        *_switch(result.get("switch", [])),
+        *_models(_in(result["lines"], "models")),
+        *_loops(_in(result["lines"], "loops")),
     ]
     missed = [line["title"] for line in result["lines"] if line["met"] is False]
+    missed += [
+        f"saved of the {row['title']}"
+        for row in result.get("switch", [])
+        if row.get("goal") is not None and row["saved"] < row["goal"]
+    ]
     text += ["Missed: " + ("; ".join(missed) if missed else "none") + ".", ""]
     problems = [
         f"- {key}, {name}: {answer['error']}"
@@ -182,4 +256,5 @@ def page(result: dict[str, Any]) -> str:
         for name, answer in row.items()
         if "error" in answer
     ]
+    problems += [f"- switch: {row['error']}" for row in result.get("switch", []) if "error" in row]
     return "\n".join([*text, *(["Failed:", "", *problems, ""] if problems else [])])

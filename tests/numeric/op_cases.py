@@ -22,6 +22,19 @@ DOMAINS = {
     **dict.fromkeys(
         ("log", "log2", "log10", "sqrt", "gammaln", "gamma", "digamma", "reciprocal"), (0.1, 3.0)
     ),
+    **dict.fromkeys(
+        ("trigamma", "rgamma", "beta", "betaln", "poch", "xlogy", "entr", "rel_entr", "kl_div"), (0.1, 3.0)
+    ),
+    **dict.fromkeys(("gammainc", "gammaincc", "gammainc_da", "hyp1f1", "expi", "exp1", "spence"), (0.1, 3.0)),
+    **dict.fromkeys(("iv", "ive", "jv", "kv", "kve", "yv", "k0", "k0e", "k1", "k1e", "y0", "y1"), (0.2, 3.0)),
+    **dict.fromkeys(("ndtri", "logit", "ellipk", "ellipe", "gammaincinv", "gammainccinv"), (0.1, 0.9)),
+    **dict.fromkeys(("betainc", "betaincc", "betaincinv", "betainc_da", "betainc_db"), (0.1, 0.9)),
+    **dict.fromkeys(("hyp2f1", "hyp2f1_da", "hyp2f1_dc", "erfcinv"), (0.1, 0.9)),
+    "erfinv": (-0.9, 0.9),
+    "xlog1py": (-0.9, 3.0),
+    "zeta": (1.5, 4.0),
+    "polygamma": (1.0, 3.0),
+    "binom": (0.1, 0.9),
     **dict.fromkeys(("arcsin", "arccos", "arctanh"), (-0.9, 0.9)),
     "log1p": (-0.9, 3.0),
     "arccosh": (1.1, 3.0),
@@ -50,7 +63,10 @@ def operands(
     name: str, arity: int, dtype: str, rng: np.random.Generator, shape: Sequence[int] = (3, 4)
 ) -> list[Any]:
     """Operands for a row."""
-    return [sample(dtype, shape, rng, DOMAINS.get(name, (-2.0, 2.0))) for _ in range(arity)]
+    values = [sample(dtype, shape, rng, DOMAINS.get(name, (-2.0, 2.0))) for _ in range(arity)]
+    if name == "polygamma" and np.dtype(dtype).kind == "f":
+        values[0] = np.rint(values[0])
+    return values
 
 
 def perform(outputs: Sequence[Variable], values: Mapping[Variable, Any]) -> list[Any]:

@@ -12,7 +12,8 @@ from op_cases import DTYPES, TOLERANCE, operands, perform
 
 import graphc
 import graphc.tensor as pt
-from graphc.ops.elementwise import OPS, ROWS
+from graphc.ops.elementwise import OPS, ROWS, Undefined
+from graphc.ops.external import real_floats
 
 BINARY_UFUNCS = [name for name, row in ROWS.items() if row.dtypes is None and row.arity == 2]
 
@@ -65,8 +66,11 @@ def test_compiled_values(dtype: str) -> None:
         arrays = operands(name, row.arity, dtype, rng)
         variables = [pt.tensor(dtype=dtype, shape=(None, 4)) for _ in arrays]
         out = _call(name, variables)
+        # Small integers, converted by the same casts, would compute the same special functions over again.
+        converted = row.dtypes is real_floats and np.dtype(dtype).kind in "iu" and dtype != "int32"
         if (
             out is None
+            or converted
             or (name == "pow" and np.dtype(dtype).kind in "iu")
             or (name == "complex" and out is None)
         ):
@@ -94,7 +98,15 @@ def test_gradient(name: str) -> None:
     out = _call(name, variables)
     if out is None or out.type.dtype == "bool" or name in ("copysign", "complex", "angle"):
         return
-    graphc.verify_grad(OPS[name], arrays, rng=rng, mode="reference")
+    # Operands without a derivative are constants.
+    fixed = {i: arrays[i] for i, rule in enumerate(row.grad) if isinstance(rule, Undefined)}
+
+    def function(*xs: Any) -> Any:
+        given = iter(xs)
+        return OPS[name](*(fixed[i] if i in fixed else next(given) for i in range(row.arity)))
+
+    free = [array for i, array in enumerate(arrays) if i not in fixed]
+    graphc.verify_grad(function, free, rng=rng, mode="reference")
 
 
 @pytest.mark.parametrize("name", sorted(name for name, row in ROWS.items() if row.grad is not None))
@@ -107,13 +119,20 @@ def test_pushforward_agrees_with_pullback(name: str) -> None:
         out = _call(name, variables)
         if out is None or out.type.dtype == "bool" or not any(row.grad or ()):
             continue
-        tangents = [pt.constant(operands(name, 1, dtype, rng, (3,))[0]) for _ in arrays]
+        tangents = [
+            None if isinstance(rule, Undefined) else pt.constant(operands(name, 1, dtype, rng, (3,))[0])
+            for rule in row.grad or ()
+        ]
         cotangent = pt.constant(operands(name, 1, out.type.dtype, rng, (3,))[0])
         node = out.owner
         (forward,) = node.op.pushforward(node.inputs, node.outputs, tangents)
         backward = node.op.pullback(node.inputs, node.outputs, [cotangent])
         left = pt.real(pt.sum(cotangent * forward)) if forward is not None else pt.constant(0.0)
-        right = sum(pt.real(pt.sum(b * t)) for b, t in zip(backward, tangents, strict=True) if b is not None)
+        right = sum(
+            pt.real(pt.sum(b * t))
+            for b, t in zip(backward, tangents, strict=True)
+            if not (b is None or t is None)
+        )
         a, b = perform([pt.as_tensor(left), pt.as_tensor(right)], dict(zip(variables, arrays, strict=True)))
         np.testing.assert_allclose(a, b, rtol=1e-10, err_msg=dtype)
 

@@ -31,7 +31,7 @@ def bench():
 
 LOOPS = [
     "recurrence", "recurrence_last", "recurrence_gradient", "rnn16", "rnn16_gradient", "garch", "newton",
-    "kalman", "kalman_gradient", "hmm",
+    "kalman", "kalman_gradient", "hmm", "eager_add", "lazy_chain", "normal",
 ]  # fmt: skip
 
 
@@ -82,3 +82,29 @@ def test_loops_have_a_table_with_memory(bench):
     row = next(line for line in page.splitlines() if "all kept" in line)
     assert row.split(" | ")[-6:] == ["<0.3", "-", "2.0", "-", "jax", "met |"]
     assert "Missed: `exp(x) * y + 1`, 1e6 float64; `h = 0.9*h + x`, 100,000,000 steps" in page
+
+
+def test_models_and_the_switch_have_tables(bench):
+    tables = bench[1]
+    machine = dict.fromkeys(("processor", "cores", "system", "python", "mlir", "llvm", "date"), "?")
+    answers = {"graphc": {"best": 1e-3, "memory": 5_000_000}, "pytensor": {"best": 2e-3, "memory": 9_000_000}}
+    joins = {"title": "join of 8", "on": 1e-6, "off": 1.5e-6, "allocating": 2e-6, "saved": 0.5, "goal": 0.45}
+    result = {
+        "machine": machine,
+        "versions": {"graphc": "1", "pytensor": "2"},
+        "steady": {"perceptron": answers},
+        "switch": [joins, {**joins, "title": "join of 4", "saved": 0.1}, {"error": "no"}],
+    }
+    result["lines"] = tables.lines(result)
+    page = tables.page(result)
+    row = next(line for line in page.splitlines() if line.startswith("| perceptron"))
+    assert row.split(" | ")[-2:] == ["pytensor; pytensor's MB / 2", "**missed** |"]
+    answers["graphc"]["memory"] = 4_000_000
+    assert next(iter(tables.lines(result)))["met"]
+    assert "| join of 8 | 1 | 1.5 | 2 | 50% | 45% | met |" in page
+    assert "saved of the join of 4." in page and "- switch: no" in page
+
+
+def test_the_perceptron_agrees_with_numpy(bench):
+    answer = bench[0].Worker("graphc").answer({"case": "perceptron", "seconds": 0.0})
+    assert set(answer) == {"best"}, answer

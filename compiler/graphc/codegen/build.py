@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.codegen.entry import entry_ir
+from graphc.codegen.interrupts import called, interrupt_ir
 from graphc.codegen.object import compile_to_object, host_target
 from graphc.codegen.workspace import memory_ir, workspace_table
 from graphc.config import config
@@ -45,9 +46,11 @@ def build_artifact(
     """
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
+    polls = called(kernel_ir)
+    runtime = _memory_ir(memory) + interrupt_ir(polls)
     code = compile_to_object(
         kernel_ir,
-        entry_text=entry_ir(signature, entries, _memory_ir(memory)),
+        entry_text=entry_ir(signature, entries, runtime, interruptible=bool(polls)),
         finished_text=finished_text,
         opt_level=opt_level,
         on_ir=on_ir,

@@ -12,13 +12,20 @@ from graphc.codegen.entry_calls import COMMON
 from graphc.codegen.entry_donation import COPY, Lender
 from graphc.codegen.entry_tiers import ITEM_SIZE, BufferTier, StructTier, Tier
 from graphc.codegen.ir_writer import Writer
+from graphc_runtime import interrupts
 from graphc_runtime.layout import tuple_items
 from graphc_runtime.manifest import Signature
 
 _ENTRIES = {"struct": "graphc_entry", "buffer": "graphc_entry_buffer"}
 
 
-def entry_ir(signature: Signature, tiers: tuple[str, ...] = ("struct",), memory: str | None = None) -> str:
+def entry_ir(
+    signature: Signature,
+    tiers: tuple[str, ...] = ("struct",),
+    memory: str | None = None,
+    *,
+    interruptible: bool = False,
+) -> str:
     """IR text of the entries, of what gives kernels memory, and declarations of the kernels they call.
 
     Args:
@@ -27,6 +34,7 @@ def entry_ir(signature: Signature, tiers: tuple[str, ...] = ("struct",), memory:
             given.
         tiers: "struct" defines `graphc_entry` and `graphc_vectorcall`, "buffer"
             `graphc_entry_buffer`; none of them leaves only the arena, which the Python tier needs.
+        interruptible: whether the kernel polls for signals (see `graphc.codegen.interrupts`).
     """
     text = [COMMON, arena_ir(poison=False, alone=True) if memory is None else memory]
     if signature.donated and tiers:
@@ -34,9 +42,11 @@ def entry_ir(signature: Signature, tiers: tuple[str, ...] = ("struct",), memory:
     for name in tiers:
         writer = Writer()
         tier: Tier = StructTier(writer, tuple_items()) if name == "struct" else BufferTier(writer)
-        text.append(_Entry(signature, writer, tier).define(_ENTRIES[name]))
+        text.append(_Entry(signature, writer, tier, interruptible).define(_ENTRIES[name]))
     if "struct" in tiers:
         text.append(_VECTORCALL)
+    if interruptible and tiers:
+        text.append(f"@{interrupts.SYMBOL} = external global i8\n")
     used = {spec.dtype for spec in (*signature.arguments, *signature.results)} if tiers else set()
     text += [f"@descr_{dtype} = external global i8\n" for dtype in sorted(used)]
     return "".join(text)
@@ -69,11 +79,12 @@ class _Entry:
     Labels: `slow` owns nothing, `bail` releases and goes slow, `fail` releases and raises.
     """
 
-    def __init__(self, signature: Signature, writer: Writer, tier: Tier) -> None:
-        self.s, self.w, self.tier = signature, writer, tier
+    def __init__(self, signature: Signature, writer: Writer, tier: Tier, interruptible: bool) -> None:
+        self.s, self.w, self.tier, self.interruptible = signature, writer, tier, interruptible
         self.counts: list[str] = []
         self.exclusive: list[str] = []
         self.errors: list[tuple[str, str]] = []
+        self.repeats = False
         specs = (*signature.arguments, *signature.results)
         self.starts = [sum(spec.rank for spec in specs[:i]) for i in range(len(specs) + 1)]
 
@@ -99,8 +110,11 @@ class _Entry:
         w.line(f"  %bytes = alloca [{max(arrays, 1)} x i64]")
         w.line(f"  %dims = alloca [{max(self.starts[-1], 1)} x i64]")
         w.line(f"  %fresh = alloca [{max(self.starts[-1], 1)} x i64]")
-        w.line("  %ctx = alloca {ptr, i64, i64}")
-        w.line("  store {ptr, i64, i64} zeroinitializer, ptr %ctx")
+        words = interrupts.CONTEXT_WORDS if self.interruptible else 3
+        w.line(f"  %ctx = alloca [{words} x i64], align 8")
+        w.line(f"  store [{words} x i64] zeroinitializer, ptr %ctx")
+        if self.interruptible:
+            w.store("ptr", f"@{interrupts.SYMBOL}", "%ctx", 8 * interrupts.HOOKS_WORD)
         # One array that escapes: separate slots would become a quadratic number of phis in `fail`.
         # Behind the results there is room for the list of them.
         w.line(f"  %owned = alloca [{len(s.results) + 1} x ptr]")
@@ -139,6 +153,7 @@ class _Entry:
             values.append(self.tier.cell_value(self.cells[i]))
             self._array(len(s.inputs) + i, values[-1], [None if n is None else str(n) for n in spec.shape])
         self.tier.hold(values)
+        self.values = values
         self.lender = Lender(self, given + values)
 
     def _array(self, index: int, value: str, shape: list[str | None], *, writeable: bool = False) -> None:
@@ -197,7 +212,7 @@ class _Entry:
             w.label("make")
             self.lender.require_free()
             for i in range(len(outs)):
-                (self.lender.give if i in self.lender.source else self.make)(i)
+                self.lender.give(i)
             w.line("  br label %have")
             w.label("have")
         for i in range(len(outs), len(s.results)):
@@ -249,8 +264,18 @@ class _Entry:
         w = self.w
         work = w.sum(self.counts)
         big = w.let(f"icmp sge i64 {work}, {self.s.gil_threshold}")
+        if self.interruptible:
+            fuel = w.let(f"select i1 {big}, i64 0, i64 {interrupts.FUEL}")
+            w.store("i64", fuel, "%ctx", 8 * interrupts.FUEL_WORD)
         for exclusive in self.exclusive:
             big = w.let(f"and i1 {big}, {w.let(f'xor i1 {exclusive}, true')}")
+        keeps = bool(self.s.updates) and bool(self.lender.inputs or self.lender.spare)
+        if keeps:
+            big = "false"
+        if self.interruptible:
+            held = interrupts.GIL_KEPT if self.exclusive or keeps else interrupts.GIL_SHARED
+            gil = w.let(f"select i1 {big}, i64 {interrupts.GIL_RELEASED}, i64 {held}")
+            w.store("i64", gil, "%ctx", 8 * interrupts.GIL_WORD)
         before = w.block
         w.line(f"  br i1 {big}, label %unlock, label %run")
         w.label("unlock")
@@ -267,12 +292,27 @@ class _Entry:
         w.label("ran")
         self._require_success(status)
 
+    def _require_unchanged(self) -> None:
+        """Starts anew if another thread has replaced a value that the updates were computed from.
+
+        That can only be while the GIL was released, or handed on by a poll. Donated inputs cannot be read
+        again; calls with such keep the GIL.
+        """
+        w = self.w
+        if not self.s.updates or self.lender.inputs or self.lender.spare:
+            return
+        for cell, value in zip(self.cells, self.values, strict=True):
+            now = self.tier.cell_value(cell, "again")
+            w.require(w.let(f"icmp eq ptr {now}, {value}"), "again")
+            self.repeats = True
+
     def _finish(self) -> None:
         """Builds what is returned, then stores the updates: nothing can fail after the first of them."""
         w, s = self.w, self.s
+        if s.returns == "list" and not self._makes_list_first():
+            self._make_list()
+        self._require_unchanged()
         if s.returns == "list":
-            if not self._makes_list_first():
-                self._make_list()
             result = w.load("ptr", "%owned", 8 * len(s.results))
             for i in range(len(s.outputs)):
                 item = w.load("ptr", "%owned", 8 * i)
@@ -314,6 +354,10 @@ class _Entry:
         w.line(f"  call void @graphc_drop(ptr %owned, i64 {len(self.s.results) + 1})")
         self._release()
         w.line("  ret ptr null")
+        if self.repeats:
+            w.label("again")
+            w.line(f"  call void @graphc_drop(ptr %owned, i64 {len(self.s.results) + 1})")
+            w.line("  br label %bail")
         w.label("bail")
         self._release()
         w.line("  br label %slow")

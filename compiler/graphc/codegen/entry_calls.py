@@ -25,6 +25,7 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare void @PyErr_SetString(ptr, ptr)
 declare void @PyErr_Clear()
+declare void @PyErr_Restore(ptr, ptr, ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyList_New(i64)
 declare ptr @PyList_GetItem(ptr, i64)
@@ -126,7 +127,19 @@ yes:
 }
 
 define internal void @graphc_raise(ptr %handler, i64 %status, ptr %ctx) noinline cold {
-; handler(status, given, expected) raises.
+; handler(status, given, expected) raises; with status -3 the context has the exception.
+  %interrupted = icmp eq i64 %status, -3
+  br i1 %interrupted, label %restore, label %other
+restore:
+  %pt = getelementptr i64, ptr %ctx, i64 4
+  %pv = getelementptr i64, ptr %ctx, i64 5
+  %pb = getelementptr i64, ptr %ctx, i64 6
+  %type = load ptr, ptr %pt
+  %value = load ptr, ptr %pv
+  %back = load ptr, ptr %pb
+  call void @PyErr_Restore(ptr %type, ptr %value, ptr %back)
+  ret void
+other:
   %argv = alloca [3 x ptr]
   %a1 = getelementptr ptr, ptr %argv, i64 1
   %a2 = getelementptr ptr, ptr %argv, i64 2

@@ -7,6 +7,8 @@ A kernel computes such a result in the argument's memory: both have one address.
 * the array given by `out=`, or a new one, after the argument has been copied there;
 * the array of a cell, if nothing but the cell refers to it; else a new array, as before.
 
+A spare, which the kernel does not read, is the result where it has the same sizes, on the same conditions.
+
 The array of a cell can be read by other threads, so the GIL is kept while it changes.
 """
 
@@ -29,26 +31,54 @@ class Lender:
         self._entry, self._values = entry, values
         self._w = entry.w
         self.source = {result: argument for argument, result in entry.s.donated}
+        self.spare = {result: argument for argument, result in entry.s.spares}
         self.inputs = {
             result: argument for result, argument in self.source.items() if argument < len(entry.s.inputs)
         }
 
     def require_free(self) -> None:
         """Goes slow, with nothing owned, unless the donated inputs may be overwritten."""
-        if not self.inputs:
-            return
-        w, arguments = self._w, self._entry.s.arguments
-        self._entry.measure(len(arguments))
+        if self.inputs or self.spare:
+            self._entry.measure(len(self._entry.s.arguments))
         for argument in self.inputs.values():
-            w.require(self._entry.tier.writeable(argument, self._values[argument]), "bail")
-            shared = w.let(
-                f"call i1 @graphc_shares(ptr %data, ptr %bytes, i64 {argument}, i64 {len(arguments)})"
-            )
-            w.require(w.let(f"xor i1 {shared}, true"), "bail")
+            for fact in self._may_change(argument):
+                self._w.require(fact, "bail")
+
+    def _may_change(self, argument: int) -> list[str]:
+        """That an array is writable, and that it shares no memory with another argument."""
+        w = self._w
+        writeable = self._entry.tier.writeable(argument, self._values[argument])
+        shared = w.let(
+            "call i1 @graphc_shares(ptr %data, ptr %bytes, "
+            f"i64 {argument}, i64 {len(self._entry.s.arguments)})"
+        )
+        return [writeable, w.let(f"xor i1 {shared}, true")]
 
     def give(self, result: int) -> None:
-        """Makes the array of a donated argument the result."""
-        self._own(result, self.source[result])
+        """Makes the array of a donated argument the result, a new one where there is none."""
+        if result in self.source:
+            self._own(result, self.source[result])
+        elif result in self.spare:
+            self._offer(result, self.spare[result])
+        else:
+            self._entry.make(result)
+
+    def _offer(self, result: int, argument: int) -> None:
+        """Makes the array of a spare the result if it fits, else a new one."""
+        w, first = self._w, self._entry.starts[argument]
+        facts = [
+            w.let(f"icmp eq i64 {w.load('i64', '%dims', 8 * (first + axis))}, {size}")
+            for axis, size in enumerate(self._entry.sizes[result])
+        ]
+        fits = w.all([*facts, *self._may_change(argument)])
+        w.line(f"  br i1 {fits}, label %own{result}, label %share{result}, !prof !0")
+        w.label(f"own{result}")
+        self._own(result, argument)
+        w.line(f"  br label %ready{result}")
+        w.label(f"share{result}")
+        self._entry.make(result)
+        w.line(f"  br label %ready{result}")
+        w.label(f"ready{result}")
 
     def copy(self, result: int) -> None:
         """Copies a donated argument to where its result is, and lets the kernel work there."""

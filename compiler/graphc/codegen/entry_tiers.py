@@ -33,8 +33,8 @@ class Tier(Protocol):
     def cell(self, owner: str, index: int) -> str:
         """Cell `index` of the function's self."""
 
-    def cell_value(self, cell: str) -> str:
-        """The array in a cell; goes slow if it has none."""
+    def cell_value(self, cell: str, otherwise: str | None = None) -> str:
+        """The array in a cell; goes slow, or to a label, if it has none."""
 
     def array(self, index: int, value: str, spec: ArraySpec, *, writeable: bool) -> tuple[str, str]:
         """Checks array `index`; pointers to its data and sizes. Goes to `unlike` if it does not fit."""
@@ -95,10 +95,10 @@ class StructTier:
     def cell(self, owner: str, index: int) -> str:
         return self.item(owner, 3 + index)
 
-    def cell_value(self, cell: str) -> str:
+    def cell_value(self, cell: str, otherwise: str | None = None) -> str:
         w = self.w
         size = w.load("i64", cell, layout.LIST_SIZE)
-        w.require(w.let(f"icmp sge i64 {size}, 1"), "slow")
+        w.require(w.let(f"icmp sge i64 {size}, 1"), otherwise or "slow")
         return w.load("ptr", w.load("ptr", cell, layout.LIST_ITEMS), 0)
 
     def array(self, index: int, value: str, spec: ArraySpec, *, writeable: bool) -> tuple[str, str]:
@@ -187,10 +187,10 @@ class BufferTier:
     def cell(self, owner: str, index: int) -> str:
         return self.item(owner, 3 + index)
 
-    def cell_value(self, cell: str) -> str:
+    def cell_value(self, cell: str, otherwise: str | None = None) -> str:
         w = self.w
         value = w.let(f"call ptr @PyList_GetItem(ptr {cell}, i64 0)")
-        self._require_or_clear(w.let(f"icmp ne ptr {value}, null"))
+        self._require_or_clear(w.let(f"icmp ne ptr {value}, null"), otherwise or self.unlike)
         return value
 
     def array(self, index: int, value: str, spec: ArraySpec, *, writeable: bool) -> tuple[str, str]:
@@ -199,7 +199,7 @@ class BufferTier:
         self._require_type(value, "@PyArray_Type", self.unlike)
         flags = _REQUEST | (_WRITABLE if writeable else 0)
         got = w.let(f"call i32 @PyObject_GetBuffer(ptr {value}, ptr {view}, i32 {flags})")
-        self._require_or_clear(w.let(f"icmp eq i32 {got}, 0"))
+        self._require_or_clear(w.let(f"icmp eq i32 {got}, 0"), self.unlike)
         data = w.load("ptr", view, 0)
         address = w.let(f"ptrtoint ptr {data} to i64")
         low = w.let(f"and i64 {address}, {DESCRIPTORS[spec.dtype].alignment - 1}")
@@ -235,14 +235,14 @@ class BufferTier:
         self.w.line(f"  call void @Py_DecRef(ptr {actual})")
         self.w.require(self.w.let(f"icmp eq ptr {actual}, {kind}"), otherwise)
 
-    def _require_or_clear(self, condition: str) -> None:
-        """Goes to `unlike` without the exception that the failed call has set."""
+    def _require_or_clear(self, condition: str, otherwise: str) -> None:
+        """Goes to a label without the exception that the failed call has set."""
         w = self.w
         stem = f"{w.block}_{condition[1:]}"
         w.line(f"  br i1 {condition}, label %{stem}_good, label %{stem}_clear, !prof !0")
         w.label(f"{stem}_clear")
         w.line("  call void @PyErr_Clear()")
-        w.line(f"  br label %{self.unlike}")
+        w.line(f"  br label %{otherwise}")
         w.label(f"{stem}_good")
 
 

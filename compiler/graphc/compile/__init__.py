@@ -3,3 +3,5 @@
 
 # The tensor package imports this one at its end; whichever is asked for first, it has to come first.
 import graphc.tensor  # noqa: F401
+from graphc.compile.ops import as_op as as_op
+from graphc.compile.ops import wrap_py as wrap_py

@@ -26,6 +26,7 @@ class Lowered:
         seconds: time of each step: "load MLIR", "parse", "passes", "translate".
         memory: the memory plan of each function (see `graphc.passes._memory_record`).
         donated: pairs of an argument and the result that is computed in its memory.
+        spares: pairs of an argument that nothing reads and the result that may be computed in its memory.
         kept: pairs of an argument that was offered for this and the reason why it is not used.
     """
 
@@ -37,6 +38,7 @@ class Lowered:
     seconds: dict[str, float] = field(default_factory=dict)
     memory: list[dict[str, Any]] = field(default_factory=list)
     donated: list[tuple[int, int]] = field(default_factory=list)
+    spares: list[tuple[int, int]] = field(default_factory=list)
     kept: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -158,12 +160,13 @@ def _site(ir: Any, site: Any) -> dict[str, str]:
     return {name: ir.StringAttr(site[name]).value for name in ("message", "error", "node")}
 
 
-def _donated(ir: Any, module: Any) -> tuple[list[tuple[int, int]], list[tuple[int, str]]]:
+def _donated(ir: Any, module: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]], list[Any]]:
     """What became of the arguments that were offered to results."""
     if "graphc.donated" not in module.operation.attributes:
-        return [], []
+        return [], [], []
     found = json.loads(ir.StringAttr(module.operation.attributes["graphc.donated"]).value)
-    return [tuple(pair) for pair in found["pairs"]], [tuple(note) for note in found["notes"]]
+    pairs, spares, notes = ([tuple(item) for item in found[key]] for key in ("pairs", "spares", "notes"))
+    return pairs, spares, notes
 
 
 def _memory(ir: Any, module: Any) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -21,10 +21,14 @@ from graphc_runtime.errors import ArtifactError, LoadError
 from graphc_runtime.executable import Executable
 from graphc_runtime.kernel_call import KernelCall
 from graphc_runtime.manifest import ArraySpec, Signature, Site, Update
+from graphc_runtime.marshal import canonical
+from graphc_runtime.threads import set_default_threads
 
 # Intrinsics only compute, but for those that fill and copy memory.
 _WRITES = re.compile(r" store |call .*@(?!llvm\.(?!mem))")
 _TAKES_MEMORY = ("@graphc_alloc(", "@graphc_workspace_", "@graphc_plan_")
+
+set_default_threads(config.threads)
 
 
 def compile_native(fgraph: FunctionGraph, *, mode: str, name: str, report: Any) -> NativeExecutable:
@@ -109,11 +113,43 @@ class NativeExecutable:
             return False
         return install(function, address, executable.native_self(cells, fallback, where=self._where))
 
-    def run(self, values: Sequence[Any]) -> list[Any]:
-        """One new array for each output; the values are converted where they are not canonical."""
+    def call(self) -> tuple[Callable[..., Any], bool]:
+        """A function of the inputs as fast as calls get, for graphs that are one thunk of many.
+
+        Returns:
+            The function, and whether it returns the one output itself instead of a list.
+        """
+        plain = self._plain_signature()
+        executable = self.prepare(replace(plain, returns="single") if len(plain.outputs) == 1 else plain)
+        signature = executable.manifest.signature
+
+        def convert(*values: Any) -> Any:
+            pairs = zip(values, signature.inputs, strict=True)
+            exact = [canonical(value, spec, f"input {i}") for i, (value, spec) in enumerate(pairs)]
+            if all(new is old for new, old in zip(exact, values, strict=True)):
+                return slow(*exact)
+            return fast(*exact)
+
+        slow = executable.kernel_call(signature, where=self._where)
+        fast = executable.bind(fallback=convert, where=self._where)
+        return fast, signature.returns == "single"
+
+    def run(self, values: Sequence[Any], own: Collection[int] = ()) -> list[Any]:
+        """One array for each output; the values are converted where they are not canonical.
+
+        Args:
+            values: of the graph's inputs.
+            own: positions of values whose memory results may take; all other results are new arrays.
+        """
         if self._run_call is None:
             self._run_call = self._make_run_call()
-        results: list[Any] = self._run_call(*values, *self._padding)
+        assert self.executable is not None
+        signature = self.executable.manifest.signature
+        # Other threads must not see the value of a shared variable while it changes.
+        alone = any(
+            argument >= len(signature.inputs) and argument in own for argument, _ in signature.donated
+        )
+        results: list[Any] = self._run_call.lend(own, [*values, *self._padding], alone=alone)
         return results
 
     def result_shapes(self, values: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -146,6 +182,7 @@ class NativeExecutable:
             outputs=executable.manifest.signature.results,
             returns="list",
             donated=executable.manifest.signature.donated,
+            spares=executable.manifest.signature.spares,
             name=self.name,
         )
         return executable.kernel_call(signature, where=self._where)
@@ -193,6 +230,10 @@ class NativeExecutable:
         for argument, result in manifest.signature.donated:
             what = f"result {result}" if result < n_outputs else "its new value"
             self.report.donations.append(f"{self.fgraph.inputs[argument]} lends its memory to {what}")
+        for argument, result in manifest.signature.spares:
+            self.report.donations.append(
+                f"{self.fgraph.inputs[argument]} lends its memory to result {result} if it has its sizes"
+            )
         for argument, reason in manifest.extra.get("kept", ()):
             self.report.donations.append(f"{self.fgraph.inputs[argument]} is not overwritten: {reason}")
 
@@ -291,7 +332,11 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
     from graphc.codegen.kernel import kernel_wrappers
     from graphc.codegen.object import host_target
     from graphc.codegen.products import define_products
+    from graphc.codegen.random import define_random
+    from graphc.codegen.splits import define_splits
     from graphc.codegen.veclib import add_vector_variants, is_available
+    from graphc.kernels.define import define_kernels
+    from graphc.kernels.scalars import define_scalars
     from graphc.pipelines import OPT_LEVEL
 
     arguments = [spec.shape for spec in signature.arguments]
@@ -308,12 +353,13 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
         poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if config.poison_memory else None,
         donated=[result for _, result in lowered.donated],
     )
+    text = define_splits(define_scalars(define_kernels(text)))
     text, products = define_products(text, target.features)
     sites = [Site(**site) for site in lowered.sites]
     return build_artifact(
         text,
-        replace(signature, donated=tuple(lowered.donated)),
-        finished_text=products,
+        replace(signature, donated=tuple(lowered.donated), spares=tuple(lowered.spares)),
+        finished_text=define_random(text, products),
         sites=sites,
         opt_level=OPT_LEVEL[mode],
         memory=lowered.memory,

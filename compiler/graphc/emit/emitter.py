@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.emit.conditionals import emit_graph
 from graphc.emit.index_code import IndexCode
 from graphc.emit.literals import dense, location, quoted, tensor_type
 from graphc.errors import CompileError
@@ -117,6 +118,12 @@ class Emitter(IndexCode):
         self.lines.append(f"    {name} = {text}{self._location}")
         return name
 
+    def several(self, text: str, count: int) -> list[str]:
+        """Any operation with ``count`` results, without the results; returns their names."""
+        name = self.fresh()
+        self.lines.append(f"    {name}:{count} = {text}{self._location}")
+        return [f"{name}#{i}" for i in range(count)]
+
     def op(
         self, name: str, operands: Sequence[str], in_types: Sequence[str], out_type: str, attrs: str = ""
     ) -> str:
@@ -134,6 +141,24 @@ class Emitter(IndexCode):
         """
         braces = f" {{{attrs}}}" if attrs else ""
         return self.raw(f'"{name}"({", ".join(operands)}){braces} : ({", ".join(in_types)}) -> {out_type}')
+
+    def ops(
+        self,
+        name: str,
+        operands: Sequence[str],
+        in_types: Sequence[str],
+        out_types: Sequence[str],
+        attrs: str = "",
+    ) -> list[str]:
+        """As `op`, for an operation with several results."""
+        if len(out_types) == 1:
+            return [self.op(name, operands, in_types, out_types[0], attrs)]
+        result = self.fresh()
+        braces = f" {{{attrs}}}" if attrs else ""
+        types = f"({', '.join(in_types)}) -> ({', '.join(out_types)})"
+        text = f'"{name}"({", ".join(operands)}){braces} : {types}'
+        self.lines.append(f"    {result}:{len(out_types)} = {text}{self._location}")
+        return [f"{result}#{i}" for i in range(len(out_types))]
 
     def check(
         self, condition: str, given: str, expected: str, message: str, error: str = "ValueError"
@@ -182,6 +207,13 @@ class Emitter(IndexCode):
             element = self.raw(f"tensor.extract {operand}[] : {self.type_of(variable)}")
             self._indices[operand] = self.raw(f"arith.index_cast {element} : {NAMES[type_.dtype]} to index")
         return self._indices[operand]
+
+    def truth_of(self, variable: Any, operand: str) -> str:
+        """A 0-d bool tensor as an ``i1``."""
+        key = ("truth", operand)
+        if key not in self._names:
+            self._names[key] = self.raw(f"tensor.extract {operand}[] : {self.type_of(variable)}")
+        return self._names[key]
 
     def from_index(self, index: str) -> str:
         """An index as a 0-d int64 tensor."""
@@ -267,8 +299,7 @@ def emit_module(graph: FunctionGraph) -> EmittedModule:
     arguments = [*graph.inputs, *constants]
     for number, variable in enumerate(arguments):
         e.values[variable] = f"%arg{number}"
-    for node in graph.nodes:
-        e.node(node)
+    emit_graph(graph, e)
     results = [e.operand(v) for v in graph.outputs]
     types = ", ".join(e.type_of(v) for v in graph.outputs)
     signature = ", ".join(f"%arg{i}: {e.type_of(v)}" for i, v in enumerate(arguments))

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from graphc.function.io import In
 from graphc.graph.location import describe
+from graphc.tensor.type import exact_type
 
 
 class ArgumentReader:
@@ -27,6 +30,18 @@ class ArgumentReader:
         self._allow_downcast = [
             allow_downcast if item.allow_downcast is None else item.allow_downcast for item in inputs
         ]
+        self._exact = [exact_type(item.variable.type) for item in inputs]
+
+    def are_exact(self, args: tuple[Any, ...]) -> bool:
+        """Whether arguments by position are one array of the input's type for each input, and so need no
+        check.
+        """
+        if len(args) != len(self._exact):
+            return False
+        for value, (dtype, ndim) in zip(args, self._exact):  # noqa: B905
+            if type(value) is not np.ndarray or value.dtype is not dtype or value.ndim != ndim:
+                return False
+        return True
 
     def read(self, args: tuple[Any, ...], kwargs: dict[str, Any], trust: bool) -> list[Any]:
         """One value for each input.

@@ -65,8 +65,9 @@ class DebugExecutor:
         self, output: Variable, value: Any, expected: dict[Variable, Any], inputs: Sequence[Any]
     ) -> str:
         """Find the first op that differs, by compiling the graph with every variable as an output."""
-        if self._tracing is None:
-            inner = [v for node in self.fgraph.nodes for v in node.outputs]
+        # Of branches only what was chosen has a value.
+        inner = [v for node in self.fgraph.nodes for v in node.outputs if v in expected]
+        if self._tracing is None or self._tracing[0] != inner:
             self._tracing = inner, self._compile(FunctionGraph(self.fgraph.inputs, inner))
         variables, executor = self._tracing
         for v, got in zip(variables, executor.run(copy.deepcopy(list(inputs))), strict=True):

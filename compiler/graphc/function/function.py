@@ -40,6 +40,7 @@ def function(
     on_unused_input: str | None = None,
     trust_input: bool = False,
     donate: Sequence[Variable | str | int] | None = None,
+    nan_guard: str | None = None,
 ) -> Function:
     """Compile a graph into a callable.
 
@@ -64,6 +65,10 @@ def function(
         trust_input: skip the conversion and checking of inputs where calls run in Python.
         donate: inputs (variables, names or positions) that calls may overwrite and return as results, as with
             `In(x, mutable=True)`.
+        nan_guard: ``"raise"`` or ``"warn"`` runs the graph op by op in Python, whatever the mode, and names
+            the first op that makes a NaN or an infinity, with line, index and iterations of loops. For
+            debugging: it is slow, and it sees the graph as written, without the compiler's stabilisation.
+            ``"off"`` by default, see ``config.nan_guard``.
 
     Returns:
         A `Function`.
@@ -75,18 +80,20 @@ def function(
         InconsistencyError: an op overwrites an input that is not mutable, or what is still needed.
     """
     mode_name = get_mode(mode)
-    report = CompileReport(name or "function", mode_name)
+    report = CompileReport(name or "function", mode_name, nan_guard=_nan_guard(nan_guard))
     with report.phase("graph"):
         input_list = with_donated(as_inputs(inputs), donate)
         form = OutputForm(outputs)
-        new_values = _with_defaults(_updates(updates, input_list), form.variables, no_default_updates)
-        results = _replace_givens([*form.variables, *new_values.values()], givens, rebuild_strict)
+        replaced = _given_pairs(givens, rebuild_strict)
+        new_values = _updates(updates, input_list)
+        new_values = _with_defaults(new_values, form.variables, no_default_updates, replaced)
+        results = _replace_givens([*form.variables, *new_values.values()], replaced)
         input_list, results = _cut_at_inputs(input_list, results)
         cells = _cells([item.variable for item in input_list], results)
         fgraph = FunctionGraph([*(item.variable for item in input_list), *cells], results)
         require_mutable(fgraph, [item.variable for item in input_list if item.mutable])
         _check_unused(fgraph, input_list, on_unused_input or config.on_unused_input)
-        if mode_name != "reference":
+        if mode_name != "reference" or report.nan_guard != "off":
             fgraph = _inlined(fgraph, [item.variable for item in input_list])
     executor = build_executor(fgraph, mode_name, report.name, report)
     targets = [item.default if isinstance(item, In) else item for item in new_values]
@@ -94,6 +101,14 @@ def function(
         input_list, form.without_variables(), targets, name, trust_input, allow_input_downcast
     )
     return Function(signature, fgraph, executor, report)
+
+
+def _nan_guard(action: str | None) -> str:
+    if action is None:
+        return config.nan_guard
+    if action not in ("off", "warn", "raise"):
+        raise ValueError(f"nan_guard must be 'off', 'warn' or 'raise', got {action!r}")
+    return action
 
 
 def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
@@ -146,16 +161,21 @@ def _updates(updates: Pairs, inputs: list[In]) -> dict[Any, Variable]:
 
 
 def _with_defaults(
-    updates: dict[Any, Variable], outputs: list[Variable], skip: bool | Sequence[SharedVariable] | None
+    updates: dict[Any, Variable],
+    outputs: list[Variable],
+    skip: bool | Sequence[SharedVariable] | None,
+    replaced: dict[Variable, Variable],
 ) -> dict[Any, Variable]:
-    """Add the default updates of shared variables in the graph, and of those that these bring in."""
+    """Add the default updates of shared variables in the graph, and of those that these bring in. One that a
+    given takes the place of is not in the graph.
+    """
     if skip is True:
         return updates
     skipped = set(skip or ())
     found = True
     while found:
         found = False
-        for v in list(ancestors([*outputs, *updates.values()])):
+        for v in list(ancestors(_replace_givens([*outputs, *updates.values()], replaced))):
             if (
                 isinstance(v, SharedVariable)
                 and v not in updates
@@ -167,7 +187,7 @@ def _with_defaults(
     return updates
 
 
-def _replace_givens(results: list[Variable], givens: Pairs, strict: bool) -> list[Variable]:
+def _given_pairs(givens: Pairs, strict: bool) -> dict[Variable, Variable]:
     pairs = {}
     for old, new in _pairs(givens, "givens"):
         if not isinstance(old, Variable):
@@ -180,6 +200,10 @@ def _replace_givens(results: list[Variable], givens: Pairs, strict: bool) -> lis
                     f"the given for {old}{describe(old.location)} must be of type {old.type}: {error}"
                 ) from None
         pairs[old] = new
+    return pairs
+
+
+def _replace_givens(results: list[Variable], pairs: dict[Variable, Variable]) -> list[Variable]:
     return graph_replace(results, pairs, strict=False) if pairs else results
 
 

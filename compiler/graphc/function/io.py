@@ -205,11 +205,37 @@ class OutputForm:
             for i, (part, item) in enumerate(zip(tree, given, strict=True)):
                 self._collect(part, item, f"{path}[{i}]", found)
 
+    def leaves(self, item: Any) -> list[int] | None:
+        """Positions among the flattened outputs of what a key or a position of the outermost list, tuple or
+        dict names; None if there is no such item.
+        """
+        if isinstance(self._tree, dict) and item in self._tree:
+            return _leaves(self._tree[item])
+        if not isinstance(item, int) or isinstance(item, bool):
+            return None
+        parts = [self._tree] if self.is_single else list(self._tree or ())
+        if isinstance(self._tree, dict):
+            parts = list(self._tree.values())
+        return _leaves(parts[item]) if -len(parts) <= item < len(parts) else None
+
+    def items(self) -> list[Any]:
+        """The keys of the outermost dict, or the positions in the outermost list or tuple."""
+        if isinstance(self._tree, dict):
+            return list(self._tree)
+        return list(range(1 if self.is_single else len(self._tree or ())))
+
     def without_variables(self) -> OutputForm:
         """The same form without the variables, which lets it be pickled apart from the graph."""
         form = copy.copy(self)
         form.variables = []
         return form
+
+
+def _leaves(tree: Any) -> list[int]:
+    if isinstance(tree, int):
+        return [tree]
+    parts = tree.values() if isinstance(tree, dict) else tree
+    return [leaf for part in parts for leaf in _leaves(part)]
 
 
 def _at(path: str) -> str:

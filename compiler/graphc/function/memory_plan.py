@@ -17,7 +17,9 @@ import numpy as np
 from graphc.function.memory_sizes import Argument, Number, Sizes
 from graphc.passes._packing import Interval, aligned, live_bytes, pack
 
+_KINDS = {"scf.if": "conditional"}
 _DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "index": "int64"}
+_KINDS = {"scf.if": "conditional"}
 _DTYPES |= {"complex<f32>": "complex64", "complex<f64>": "complex128", "i1": "bool"}
 
 
@@ -238,7 +240,8 @@ class _Reader:
         before = len(self._plan.steps)
         positions = [position for position, _, _ in record["steps"]]
         for _, node, what in record["steps"]:
-            self._plan.steps.append(Step("loop" if what.startswith("scf.") else what, *self._origin(node)))
+            kind = _KINDS.get(what, "loop" if what.startswith("scf.") else what)
+            self._plan.steps.append(Step(kind, *self._origin(node)))
 
         def step(position: int, *, last: bool = False) -> int:
             """The step at or behind a position in the function, or at or in front of it."""

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from graphc.config import MODES, config
 from graphc.function.debug import DebugExecutor
+from graphc.function.nan_guard import GuardedExecutor
 from graphc.function.reference import ReferenceExecutor
 from graphc.function.report import CompileReport
 from graphc.function.schedule import Executor, Schedule, why_not_native
+from graphc.graph.demand import is_conditional
 from graphc.graph.function_graph import FunctionGraph
 from graphc.tensor.type import TensorType
 
@@ -49,8 +52,44 @@ class _Compiler:
         """The executable of a whole graph, or a schedule when some of it runs in Python."""
         tensors_only = all(isinstance(v.type, TensorType) for v in fgraph.variables)
         if tensors_only and fgraph.nodes and all(why_not_native(node) is None for node in fgraph.nodes):
-            return self.native(fgraph)
+            if not any(map(is_conditional, fgraph.nodes)):
+                return self.native(fgraph)
+            from graphc.emit.conditionals import obstacle
+
+            if obstacle(fgraph) is None:
+                return self.native(fgraph)
         return Schedule(fgraph, self.native, self.report)
+
+
+class _OpCompiler(_Compiler):
+    """Compiles single nodes; equal ones on equal types once."""
+
+    def __init__(self, mode: str, name: str, report: CompileReport) -> None:
+        super().__init__(mode, name, report)
+        self._known: dict[Any, Any] = {}
+
+    def native(self, fgraph: FunctionGraph) -> Executor:
+        (node,) = fgraph.nodes
+        place = {v: i for i, v in enumerate(fgraph.inputs)}
+        operands = tuple(
+            (v.type, place[v] if v in place else v.data.tobytes())  # type: ignore[attr-defined]
+            for v in node.inputs
+        )
+        key = (node.op, operands, tuple(v.type for v in node.outputs), len(fgraph.outputs))
+        if key not in self._known:
+            self._known[key] = super().native(fgraph)
+            self._known[key].call()
+        executable = copy.copy(self._known[key])
+        # Errors name the line of this node.
+        executable.fgraph = fgraph
+        return executable
+
+
+def build_op_schedule(fgraph: FunctionGraph, mode: str, name: str) -> Schedule:
+    """What runs each node of a graph for itself, compiled where it can be unless the mode is "reference"."""
+    report = CompileReport(name, mode)
+    compiler = _OpCompiler("fast_run" if mode in ("debug", "reference") else mode, name, report)
+    return Schedule(fgraph, compiler.native, report, grain="python" if mode == "reference" else "op")
 
 
 def build_executor(fgraph: FunctionGraph, mode: str, name: str, report: CompileReport) -> Any:
@@ -60,12 +99,15 @@ def build_executor(fgraph: FunctionGraph, mode: str, name: str, report: CompileR
         fgraph: inputs, then cells, to results, then new values of cells.
         mode: one of `MODES`.
         name: name of the function, for symbols and messages.
-        report: gains times and fallbacks.
+        report: gains times and fallbacks; says whether values are guarded, for which every mode runs op by
+            op in Python.
 
     Returns:
         An `Executor`; one with a ``bind`` method can be called without going through Python.
     """
     report.nodes = len(fgraph.nodes)
+    if report.nan_guard != "off":
+        return GuardedExecutor(fgraph, report.nan_guard, report)
     if mode == "reference":
         return ReferenceExecutor(fgraph)
     compiler = _Compiler("fast_run" if mode == "debug" else mode, name, report)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiling a function's graph again with other shared variables or without its updates."""
+"""Copies of functions: with other shared variables, or without updates. Code is shared where it can be."""
 
 from __future__ import annotations
 
@@ -15,17 +15,31 @@ from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.replace import rebuild
 
+Swap = dict[SharedVariable, SharedVariable]
 
-def rebuild_function(
-    f: Function, swap: dict[SharedVariable, SharedVariable], delete_updates: bool, name: str | None
-) -> Function:
+
+def rebuild_function(f: Function, swap: Swap, delete_updates: bool, name: str | None) -> Function:
     """See `Function.copy`.
 
     Raises:
         ValueError: a key of ``swap`` is not used by the function.
         TypeError: a swapped variable has another type.
     """
-    memo: dict[Variable, Variable] = dict(swap.items())
+    _check(f, swap)
+    inputs, targets = _own_defaults(f, swap)
+    if delete_updates:
+        targets = []
+    signature = replace(f.signature, name=name, targets=targets, inputs=inputs)
+    if (delete_updates and f.signature.targets) or not _keeps_roles(f, swap):
+        return _compiled_again(f, swap, delete_updates, signature)
+    # Code takes the values of shared variables as arguments: it does not know which variables they are of.
+    fgraph = f.fgraph if not swap else _swapped(f, swap, len(f.fgraph.outputs))
+    report = copy.copy(f.report)
+    report.name = name or "function"
+    return Function(signature, fgraph, f.executor, report)
+
+
+def _check(f: Function, swap: Swap) -> None:
     used = f.get_shared()
     for old, new in swap.items():
         if old not in used:
@@ -34,23 +48,36 @@ def rebuild_function(
             raise TypeError(
                 f"cannot swap {old} of type {old.type} for {new}; give a shared variable of the same type"
             )
-    outputs = rebuild(f.fgraph.outputs, dict(memo), copy_nodes=False, strict=True)
-    targets: list[Any] = [swap.get(t, t) if isinstance(t, SharedVariable) else t for t in f.signature.targets]
-    if delete_updates:
-        outputs, targets = outputs[: f.signature.form.count], []
+
+
+def _keeps_roles(f: Function, swap: Swap) -> bool:
+    """Whether different variables stay different, so that the swapped graph has as many inputs."""
+    after = [swap.get(v, v) for v in f.get_shared()]
+    return (
+        len({id(v.container) for v in after}) == len({id(v.container) for v in f.get_shared()}) == len(after)
+    )
+
+
+def _swapped(f: Function, swap: Swap, n_outputs: int) -> FunctionGraph:
+    memo: dict[Variable, Variable] = dict(swap.items())
+    outputs = rebuild(f.fgraph.outputs[:n_outputs], dict(memo), copy_nodes=False, strict=True)
     given = [item.variable for item in f.inputs]
     cells = [memo.get(v, v) for v in f.fgraph.inputs[len(given) :]]
-    fgraph = FunctionGraph([*given, *dict.fromkeys(cells)], outputs)
-    report = CompileReport(name or "function", f.report.mode)
+    return FunctionGraph([*given, *dict.fromkeys(cells)], outputs)
+
+
+def _compiled_again(f: Function, swap: Swap, delete_updates: bool, signature: Any) -> Function:
+    fgraph = _swapped(f, swap, f.signature.form.count if delete_updates else len(f.fgraph.outputs))
+    report = CompileReport(signature.name or "function", f.report.mode, nan_guard=f.report.nan_guard)
     executor = build_executor(fgraph, f.report.mode, report.name, report)
-    inputs, targets = _own_defaults(f, targets)
-    return Function(replace(f.signature, name=name, targets=targets, inputs=inputs), fgraph, executor, report)
+    return Function(signature, fgraph, executor, report)
 
 
-def _own_defaults(f: Function, targets: list[Any]) -> tuple[list[Any], list[Any]]:
+def _own_defaults(f: Function, swap: Swap) -> tuple[list[Any], list[Any]]:
     """Inputs whose default values are independent of the original's, and targets that name their cells."""
     inputs = [copy.copy(item) for item in f.inputs]
     for item in inputs:
         item.default = copy.deepcopy(item.default)
     originals = {id(old.default): new.default for old, new in zip(f.inputs, inputs, strict=True)}
+    targets: list[Any] = [swap.get(t, t) if isinstance(t, SharedVariable) else t for t in f.signature.targets]
     return inputs, [originals.get(id(t), t) for t in targets]

@@ -3,24 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.demand import is_conditional, sides
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.tensor.type import TensorType
 
 
-def perform_node(node: Apply, inputs: Sequence[Any], body: Any = None) -> list[Any]:
+def perform_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
     """Run one node.
 
     Args:
         node: the node.
         inputs: values of its inputs.
-        body: what runs the inner graph of a loop, instead of the reference.
 
     Raises:
         Exception: whatever the op raises, with the op and the user's line in its message.
@@ -29,24 +30,21 @@ def perform_node(node: Apply, inputs: Sequence[Any], body: Any = None) -> list[A
     storage: list[list[Any]] = [[None] for _ in node.outputs]
     try:
         with np.errstate(all="ignore"):
-            if body is None:
-                node.op.perform(node, inputs, storage)
-            else:
-                storage = [[value] for value in node.op.run(inputs, body)]
-        return [_checked(v, cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
+            node.op.perform(node, inputs, storage)
+        return [checked(v, cell[0]) for v, cell in zip(node.outputs, storage, strict=True)]
     except Exception as error:
-        _add_place(error, node)
+        add_place(error, node)
         raise
 
 
-def _checked(v: Variable, value: Any) -> Any:
+def checked(v: Variable, value: Any) -> Any:
     """An output as its type promises it; ufuncs return scalars where 0-d arrays are meant."""
     if not isinstance(v.type, TensorType):
         return v.type.filter(value)
     return v.type.filter(np.asarray(value), strict=True)
 
 
-def _add_place(error: Exception, node: Apply) -> None:
+def add_place(error: Exception, node: Apply) -> None:
     """Say in the message itself which op failed, as notes are not part of ``str(error)``."""
     place = f"while running {node}{describe(node.location)}"
     if error.args and isinstance(error.args[0], str) and not isinstance(error, KeyError | OSError):
@@ -71,10 +69,49 @@ class ReferenceExecutor:
         return [computed[v] for v in self.fgraph.outputs]
 
     def run_all(self, values: Sequence[Any]) -> dict[Variable, Any]:
-        """As `run`, but returns the value of every variable of the graph."""
+        """As `run`, but returns the value of every variable that was computed: of branches only those of
+        chosen ones.
+        """
         known: dict[Variable, Any] = {v: v.data for v in self.fgraph.variables if isinstance(v, Constant)}
         known.update(zip(self.fgraph.inputs, values, strict=True))
+        if any(is_conditional(node) for node in self.fgraph.nodes):
+            _compute(self.fgraph.outputs, known)
+            return known
         for node in self.fgraph.nodes:
             results = perform_node(node, [known[v] for v in node.inputs])
             known.update(zip(node.outputs, results, strict=True))
         return known
+
+
+def _compute(wanted: Iterable[Variable], known: dict[Variable, Any]) -> None:
+    """Adds the values of ``wanted`` to ``known``, with whatever they need and nothing else."""
+    stack = list(wanted)
+    while stack:
+        v = stack[-1]
+        node = v.owner
+        if v in known or node is None:
+            stack.pop()
+            continue
+        chosen = _chosen(node, v, known) if is_conditional(node) else None
+        missing = [x for x in (node.inputs if chosen is None else [chosen]) if x not in known]
+        if missing:
+            stack += reversed(missing)
+        elif chosen is None:
+            known.update(zip(node.outputs, perform_node(node, _arguments(node, known)), strict=True))
+        else:
+            known[v] = known[chosen]
+
+
+def _chosen(node: Apply, v: Variable, known: dict[Variable, Any]) -> Variable:
+    """The input that an output of an `IfElse` waits for: the condition, then the chosen value."""
+    condition = node.inputs[0]
+    if condition not in known:
+        return condition
+    assert v.index is not None
+    return sides(node, v.index)[0 if known[condition] else 1]
+
+
+def _arguments(node: Apply, known: dict[Variable, Any]) -> list[Any]:
+    """Values of the inputs; of what is overwritten a copy, as its readers may come later or never."""
+    destroyed = {i for positions in node.op.destroy_map.values() for i in positions}
+    return [copy.deepcopy(known[x]) if i in destroyed else known[x] for i, x in enumerate(node.inputs)]

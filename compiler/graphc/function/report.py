@@ -42,6 +42,7 @@ class CompileReport:
         fallbacks: ops that run in Python.
         cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
         donations: what became of donated inputs and of the memory of updated shared variables.
+        nan_guard: what is done about values that become NaN or infinite: "off", "warn" or "raise".
         fast_call: whether calls go straight to machine code.
     """
 
@@ -55,6 +56,7 @@ class CompileReport:
     fallbacks: list[Fallback] = field(default_factory=list)
     cache: list[str] = field(default_factory=list)
     donations: list[str] = field(default_factory=list)
+    nan_guard: str = "off"
     fast_call: bool = False
 
     @property
@@ -84,6 +86,8 @@ class CompileReport:
         native = f"{self.native_nodes} of them native in {self.segments} segment{plural}"
         total = f"{self.total * 1e3:.1f} ms"
         lines = [f"{self.name}: mode {self.mode}, {self.nodes} nodes, {native}, {total}"]
+        if self.nan_guard != "off":
+            lines.append(f"  every op runs in Python and is checked for NaN and infinity ({self.nan_guard})")
         width = max(map(len, self.phases), default=0)
         lines += [f"  {name:<{width}}  {seconds * 1e3:9.2f} ms" for name, seconds in self.phases.items()]
         if self.cache:

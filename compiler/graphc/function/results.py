@@ -21,7 +21,7 @@ def own_results(values: Sequence[Any], inputs: Sequence[Any], borrowed: Sequence
         inputs: what it has been computed from.
         borrowed: for the first values, whether they may share memory; a read-only one is copied all the same.
     """
-    taken = {id(value) for value in inputs}
+    taken = set(map(id, inputs))
     results = []
     for i, value in enumerate(values):
         if isinstance(value, np.ndarray):

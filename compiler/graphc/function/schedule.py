@@ -1,30 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running a graph as a schedule of native segments and Python thunks over shared registers."""
+"""Running a graph as a schedule of thunks: native segments and nodes in Python, over shared registers."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from graphc.function.reference import perform_node
+import numpy as np
+
+from graphc.function.partition import LazyDemands, lazy_groups, segment
+from graphc.function.partition import partition as partition
 from graphc.function.report import CompileReport
+from graphc.function.steps import Executor as Executor
+from graphc.function.steps import NodeStep, Observer, Segment
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.demand import is_conditional
 from graphc.graph.function_graph import FunctionGraph
 from graphc.tensor.type import TensorType
 from graphc.tensor.variable import TensorConstant
+from graphc_runtime.linker import Frame, Layout, Step, make_linker
+from graphc_runtime.thunk import Thunk
 
 # Constants with more elements are passed as arguments, so that code does not depend on data.
 LITERAL_SIZE = 16
 
-
-class Executor(Protocol):
-    """Anything that runs a graph: one value for each input to one for each output."""
-
-    def run(self, values: Sequence[Any]) -> list[Any]: ...
-
-
 Compile = Callable[[FunctionGraph], Executor]
+
+# How much runs as one thunk: native segments as large as they can be, each node for itself, or all in Python.
+GRAINS = ("segment", "op", "python")
 
 
 def why_not_native(node: Apply) -> str | None:
@@ -45,117 +49,158 @@ def is_hidden_argument(v: Variable) -> bool:
     return isinstance(v, TensorConstant) and v.data.size > LITERAL_SIZE
 
 
-def partition(fgraph: FunctionGraph, native: Callable[[Apply], bool]) -> list[tuple[bool, list[Apply]]]:
-    """Split the nodes into groups that run one after the other, each wholly native or wholly Python.
-
-    A node's stage is the number of changes of kind on the longest way to it. Nodes of one stage are of one
-    kind and need only earlier stages or each other, so that a stage is as large as it can be. One that
-    overwrites memory comes behind those that read it.
-    """
-    stage: dict[Apply, int] = {}
-    groups: dict[int, list[Apply]] = {}
-    for node in fgraph.nodes:
-        kind = native(node)
-        # Native groups have even numbers, so that a root of the graph starts in the first group of its kind.
-        number = 0 if kind else 1
-        earlier = [v.owner for v in node.inputs] + fgraph.destruction.before.get(node, [])
-        for other in earlier:
-            if other in stage:
-                before = stage[other]
-                number = max(number, before + (before % 2 == 0) * (not kind) + (before % 2 == 1) * kind)
-        stage[node] = number
-        groups.setdefault(number, []).append(node)
-    return [(number % 2 == 0, groups[number]) for number in sorted(groups)]
-
-
-@dataclass
-class Segment:
-    """A native executable and the registers it reads and writes."""
-
-    executable: Executor
-    reads: list[int]
-    writes: list[int]
-
-    def __call__(self, registers: list[Any]) -> None:
-        results = self.executable.run([registers[i] for i in self.reads])
-        for i, value in zip(self.writes, results, strict=True):
-            registers[i] = value
-
-
-@dataclass
-class Thunk:
-    """A node that runs in Python, and the registers it reads and writes.
-
-    Attributes:
-        body: what runs the inner graph of a loop; None for other ops.
-    """
-
-    fgraph: FunctionGraph
-    position: int
-    reads: list[int]
-    writes: list[int]
-    body: Executor | None = None
-
-    def __call__(self, registers: list[Any]) -> None:
-        node = self.fgraph.nodes[self.position]
-        results = perform_node(node, [registers[i] for i in self.reads], self.body)
-        for i, value in zip(self.writes, results, strict=True):
-            registers[i] = value
-
-
 class Schedule:
-    """Runs the parts of a graph in order.
+    """Runs the parts of a graph: in order, or lazily where a thunk is lazy.
 
     Args:
         fgraph: the graph.
         compile_segment: compiles a graph of native nodes.
         report: gains the ops that run in Python.
+        grain: one of `GRAINS`.
+
+    Attributes:
+        steps: the parts, in an order in which they can run.
     """
 
-    def __init__(self, fgraph: FunctionGraph, compile_segment: Compile, report: CompileReport) -> None:
+    def __init__(
+        self,
+        fgraph: FunctionGraph,
+        compile_segment: Compile,
+        report: CompileReport,
+        *,
+        grain: str = "segment",
+    ) -> None:
         self.fgraph = fgraph
-        self._register = {v: i for i, v in enumerate(fgraph.variables)}
-        self._initial: list[Any] = [v.data if isinstance(v, Constant) else None for v in fgraph.variables]
-        self._reads = [self._register[v] for v in fgraph.inputs]
-        self._writes = [self._register[v] for v in fgraph.outputs]
-        position = {node: i for i, node in enumerate(fgraph.nodes)}
-        self.steps: list[Segment | Thunk] = []
-        for native, nodes in partition(fgraph, lambda node: why_not_native(node) is None):
-            if native:
-                self.steps.append(self._segment(nodes, compile_segment))
-                continue
-            for node in nodes:
-                report.add_fallback(node, why_not_native(node) or "")
-                inner = getattr(node.op, "compiled_graph", None)
-                body = None if inner is None else Schedule(inner, compile_segment, report)
-                reads, writes = self._indices(node.inputs), self._indices(node.outputs)
-                self.steps.append(Thunk(fgraph, position[node], reads, writes, body))
-
-    def _indices(self, variables: Sequence[Variable]) -> list[int]:
-        return [self._register[v] for v in variables]
-
-    def _segment(self, nodes: list[Apply], compile_segment: Compile) -> Segment:
-        members = set(nodes)
-        reads = dict.fromkeys(
-            v
-            for node in nodes
-            for v in node.inputs
-            if v.owner not in members and (not isinstance(v, Constant) or is_hidden_argument(v))
-        )
-        writes = [
-            v
-            for node in nodes
-            for v in node.outputs
-            if any(client not in members for client, _ in self.fgraph.clients[v])
-        ]
-        executable = compile_segment(FunctionGraph(list(reads), writes))
-        return Segment(executable, self._indices(list(reads)), self._indices(writes))
+        builder = _Builder(fgraph, compile_segment, report, grain)
+        self.steps: list[Segment | NodeStep] = builder.steps
+        self._linker = make_linker(builder.layout, builder.frame, builder.thunks)
+        self._has_python = any(isinstance(step, NodeStep) for step in self.steps)
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """One value for each input to one for each output."""
-        registers = self._initial.copy()
-        for i, value in zip(self._reads, values, strict=True):
-            registers[i] = value
-        for step in self.steps:
-            step(registers)
-        return [registers[i] for i in self._writes]
+        return self._run_quietly(values) if self._has_python else self._linker(values)
+
+    # Reference implementations return NaN and infinities as compiled code does, without warnings. The
+    # decorator takes half the time of a with statement.
+    @np.errstate(all="ignore")
+    def _run_quietly(self, values: Sequence[Any]) -> list[Any]:
+        return self._linker(values)
+
+    def observed(self, observer: Observer) -> Schedule:
+        """A schedule of the same parts, at whose thunks an observer looks."""
+        other = copy.copy(self)
+        other.steps = [step.observed(observer) for step in self.steps]
+        old = self._linker.layout
+        steps = [
+            Step(part.make, step.reads, step.writes, step.name, step.overwrites, step.readers, step.after)
+            for part, step in zip(other.steps, old.steps, strict=True)
+        ]
+        other._linker = make_linker(Layout(steps, old.inputs, old.outputs, old.constants))
+        return other
+
+
+class _Builder:
+    """Makes the steps of a graph and their first thunks."""
+
+    def __init__(
+        self, fgraph: FunctionGraph, compile_segment: Compile, report: CompileReport, grain: str
+    ) -> None:
+        self._fgraph, self._compile, self._report, self._grain = fgraph, compile_segment, report, grain
+        self._number = {v: i for i, v in enumerate(fgraph.variables)}
+        self._position = {node: i for i, node in enumerate(fgraph.nodes)}
+        self._python: dict[Apply, list[tuple[NodeStep, Thunk]]] = {}
+        self._why = {node: why_not_native(node) for node in fgraph.nodes}
+        constants = {self._number[v]: v.data for v in fgraph.variables if isinstance(v, Constant)}
+        inputs, outputs = self._numbers(fgraph.inputs), self._numbers(fgraph.outputs)
+        self.frame = Frame(inputs, constants)
+        # Which thunks are lazy shows when they exist, and decides what goes into one segment.
+        for node in fgraph.nodes:
+            if not self._native(node):
+                self._make_python(node)
+        lazy = {node for node, made in self._python.items() if any(thunk.lazy for _, thunk in made)}
+        if grain == "op":
+            # The branches of a conditional are compiled apart from it.
+            lazy |= set(filter(is_conditional, fgraph.nodes))
+        groups, demands = lazy_groups(fgraph, self._native, lazy)
+        self.steps: list[Segment | NodeStep] = []
+        self.thunks: list[Thunk] = []
+        self._steps: list[Step] = []
+        for native, nodes in self._split(groups):
+            self._add(native, nodes)
+        self._add_order(demands)
+        self.layout = Layout(self._steps, inputs, outputs, constants)
+
+    def _native(self, node: Apply) -> bool:
+        return self._grain != "python" and self._why[node] is None
+
+    def _split(self, groups: list[tuple[bool, list[Apply]]]) -> list[tuple[bool, list[Apply]]]:
+        """The groups as thunks are to be made of them."""
+        return [
+            (native, part)
+            for native, nodes in groups
+            for part in ([nodes] if native and self._grain == "segment" else [[node] for node in nodes])
+        ]
+
+    def _numbers(self, variables: Sequence[Variable]) -> tuple[int, ...]:
+        return tuple(self._number[v] for v in variables)
+
+    def _make_python(self, node: Apply) -> None:
+        inner = getattr(node.op, "compiled_graph", None)
+        body = None
+        if inner is not None:
+            body = Schedule(inner, self._compile, self._report, grain=self._grain)
+        # Each output of a conditional has a thunk, as it may be needed where others are not.
+        outputs = range(len(node.outputs)) if is_conditional(node) else [None]
+        steps = [NodeStep(self._fgraph, self._position[node], body, output=k) for k in outputs]
+        self._python[node] = [
+            (step, self.frame.link(step.make, self._numbers(step.inputs), self._numbers(step.outputs)))
+            for step in steps
+        ]
+
+    def _add(self, native: bool, nodes: list[Apply]) -> None:
+        if native:
+            self._add_segment(nodes)
+            return
+        (node,) = nodes
+        if node not in self._python:
+            self._make_python(node)
+        if self._grain != "python":
+            self._report.add_fallback(
+                node, self._why[node] or "it chooses between parts that run for themselves"
+            )
+        for step, thunk in self._python[node]:
+            self._append(step, thunk, self._numbers(step.inputs), self._numbers(step.outputs))
+
+    def _add_segment(self, nodes: list[Apply]) -> None:
+        graph = segment(self._fgraph, nodes, is_hidden_argument)
+        executable = self._compile(graph)
+        step = Segment(self._fgraph, [self._position[node] for node in nodes], executable)
+        read, written = self._numbers(graph.inputs), self._numbers(graph.outputs)
+        self._append(step, self.frame.link(step.make, read, written), read, written)
+
+    def _append(
+        self, step: Segment | NodeStep, thunk: Thunk, reads: tuple[int, ...], writes: tuple[int, ...]
+    ) -> None:
+        self.steps.append(step)
+        self.thunks.append(thunk)
+        self._steps.append(Step(step.make, reads, writes, step.name))
+
+    def _add_order(self, demands: LazyDemands | None) -> None:
+        """Says which steps overwrite memory that others read."""
+        before = self._fgraph.destruction.before
+        if not before:
+            return
+        steps_of: dict[Apply, list[int]] = {}
+        for i, part in enumerate(self.steps):
+            for node in part.nodes:
+                steps_of.setdefault(node, []).append(i)
+        for node, readers in before.items():
+            (number,) = steps_of[node]
+            step = self._steps[number]
+            step.overwrites = tuple(dict.fromkeys(i for each in node.op.destroy_map.values() for i in each))
+            step.readers = tuple(dict.fromkeys(k for reader in readers for k in steps_of[reader]))
+            if demands is not None:
+                # Readers that are needed whenever the node is can run first; the others may never run.
+                same = (demands.always, demands.of_node(node))
+                needed = (r for r in readers if demands.of_node(r) in same and not is_conditional(r))
+                step.after = tuple(dict.fromkeys(k for reader in needed for k in steps_of[reader]))

@@ -127,6 +127,10 @@ def shared_constructor(
     """Make a shared variable; ``shared_constructor.register(cls)`` adds other kinds of values."""
     if isinstance(value, Variable):
         raise TypeError(f"a shared variable needs a value, got the symbolic variable {value}")
+    if hasattr(value, "bit_generator"):
+        from graphc.tensor.random.shared import share_generator
+
+        return share_generator(value, name, strict, allow_downcast, borrow, **kwargs)
     if kwargs:
         raise TypeError(f"shared() got unknown arguments {', '.join(kwargs)}")
     array = np.asarray(value, dtype=config.floatX if type(value) is float else None)

@@ -14,13 +14,17 @@ from graphc.function.io import In, OutputForm
 from graphc.function.report import CompileReport
 from graphc.function.results import Buffers, canonical, own_results
 from graphc.function.shared import SharedVariable
+from graphc.function.subset import call_subset
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.tensor.type import TensorType
 from graphc_runtime.callable_type import NativeCallable, enable
+from graphc_runtime.commit import commit, snapshot
+from graphc_runtime.kernel_call import is_owner
 
 if TYPE_CHECKING:
     from graphc.function.memory_plan import MemoryPlan
+    from graphc.function.trace import Trace
 
 
 @dataclass
@@ -70,6 +74,11 @@ class Function(NativeCallable):
     has to be writeable, aligned and C-contiguous, with the dtype and shape of its result; then a call
     allocates nothing. When a call fails, shared variables keep their values.
 
+    ``f(..., outputs_wanted=[...])`` computes some of the outputs: a list of positions in a list of outputs,
+    of keys of a dict of outputs, or of names of output variables. The others come back as None, in the form
+    of the outputs; updates happen all the same. The function for a choice of outputs is compiled when it is
+    first asked for, and kept. ``output_subset`` is another name of it.
+
     Where possible a call goes straight to machine code; ``__call__`` below is the way for everything else:
     arguments that need a conversion, errors, and graphs that run in Python.
 
@@ -89,6 +98,8 @@ class Function(NativeCallable):
         self.name = signature.name
         self.fgraph = fgraph
         self.executor = executor
+        # What calls go to: the executor, or what records them.
+        self._runner = executor
         self.report = report
         self.trust_input = signature.trust_input
         self._n_results = signature.form.count
@@ -97,11 +108,17 @@ class Function(NativeCallable):
         self._targets = [_container(target) for target in signature.targets]
         self._reader = ArgumentReader(signature.inputs, report.name, signature.allow_downcast)
         self._donated = [i for i, item in enumerate(signature.inputs) if item.mutable]
+        destroyers = fgraph.destruction.destroyers
+        self._destroyed = [i for i, v in enumerate(fgraph.inputs) if v in destroyers]
+        self._subsets: dict[tuple[int, ...], Function] = {}
+        self._tracer: Trace | None = None
+        self._op_schedule: Any = None
+        self._lends = hasattr(executor, "bind")
         is_plain = signature.form.is_single or signature.form.is_list
         self._flat = None if is_plain else FlatCall(self._call_flat)
         self._is_native = self._bind()
         report.fast_call = self._is_native and is_plain
-        if self._donated and not self._is_native:
+        if self._donated and not self._lends:
             report.donations.append("no input is overwritten: calls go through Python")
 
     def _bind(self) -> bool:
@@ -134,22 +151,34 @@ class Function(NativeCallable):
         )
 
     def _call_python(self, *args: Any, **kwargs: Any) -> Any:
-        out = None if "out" in self._reader.positions else kwargs.pop("out", None)
+        out = None
+        if kwargs:
+            positions = self._reader.positions
+            for keyword in ("outputs_wanted", "output_subset"):
+                if keyword in kwargs and keyword not in positions:
+                    return call_subset(self, kwargs.pop(keyword), args, kwargs)
+            out = None if "out" in positions else kwargs.pop("out", None)
         form = self.signature.form
         if self._flat is not None and self._is_native:
             if out is not None:
                 kwargs["out"] = self._buffers(out).arrays
             return form.build(self._flat(*args, **kwargs))
-        values = self._reader.read(args, kwargs, self.trust_input)
-        exact = self._exact(values, args)
+        values = self._values(args, kwargs)
+        exact = self._exact(values, args) if self._is_native else None
         if exact is not None:
             return self(*exact) if out is None else self(*exact, out=out)
         return form.build(self._run(values, None if out is None else self._buffers(out)))
 
+    def _values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """One checked value for each input."""
+        if not kwargs and self._reader.are_exact(args):
+            return list(args)
+        return self._reader.read(args, kwargs, self.trust_input)
+
     def _call_flat(self, *args: Any, out: list[Any] | None = None, **kwargs: Any) -> list[Any]:
         """What `_call_python` does, with flat lists of buffers and results."""
-        values = self._reader.read(args, kwargs, self.trust_input)
-        exact = self._exact(values, args)
+        values = self._values(args, kwargs)
+        exact = self._exact(values, args) if self._is_native else None
         if exact is not None and self._flat is not None:
             results: list[Any] = self._flat(*exact) if out is None else self._flat(*exact, out=out)
             return results
@@ -161,8 +190,6 @@ class Function(NativeCallable):
 
     def _exact(self, values: list[Any], args: tuple[Any, ...]) -> list[Any] | None:
         """The values as machine code takes them; None if it does not, or has declined just these."""
-        if not self._is_native:
-            return None
         exact = [canonical(value) for value in values]
         if len(args) == len(exact) and all(new is old for new, old in zip(exact, args, strict=True)):
             return None
@@ -172,20 +199,49 @@ class Function(NativeCallable):
                 exact[i] = exact[i].copy()
         return exact
 
-    def _run(self, values: list[Any], buffers: Buffers | None) -> list[Any]:
-        """Run the executor on checked values, store the results and then the updates."""
-        values += [cell[0] for cell in self._cells]
-        destroyed = [i for i, v in enumerate(self.fgraph.inputs) if v in self.fgraph.destruction.destroyers]
-        for i in destroyed:
-            values[i] = self._own(i, values)
-        kept = [value for i, value in enumerate(values) if i not in destroyed]
-        computed = own_results(self.executor.run(values), kept, self.signature.form.borrowed)
+    def _run(self, given: list[Any], buffers: Buffers | None) -> list[Any]:
+        """Run the executor on checked values, store the results and then the updates.
+
+        If another thread has replaced a value meanwhile that was read for updates, everything runs again.
+        """
+        while True:
+            results = self._attempt(list(given), buffers)
+            if results is not None:
+                return results
+
+    def _attempt(self, values: list[Any], buffers: Buffers | None) -> list[Any] | None:
+        lent = self._lent(values) if self._lends and buffers is None else []
+        read = snapshot(self._cells)
+        values += read
+        kept = values
+        if self._destroyed or lent:
+            for i in self._destroyed:
+                values[i] = self._own(i, values)
+            overwritten = {*self._destroyed, *lent}
+            kept = [value for i, value in enumerate(values) if i not in overwritten]
+        run = self._runner.run
+        computed = own_results(run(values, lent) if lent else run(values), kept, self.signature.form.borrowed)
+        if not self._targets:
+            return computed if buffers is None else buffers.store(computed)
         results, new_values = computed[: self._n_results], computed[self._n_results :]
         if buffers is not None:
             results = buffers.store(results)
-        for cell, value in zip(self._targets, new_values, strict=True):
-            cell[0] = canonical(value) if isinstance(value, np.ndarray) else value
-        return results
+        new = [canonical(value) if isinstance(value, np.ndarray) else value for value in new_values]
+        if commit(self._targets, new, self._cells, read):
+            return results
+        # What was overwritten cannot be read again; then the last call to end wins.
+        if self._destroyed or lent:
+            commit(self._targets, new, (), ())
+            return results
+        return None
+
+    def _lent(self, values: list[Any]) -> list[int]:
+        """Positions of the values whose memory machine code may use for results."""
+        defaults = [self.signature.inputs[i].default for i in self._donated]
+        pairs = zip(self._donated, defaults, strict=True)
+        inputs = [i for i, default in pairs if default is None or values[i] is not default[0]]
+        first = len(self.signature.inputs)
+        return inputs + [first + k for k, cell in enumerate(self._cells) if is_owner(cell)]
 
     def _own(self, i: int, values: list[Any]) -> Any:
         """The value of an input that Python ops overwrite, or a copy if it is not the caller's alone."""
@@ -264,6 +320,21 @@ class Function(NativeCallable):
 
         return memory_plan(self, args)
 
+    def trace(self, *, per_op: bool = False) -> Trace:
+        """Records what calls do: ``with f.trace() as t: f(x)``, then ``print(t)`` or ``t.save(path)``.
+
+        The finest grain is a thunk: a native segment, or an op that runs in Python. A function that is one
+        executable has one event a call. Tracing costs nothing when it is not on; functions that run as
+        machine code take the way through Python while it is.
+
+        Args:
+            per_op: run each op for itself, compiled where it can be, to see where time goes. Ops are not
+                fused then, so that the sum is more than what a call takes otherwise.
+        """
+        from graphc.function.trace import Trace
+
+        return Trace(self, per_op=per_op)
+
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; arguments as in `graphc.dprint`."""
         from graphc.graph.printing import debugprint
@@ -284,12 +355,12 @@ class Function(NativeCallable):
         name: str | None = None,
         profile: Any = None,
     ) -> Function:
-        """Compile the same graph again, with changes.
+        """The same function with changes; it shares its code where that is the same.
 
         Args:
             share_memory: accepted for compatibility; each function has memory of its own.
             swap: shared variables to replace by others of the same type.
-            delete_updates: leave shared variables as they are.
+            delete_updates: leave shared variables as they are; where there are updates, this compiles again.
             name: name of the copy.
             profile: accepted for compatibility.
         """

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from graphc.gradient.arithmetic import match_dtype, total
+from graphc.gradient.branches import Branches
 from graphc.gradient.connectivity import Paths
 from graphc.gradient.rules import call_pullback
 from graphc.gradient.types import is_disconnected, is_discrete, is_null
 from graphc.graph.basic import Apply, Variable
+from graphc.graph.demand import Demand, is_conditional
 
 
 class Cotangents:
@@ -34,8 +36,14 @@ class Cotangents:
     ) -> None:
         self.paths = paths
         self.known = dict(known or {})
-        self.terms = {v: [g] for v, g in seeds.items()}
-        self.done: dict[Variable, Variable | None] = {}
+        conditional = any(is_conditional(node) for node in paths.nodes)
+        self.branches = Branches(paths.nodes, [*seeds, *self.known]) if conditional else None
+        # Each term with its guard, which says where it is valid; None without conditionals.
+        always = self.branches.always if self.branches is not None else None
+        self.terms: dict[Variable, list[tuple[Variable, Demand | None]]] = {
+            v: [(g, always)] for v, g in seeds.items()
+        }
+        self.done: dict[tuple[Variable, Demand | None], Variable | None] = {}
         self.reached = set(seeds) | {v for v, g in self.known.items() if not is_disconnected(g)}
         self.label = label
 
@@ -46,19 +54,31 @@ class Cotangents:
 
     def of(self, v: Variable) -> Variable | None:
         """The total cotangent of ``v``, None for zero; all nodes that read ``v`` must have been visited."""
-        if v not in self.done:
-            self.done[v] = self._sum(v)
-        return self.done[v]
+        return self._total(v, self.branches.always if self.branches is not None else None)
 
-    def _sum(self, v: Variable) -> Variable | None:
+    def _guarded(self, v: Variable) -> Variable | None:
+        """As `of`, but valid only where ``v`` is needed."""
+        return self._total(v, self.branches.guard(v) if self.branches is not None else None)
+
+    def _total(self, v: Variable, within: Demand | None) -> Variable | None:
+        if (v, within) not in self.done:
+            self.done[v, within] = self._sum(v, within)
+        return self.done[v, within]
+
+    def _sum(self, v: Variable, within: Demand | None) -> Variable | None:
         if v in self.known:
             return None if is_disconnected(self.known[v]) else self.known[v]
         terms = self.terms.get(v, [])
-        null = next((term for term in terms if is_null(term)), None)
+        null = next((term for term, _ in terms if is_null(term)), None)
         if null is not None or not terms:
             return null
-        g = total(terms)
-        assert g is not None
+        if self.branches is None or within is None:
+            g = total([term for term, _ in terms])
+        else:
+            guarded = [(term, guard) for term, guard in terms if guard is not None]
+            g = self.branches.total(v, guarded, within)
+        if g is None:
+            return None
         g = match_dtype(v, g)
         # A variable that the user made or that already stands for another gradient keeps its name.
         if self.label is not None and v.name is not None and g.name is None and g.owner is not None:
@@ -72,12 +92,16 @@ class Cotangents:
         wanted = [x in depends and any(map(_both, pattern[i], live)) for i, x in enumerate(node.inputs)]
         if not any(wanted):
             return
-        cotangents = [self.of(y) if ok else None for y, ok in zip(node.outputs, live, strict=True)]
+        cotangents = [self._guarded(y) if ok else None for y, ok in zip(node.outputs, live, strict=True)]
         usable = [
             None if is_null(g) or is_discrete(y) else g for y, g in zip(node.outputs, cotangents, strict=True)
         ]
         terms: Sequence[Variable | None] = [None] * len(node.inputs)
-        if any(g is not None for g in usable):
+        branches = self.branches
+        guards = [None] * len(terms) if branches is None else branches.term_guards(node)
+        if is_conditional(node):
+            terms = [None, *usable, *usable]
+        elif any(g is not None for g in usable):
             terms = call_pullback(node, usable)
         for i, (x, term) in enumerate(zip(node.inputs, terms, strict=True)):
             if not wanted[i]:
@@ -88,7 +112,7 @@ class Cotangents:
             self.reached.add(x)
             term = term if null is None else null
             if term is not None:
-                self.terms.setdefault(x, []).append(term)
+                self.terms.setdefault(x, []).append((term, guards[i]))
 
 
 def _both(a: bool, b: bool) -> bool:

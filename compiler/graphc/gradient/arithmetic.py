@@ -22,6 +22,7 @@ def gradient_dtype(x: Variable) -> str:
 def zeros_like(x: Variable) -> Variable:
     """Zeros of the shape of ``x`` in the dtype of its gradient."""
     from graphc.ops._pt import pt
+    from graphc.ops.sizes import shape_source
 
     if kind_of(x) == "":
         if hasattr(x, "zeros_like"):
@@ -30,7 +31,7 @@ def zeros_like(x: Variable) -> Variable:
             f"cannot make a zero gradient for {x} of type {x.type}: its variables have no zeros_like(); "
             "pass return_disconnected='none'"
         )
-    return pt.zeros_like(x, dtype=gradient_dtype(x))
+    return pt.zeros_like(shape_source(x), dtype=gradient_dtype(x))
 
 
 def one_like(cost: Variable) -> Variable:

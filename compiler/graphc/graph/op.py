@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import capture
+from graphc.graph.type import as_type
+
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Flag, Register, Thunk
 
 
 class Op:
@@ -44,8 +48,8 @@ class Op:
             raise NotImplementedError(f"{type(self).__name__} must define make_node, or itypes and otypes")
         if len(inputs) != len(self.itypes):
             raise ValueError(f"{self} takes {len(self.itypes)} inputs, got {len(inputs)}")
-        variables = [itype.filter_variable(x) for itype, x in zip(self.itypes, inputs, strict=True)]
-        return Apply(self, variables, [otype.make_variable() for otype in self.otypes])
+        variables = [as_type(t).filter_variable(x) for t, x in zip(self.itypes, inputs, strict=True)]
+        return Apply(self, variables, [as_type(otype).make_variable() for otype in self.otypes])
 
     def __call__(
         self, *inputs: Any, name: str | None = None, return_list: bool = False, **kwargs: Any
@@ -88,6 +92,35 @@ class Op:
         raise NotImplementedError(
             f"{type(self).__name__} has no perform; define perform(node, inputs, output_storage)"
         )
+
+    def make_thunk(
+        self,
+        node: Apply,
+        input_computed: Sequence[Flag],
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
+    ) -> Thunk:
+        """What runs the node in a graph that is not wholly compiled; by default a call of `perform`.
+
+        It is called when a function is made, and again for each further call that runs at the same time.
+        Whatever is to be compiled or looked up for the node belongs here rather than into calls. Which
+        implementation an op with concrete inputs has is decided by its constructor.
+
+        Args:
+            node: the application that is to be run.
+            input_computed: for each input a list with one bool: whether it has been computed.
+            output_computed: the same for outputs; the thunk sets those of what it has computed.
+            input_registers: for each input a list with one element: its value, if it has been computed.
+            output_registers: the same for outputs; the thunk stores them there.
+
+        Returns:
+            A `graphc_runtime.Thunk`. A lazy one may ask for inputs as it needs them; those that no lazy
+            thunk asks for are not computed.
+        """
+        from graphc.function.thunks import perform_thunk
+
+        return perform_thunk(node, output_computed, input_registers, output_registers)
 
     def pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]

@@ -184,3 +184,16 @@ def transfer(variable: Variable, target: str) -> Variable:
     if target == "cpu":
         return variable
     raise ValueError(f"no registered transfer knows the target {target!r}; add one with register_transfer")
+
+
+def as_type(given: Any) -> Type:
+    """A type from itself, from a variable of it, or from a function that makes such variables.
+
+    Raises:
+        TypeError: ``given`` is none of these.
+    """
+    made = given() if callable(given) and not isinstance(given, Type | type) else given
+    found = made.type if isinstance(made, Variable) else made
+    if not isinstance(found, Type):
+        raise TypeError(f"expected a type, such as graphc.tensor.dvector, got {given!r}")
+    return found

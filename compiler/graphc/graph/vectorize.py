@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Adds a batch axis in front of some variables of a graph, and so of all that is computed from them.
+"""Adds batch axes in front of some variables of a graph, and so of all that is computed from them.
 
 An op says how by ``batch(node, inputs, batched, size) -> list of outputs``; the rules of graphc's own ops are
-in `graphc.ops.batching`. Where there is no rule and the batch size is static, the op is applied to each
-element of the batch.
+in `graphc.ops.batching`. Where there is no rule, or none for the inputs that are batched, a loop applies the
+op to one element of the batch after the other (`graphc.graph.vectorize_loop`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.location import describe
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import toposort
-
-_UNROLL_LIMIT = 256
+from graphc.graph.vectorize_loop import RowsRead, last_rows_read, loop_over_batch
 
 
 def batch_graph(
@@ -35,64 +33,158 @@ def batch_graph(
 
     Raises:
         ValueError: a replacement has not exactly one dimension more than what it replaces.
-        VectorizeError: an op has no batching rule, and the size is not static (or is too large to unroll).
+        VectorizeError: a value that is no tensor depends on the batch.
     """
+    found, batched = _batch(outputs, replace, size)
+    return [y if is_batched else repeat(y, size) for y, is_batched in zip(found, batched, strict=True)]
+
+
+def _batch(
+    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: Any
+) -> tuple[list[Variable], list[bool]]:
+    """The outputs for a batch, and which of them have its axis in front."""
     memo: dict[Variable, Variable] = {}
     for old, new in replace.items():
-        if new.type.ndim != old.type.ndim + 1:  # type: ignore[attr-defined]
+        if _rank(new) != _rank(old) + 1:
             raise ValueError(
                 f"the batch for {old} of type {old.type} must have one dimension more, "
                 f"got {new} of type {new.type}"
             )
         memo[old] = new
-    for node in toposort(outputs, blockers=set(replace)):
+    nodes = list(toposort(outputs, blockers=set(replace)))
+    rows_read = last_rows_read(nodes, outputs)
+    for node in nodes:
         if any(x in memo for x in node.inputs):
-            memo.update(zip(node.outputs, _batch_node(node, memo, size), strict=True))
-    return [memo[y] if _is_batched(y, memo) else repeat(memo.get(y, y), size) for y in outputs]
+            memo.update(zip(node.outputs, _batch_node(node, memo, size, rows_read), strict=True))
+    return [memo.get(y, y) for y in outputs], [_is_batched(y, memo) for y in outputs]
 
 
 def vectorize_graph(
     outputs: Variable | Sequence[Variable], replace: Mapping[Variable, Variable]
 ) -> Variable | Sequence[Variable]:
-    """As `batch_graph`, for replacements with any number of axes more, the same for all of them.
+    """The graph of ``outputs`` for batches of values of some variables.
 
     Args:
-        outputs: variable or list of variables.
-        replace: variables of the graph, and what stands for each; replacements of the same rank are only
-            replaced.
+        outputs: variable, or list or tuple of variables.
+        replace: variables of the graph, and what stands for each: a variable with any number of axes in front
+            of its own. These batch axes are aligned at their right ends and broadcast as NumPy's do: those of
+            static size 1 are repeated, the others must have equal sizes. A variable without further axes is
+            the same for all elements of the batch.
 
     Returns:
-        The outputs with the additional axes in front, in the container that ``outputs`` came in.
+        The outputs in the container that they came in. Each has the batch axes of what it depends on; one
+        that depends on no batch has none.
+
+    Raises:
+        ValueError: a replacement has fewer dimensions than what it replaces, or batch axes have different
+            static sizes.
+        VectorizeError: a value that is no tensor depends on the batch.
 
     Source: PyTensor's ``vectorize_graph``.
     """
     listed = [outputs] if isinstance(outputs, Variable) else list(outputs)
-    extra = {old: new.type.ndim - old.type.ndim for old, new in replace.items()}  # type: ignore[attr-defined]
-    depth = max(extra.values(), default=0)
-    if any(n not in (0, depth) for n in extra.values()):
-        raise ValueError(
-            "replacements must all have the same number of additional dimensions, "
-            f"got {sorted(extra.values())}"
-        )
-    batched = {old: new for old, new in replace.items() if extra[old]}
-    result = rebuild(
-        listed, {old: new for old, new in replace.items() if not extra[old]}, copy_nodes=False, strict=False
-    )
-    current = {old: old for old in batched}
-    # The innermost axis first: each round puts one more in front.
-    for level in reversed(range(depth)):
-        grown = {old: new.type.clone(shape=new.type.shape[level:])() for old, new in batched.items()}
-        first = next(iter(batched.values()))
-        static = first.type.shape[level]  # type: ignore[attr-defined]
-        size = static if static is not None else first.shape[level]  # type: ignore[attr-defined]
-        result = batch_graph(result, {current[old]: grown[old] for old in batched}, size)
-        current = grown
-    result = rebuild(
-        result, {current[old]: new for old, new in batched.items()}, copy_nodes=False, strict=False
-    )
+    depth = {old: _rank(new) - _rank(old) for old, new in replace.items()}
+    for old, extra in depth.items():
+        if extra < 0:
+            raise ValueError(
+                f"the batch for {old} of type {old.type} must have at least as many dimensions, "
+                f"got {replace[old]} of type {replace[old].type}"
+            )
+    same = {old: new for old, new in replace.items() if not depth[old]}
+    rows = rebuild(listed, same, copy_nodes=False, strict=False)
+    batch = _Batch(rows, {old: new for old, new in replace.items() if depth[old]})
+    result = batch.build()
     if isinstance(outputs, Variable):
         return result[0]
     return tuple(result) if isinstance(outputs, tuple) else result
+
+
+class _Batch:
+    """Several batch axes, which are added one after the other. Level 0 is the rightmost of them.
+
+    Args:
+        rows: outputs without the batch.
+        given: what replaces variables, all with at least one more axis.
+    """
+
+    def __init__(self, rows: list[Variable], given: dict[Variable, Variable]) -> None:
+        self.rows, self.given = rows, given
+        self.depth = {old: _rank(new) - _rank(old) for old, new in given.items()}
+        self.levels = range(max(self.depth.values(), default=0))
+        # For each level the variables that vary along it, and its size.
+        self.varying: list[list[Variable]] = []
+        self.sizes: list[Any] = []
+        for level in self.levels:
+            self._add_level(level)
+
+    def _add_level(self, level: int) -> None:
+        have = {
+            old: new.type.shape[self.depth[old] - 1 - level]  # type: ignore[attr-defined]
+            for old, new in self.given.items()
+            if self.depth[old] > level
+        }
+        wide = {old: size for old, size in have.items() if size != 1} or have
+        known = {size for size in wide.values() if size is not None}
+        if len(known) > 1:
+            texts = ", ".join(f"{self.given[old]} has {size}" for old, size in wide.items() if size)
+            raise ValueError(
+                f"batch axes must have equal sizes, or 1, but in the batch axis {level + 1} from the right "
+                f"{texts}"
+            )
+        old = next(iter(wide))
+        axis = self.depth[old] - 1 - level
+        self.sizes.append(known.pop() if known else self.given[old].shape[axis])  # type: ignore[attr-defined]
+        self.varying.append(list(wide))
+
+    def build(self) -> list[Variable]:
+        """The outputs with their batch axes."""
+        result, current = self.rows, {old: old for old in self.given}
+        present: list[list[int]] = [[] for _ in result]
+        for level in self.levels:
+            grown = {old: self._grown(current[old], level) for old in self.varying[level]}
+            replace = {current[old]: new for old, new in grown.items()}
+            result, batched = _batch(result, replace, self.sizes[level])
+            current.update(grown)
+            for levels, is_batched in zip(present, batched, strict=True):
+                levels += [level] * is_batched
+        memo = {current[old]: self._narrowed(old) for old in self.given}
+        result = rebuild(result, memo, copy_nodes=False, strict=False)
+        wanted = self._wanted()
+        return [
+            self._widened(y, levels, wanted.get(row, 0))
+            for y, levels, row in zip(result, present, self.rows, strict=True)
+        ]
+
+    def _grown(self, x: Any, level: int) -> Variable:
+        size = self.sizes[level]
+        return _plain(x.type, (size if isinstance(size, int) else None, *x.type.shape))
+
+    def _narrowed(self, old: Variable) -> Variable:
+        """The replacement without the axes of size 1 along which others vary."""
+        new: Any = self.given[old]
+        depth = self.depth[old]
+        kept = [axis for axis in range(depth) if old in self.varying[depth - 1 - axis]]
+        return new if len(kept) == depth else new.dimshuffle(*kept, *range(depth, new.type.ndim))
+
+    def _wanted(self) -> dict[Variable, int]:
+        """How many batch axes each variable has by what it depends on; sizes depend on no elements."""
+        from graphc.ops.shape import Shape, Shape_i
+
+        wanted = dict(self.depth)
+        for node in toposort(self.rows, blockers=set(self.given)):
+            most = max((wanted.get(x, 0) for x in node.inputs), default=0)
+            if most and not isinstance(node.op, Shape | Shape_i):
+                wanted.update(dict.fromkeys(node.outputs, most))
+        return wanted
+
+    @staticmethod
+    def _widened(y: Any, levels: list[int], wanted: int) -> Variable:
+        """The output with axes of size 1 where it lacks some between those that it has."""
+        if not levels or len(levels) == wanted:
+            return y
+        found = {level: axis for axis, level in enumerate(reversed(levels))}
+        front = [found.get(level, "x") for level in reversed(range(wanted))]
+        return y.dimshuffle(*front, *range(len(levels), y.type.ndim))
 
 
 def repeat(x: Variable, size: Any) -> Variable:
@@ -103,11 +195,24 @@ def repeat(x: Variable, size: Any) -> Variable:
     return pt.broadcast_to(x, (size, *sizes_of(x)))
 
 
+def _rank(v: Any) -> int:
+    """Number of dimensions; values that are no tensors have none."""
+    return int(getattr(v.type, "ndim", 0))
+
+
+def _plain(type_: Any, shape: Sequence[int | None]) -> Variable:
+    from graphc.tensor.type import TensorType
+
+    return TensorType(type_.dtype, shape).make_variable()
+
+
 def _is_batched(v: Variable, memo: Mapping[Variable, Variable]) -> bool:
-    return v in memo and memo[v].type.ndim == v.type.ndim + 1  # type: ignore[attr-defined]
+    return v in memo and _rank(memo[v]) == _rank(v) + 1
 
 
-def _batch_node(node: Apply, memo: Mapping[Variable, Variable], size: Any) -> list[Variable]:
+def _batch_node(
+    node: Apply, memo: Mapping[Variable, Variable], size: Any, rows_read: RowsRead
+) -> list[Variable]:
     """The outputs of a node for a batch of some of its inputs; an output of unchanged rank is the same for
     all.
     """
@@ -119,28 +224,9 @@ def _batch_node(node: Apply, memo: Mapping[Variable, Variable], size: Any) -> li
         # Only sizes of batched variables reach here: the value is another expression of the same rank.
         return node.clone_with_new_inputs(inputs, strict=False).outputs
     rule = rule_of(node.op)
-    if rule is not None:
-        try:
-            return rule(node.op, node, inputs, batched, size)
-        except VectorizeError as error:
-            reason = str(error)
-    else:
-        reason = f"{node.op} has no batching rule"
-    return _unroll(node, inputs, batched, size, reason)
-
-
-def _unroll(
-    node: Apply, inputs: list[Variable], batched: list[bool], size: Any, reason: str
-) -> list[Variable]:
-    """Apply the op to each element of the batch."""
-    import graphc.tensor as pt
-
-    if not isinstance(size, int) or not 0 < size <= _UNROLL_LIMIT:
-        raise VectorizeError(
-            f"{reason}{describe(node.location)}, and a batch of size {size} cannot be unrolled"
-        )
-    columns: list[Sequence[Variable]] = []
-    for i in range(size):
-        element: list[Any] = [x[i] if b else x for x, b in zip(inputs, batched, strict=True)]  # type: ignore[index]
-        columns.append(node.clone_with_new_inputs(element, strict=False).outputs)
-    return [pt.stack(list(rows)) for rows in zip(*columns, strict=True)]
+    if rule is None:
+        return loop_over_batch(node, inputs, batched, size, f"{node.op} has no batching rule", rows_read)
+    try:
+        return rule(node.op, node, inputs, batched, size)
+    except VectorizeError as error:
+        return loop_over_batch(node, inputs, batched, size, str(error), rows_read)

@@ -11,12 +11,13 @@ from graphc.lowering.destinations import Destinations
 from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.kinds import REDUCTIONS, VIEWS, static_shape
+from graphc.lowering.returns import emit_return
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.scan_buffers import row_of, writable
 from graphc.lowering.slices import slice_in_place
-from graphc.lowering.structural import STRUCTURAL
+from graphc.lowering.structural import STRUCTURAL, reshape
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.lowering.units import Units
 from graphc.passes._scan import scans
@@ -34,7 +35,7 @@ class FunctionConverter:
 
     def __init__(self, old: Any, donations: Donations) -> None:
         self._old = old
-        self._donations = donations
+        self.donations = donations
         self._values: dict[Any, Any] = {}
         self._scalars: dict[Any, Scalar] = {}
         self._sizes: dict[Any, list[Any]] = {}
@@ -89,6 +90,12 @@ class FunctionConverter:
             op = op.parent.operation
         return ir.InsertionPoint(op)
 
+    def is_computed_here(self, value: Any) -> bool:
+        """Whether the block that is being converted defines a value."""
+        owner = value.owner
+        block = owner if isinstance(owner, ir.Block) else owner.operation.block
+        return bool(self._blocks[block] == ir.InsertionPoint.current.block)
+
     def is_last_use(self, value: Any, members: list[Any]) -> bool:
         """Whether only a value's own cluster and these operations read it: its buffer is then free."""
         owner = value.owner
@@ -127,20 +134,40 @@ class FunctionConverter:
 
     def lent(self, value: Any) -> Any:
         """The tensor of the argument in whose memory a value is to be computed, or None."""
-        argument = self._donations.lent.get(value)
-        return None if argument is None else self._values[argument]
+        argument = self.donations.lent.get(value)
+        if argument is None:
+            return None
+        tensor, kind = self._values[argument], build.storage_type(value.type)
+        return tensor if tensor.type == kind else reshape(tensor, kind, self.sizes_of(value))
+
+    def is_lent_to(self, value: Any, argument: Any) -> bool:
+        """Whether a value is to be computed in an argument's memory."""
+        lent = self.donations.lent.get(value)
+        return lent is not None and bool(lent == argument)
+
+    def is_wanted_in_argument(self, value: Any) -> bool:
+        """Whether a value, or a view of it, is a result that is to be computed in an argument's memory."""
+        return value in self.donations.claimed
+
+    def is_stored_apart(self, trace: Any) -> bool:
+        """Whether rows of a trace are stored where the rows are that the scan computes them from."""
+        return trace in self.donations.apart
 
     def free_output(self, value: Any) -> int | None:
         """The position of a result that is this value and that nobody has promised to fill, or None."""
         terminator = list(self._old.regions[0].blocks[0].operations)[-1]
-        for position, result in enumerate(terminator.operands if self._outputs else ()):
+        for position, result in enumerate(terminator.operands if self.outputs else ()):
             if result == value and position not in self._in_place:
                 return position
         return None
 
     def output(self, position: int) -> Any:
         """The caller's buffer of a result."""
-        return self._outputs[position]
+        return self.outputs[position]
+
+    def is_filled(self, position: int) -> bool:
+        """Whether somebody has promised to fill the buffer of a result."""
+        return position in self._in_place
 
     def fill_output(self, position: int) -> None:
         """Promises that the buffer of a result will be filled."""
@@ -154,14 +181,15 @@ class FunctionConverter:
         old_type = ir.FunctionType(ir.TypeAttr(self._old.attributes["function_type"]).value)
         inputs = [self._argument_type(t) for t in old_type.inputs]
         returns_tensors = all(isinstance(t.maybe_downcast(), ir.RankedTensorType) for t in old_type.results)
-        lent = self._donations.pairs
+        lent = self.donations.pairs
         for argument in lent:
             inputs[argument] = self._buffer_type(old_type.inputs[argument])
-        self._in_place.update(lent.values())
+        waiting = self.donations.waiting
+        self._in_place.update(lent[argument] for argument in lent if argument not in waiting)
         outputs = [
             self._buffer_type(t)
             for position, t in enumerate(old_type.results if returns_tensors else ())
-            if position not in self._in_place
+            if position not in lent.values()
         ]
         results = [] if returns_tensors else list(old_type.results)
         function_type = ir.FunctionType.get([*inputs, *outputs], results)
@@ -194,9 +222,9 @@ class FunctionConverter:
     def _name_arguments(self, old: list[Any], new: list[Any]) -> None:
         """Says what arguments and buffers of results are; a donated argument is the buffer of its result."""
         self._values.update(zip(old, new[: len(old)], strict=True))
-        self._outputs = new[len(old) :]
-        for argument, position in sorted(self._donations.pairs.items(), key=lambda pair: pair[1]):
-            self._outputs.insert(position, new[argument])
+        self.outputs = new[len(old) :]
+        for argument, position in sorted(self.donations.pairs.items(), key=lambda pair: pair[1]):
+            self.outputs.insert(position, new[argument])
 
     def enter_block(self, old: Any, new: Any) -> None:
         """Says which block stands for an old one."""
@@ -209,7 +237,7 @@ class FunctionConverter:
         extra = {
             scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
         }
-        units = Units(old, extra, self._donations.behind if old == self._entry else ())
+        units = Units(old, extra, self.donations.behind if old == self._entry else ())
         self._members.update(units.clusters)
         results = list(list(old.operations)[-1].operands) if old == self._entry else None
         for members in units.order(results):
@@ -229,7 +257,7 @@ class FunctionConverter:
             if Units.is_loop(op):
                 self._emit_cluster(members)
             elif op.name == "func.return":
-                self._emit_return(op)
+                emit_return(self, op)
             elif op.name in STRUCTURAL:
                 STRUCTURAL[op.name](self, op)
             elif op.name not in VIEWS:
@@ -244,44 +272,6 @@ class FunctionConverter:
         new = ir.Operation.create(op.name, results=results, operands=operands, attributes=attributes)
         for result, value in zip(op.results, new.results, strict=True):
             self.define(result, value)
-
-    def _emit_return(self, op: Any) -> None:
-        operands = list(op.operands)
-        if not self._outputs:
-            build.create("func.return", [], [self.tensor_of(x) for x in operands])
-            return
-        unit = ir.UnitAttr.get()
-        # A result must be in its buffer before one made from it, as both may share memory until then.
-        block = self._old.regions[0].blocks[0]
-        order = {result: i for i, op in enumerate(block.operations) for result in op.operation.results}
-        every = zip(operands, self._outputs, strict=True)
-        pairs = [pair for i, pair in enumerate(every) if i not in self._in_place]
-        for value, buffer in sorted(pairs, key=lambda pair: order.get(pair[0], -1)):
-            memref = ir.MemRefType(buffer.type)
-            tensor = build.cast(
-                self.tensor_of(value), ir.RankedTensorType.get(memref.shape, memref.element_type)
-            )
-            build.create(
-                "bufferization.materialize_in_destination", [], [tensor, buffer], restrict=unit, writable=unit
-            )
-        self._return_lent(operands)
-        build.create("func.return", [], [])
-
-    def _return_lent(self, results: list[Any]) -> None:
-        """Puts results into donated arguments, after their last reader; nothing is left to do as a rule.
-
-        A copy instead of `materialize_in_destination`: that one would hand out the argument's memory for
-        everything that becomes the result, without a look at who reads it.
-        """
-        for argument, position in self._donations.pairs.items():
-            if results[position] == self._entry.arguments[argument]:
-                continue
-            buffer = self._outputs[position]
-            tensor = self.tensor_of(results[position])
-            source = build.create(
-                "bufferization.to_buffer", [buffer.type], [tensor], read_only=ir.UnitAttr.get()
-            )
-            build.create("memref.copy", [], [source.result, buffer])
 
     # -- clusters and views ----------------------------------------------------------------------------------
 

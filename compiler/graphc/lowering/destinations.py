@@ -57,6 +57,9 @@ class Destinations:
         for op in block.operations:
             if op.operation.name == "graphc.write":
                 value = op.operation.operands[0]
+                if not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
+                    self._done.add(op.operation)  # nobody reads it
+                    continue
                 self._writes.setdefault(value, []).append(op.operation)
                 self._involved.update(computed_with(value))
 
@@ -185,7 +188,9 @@ class Destinations:
         scalar = self._context.scalar_of(value)
         if scalar is None:
             tensor = self._context.tensor_of(value)
-            (write if self._fits(value, part) else write_apart)(tensor, memref)
+            # What is computed in front of a region must not be computed in memory that another one may write.
+            in_place = self._fits(value, part) and self._context.is_computed_here(value)
+            (write if in_place else write_apart)(tensor, memref)
             return memref
         stored = ScalarWork(self._context, []).stored(scalar)
         zeros = [build.const_index(0)] * len(static_shape(value))
@@ -208,6 +213,19 @@ class Destinations:
             op.name in CHEAP or not Units.is_loop(op) or op.name == "graphc.take"
             for op in self._context.fused_with(owner.operation)
         )
+
+    def buffer(self, value: Any) -> Any:
+        """Contiguous memory where a value is wanted that something else than a loop computes, or None.
+
+        The asker promises to fill it, and to define the value as what is read from there.
+        """
+        known = self._open.get(value)
+        if known is None:
+            return self.claim_buffer(value)
+        if value in self._passed_on or not known[0].contiguous:
+            return None
+        part = self.take(value)
+        return None if part is None else part.memref(static_shape(value))
 
     # -- buffers ---------------------------------------------------------------------------------------------
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Donated arguments: which of them lend their memory to which results, and why the others do not.
 
-A result is computed in the memory of an argument of the same type when what starts its computation is
+A result is computed in the memory of an argument of the same type and sizes when everything that reads the
+argument can come before what first writes there (`graphc.lowering.donation_starts` finds that). What writes
+may read the argument itself only where nothing is lost: an elementwise loop and an update at the position
+that they write, a scan before it stores its last rows, or row by row. These are the conditions for it to pay;
+where tensors are concerned, bufferisation tests again what makes it right, and copies where it has doubts.
 
-* an elementwise loop that reads the argument, if at all, only at the position that it writes, or
-* a chain of slice updates that begins with the argument or with the result of such a loop,
-
-and everything else that reads the argument can come before. These are the conditions for it to pay;
-bufferisation tests again what makes it right, and copies where it has doubts.
+An argument that nobody reads is a *spare*: its array becomes the result in calls in which it has the right
+sizes, so these need not be known when compiling.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from graphc.lowering.kinds import REDUCTIONS, VIEWS, is_elementwise, static_shape
+from graphc.lowering.donation_starts import Reads, Refused, Start, find_start, require_harmless
+from graphc.lowering.equal_sizes import have_same_sizes
+from graphc.lowering.kinds import VIEWS
+from graphc.lowering.recurrences import RECURRENCES, cheap_chain
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.units import Units, ancestors
 from graphc.passes._scan import scans
@@ -24,7 +28,6 @@ from graphc.passes._walk import walk
 from graphc_dialects._mlir import ir
 
 _ALIASES = VIEWS | {"tensor.cast", "graphc.reshape", "graphc.specify_shape"}
-_UPDATES = ("graphc.update_slice", "graphc.put")
 
 
 class Request(NamedTuple):
@@ -41,10 +44,6 @@ class Request(NamedTuple):
     keeps_on_failure: bool
 
 
-class _Refused(Exception):
-    """A result cannot be computed in an argument; the message says why."""
-
-
 class Donations:
     """The decisions for one function.
 
@@ -54,27 +53,36 @@ class Donations:
 
     Attributes:
         pairs: result position by argument position.
+        spares: the same for arguments that are not read, where the sizes are compared in each call.
         lent: for the first value that is computed in an argument's memory, the argument.
+        waiting: arguments whose memory is claimed by the operation that computes the result (a scan, a join).
+        claimed: the values that these operations compute.
+        apart: traces of scans whose rows must not be computed where they are stored.
         behind: pairs of operations; the first must come behind the second.
         notes: for each argument that stays as it is, the reason.
     """
 
     def __init__(self, function: Any, requests: Iterable[Request]) -> None:
         self.pairs: dict[int, int] = {}
+        self.spares: dict[int, int] = {}
         self.lent: dict[Any, Any] = {}
+        self.waiting: set[int] = set()
+        self.claimed: set[Any] = set()
+        self.apart: set[Any] = set()
         self.behind: list[tuple[Any, Any]] = []
         self.notes: dict[int, str] = {}
         requests = list(requests)
         if not requests:
             return
-        self._extra = {
-            op.results[0]: [size for row in declared_sizes(op).values() for size in row]
-            for op in scans(function)
-        }
+        self._row_sizes = {op.results[0]: declared_sizes(op) for op in scans(function)}
         self._block = function.regions[0].blocks[0]
         self._results = list(list(self._block.operations)[-1].operands)
+        self._started: set[Any] = set()
+        self._read_again = _read_again(function)
         for request in requests:
             self._decide(request)
+        for request in requests:
+            self._spare(request)
 
     @classmethod
     def of_module(cls, module: Any, function: Any) -> Donations:
@@ -87,7 +95,18 @@ class Donations:
 
     def to_json(self) -> str:
         """What the entry has to know, and the reader of the report."""
-        return json.dumps({"pairs": sorted(self.pairs.items()), "notes": sorted(self.notes.items())})
+        parts: dict[str, dict[int, Any]] = {
+            "pairs": self.pairs,
+            "spares": self.spares,
+            "notes": self.notes,
+        }
+        return json.dumps({name: sorted(part.items()) for name, part in parts.items()})
+
+    def is_itself(self, argument: int, result: Any) -> bool:
+        """Whether a result is an argument as it is."""
+        return bool(self._block.arguments[argument] == result)
+
+    # -- decisions -------------------------------------------------------------------------------------------
 
     def _decide(self, request: Request) -> None:
         x = self._block.arguments[request.argument]
@@ -97,67 +116,79 @@ class Donations:
             if value.type != x.type or position in self.pairs.values():
                 continue
             try:
-                self._try(x, value, request.keeps_on_failure)
-            except _Refused as refusal:
+                self._try(request, x, value)
+            except Refused as refusal:
                 reasons.append(str(refusal))
             else:
                 self.pairs[request.argument] = position
                 return
         self.notes[request.argument] = next(iter(reasons), "no result has its type")
 
-    def _try(self, x: Any, value: Any, keeps_on_failure: bool) -> None:
+    def _spare(self, request: Request) -> None:
+        """Lets an argument that nobody reads be a result where it has its sizes; cells must survive."""
+        x = self._block.arguments[request.argument]
+        if request.argument in self.pairs or request.keeps_on_failure:
+            return
+        if any(use.owner.operation.name != "tensor.dim" for use in x.uses):
+            return
+        taken = {*self.pairs.values(), *self.spares.values()}
+        for position in request.results:
+            if position not in taken and self._results[position].type == x.type:
+                self.spares[request.argument] = position
+                del self.notes[request.argument]
+                return
+
+    def _try(self, request: Request, x: Any, value: Any) -> None:
         """Lends x to a result.
 
         Raises:
-            _Refused: it is not possible, or it would take a copy.
+            Refused: it is not possible, or it would take a copy.
         """
         if value == x:
             return
-        start = self._start(value, x)
-        if start in self.lent:
-            raise _Refused("its result is computed in another argument already")
-        writer = start.owner.operation
-        units = Units(self._block, self._extra, self.behind)
-        own = set(units.members_with(writer))
-        if None in static_shape(x) and not _have_same_sizes(start, x):
-            raise _Refused("the sizes of the result may differ")
-        earlier = [op for op in self._readers(x, own) if op not in own]
-        if keeps_on_failure:
-            earlier += [op for op in self._failing() if op not in own]
-        needs, unit = units.needs(), units.unit_of(writer)
+        start = find_start(value, x, self._block)
+        if start.value in self._started:
+            raise Refused("its result is computed in another argument already")
+        units = Units(self._block, self._extra(), self.behind)
+        own = set(units.members_with(start.writer))
+        if not have_same_sizes(value, x, self._row_sizes):
+            raise Refused("the sizes of the result may differ")
+        earlier = [op for op in self._readers(x, own, start) if op not in own]
+        if request.keeps_on_failure:
+            failing = self._failing()
+            if start.reads is not Reads.ALL and not own.isdisjoint(failing):
+                raise Refused(f"{start.writer.name} can fail while it writes the result")
+            earlier += [op for op in failing if op not in own]
+        needs, unit = units.needs(), units.unit_of(start.writer)
         for op in earlier:
             if unit in ancestors(needs, units.unit_of(op)):
                 what = "can fail" if op.name == "graphc.check" else "reads it"
-                raise _Refused(f"{op.name} {what} after the result has been computed")
-        self.behind += [(writer, op) for op in earlier]
-        self.lent[start] = x
+                raise Refused(f"{op.name} {what} after the result has been computed")
+        self._lend(request.argument, x, start, any(op in own for op in self._readers(x, own, start)))
+        self.behind += [(start.writer, op) for op in earlier]
 
-    def _start(self, value: Any, x: Any) -> Any:
-        """The first of the values that are computed in the memory of a result, one from the other."""
-        while True:
-            owner = value.owner
-            if isinstance(owner, ir.Block) or owner.operation.block != self._block:
-                raise _Refused("the result of its type is not computed here")
-            if any(use.owner.operation.name == "graphc.write" for use in value.uses):
-                raise _Refused("the result of its type is part of a joined array")
-            if owner.name not in _UPDATES:
-                break
-            source = owner.operands[0]
-            if source == x:
-                return value
-            if len(list(source.uses)) != 1:
-                raise _Refused("the array that is updated for the result is needed elsewhere")
-            value = source
-        if not Units.is_loop(owner.operation) or owner.name in (*REDUCTIONS, "graphc.take"):
-            raise _Refused(f"the result of its type comes from {owner.name}, which is not elementwise")
-        return value
+    def _lend(self, argument: int, x: Any, start: Start, is_read_too: bool) -> None:
+        self._started.add(start.value)
+        if not start.waits:
+            self.lent[start.value] = x
+            return
+        self.waiting.add(argument)
+        self.claimed.add(start.value)
+        if is_read_too:
+            self.apart.add(start.value)
 
-    def _readers(self, x: Any, own: set[Any]) -> list[Any]:
-        """The operations that read x or a view of it.
+    def _extra(self) -> dict[Any, list[Any]]:
+        return {
+            scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
+        }
+
+    # -- what reads an argument, and what can fail -----------------------------------------------------------
+
+    def _readers(self, x: Any, own: set[Any], start: Start) -> list[Any]:
+        """The operations of the block that read x or a view of it.
 
         Raises:
-            _Refused: one of `own` reads anything but the element that it writes, or it is not known when one
-                reads.
+            Refused: one of `own` reads what has been overwritten.
         """
         found, pending = [], [x]
         while pending:
@@ -166,14 +197,20 @@ class Donations:
                 op = use.owner.operation
                 if op.name == "tensor.dim":
                     continue
-                if op.block != self._block:
-                    raise _Refused("a loop reads it")
-                if op in own:
-                    _require_same_position(use, value, x)
-                found.append(op)
-                if op.name in _ALIASES:
+                for reader in (op, *self._read_again.get(op, ())):
+                    outer = self._in_block(reader)
+                    if outer in own:
+                        require_harmless(start, use, value, x, reader)
+                    found.append(outer)
+                if op.name in _ALIASES or op.name == "graphc.scan_seq":
                     pending += list(op.results)
         return found
+
+    def _in_block(self, op: Any) -> Any:
+        """The operation of the function's block that an operation is, or is part of."""
+        while op.block != self._block:
+            op = op.parent.operation
+        return op
 
     def _failing(self) -> list[Any]:
         """The operations of the block in which a check is."""
@@ -184,34 +221,11 @@ class Donations:
         ]
 
 
-def _have_same_sizes(value: Any, x: Any) -> bool:
-    """Whether elementwise operations and updates, whose sizes agree, lead from x to a value."""
-    pending, seen = [value], {value}
-    while pending:
-        value = pending.pop()
-        if value == x:
-            return True
-        owner = value.owner
-        if isinstance(owner, ir.Block) or owner.name == "graphc.take":
-            continue
-        if owner.name in _UPDATES:
-            sources = [owner.operands[0]]
-        else:
-            sources = list(owner.operands) if is_elementwise(owner.name) else []
-        new = [v for v in sources if static_shape(v) == static_shape(x) and v not in seen]
-        seen.update(new)
-        pending += new
-    return False
-
-
-def _require_same_position(use: Any, value: Any, x: Any) -> None:
-    """Refuses an operation that does not read x just where it writes."""
-    op = use.owner.operation
-    if op.name in _UPDATES:
-        # A view of it is copied before the update.
-        if value == x and use.operand_number:
-            raise _Refused(f"{op.name} reads it while it is updated")
-        return
-    domain = x if op.name in REDUCTIONS else op.results[0]
-    if value != x or op.name == "graphc.take" or static_shape(domain) != static_shape(x):
-        raise _Refused(f"{op.name} reads other elements of it than the one it writes")
+def _read_again(function: Any) -> dict[Any, list[Any]]:
+    """Operations that a recurrence computes again where it reads them, and these recurrences."""
+    found: dict[Any, list[Any]] = {}
+    for op in walk(function):
+        for operand in op.operands if op.name in RECURRENCES else ():
+            for cheap in cheap_chain(operand):
+                found.setdefault(cheap, []).append(op)
+    return found

@@ -10,17 +10,20 @@ Order and shape of the nest:
   the trailing reduction loops live in registers, those of outer reductions in the result buffer (a column sum
   adds whole rows);
 * every load sits in the outermost loop that knows its indices;
+* a long reduction to one element is computed in parts, and a column sum in blocks of columns (see
+  graphc.lowering.partial_reductions);
 * a float sum in registers is accumulated in blocks of 4096 elements whose partial sums are then added: the
   error grows with n / 4096 instead of n, and inside a block LLVM may reassociate, hence vectorise.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.lowering import build
-from graphc.lowering.layouts import collapse, is_contiguous, is_row_major
+from graphc.lowering import build, partial_reductions
+from graphc.lowering.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 
 SUM_BLOCK = 4096
@@ -69,7 +72,11 @@ class LoopNest:
             self._suffix = count
             while self._suffix and removed[self._suffix - 1]:
                 self._suffix -= 1
-            self._nest(0, [])
+            self._starts: dict[int, Any] = {}
+            if self._sums_columns():
+                self._column_blocks()
+            else:
+                self._nest(0, [])
         self._generic.erase()
 
     # -- preparation -----------------------------------------------------------------------------------------
@@ -159,9 +166,29 @@ class LoopNest:
         if depth == self._suffix:
             self._innermost(depth, indices)
             return
-        _, block = loop(self._bounds[depth], [])
+        _, block = loop(self._bounds[depth], [], start=self._starts.get(depth))
         with ir.InsertionPoint(block):
             self._nest(depth + 1, [*indices, block.arguments[0]])
+            build.create("scf.yield", [], [])
+
+    def _sums_columns(self) -> bool:
+        """Whether rows are added to a result that has many columns."""
+        last = len(self._groups) - 1
+        if last < 1 or self._suffix <= last or not self._reduction[self._groups[0][0]]:
+            return False
+        columns = build.constant_value(self._bounds[last])
+        long = columns is None or columns > partial_reductions.COLUMNS
+        return long and not partial_reductions.is_in_loop(self._generic)
+
+    def _column_blocks(self) -> None:
+        """A loop over blocks of columns around the nest."""
+        last = len(self._groups) - 1
+        stop, width = self._bounds[last], build.const_index(partial_reductions.COLUMNS)
+        _, block = loop(stop, [], step=width)
+        with ir.InsertionPoint(block):
+            start = self._starts[last] = block.arguments[0]
+            self._bounds[last] = build.index_op("minsi", build.index_op("addi", start, width), stop)
+            self._nest(0, [])
             build.create("scf.yield", [], [])
 
     def _load_ready(self, depth: int, indices: list[Any]) -> None:
@@ -186,12 +213,58 @@ class LoopNest:
         self._sum_positions = [
             i for i, operand in enumerate(accumulators) if self._combiner(operand) is not None
         ]
-        if depth < len(self._groups):
+        combiners = self._part_combiners(accumulators) if depth == 0 < len(self._groups) else []
+        if combiners:
+            final = self._in_parts(initial, accumulators, combiners)
+        elif depth < len(self._groups):
             final = self._reduce(depth, indices, initial, accumulators)
         else:
             final = self._body(indices, initial, accumulators)
         for operand, value in zip(accumulators, final, strict=True):
             build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
+
+    def _part_combiners(self, accumulators: list[_Operand]) -> list[partial_reductions.Combiner]:
+        """How the parts of a long reduction are combined; nothing if it is short or cannot be split."""
+        sizes = [build.constant_value(bound) for bound in self._bounds]
+        if None not in sizes and math.prod(filter(None, sizes)) <= partial_reductions.LEAST:
+            return []
+        if partial_reductions.is_in_loop(self._generic):
+            return []
+        yielded = list(list(self._block.operations)[-1].operands)
+        arguments = [operand.argument for operand in self._outputs]
+        found = [
+            partial_reductions.combiner(yielded[arguments.index(operand.argument)], operand.argument)
+            for operand in accumulators
+        ]
+        return [] if None in found else [each for each in found if each is not None]
+
+    def _in_parts(
+        self, initial: list[Any], accumulators: list[_Operand], combiners: list[partial_reductions.Combiner]
+    ) -> list[Any]:
+        """Reduces parts of the outermost loop, then their results, in order."""
+        extent = self._bounds[0]
+        length = partial_reductions.part_length(extent, SUM_BLOCK if len(self._groups) == 1 else 1)
+        count = partial_reductions.part_count(extent, length)
+        buffers = [partial_reductions.part_buffer(value.type, self._generic) for value in initial]
+        _, block = loop(count, [])
+        with ir.InsertionPoint(block):
+            part = block.arguments[0]
+            start = self._starts[0] = build.index_op("muli", part, length)
+            self._bounds[0] = build.index_op("minsi", build.index_op("addi", start, length), extent)
+            neutral = [each.constant(value.type) for each, value in zip(combiners, initial, strict=True)]
+            for value, buffer in zip(self._reduce(0, [], neutral, accumulators), buffers, strict=True):
+                build.create("memref.store", [], [value, buffer, part])
+            build.create("scf.yield", [], [])
+        nest, block = loop(count, initial)
+        with ir.InsertionPoint(block):
+            part, *carried = block.arguments
+            parts = [
+                build.create("memref.load", [v.type], [b, part]).result
+                for v, b in zip(carried, buffers, strict=True)
+            ]
+            combined = [each.combine(a, b) for each, a, b in zip(combiners, carried, parts, strict=True)]
+            build.create("scf.yield", [], combined)
+        return list(nest.results)
 
     def _accumulates(self, operand: _Operand) -> bool:
         """Whether the output is reduced over some loop."""
@@ -215,7 +288,7 @@ class LoopNest:
         last = depth == len(self._groups) - 1
         if last and self._sum_positions:
             return self._blocked(depth, indices, values, accumulators)
-        nest, block = loop(self._bounds[depth], values)
+        nest, block = loop(self._bounds[depth], values, start=self._starts.get(depth))
         with ir.InsertionPoint(block):
             position, *carried = block.arguments
             inner = [*indices, position]
@@ -235,7 +308,7 @@ class LoopNest:
         if number is not None and number <= SUM_BLOCK:
             return self._block_of(depth, indices, build.const_index(0), bound, values, accumulators)
         width = build.const_index(SUM_BLOCK)
-        outer, block = loop(bound, values, step=width)
+        outer, block = loop(bound, values, start=self._starts.get(depth), step=width)
         with ir.InsertionPoint(block):
             start, *carried = block.arguments
             stop = build.index_op("minsi", build.index_op("addi", start, width), bound)
@@ -325,50 +398,3 @@ def loop(stop: Any, values: list[Any], *, start: Any = None, step: Any = None) -
     types = [value.type for value in values]
     loop = ir.Operation.create("scf.for", results=types, operands=[start, stop, step, *values], regions=1)
     return loop, ir.Block.create_at_start(loop.regions[0], [build.index_type(), *types])
-
-
-def lower_fill(op: Any) -> None:
-    """Lowers one `linalg.fill` on a buffer; contiguous buffers are filled by a flat loop."""
-    value, buffer = op.operands
-    with ir.InsertionPoint(op), op.location:
-        memref = ir.MemRefType(buffer.type)
-        if memref.rank > 1 and is_row_major(buffer):
-            buffer = collapse(buffer, [list(range(memref.rank))])
-        _fill_nest(value, buffer, build.dims(buffer), [])
-    op.erase()
-
-
-def _fill_nest(value: Any, buffer: Any, sizes: list[Any], indices: list[Any]) -> None:
-    if len(indices) == len(sizes):
-        build.create("memref.store", [], [value, buffer, *indices])
-        return
-    _, block = loop(sizes[len(indices)], [])
-    with ir.InsertionPoint(block):
-        _fill_nest(value, buffer, sizes, [*indices, block.arguments[0]])
-        build.create("scf.yield", [], [])
-
-
-def lower_copy(op: Any) -> None:
-    """Lowers a `memref.copy` of which one side is not contiguous; others become a `memcpy` later."""
-    source, target = op.operands
-    if is_contiguous(source) and is_contiguous(target) and source != target:
-        return
-    with ir.InsertionPoint(op), op.location:
-        if source != target:
-            rank = ir.MemRefType(source.type).rank
-            if rank > 1 and is_row_major(source) and is_row_major(target):
-                source, target = (collapse(buffer, [list(range(rank))]) for buffer in (source, target))
-            _copy_nest(source, target, build.dims(target), [])
-    op.erase()
-
-
-def _copy_nest(source: Any, target: Any, sizes: list[Any], indices: list[Any]) -> None:
-    if len(indices) == len(sizes):
-        element = ir.MemRefType(source.type).element_type
-        value = build.create("memref.load", [element], [source, *indices]).result
-        build.create("memref.store", [], [value, target, *indices])
-        return
-    _, block = loop(sizes[len(indices)], [])
-    with ir.InsertionPoint(block):
-        _copy_nest(source, target, sizes, [*indices, block.arguments[0]])
-        build.create("scf.yield", [], [])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.lowering import build
+from graphc.lowering import build, calls
 from graphc.lowering.layouts import is_contiguous
 from graphc.lowering.loops import loop
 from graphc_dialects._mlir import ir
@@ -29,7 +29,7 @@ class Product:
     op: Any
     fill: Any = None
 
-    def lower(self, module: Any, threshold: int) -> str | None:
+    def lower(self, threshold: int) -> str | None:
         """Replaces the generic by a call; returns what the call is, or None where loops are better."""
         matrices = self._matrices()
         if matrices is None:
@@ -48,11 +48,11 @@ class Product:
             if block:
                 flags = "".join("t" if x.transposed else "n" for x in (a, b))
                 name = f"graphc_{self._suffix}block_{m}_{n}_{k}_{flags}"
-                self._call(module, name, [], matrices)
+                self._call(name, [], matrices)
             else:
                 sizes = [c.size(0), c.size(1), a.size(0 if a.transposed else 1)]
                 numbers = [_i64(int(a.transposed)), _i64(int(b.transposed)), *map(_to_i64, sizes)]
-                self._call(module, f"graphc_{self._suffix}gemm", numbers, matrices)
+                self._call(f"graphc_{self._suffix}gemm", numbers, matrices)
         if self.fill is not None:
             self.fill.erase()
         self.op.erase()
@@ -74,7 +74,7 @@ class Product:
             return None
         return x, y, z
 
-    def _call(self, module: Any, name: str, numbers: list[Any], matrices: tuple[Any, ...]) -> None:
+    def _call(self, name: str, numbers: list[Any], matrices: tuple[Any, ...]) -> None:
         accumulate = build.create(
             "arith.constant",
             [ir.IntegerType.get_signless(1)],
@@ -83,7 +83,7 @@ class Product:
         ).result
         layouts = [_Layout(matrix.buffer) for matrix in matrices]
         types = ["i64"] * len(numbers) + ["!llvm.ptr", "i64"] * 3 + ["i1"]
-        _declare(module, name, types)
+        calls.declare(self.op, name, types)
 
         def call(batch: list[Any]) -> None:
             operands = list(numbers)
@@ -213,15 +213,3 @@ def _batched(result: Any, batch: list[Any], call: Any) -> None:
     with ir.InsertionPoint(block):
         _batched(result, [*batch, block.arguments[0]], call)
         build.create("scf.yield", [], [])
-
-
-def _declare(module: Any, symbol: str, types: list[str]) -> None:
-    """Declares a function of `graphc.codegen.products`, which code generation defines."""
-    names = [
-        ir.StringAttr(op.operation.attributes["sym_name"]).value
-        for op in module.body.operations
-        if "sym_name" in op.operation.attributes
-    ]
-    if symbol not in names:
-        declaration = f"func.func private @{symbol}({', '.join(types)})"
-        ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(declaration))

@@ -39,6 +39,7 @@ from graphc.lowering.types import dtype_of
 from graphc_dialects._mlir import ir
 
 Step = Callable[[Any, list[Scalar]], Scalar]
+RECURRENCES = ("graphc.cumulative", "graphc.linear_recurrence")
 # Elements of a row that live in registers.
 REGISTERS = 8
 # Operations that are computed again where their result is read.
@@ -68,7 +69,7 @@ class _Stack:
         self._context = context
         self._value = value
         self._shape = static_shape(value)
-        self._chain = _cheap_chain(value)
+        self._chain = cheap_chain(value)
         self.invariant = self._shape[0] == 1
 
     def read(self, row: Any, where: list[Any]) -> Scalar:
@@ -79,7 +80,7 @@ class _Stack:
         return _Inline(self._context, (), [], self._chain).read(self._value, tuple(coordinates))
 
 
-def _cheap_chain(value: Any) -> list[Any]:
+def cheap_chain(value: Any) -> list[Any]:
     """The operations that compute a value from arrays in memory if they are few and cheap, else none."""
     chain: list[Any] = []
     pending = [value]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.lowering.scalar_calls import CallMixin
 from graphc.lowering.scalar_cast import CastMixin
 from graphc.lowering.scalar_complex import ComplexMixin
 from graphc.lowering.types import compute_name
@@ -36,7 +37,7 @@ class Scalar:
     dtype: np.dtype
 
 
-class ScalarBuilder(CastMixin, ComplexMixin):
+class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
     """Creates scalar operations; every method takes and returns `Scalar`.
 
     Args:
@@ -375,21 +376,6 @@ class ScalarBuilder(CastMixin, ComplexMixin):
         if name == "pow":
             return self.op("math.powf", dtype, *xs)
         if name in ("lgamma", "tgamma"):
-            suffix = "f" if dtype == np.float32 else ""
-            self._declare(f"{name}{suffix}", dtype)
-            symbol = self.ir.FlatSymbolRefAttr.get(f"{name}{suffix}")
-            return self.op("func.call", dtype, *xs, callee=symbol)
+            # The single precision functions are up to 7 units in the last place off.
+            return self.external(name, *xs)
         return self.op(f"math.{name}", dtype, *xs)
-
-    def _declare(self, symbol: str, dtype: np.dtype) -> None:
-        """Declares a function of one operand in the module around the insertion point, where it is not."""
-        module = self.ir.InsertionPoint.current.block.owner
-        while module.parent is not None:
-            module = module.parent
-        block = module.regions[0].blocks[0]
-        for op in block.operations:
-            attributes = op.operation.attributes
-            if "sym_name" in attributes and self.ir.StringAttr(attributes["sym_name"]).value == symbol:
-                return
-        text = f"func.func private @{symbol}({self.type(dtype)}) -> {self.type(dtype)}"
-        self.ir.InsertionPoint.at_block_begin(block).insert(self.ir.Operation.parse(text))

@@ -11,6 +11,7 @@ from typing import Any
 
 from graphc.lowering import build
 from graphc.lowering.loops import loop
+from graphc.lowering.polls import Polls
 from graphc.lowering.scalar_work import is_one_element
 from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows
 from graphc.passes._scan import ScanView
@@ -27,6 +28,7 @@ class _Lowering:
         self._context = context
         self._view = view
         self._bound = context.index_of(view.steps)
+        self._polls = Polls(view.op, self._bound)
 
     def run(self) -> None:
         bounds = Bounds(self._bound, self._view.reverse, self._view.stop is not None)
@@ -39,6 +41,7 @@ class _Lowering:
             results, taken = self._for(rows, initial), self._bound
         else:
             results, taken = self._while(rows, initial)
+        self._polls.behind()
         bounds.taken = taken
         for item in rows:
             item.after([results.pop(0) for _ in range(item.width)])
@@ -56,7 +59,9 @@ class _Lowering:
         op, block = loop(self._bound, initial)
         with ir.InsertionPoint(block):
             step, *carried = block.arguments
-            build.create("scf.yield", [], self._body(block, rows, step, list(carried)))
+            values = self._body(block, rows, step, list(carried))
+            self._polls.in_iteration(step)
+            build.create("scf.yield", [], values)
         return list(op.results)
 
     def _while(self, rows: list[Rows], initial: list[Any]) -> tuple[list[Any], Any]:
@@ -79,6 +84,7 @@ class _Lowering:
             stop = self._context.index_of(self._view.stop)
             go_on = build.create("arith.xori", [i1], [stop, _true(i1)]).result
             following = build.index_op("addi", step, build.const_index(1))
+            self._polls.in_iteration(step)
             build.create("scf.yield", [], [following, go_on, *values])
         taken, _, *results = op.results
         return results, taken

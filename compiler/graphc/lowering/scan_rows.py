@@ -17,7 +17,7 @@ from graphc.lowering import build
 from graphc.lowering.generic import fill_buffer
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork
-from graphc.lowering.scan_buffers import Stack, copy, initial_row, read, row_pointer_type, write
+from graphc.lowering.scan_buffers import Stack, copy, initial_row, read, row_pointer_type, write, write_apart
 from graphc.lowering.types import dtype_of
 from graphc.passes._scan import ScanView, retention, taps_of, writes_of
 from graphc_dialects._mlir import ir
@@ -88,6 +88,8 @@ class Rows:
         self.row_type = storage
         self.in_place = "inplace" in declaration.attributes
         self.is_empty = 0 in list(storage.shape)
+        # Whether rows are stored where those are that the iteration reads.
+        self.apart = False
         self.trace = self._allocate_trace() if self.keeps_trace and not self.is_empty else None
 
     def _allocate_trace(self) -> Stack:
@@ -95,6 +97,7 @@ class Rows:
             if not self.bounds.is_while and not self.drops_initial:
                 buffer = self._claim(trace.results[0])
                 if buffer is not None:
+                    self.apart = self.context.is_stored_apart(trace.results[0])
                     return Stack(buffer)
         rows = self.bounds.limit
         if self.keeps_initial:
@@ -304,7 +307,7 @@ class BufferRows(Rows):
             self._targets = [self._slot(self.new_row(step))]
         elif self._spare:
             self._targets = self._spare[: len(self.writes)]
-        for value, target in zip(self.values, self._targets, strict=False):
+        for value, target in zip(self.values, self._targets, strict=False) if not self.apart else ():
             self.context.destinations.offer_row(value, target)
         for op in self.reads:
             tap = ir.IntegerAttr(op.attributes["tap"]).value
@@ -320,7 +323,7 @@ class BufferRows(Rows):
     def end(self) -> list[Any]:
         for value, target in zip(self.values, self._targets, strict=False):
             if not self.context.destinations.is_in_row(value, target):
-                write(self.context.tensor_of(value), target)
+                (write_apart if self.apart else write)(self.context.tensor_of(value), target)
         if self.trace is not None and self.in_order:
             copy(self._window[0], self._slot(self._step))
         if not self.width:

@@ -19,6 +19,7 @@ from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of, storage_name
 from graphc.passes._constants import read_constant
 from graphc_dialects._mlir import ir
+from graphc_dialects.signatures import SIGNATURES
 
 Rule = Callable[[Any, Any], None]
 STRUCTURAL: dict[str, Rule] = {}
@@ -148,6 +149,9 @@ def _expand(tensor: Any, target: Any, sizes: list[Any], groups: list[list[int]])
 
 def reshape(tensor: Any, target: Any, sizes: list[Any]) -> Any:
     """A row-major reshape: collapse to a vector, then expand. Never copies a contiguous tensor."""
+    if 0 in target.shape or 0 in ir.RankedTensorType(tensor.type).shape:
+        # Upstream refuses to collapse a known size of 0 together with unknown ones.
+        return build.empty(target, sizes)
     flat = _flat(tensor)
     if target.rank == 1:
         return build.cast(flat, target)
@@ -225,6 +229,24 @@ def _scan(context: Any, op: Any) -> None:
     lower_scan(context, op)
 
 
+def _conditional(context: Any, op: Any) -> None:
+    from graphc.lowering.conditionals import lower_conditional, lower_select
+
+    (lower_conditional if op.name == "scf.if" else lower_select)(context, op)
+
+
+def _kernel(context: Any, op: Any) -> None:
+    from graphc.lowering.kernels import lower_kernel
+
+    lower_kernel(context, op)
+
+
+def _random(context: Any, op: Any) -> None:
+    from graphc.lowering.random import random
+
+    random(context, op)
+
+
 def _nothing(context: Any, op: Any) -> None:
     pass
 
@@ -235,6 +257,8 @@ def _register_updates() -> None:
     STRUCTURAL["graphc.update_slice"] = updates.update_slice
     STRUCTURAL["graphc.put"] = updates.put
     STRUCTURAL["graphc.scan"] = _scan
+    STRUCTURAL["scf.if"] = STRUCTURAL["arith.select"] = _conditional
+    STRUCTURAL["scf.yield"] = _nothing
     STRUCTURAL["graphc.join"] = writes.join
     STRUCTURAL["graphc.write_buffer"] = writes.write_buffer
     STRUCTURAL["graphc.write_split"] = writes.write_split
@@ -244,8 +268,10 @@ def _register_updates() -> None:
     # These are lowered with the scan they belong to.
     for name in ("prev", "carry", "collect", "end", "trace", "steps"):
         STRUCTURAL[f"graphc.scan_{name}"] = _nothing
+    STRUCTURAL.update((f"graphc.{name}", _kernel) for name in SIGNATURES)
     STRUCTURAL["graphc.cumulative"] = recurrences.cumulative
     STRUCTURAL["graphc.linear_recurrence"] = recurrences.linear_recurrence
+    STRUCTURAL["graphc.random"] = _random
 
 
 _register_updates()

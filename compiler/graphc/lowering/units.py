@@ -82,8 +82,10 @@ class Units:
                 users[other].append(unit)
         liveness = None if kept is None else Liveness(self._members, kept)
 
-        def priority(unit: Unit) -> tuple[bool, int, Unit]:
-            return liveness is not None and liveness.growth(unit) > 0, first[unit], unit
+        def priority(unit: Unit) -> tuple[bool, bool, int, Unit]:
+            # Nothing may come behind the terminator, also what has an effect and no result.
+            is_end = unit == self._unit_of[-1]
+            return is_end, liveness is not None and liveness.growth(unit) > 0, first[unit], unit
 
         ready = [priority(unit) for unit, count in missing.items() if not count]
         heapq.heapify(ready)
@@ -111,7 +113,7 @@ class Units:
         for number, (op, unit) in enumerate(zip(self._operations, self._unit_of, strict=True)):
             first.setdefault(unit, number)
             operands = inputs_of(op)
-            if len(op.regions):
+            if len(op.regions) and len(op.results):
                 operands += self._extra.get(op.results[0], ())
             wanted = needs.setdefault(unit, set())
             wanted |= {made_by[x] for x in operands if x in made_by}

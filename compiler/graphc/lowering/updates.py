@@ -56,6 +56,18 @@ def _write(dtype: np.dtype, accumulate: bool, value: Any, tensor: Any, where: li
     return build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result
 
 
+def updates_in_place(op: Any) -> bool:
+    """Whether an update takes over the memory of the older tensor, which nothing else reads."""
+    x = op.operands[0]
+    owner = x.owner
+    if isinstance(owner, ir.Block) or len(list(x.uses)) != 1:
+        return False
+    # A view may be a part of what it is taken from.
+    if owner.name == "graphc.scan_prev" or owner.name in VIEWS:
+        return False
+    return bool(owner.operation.block == op.operation.block)
+
+
 def _to_update(context: Any, op: Any) -> Any:
     """The tensor that an update starts from.
 
@@ -64,15 +76,9 @@ def _to_update(context: Any, op: Any) -> Any:
     that is still needed must not be in it.
     """
     x = op.operands[0]
-    owner = x.owner
-    if context.lent(op.results[0]) is not None:
-        return context.tensor_of(x)
-    only_use = len(list(x.uses)) == 1 and not isinstance(owner, ir.Block)
-    # A view may be a part of what it is taken from.
-    owned = only_use and owner.name != "graphc.scan_prev" and owner.name not in VIEWS
-    if owned and owner.operation.block == op.operation.block:
-        return context.tensor_of(x)
     old = context.tensor_of(x)
+    if updates_in_place(op) or context.is_lent_to(op.results[0], x):
+        return old
     element = ir.RankedTensorType(old.type).element_type
 
     # As a loop: upstream's canonicalization removes a copy that is a linalg operation.

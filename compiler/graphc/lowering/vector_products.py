@@ -14,6 +14,12 @@ from graphc.lowering.unit_axes import drop_axes, insert_axes
 from graphc_dialects._mlir import ir
 
 
+def is_vector_product(op: Any) -> bool:
+    """Whether a `graphc.matmul` is lowered as the product with a vector."""
+    shape = list(op.results[0].type.shape)
+    return len(shape) == 2 and (shape[0] == 1) != (shape[1] == 1)
+
+
 def vector_product(context: Any, op: Any, zero: Any) -> bool:
     """Lowers a `graphc.matmul` whose result has one row, or one column, to a product with a vector.
 
@@ -30,7 +36,7 @@ def vector_product(context: Any, op: Any, zero: Any) -> bool:
     """
     result = op.results[0]
     shape = list(result.type.shape)
-    if len(shape) != 2 or (shape[0] == 1) == (shape[1] == 1):
+    if not is_vector_product(op):
         return False
     ta, tb = flags = [ir.BoolAttr(op.attributes[name]).value for name in ("transpose_a", "transpose_b")]
     operands = [context.tensor_of(x) for x in op.operands]
@@ -46,6 +52,8 @@ def vector_product(context: Any, op: Any, zero: Any) -> bool:
     target = build.storage_type(result.type)
     kind = ir.RankedTensorType.get([shape[kept]], target.element_type)
     place = context.destinations.take(result)
+    if place is None and context.is_wanted_in_argument(result):
+        place = context.destinations.claim(result)
     if place is None:
         start = build.empty(kind, [build.dim(operands[matrix], free)])
     else:

@@ -18,7 +18,13 @@ from graphc.graph.op import Op
 from graphc.graph.vectorize import repeat
 from graphc.ops._pt import pt
 from graphc.ops.advanced import Put, Take
-from graphc.ops.bounds import FULL
+from graphc.ops.batching_indices import (
+    batch_inc_subtensor,
+    batch_put,
+    batch_subtensor,
+    batch_take,
+    with_axis,
+)
 from graphc.ops.create import Iota
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
@@ -147,43 +153,26 @@ def _(op: Any, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size
 def _(
     op: Subtensor, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
 ) -> list[Variable]:
-    _only_first(op, batched)
-    return [Subtensor((FULL, *op.idx_list))(*inputs)]
-
-
-def _with_axis(x: Any, is_batched: bool) -> Any:
-    """An operand that broadcasts: with an axis of size 1 in front where it lacks the batch axis."""
-    return x if is_batched else pt.dimshuffle(x, ("x", *range(x.type.ndim)))
+    return [batch_subtensor(op, inputs, batched)]
 
 
 @_rule.register
 def _(
     op: IncSubtensor, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
 ) -> list[Variable]:
-    _only_first(op, batched[1:])
-    x = inputs[0] if batched[0] else repeat(inputs[0], size)
-    y = _with_axis(inputs[1], batched[1])
-    return [IncSubtensor((FULL, *op.idx_list), op.set_instead_of_inc)(x, y, *inputs[2:])]
+    return [batch_inc_subtensor(op, inputs, batched, size)]
 
 
 @_rule.register
 def _(op: Take, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
-    x, indices = inputs
-    if all(batched):
-        raise VectorizeError(f"{op} cannot take a batch of arrays and a batch of indices")
-    if batched[0]:
-        return [Take(op.axis + 1)(x, indices)]
-    taken = op(x, indices)
-    others = [axis for axis in range(taken.type.ndim) if axis != op.axis]
-    return [pt.dimshuffle(taken, (op.axis, *others))]
+    return [batch_take(op.axis, *inputs, *batched)]
 
 
 @_rule.register
 def _(op: Put, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
     x, y, indices = inputs
-    _only_first(op, batched[1:])
     x = x if batched[0] else repeat(x, size)
-    return [Put(op.axis + 1, op.set_instead_of_inc)(x, _with_axis(y, batched[1]), indices)]
+    return [batch_put(op, x, with_axis(y, batched[1]), indices, batched[2])]
 
 
 @_rule.register

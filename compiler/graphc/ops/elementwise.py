@@ -25,6 +25,13 @@ Partial = Callable[..., Variable | None]
 
 
 @dataclass(frozen=True)
+class Undefined:
+    """The rule of an operand in which a row has no derivative; ``why`` is for the error message."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Row:
     """All there is to know about one elementwise operation.
 
@@ -34,8 +41,8 @@ class Row:
         doc: one sentence.
         scalar: lowering: takes a `ScalarBuilder` and a `Scalar` for each operand, returns a `Scalar`.
         grad: for each operand, a function of ``(*inputs, out, g)`` that returns the cotangent of that
-            operand, or None
-            where it is zero. The rules transpose without conjugation. None for the whole: see ``absent``.
+            operand, or None where it is zero, or `Undefined`. The rules transpose without conjugation. None
+            for the whole: see ``absent``.
         absent: why there is no gradient.
         dtypes: dtypes of the loop, operands then result; by default those that the reference, a ufunc,
             resolves to.
@@ -49,7 +56,7 @@ class Row:
     reference: Callable[..., Any]
     doc: str
     scalar: Callable[..., Any]
-    grad: tuple[Partial | None, ...] | None = None
+    grad: tuple[Partial | Undefined | None, ...] | None = None
     absent: str | None = None
     dtypes: DtypeRule | None = None
     nin: int = 0
@@ -200,6 +207,8 @@ class Elementwise(Op):
             partial = None if t is None or is_discrete(x) else self._partial(i, x)
             term = None if partial is None else partial(*inputs, out, t)
             if term is not None:
+                if not isinstance(term.type, TensorType):
+                    return [term]
                 total = term if total is None else total + term
         if total is not None and total.type.broadcastable != out.type.broadcastable:  # type: ignore[attr-defined]
             total = OPS["second"](out, total)
@@ -207,12 +216,13 @@ class Elementwise(Op):
 
     def _partial(self, i: int, x: Variable) -> Partial | None:
         """The rule for operand i; None where the derivative is zero."""
-        if self.row.grad is None:
+        rule = Undefined(self.row.absent or "") if self.row.grad is None else self.row.grad[i]
+        if isinstance(rule, Undefined):
             from graphc.gradient.types import grad_not_implemented
 
-            why = self.row.absent or ""
+            why = rule.why
             return lambda *_: grad_not_implemented(self, i, x, why)
-        return self.row.grad[i]
+        return rule
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True] for _ in node.inputs]

@@ -40,8 +40,10 @@ def scaled(b: Any, x: Scalar, factor: float) -> Scalar:
 
 
 def sigmoid(b: Any, x: Scalar) -> Scalar:
+    """exp(min(x, 0)) / (1 + exp(-|x|)), which also has the tiny values, and needs one exponential."""
     one = b.const(1, x.dtype)
-    return b.truediv(one, b.add(one, b.math("exp", b.neg(x))))
+    tail = b.math("exp", b.neg(b.abs(x)))
+    return b.truediv(b.select(b.lt(x, b.const(0, x.dtype)), tail, one), b.add(one, tail))
 
 
 def softplus(b: Any, x: Scalar) -> Scalar:

@@ -14,6 +14,7 @@ from graphc.graph.op import Op
 from graphc.ops._pt import pt
 from graphc.ops.axes import attribute, normalize_axes, normalize_axis
 from graphc.ops.elementwise import is_discrete
+from graphc.ops.sizes import shape_source
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
 
@@ -95,7 +96,7 @@ class Reduce(Op):
             return [None]
         g = _expand(g, self.axes, x.type.ndim)  # type: ignore[attr-defined]
         weight = self._weight(x, outputs[0])
-        return [pt.second(x, g) if weight is None else g * weight]
+        return [pt.second(shape_source(x), g) if weight is None else g * weight]
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]

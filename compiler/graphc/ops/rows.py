@@ -7,5 +7,9 @@ from graphc.ops import (  # noqa: F401
     rows_explog,
     rows_round,
     rows_special,
+    rows_special_bessel,
+    rows_special_entropy,
+    rows_special_gamma,
+    rows_special_integral,
     rows_trig,
 )

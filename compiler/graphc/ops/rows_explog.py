@@ -9,15 +9,10 @@ import numpy as np
 
 from graphc.ops import forms
 from graphc.ops._pt import pt
-from graphc.ops.elementwise import OperandType, register
+from graphc.ops.elementwise import register
+from graphc.ops.external import real_floats
 
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
-
-
-def real_float(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
-    """Operands and result of the dtype that ``numpy.arctan2`` uses: floating point, not complex."""
-    pair = types if len(types) == 2 else types * 2
-    return (np.arctan2.resolve_dtypes((*pair, None))[-1],) * (len(types) + 1)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -74,7 +69,7 @@ register(
     "1 / (1 + exp(-x)).",
     forms.wide(forms.sigmoid),
     nin=1,
-    dtypes=real_float,
+    dtypes=real_floats,
     grad=(lambda x, out, g: g * out * (1 - out),),
 )
 register(
@@ -83,7 +78,7 @@ register(
     "log(1 + exp(x)).",
     forms.wide(forms.softplus),
     nin=1,
-    dtypes=real_float,
+    dtypes=real_floats,
     grad=(lambda x, out, g: g * pt.sigmoid(x),),
 )
 register(
@@ -92,7 +87,7 @@ register(
     "log(1 - exp(x)), for negative x.",
     forms.wide(forms.log1mexp),
     nin=1,
-    dtypes=real_float,
+    dtypes=real_floats,
     grad=(lambda x, out, g: -g / pt.expm1(-x),),
 )
 register(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise rows: error and gamma functions. SciPy is the reference, loaded when one is evaluated."""
+"""Elementwise rows: error functions and the normal distribution. SciPy is the reference, loaded when one is
+evaluated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,68 +12,67 @@ import numpy as np
 from graphc.ops import forms
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import register
-from graphc.ops.rows_explog import real_float
+from graphc.ops.external import real_floats, register_scipy, scipy_function
 
 _ERF_SLOPE = float(2 / np.sqrt(np.pi))
+_SQRT_HALF = float(np.sqrt(0.5))
+_SQRT_2PI = float(np.sqrt(2 * np.pi))
 
 
-def _special(name: str) -> Callable[..., Any]:
-    def reference(*arrays: Any) -> Any:
-        import scipy.special
-
-        return getattr(scipy.special, name)(*arrays)
-
-    return reference
+def _normal_density(x: Any) -> Any:
+    return pt.exp(-0.5 * pt.sqr(x)) / _SQRT_2PI
 
 
-def _gamma(b: Any, x: Any) -> Any:
-    """tgamma of the C library, but NaN for minus infinity and the negative integers, as in SciPy."""
-    pole = b.logical_and(b.lt(x, b.const(0, x.dtype)), b.eq(x, b.floor(x)))
-    return b.select(pole, b.const(np.nan, x.dtype), b.math("tgamma", x))
+def _owens_t_h(h: Any, a: Any, out: Any, g: Any) -> Any:
+    return -0.5 * g * _normal_density(h) * pt.erf(a * h * _SQRT_HALF)
+
+
+def _owens_t_a(h: Any, a: Any, out: Any, g: Any) -> Any:
+    square = 1 + pt.sqr(a)
+    return g * pt.exp(-0.5 * pt.sqr(h) * square) / (2 * np.pi * square)
 
 
 register(
     "erf",
-    _special("erf"),
+    scipy_function("erf"),
     "Error function.",
     forms.libm("erf"),
     nin=1,
-    dtypes=real_float,
+    dtypes=real_floats,
     grad=(lambda x, out, g: g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),),
 )
 register(
     "erfc",
-    _special("erfc"),
+    scipy_function("erfc"),
     "1 - erf(x) without cancellation.",
     forms.libm("erfc"),
     nin=1,
-    dtypes=real_float,
+    dtypes=real_floats,
     grad=(lambda x, out, g: -g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),),
 )
-register(
-    "gamma",
-    _special("gamma"),
-    "Gamma function.",
-    _gamma,
-    nin=1,
-    dtypes=real_float,
-    grad=(lambda x, out, g: g * out * pt.psi(x),),
+register_scipy(
+    "erfcx",
+    "exp(x**2) * erfc(x), without overflow of the exponential.",
+    (lambda x, out, g: g * (2 * x * out - _ERF_SLOPE),),
 )
-register(
-    "gammaln",
-    _special("gammaln"),
-    "Logarithm of the magnitude of the gamma function.",
-    forms.libm("lgamma"),
-    nin=1,
-    dtypes=real_float,
-    grad=(lambda x, out, g: g * pt.psi(x),),
+register_scipy("erfi", "Imaginary error function.", (lambda x, out, g: g * _ERF_SLOPE * pt.exp(pt.sqr(x)),))
+register_scipy("erfinv", "Inverse of erf.", (lambda x, out, g: g / _ERF_SLOPE * pt.exp(pt.sqr(out)),))
+register_scipy("erfcinv", "Inverse of erfc.", (lambda x, out, g: -g / _ERF_SLOPE * pt.exp(pt.sqr(out)),))
+register_scipy(
+    "dawsn",
+    "Dawson's integral, sqrt(pi) / 2 * exp(-x**2) * erfi(x).",
+    (lambda x, out, g: g * (1 - 2 * x * out),),
 )
-register(
-    "digamma",
-    _special("psi"),
-    "Derivative of gammaln.",
-    forms.digamma,
-    nin=1,
-    dtypes=real_float,
-    absent="the trigamma function is not among the operations",
+register_scipy(
+    "ndtr",
+    "Distribution function of the standard normal distribution.",
+    (lambda x, out, g: g * _normal_density(x),),
 )
+register_scipy("ndtri", "Inverse of ndtr.", (lambda x, out, g: g / _normal_density(out),))
+register_scipy(
+    "log_ndtr",
+    "Logarithm of ndtr, also where that underflows.",
+    # The density over the distribution function, both scaled by exp(x**2 / 2).
+    (lambda x, out, g: g * (2 / _SQRT_2PI) / pt.erfcx(-_SQRT_HALF * x),),
+)
+register_scipy("owens_t", "Owen's T function of h and a.", (_owens_t_h, _owens_t_a))

@@ -27,6 +27,22 @@ def sizes_of(x: Any) -> list[Any]:
     return [size_of(x, axis) for axis in range(x.type.ndim)]
 
 
+def shape_source(x: Any) -> Any:
+    """What can stand for ``x`` where only its sizes are read: a variable of the same shape from which
+    elementwise functions of one operand compute it. Gradients thus need not keep ``x``.
+    """
+    for _ in range(_MAX_DEPTH):
+        node = x.owner
+        if node is None or not isinstance(node.op, Elementwise):
+            return x
+        # Operands of static size 1 have no say in the shape.
+        shaping = [v for v in node.inputs if any(size != 1 for size in v.type.shape)]  # type: ignore[attr-defined]
+        if len(shaping) != 1 or shaping[0].type.shape != x.type.shape:  # type: ignore[attr-defined]
+            return x
+        x = shaping[0]
+    return x
+
+
 def known_value(x: Any, depth: int = _MAX_DEPTH) -> np.ndarray | None:
     """The value of a scalar expression of constants and static sizes; None when it depends on inputs."""
     if isinstance(x, Constant):

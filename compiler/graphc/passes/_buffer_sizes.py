@@ -86,7 +86,8 @@ def constant_of(value: Any) -> int | None:
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
         return None
-    return int(ir.IntegerAttr(owner.operation.attributes["value"]).value)
+    attribute = owner.operation.attributes["value"]
+    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
 def size_of(memref: Any, axis: int) -> Any:

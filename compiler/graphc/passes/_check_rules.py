@@ -11,6 +11,7 @@ import numpy as np
 from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._shape_rules import size_of
 from graphc_dialects._mlir import ir
+from graphc_dialects.signatures import SIGNATURES
 
 # More elements than memory holds.
 _MOST = 1 << 62
@@ -114,6 +115,24 @@ class CheckInserter:
         summed_b = rank - 1 if op.attributes["transpose_b"].value else rank - 2
         message = "matmul: the left operand has {expected} columns, but the right one has {given} rows"
         self.equal(rw, (b, summed_b), (a, summed_a), message)
+
+    def kernel(self, rw: Rewriter, op: Any) -> None:
+        """Sizes that the signature gives one name agree, and so do the batches."""
+        name = op.name[7:]
+        signature = SIGNATURES[name]
+        operands = list(op.operands)[: len(signature.operands)]
+        first: dict[Any, tuple[Any, int]] = {}
+        for number, (x, core) in enumerate(zip(operands, signature.operands, strict=True)):
+            batch = len(x.type.shape) - len(core)
+            for axis, dim in enumerate([*range(batch), *core]):
+                message = (
+                    f"{name}: dimension {axis} of operand {number} must be {{expected}}, but is {{given}}"
+                )
+                if dim in first:
+                    self.equal(rw, (x, axis), first[dim], message)
+                first.setdefault(dim, (x, axis))
+        for dim, size in zip(signature.given, list(op.operands)[len(operands) :], strict=True):
+            self.not_negative(rw, size, f"{name}: size {dim}")
 
     def reshape(self, rw: Rewriter, op: Any) -> None:
         x, *sizes = op.operands
@@ -308,5 +327,6 @@ def rules() -> tuple[CheckInserter, RuleTable]:
     structural = ("join", "matmul", "reshape", "broadcast_to", "specify_shape", "update_slice", "take", "put")
     for name in (*structural, "scan_carry", "write"):
         names[name] = getattr(inserter, name)
+    names.update(dict.fromkeys(SIGNATURES, inserter.kernel))
     names.update(dict.fromkeys(("cumulative", "linear_recurrence"), inserter.recurrence))
     return inserter, {f"graphc.{name}": [rule] for name, rule in names.items()}

@@ -12,7 +12,9 @@ from typing import Any
 
 from graphc.passes._constants import CONSTANTS
 from graphc_dialects._mlir import ir
-from graphc_dialects.scan_verify import carry_of, declarations
+from graphc_dialects.conditional_shapes import read_results
+from graphc_dialects.scan_verify import carry_of, declarations, is_inside
+from graphc_dialects.signatures import SIGNATURES
 from graphc_dialects.write import buffer_sizes
 
 Key = Any
@@ -144,7 +146,8 @@ class DimKeys:
                 stack.append((top, True))
                 op = self._defs.get(top)
                 if op is not None:
-                    stack.extend((operand, False) for operand in op.operands)
+                    sources = op.operands if op.name != "scf.if" else read_results(top)
+                    stack.extend((source, False) for source in sources)
             elif top != value:
                 type_ = top.type
                 if isinstance(type_, ir.RankedTensorType):
@@ -189,7 +192,12 @@ class DimKeys:
 
     def _dynamic(self, value: Any, static: list[int]) -> list[Key]:
         op = self._defs.get(value)
-        derived = None if op is None else self._derive(op, static)
+        if op is not None and op.name in ("scf.if", "arith.select"):
+            derived: list[Key] | None = self._either(value, op)
+        elif op is not None and op.name[7:] in SIGNATURES:
+            derived = self._kernel(value, op)
+        else:
+            derived = None if op is None else self._derive(op, static)
         if derived is None:
             derived = [("dim", value, axis) for axis in range(len(static))]
         return [size if size >= 0 else key for size, key in zip(static, derived, strict=True)]
@@ -212,6 +220,29 @@ class DimKeys:
             return self._joint([self.shape(operand) for operand in operands])
         return None
 
+    def _either(self, value: Any, op: Any) -> list[Key]:
+        """What both possible values have in common, where that is known in front of the operation."""
+        values = read_results(value) if op.name == "scf.if" else list(op.operands)[1:]
+        keys: list[Key] = []
+        for axis, (first, *others) in enumerate(zip(*map(self.shape, values), strict=True)):
+            inside = not isinstance(first, int) and is_inside(first[1], op)
+            agree = not inside and all(key == first for key in others)
+            keys.append(first if agree else ("dim", value, axis))
+        return keys
+
+    def _kernel(self, value: Any, op: Any) -> list[Key]:
+        """Batch sizes of the first operand, then the sizes that the signature names."""
+        signature, operands = SIGNATURES[op.name[7:]], list(op.operands)
+        core = signature.results[value.result_number]
+        keys = self.shape(operands[0])[: len(value.type.shape) - len(core)]
+        for dim in core:
+            place = signature.place(dim)
+            if place is None:
+                keys.append(self.size(operands[len(signature.operands) + signature.given.index(dim)]))
+            else:
+                keys.append(self.shape(operands[place[0]])[place[1]])
+        return keys
+
     def _is_elementwise(self, operands: list[Any], rank: int) -> bool:
         return all(
             isinstance(operand.type, ir.RankedTensorType) and len(operand.type.shape) == rank
@@ -225,6 +256,11 @@ class DimKeys:
             wide = [key for key in keys if key != 1] or [1]
             joint.append(next((key for key in wide if isinstance(key, int)), wide[0]))
         return joint
+
+
+def _empty(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    sizes = iter(operands)
+    return [size if size >= 0 else keys.size(next(sizes)) for size in op.results[0].type.shape]
 
 
 def _dimshuffle(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
@@ -293,12 +329,18 @@ def _recurrence(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
     return [rows, *keys.shape(operands[-2])[1:]]
 
 
+def _random(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
+    return [keys.size(size) for size in operands[1 + len(list(op.attributes["cores"])) :]]
+
+
 _RULES: dict[str, Callable[[DimKeys, Any, list[Any]], list[Key]]] = {
+    "graphc.random": _random,
     "graphc.cumulative": _recurrence,
     "graphc.linear_recurrence": _recurrence,
     "graphc.scan_seq": _row,
     "graphc.scan_prev": _previous,
     "graphc.scan_trace": _trace,
+    "tensor.empty": _empty,
     "graphc.dimshuffle": _dimshuffle,
     "graphc.iota": _iota,
     "graphc.slice": _slice,

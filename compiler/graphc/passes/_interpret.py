@@ -15,9 +15,15 @@ import numpy as np
 from graphc.passes._constants import CONSTANTS, element_dtype, read_constant
 from graphc.passes._interpret_scan import ScanRun
 from graphc.passes._interpret_write import WRITES
-from graphc.passes._references import elementwise_reference, evaluate
+from graphc.passes._references import (
+    elementwise_reference,
+    evaluate,
+    kernel_reference,
+    random_reference,
+)
 from graphc.passes._walk import functions
 from graphc_dialects._mlir import ir
+from graphc_dialects.signatures import SIGNATURES
 
 _BROADCAST_FREE = (
     "dimshuffle",
@@ -111,6 +117,9 @@ class _Frame:
             else:
                 self._values[op.results[0]] = run.steps
             return
+        if op.name == "scf.if":
+            self._branch(op)
+            return
         operands = [self._values[operand] for operand in op.operands]
         if op.name in CONSTANTS:
             self._set(op.results[0], read_constant(op))
@@ -119,6 +128,12 @@ class _Frame:
         elif op.name in WRITES:
             results = WRITES[op.name](op, *operands)
             self._values.update(zip(op.results, results, strict=True))
+        elif op.name[7:] in SIGNATURES:
+            for result, data in zip(op.results, kernel_reference(op, operands), strict=True):
+                self._set(result, data)
+        elif op.name == "graphc.random":
+            for result, data in zip(op.results, random_reference(op, operands), strict=True):
+                self._set(result, data)
         elif op.name.startswith("graphc."):
             result = op.results[0]
             self._check_elementwise(op, operands)
@@ -127,6 +142,16 @@ class _Frame:
             self._set(op.results[0], _UPSTREAM[op.name](op, *operands))
         else:
             raise NotImplementedError(f"the interpreter does not know {op.name}")
+
+    def _branch(self, op: Any) -> None:
+        """Runs the one region of a conditional that is chosen."""
+        region = op.regions[0 if self._values[op.operands[0]] else 1]
+        for inner in region.blocks[0].operations if len(region.blocks) else ():
+            if inner.operation.name == "scf.yield":
+                for result, operand in zip(op.results, inner.operands, strict=True):
+                    self._set(result, self._values[operand])
+            else:
+                self._execute(inner.operation)
 
     def _check(self, op: Any, condition: Any, given: Any, expected: Any) -> None:
         if not condition:
@@ -177,11 +202,20 @@ def _from_elements(op: Any, *xs: Any) -> np.ndarray:
     return np.array(xs, element_dtype(type_.element_type)).reshape(type_.shape)
 
 
+def _empty(op: Any, *sizes: int) -> Any:
+    """Contents that are seen in the result of whatever reads them."""
+    dynamic = iter(sizes)
+    shape = [size if size >= 0 else next(dynamic) for size in op.results[0].type.shape]
+    dtype = element_dtype(op.results[0].type.element_type)
+    return np.full(shape, np.nan if dtype.kind in "fc" else np.ones((), dtype), dtype)
+
+
 _UPSTREAM: dict[str, Callable[..., Any]] = {
     "tensor.dim": lambda op, x, axis: x.shape[axis],
     "tensor.cast": lambda op, x: x,
     "tensor.extract": lambda op, x, *indices: x[tuple(indices)].item(),
     "tensor.from_elements": _from_elements,
+    "tensor.empty": _empty,
     "arith.index_cast": _index_cast,
     "arith.addi": lambda op, a, b: a + b,
     "arith.subi": lambda op, a, b: a - b,

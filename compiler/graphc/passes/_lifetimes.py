@@ -61,7 +61,7 @@ class Lifetimes:
     """Finds the lifetimes of buffers that are allocated in a block.
 
     Args:
-        block: the only block of a function.
+        block: the only block of a function, or of a region of a conditional.
     """
 
     def __init__(self, block: Any) -> None:
@@ -93,9 +93,11 @@ class Lifetimes:
         return Interval(min(uses.positions), end if uses.escapes else max(uses.positions))
 
     def position(self, op: Any) -> int:
-        """The position in the block of an operation, or of the one that contains it."""
+        """The position in the block of an operation, or of the one that contains it; -1 if none does."""
         while op.block != self.block:
             op = op.parent.operation
+            if op.name == "func.func":
+                return -1
         return self.positions[op]
 
     def only_read(self, value: Any) -> bool:

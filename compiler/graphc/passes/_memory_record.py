@@ -3,7 +3,8 @@
 
 `{"expressions", "workspaces", "steps", "others", "copies"}`. Sizes are numbers of expressions: each is a list
 of an operation and its operands, which are numbers of earlier expressions (see `_Expressions`). Positions are
-those of operations in the function's block; `steps` names the ones that access memory.
+those of operations in the block; `steps` names the ones that access memory. A region of a conditional has a
+record of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _STEPS = ("scf.", "func.call", "memref.copy", "memref.store", "linalg.")
 
 
 def record_function(function: Any, lifetimes: Lifetimes, workspaces: list[Workspace]) -> dict[str, Any]:
-    """The record of a function, made before its buffers get their places."""
+    """The record of a function, or of a region in it, made before its buffers get their places."""
     return _Record(lifetimes).of(function.attributes["sym_name"].value, workspaces)
 
 
@@ -50,6 +51,18 @@ def _origin(alloc: Any, stored: list[Any]) -> str:
     owners = [value.owner.operation for value in stored if not isinstance(value.owner, ir.Block)]
     nodes = {node_of(op) for op in owners if op.name != "arith.constant"} - {""}
     return nodes.pop() if len(nodes) == 1 else node_of(alloc)
+
+
+def _planned_block(op: Any) -> Any:
+    """The block whose plan is about an operation: of the function, or of a region of a conditional."""
+    chain = []
+    while op.name != "func.func":
+        chain.append(op.block)
+        op = op.parent.operation
+    found = chain.pop()
+    while chain and chain[-1].owner.operation.name == "scf.if":
+        found = chain.pop()
+    return found
 
 
 class _Record:
@@ -104,6 +117,8 @@ class _Record:
         function = self._lifetimes.block.owner.operation
         for op in walk(function):
             if op.name in ("memref.alloc", "memref.alloca") and op not in planned:
+                if _planned_block(op) != self._lifetimes.block:
+                    continue
                 uses = self._lifetimes.uses(op.results[0])
                 if not uses.positions:
                     continue

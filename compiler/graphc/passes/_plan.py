@@ -12,10 +12,10 @@ from graphc_dialects._mlir import ir
 
 
 class Planner:
-    """Plans the memory of one function.
+    """Plans the memory of a function's block, or of a region of a conditional in it.
 
     Attributes:
-        lifetimes: the operations of the function's block, and the uses of buffers.
+        lifetimes: the operations of the block, and the uses of buffers.
         left: why allocations stay with the arena, and how many.
     """
 
@@ -26,7 +26,7 @@ class Planner:
         self.left: dict[str, int] = {}
 
     def plan(self, number: int) -> list[Workspace]:
-        """Workspaces for the allocations of the function's block, numbered from `number`."""
+        """Workspaces for the allocations of the block, numbered from `number`."""
         numbers: dict[Any, int] = {}
         allocations = [op for op in self.lifetimes.operations if op.name == "memref.alloc"]
         buffers = [self._buffer(alloc, numbers) for alloc in allocations]
@@ -47,7 +47,7 @@ class Planner:
         if item is None or not plain:
             return self._leave("buffers of other layouts")
         uses = self.lifetimes.uses(alloc.results[0])
-        if uses.returned:
+        if uses.returned or -1 in uses.positions:
             return self._leave("buffers returned")
         for op in uses.deallocations:
             op.erase()

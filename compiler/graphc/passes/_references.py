@@ -50,6 +50,28 @@ def elementwise_reference(name: str) -> Reference:
     return ROWS[name].reference
 
 
+def kernel_reference(op: Any, operands: list[Any]) -> list[Any]:
+    """The results of a kernel operation, in the dtypes of its result types."""
+    from graphc.kernels import find
+    from graphc.lowering.kernels import attributes_of
+    from graphc.passes._constants import element_dtype
+
+    found = find(op.name[7:]).reference(attributes_of(op), *operands)
+    values = found if isinstance(found, tuple) else (found,)
+    types = [element_dtype(result.type.element_type) for result in op.results]
+    return [np.asarray(value, dtype) for value, dtype in zip(values, types, strict=True)]
+
+
+def random_reference(op: Any, operands: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The draws of `graphc.random`, and the state of the generator behind them."""
+    from graphc.tensor.random.native import draw_native
+
+    cores = list(op.attributes["cores"])
+    state, *rest = operands
+    parameters, sizes = rest[: len(cores)], rest[len(cores) :]
+    return draw_native(op.attributes["distribution"].value, state, parameters, sizes)
+
+
 def cast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """`astype`, dropping imaginary parts silently."""
     if x.dtype.kind == "c" and dtype.kind not in "cb":

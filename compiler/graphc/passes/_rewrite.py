@@ -18,6 +18,7 @@ from graphc.passes._constants import CONSTANTS, constant_attribute, element_dtyp
 from graphc.passes._dims import DimKeys
 from graphc.passes._walk import walk
 from graphc_dialects._mlir import ir
+from graphc_dialects.conditional_shapes import blocks_of
 
 Rule = Callable[["Rewriter", Any], Any]
 RuleTable = dict[str, list[Rule]]
@@ -36,6 +37,8 @@ _EFFECTS = frozenset({"graphc.check", "graphc.scan_carry", "graphc.scan_collect"
 def is_removable(op: Any) -> bool:
     """Whether an operation without used results may be erased."""
     name = op.name
+    if name == "scf.if":
+        return all(inner.name != "graphc.check" for inner in walk(op))
     if name in _EFFECTS or not name.startswith(_PURE_DIALECTS):
         return False
     return name == "graphc.scan" or not len(op.regions)
@@ -58,9 +61,9 @@ def tensor_type(shape: Sequence[int], element_type: Any) -> Any:
 
 
 class Rewriter:
-    """Applies rules to one function, bodies of scans included.
+    """Applies rules to one function, bodies of scans and regions of conditionals included.
 
-    What is found out in a body (sizes, facts of checks that passed) is forgotten behind it, because it may
+    What is found out in a region (sizes, facts of checks that passed) is forgotten behind it, because it may
     never run. A rule gets the rewriter and an operation and returns the value that replaces the operation's
     result, or None. The replacement must have the same element type and shape; a type that differs in what
     is static is cast.
@@ -92,6 +95,7 @@ class Rewriter:
 
     def run(self, erase: bool = True) -> None:
         """Visits every operation once, then erases what became unused (if asked to)."""
+        branches: list[int] = []  # regions of conditionals that are still to come, innermost last
         for op in walk(self.function):
             self.anchor = op
             self._location = None
@@ -101,8 +105,18 @@ class Rewriter:
             value = self._visit(op)
             if value is not None:
                 self.replace(op, value)
+            if name == "scf.if":
+                branches.append(len(blocks_of(op)))
+                self._enter()
             if name == "graphc.scan_end":
                 self._leave()
+            elif name == "scf.yield":
+                self._leave()
+                branches[-1] -= 1
+                if branches[-1]:
+                    self._enter()
+                else:
+                    branches.pop()
         if erase:
             erase_unused(self._operations)
 

@@ -52,7 +52,7 @@ class Liveness:
             if hasattr(owner, "operation"):
                 self._mark(owner.operation)
         name = op.name
-        if name == SCAN:
+        if name in (SCAN, "scf.if"):
             for effect in self._effects.get(op, ()):
                 self._mark(effect)
         elif name == "graphc.scan_trace":

@@ -124,7 +124,7 @@ def _size(value: Any, axis: int) -> Any:
         return _size(op.operands[0], axis)
     if op.name == "graphc.dimshuffle":
         return _size(op.operands[0], list(op.attributes["order"])[axis])
-    return op.opview.reify(axis)
+    return op.opview.reify(axis, value.result_number)
 
 
 def _closer(op: Any) -> Any:

@@ -9,6 +9,7 @@ from graphc.passes._algebra import registrar
 from graphc.passes._base import fail
 from graphc.passes._rewrite import Rewriter, RuleTable
 from graphc_dialects._mlir import ir
+from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
 from graphc_dialects.scan_shapes import UnknownSize
 
 RULES: RuleTable = {}
@@ -21,17 +22,30 @@ def size_of(rw: Rewriter, value: Any, axis: int) -> Any:
     if not isinstance(key, int) and key[0] == "dim":
         _, source, source_axis = key
         op = rw.defs.get(source)
-        if op is not None and op.name.startswith("graphc."):
+        if op is not None and _says_sizes(op):
             known = rw.reified.get(key)
             if known is None:
                 try:
                     with ir.InsertionPoint(rw.anchor), rw.anchor.location:
-                        known = rw.adopt(op.opview.reify(source_axis))
+                        known = rw.adopt(_reified(source, source_axis))
                 except UnknownSize as error:
                     fail(op, str(error))
                 rw.reified[key] = known
             return known
     return rw.dim(value, axis)
+
+
+def _says_sizes(op: Any) -> bool:
+    return op.name.startswith("graphc.") or op.name in CONDITIONALS
+
+
+def _reified(value: Any, axis: int) -> Any:
+    op = value.owner
+    return (
+        conditional_size(value, axis)
+        if op.name in CONDITIONALS
+        else op.opview.reify(axis, value.result_number)
+    )
 
 
 @_rule("tensor.dim")
@@ -43,11 +57,7 @@ def resolved_dim(rw: Rewriter, op: Any) -> Any:
     size = value.type.shape[axis]
     if size < 0 and value not in rw.defs:
         return None
-    if (
-        size < 0
-        and rw.dims.shape(value)[axis] == ("dim", value, axis)
-        and not rw.defs[value].name.startswith("graphc.")
-    ):
+    if size < 0 and rw.dims.shape(value)[axis] == ("dim", value, axis) and not _says_sizes(rw.defs[value]):
         return None
     return size_of(rw, value, axis)
 

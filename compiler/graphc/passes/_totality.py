@@ -13,6 +13,7 @@ from graphc.passes._dims import DimKeys
 from graphc.passes._scan import SCAN
 from graphc.passes._scan_rows import definition
 from graphc_dialects._mlir import ir
+from graphc_dialects.conditional_shapes import blocks_of
 from graphc_dialects.elementwise import ELEMENTWISE
 
 _ALWAYS = frozenset(
@@ -21,7 +22,7 @@ _ALWAYS = frozenset(
         *(f"graphc.reduce_{name}" for name in ("sum", "prod", "and", "or")),
         *(f"graphc.{name}" for name in ("dimshuffle", "iota", "softmax", "log_softmax")),
         *(f"graphc.{name}" for name in ("scan_prev", "scan_trace", "scan_steps", "scan_collect", "scan_end")),
-        "tensor.from_elements",
+        *("tensor.from_elements", "tensor.empty", "scf.yield"),
     }
 )
 _DIVISIONS = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
@@ -50,6 +51,8 @@ class Totality:
         name = op.name
         if name in _ALWAYS:
             return True
+        if name == "scf.if":
+            return self._branches(op, guarded)
         if name.startswith("arith."):
             return not name.startswith(_DIVISIONS) or bool(integer(op.operands[1]))
         if name in POSITIONAL and guarded:
@@ -58,6 +61,11 @@ class Totality:
         if rule is not None:
             return rule(self, op)
         return name.removeprefix("graphc.") in ELEMENTWISE and self.elementwise(op)
+
+    def _branches(self, op: Any, guarded: bool) -> bool:
+        """Neither region can fail."""
+        inner = [inner.operation for block in blocks_of(op) for inner in block.operations]
+        return all(self.is_total(x, guarded) for x in inner)
 
     def same(self, a: tuple[Any, int], b: tuple[Any, int]) -> bool:
         """Whether two dimensions, given as (value, axis), have equal sizes."""

@@ -26,6 +26,16 @@ def walk(root: Any) -> list[Any]:
     return [op for op in found if op != root]
 
 
+def blocks_outside_loops(function: Any) -> list[Any]:
+    """The block of a function, and those of the regions of conditionals that are in no loop."""
+    found = list(function.regions[0].blocks)
+    for block in found:
+        for op in block.operations:
+            if op.operation.name == "scf.if":
+                found += [inner for region in op.operation.regions for inner in region.blocks]
+    return found
+
+
 def split_after(op: Any) -> Any:
     """Moves everything behind an op into a new block after its own, which is left without terminator."""
     block = op.operation.block

@@ -135,7 +135,7 @@ class Code:
 
     def end(self, memory: Any, last: Any, location: Any) -> None:
         """Marks the end of a lifetime: what uses the place next must not be moved in front of it."""
-        before = last.name == "func.return"
+        before = last.name in ("func.return", "scf.yield")
         with ir.InsertionPoint(last) if before else ir.InsertionPoint.after(last), location:
             self._call("graphc_end", [], [memory])
 

@@ -190,4 +190,6 @@ def _is_computed(value: Any, block: Any) -> bool:
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.operation.block != block:
         return False
+    if owner.name == "scf.if":
+        return True  # Each region computes its value there.
     return owner.name.startswith("graphc.") and owner.name not in _NOT_COMPUTED

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,14 +11,18 @@ from graphc.passes._base import Pass
 
 _MOST_BYTES = 2.0**60
 _ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
+_EQUAL, _NOT_EQUAL = 0, 1  # llvm.icmp
 # What takes the context, by the beginning of its name, and its other arguments and its result.
 _WITH_CONTEXT = {
     "graphc_mark": ("", "i64"),
     "graphc_release_to": (", i64", ""),
     "graphc_workspace_": (", i64", "i64"),
     "graphc_plan_": (", !llvm.ptr, !llvm.ptr, i64, i64, i64", "i64"),
+    "graphc_tick": ("", "i64"),
+    "graphc_progress_": (", i64, i64", "i64"),
 }
 _TAKES_MEMORY = ("graphc_workspace_", "graphc_plan_")
+_GIVES_STATUS = ("graphc_tick", "graphc_progress_")
 
 
 @dataclass
@@ -31,6 +36,8 @@ class ArenaAllocation(Pass):
 
     Calls of `graphc_mark` and `graphc_release_to` (see hoist-allocations), `graphc_workspace_<n>` and
     `graphc_plan_<n>` (see plan-memory) get the context too. The last two give 0 where there is no memory.
+    So do `graphc_tick` and `graphc_progress_<name>` (see poll-interrupts), whose status, if it is not 0, the
+    kernel returns.
     """
 
     stage = "llvm"
@@ -55,6 +62,8 @@ class ArenaAllocation(Pass):
                     new = _pass_context(ir, call, context)
                     if callee.startswith(_TAKES_MEMORY):
                         self._return_on_null(ir, new)
+                    elif callee.startswith(_GIVES_STATUS):
+                        self._return_on_status(ir, new)
         if replaced:
             self._declare(ir, module)
         self._redeclare(ir, module)
@@ -78,34 +87,17 @@ class ArenaAllocation(Pass):
 
     def _return_on_null(self, ir: Any, call: Any) -> None:
         """`if (!memory) return -1;` behind an allocation of a kernel."""
-        from graphc.passes._walk import split_after
-
-        block = call.block
-        if not _returns_status(ir, block.owner):
-            return
-        rest = split_after(call)
-        failed = rest.create_after()
         i64 = ir.IntegerType.get_signless(64)
-        with ir.InsertionPoint(failed), call.location:
-            minus_one = ir.Operation.create(
-                "llvm.mlir.constant", results=[i64], attributes={"value": ir.IntegerAttr.get(i64, -1)}
-            )
-            ir.Operation.create("llvm.return", operands=[minus_one.result])
-        with ir.InsertionPoint(block), call.location:
-            null = ir.Operation.create("llvm.mlir.zero", results=[call.result.type]).result
-            equal = ir.IntegerAttr.get(i64, 0)
-            missing = ir.Operation.create(
-                "llvm.icmp",
-                results=[ir.IntegerType.get_signless(1)],
-                operands=[call.result, null],
-                attributes={"predicate": equal},
-            ).result
-            ir.Operation.create(
-                "llvm.cond_br",
-                operands=[missing],
-                successors=[failed, rest],
-                attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
-            )
+
+        def minus_one() -> Any:
+            attributes = {"value": ir.IntegerAttr.get(i64, -1)}
+            return ir.Operation.create("llvm.mlir.constant", results=[i64], attributes=attributes).result
+
+        _return_if(ir, call, _EQUAL, minus_one)
+
+    def _return_on_status(self, ir: Any, call: Any) -> None:
+        """`if (status) return status;` behind a poll."""
+        _return_if(ir, call, _NOT_EQUAL, lambda: call.result)
 
     def _redeclare(self, ir: Any, module: Any) -> None:
         """Gives the declarations of what takes the context that argument."""
@@ -122,6 +114,33 @@ class ArenaAllocation(Pass):
     def _declare(self, ir: Any, module: Any) -> None:
         text = "llvm.func @graphc_alloc(!llvm.ptr, i64) -> (!llvm.ptr {llvm.noalias})"
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+
+
+def _return_if(ir: Any, call: Any, predicate: int, status: Callable[[], Any]) -> None:
+    """Ends a kernel behind a call whose result is equal, or not equal, to zero."""
+    from graphc.passes._walk import split_after
+
+    block = call.block
+    if not _returns_status(ir, block.owner):
+        return
+    rest = split_after(call)
+    failed = rest.create_after()
+    with ir.InsertionPoint(failed), call.location:
+        ir.Operation.create("llvm.return", operands=[status()])
+    with ir.InsertionPoint(block), call.location:
+        zero = ir.Operation.create("llvm.mlir.zero", results=[call.result.type]).result
+        ends = ir.Operation.create(
+            "llvm.icmp",
+            results=[ir.IntegerType.get_signless(1)],
+            operands=[call.result, zero],
+            attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)},
+        ).result
+        ir.Operation.create(
+            "llvm.cond_br",
+            operands=[ends],
+            successors=[failed, rest],
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
+        )
 
 
 def _pass_context(ir: Any, call: Any, context: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.passes._base import Pass
 
-_NOT_FOLDED = ("graphc.constant", "graphc.check", "graphc.scan")
+_NOT_FOLDED = ("graphc.constant", "graphc.check", "graphc.scan", "graphc.random")
 
 
 @dataclass

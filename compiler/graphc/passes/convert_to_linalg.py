@@ -19,8 +19,12 @@ class ConvertToLinalg(Pass):
 
     The module attribute `graphc.donate`, a JSON list of `[argument, [result, ...], keep]`, names arguments
     that a result may be computed in, where that takes no copy. The buffer of such a result is the argument;
-    `graphc.donated` then lists these pairs, and why other arguments are not used. With `keep`, the argument
-    must be intact if a check fails.
+    `graphc.donated` then lists these pairs, arguments that are not read, which callers may pass as the buffer
+    of a result (`spares`), and why other arguments are not used. With `keep`, the argument must be intact if
+    a check fails.
+
+    An `scf.if` loses its tensor results: each region computes what it gave where the value is wanted (the
+    caller's memory, a part of a join, a row of a scan, or new memory); results of one element are scalars.
 
     Operations without a `cluster` attribute (the fusion pass did not run) get a loop of their own.
     """
@@ -28,6 +32,7 @@ class ConvertToLinalg(Pass):
     stage = "tensor"
 
     def run(self, module: Any) -> None:
+        from graphc.lowering.conditionals import place_results
         from graphc.lowering.converter import FunctionConverter
         from graphc.lowering.donation import Donations
         from graphc_dialects._mlir import ir
@@ -35,8 +40,9 @@ class ConvertToLinalg(Pass):
         for function in list(module.body.operations):
             if function.operation.name == "func.func" and len(function.regions[0].blocks):
                 _check_element_types(function)
+                self.count("results of conditionals", place_results(function.operation))
                 donations = Donations.of_module(module, function.operation)
-                if donations.pairs or donations.notes:
+                if donations.pairs or donations.spares or donations.notes:
                     text = ir.StringAttr.get(donations.to_json())
                     module.operation.attributes["graphc.donated"] = text
                 FunctionConverter(function.operation, donations).run()

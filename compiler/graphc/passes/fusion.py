@@ -56,14 +56,13 @@ class Fusion(Pass):
     max_inputs: int = 16
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import scans
+        from graphc.passes._walk import functions, walk
 
-        for function in module.body.operations:
-            if function.operation.name == "func.func":
-                blocks = [*function.regions[0].blocks, *(op.regions[0].blocks[0] for op in scans(function))]
-                first = 0
-                for block in blocks:
-                    first += self._mark([op.operation for op in block.operations], first)
+        for function in functions(module):
+            regions = [region for op in [function, *walk(function)] for region in op.regions]
+            first = 0
+            for block in [block for region in regions for block in region.blocks]:
+                first += self._mark([op.operation for op in block.operations], first)
 
     def _mark(self, operations: list[Any], first: int) -> int:
         """Numbers the clusters of one block from `first`; returns how many there are."""
@@ -95,8 +94,12 @@ class Fusion(Pass):
 class _Planner:
     """Greedy clustering in program order."""
 
+    # Units between two that are merged; without a limit, programs in which everything depends on everything
+    # would take quadratic time.
+    _LIMIT = 1000
+
     def __init__(self, max_inputs: int) -> None:
-        self.units = UnitGraph()
+        self.units = UnitGraph(limit=self._LIMIT)
         self.members: list[tuple[Any, int]] = []
         self._max_inputs = max_inputs
         self._node_of: dict[Any, int] = {}

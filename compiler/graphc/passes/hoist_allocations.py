@@ -40,6 +40,9 @@ class HoistAllocations(Pass):
     those that reach the loop's `scf.yield`, directly or through a view or an inner loop, stay. What sizes are
     computed with moves along, as far as it is the same in all iterations.
 
+    Of an allocation in a region of a conditional, the size must be a literal or that of an array: a condition
+    may be there to refuse a size.
+
     Where the size does change, the iteration gives the memory back at its end: `graphc_mark` and
     `graphc_release_to` surround its body, unless a buffer from it is handed on.
 
@@ -76,6 +79,8 @@ def _outermost(op: Any) -> Any:
         if loop is None or _escapes(op.results[0], loop, set()):
             return found
         if not all(_is_invariant(size, loop) for size in op.operands):
+            return found
+        if _is_guarded(op, loop) and not _are_sizes_of_array(op.operands):
             return found
         found = inner = loop
 
@@ -162,6 +167,24 @@ def _declare(module: Any) -> None:
         if name not in names:
             text = f"func.func private @{name}{kind}"
             ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+
+
+def _is_guarded(op: Any, loop: Any) -> bool:
+    """Whether a condition in the loop decides about an allocation."""
+    parent = op.parent.operation
+    while parent != loop and parent.name != "scf.if":
+        parent = parent.parent.operation
+    return bool(parent.name == "scf.if")
+
+
+def _are_sizes_of_array(sizes: Any) -> bool:
+    """Whether at most one size is unknown, which is that of an array: it does no harm unless it is needed."""
+    from graphc_dialects._mlir import ir
+
+    owners = [size.owner for size in sizes]
+    return len(owners) <= 1 and all(
+        not isinstance(owner, ir.Block) and owner.operation.name == "memref.dim" for owner in owners
+    )
 
 
 def _move(op: Any, loop: Any) -> None:

@@ -24,9 +24,10 @@ class JoinBufferElimination(Pass):
       `write_view`. A slice that is reshaped must be contiguous: no axis before the joined one is longer
       than 1.
     * *Eligible* is what is computed in the same block: by elementwise operations, reductions, products,
-      gathers, updates, recurrences, scans (what is kept of a state or output), and other joins. Arguments,
-      literals and views are copied into their slice. A value that has a destination already (it occurs
-      twice in a join, or in two joins) is copied the second time; what else reads a value reads the slice.
+      gathers, updates, recurrences, scans (what is kept of a state or output), conditionals, and other joins.
+      Arguments, literals and views are copied into their slice. A value that has a destination already (it
+      occurs twice in a join, or in two joins) is copied the second time; what else reads a value reads the
+      slice.
     * The lowering computes apart, and copies, what would be slow in a slice that is not made of rows (a
       transposed one, a column): matrix products, reductions, elementwise functions that are not cheap.
     * Nothing is rewritten with fewer eligible operands than the option asks for.

@@ -15,11 +15,13 @@ from graphc.passes._base import STAGES, Pass, Stage, fail
 
 _COMMON = ("builtin", "func", "arith.constant")
 _INDEX_CODE = ("arith", "tensor.dim", "tensor.extract", "tensor.cast", "tensor.from_elements")
+# `tensor.empty` stands for a result of the region of `scf.if` that nobody reads.
+_CONDITIONALS = ("scf.if", "scf.yield", "tensor.empty")
 _LOOPS = ("arith", "math", "complex", "index", "scf", "cf", "affine", "vector", "ub")
 
 # A dialect name allows all of its operations, a full name only that one.
 ALLOWED: dict[Stage, frozenset[str]] = {
-    "graph": frozenset({*_COMMON, *_INDEX_CODE, "graphc"}),
+    "graph": frozenset({*_COMMON, *_INDEX_CODE, *_CONDITIONALS, "graphc"}),
     "tensor": frozenset({*_COMMON, *_LOOPS, "graphc", "tensor", "linalg", "bufferization", "memref", "llvm"}),
     "buffer": frozenset({*_COMMON, *_LOOPS, "graphc.check", "memref", "linalg", "bufferization", "llvm"}),
     "llvm": frozenset({*_COMMON, *_LOOPS, "graphc.check", "memref", "llvm"}),

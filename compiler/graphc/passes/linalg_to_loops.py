@@ -25,7 +25,8 @@ class LinalgToLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.lowering.loops import LoopNest, lower_copy, lower_fill
+        from graphc.lowering.fills import lower_copy, lower_fill
+        from graphc.lowering.loops import LoopNest
         from graphc.passes._walk import walk
 
         found = [op for op in walk(module.operation) if op.name in _LOWERED]

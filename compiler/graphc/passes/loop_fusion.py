@@ -39,6 +39,7 @@ class LoopFusion(Pass):
 
     Two nests are fused if both carry no values, at least one contains another loop, and every buffer that one
     of them writes and both access is always indexed by the outer induction variable in the same position.
+    Nests in regions of conditionals count too, unless they are in a loop.
     Distinct allocations and function arguments do not overlap (the entry point guarantees it for arguments);
     buffers reached through views are left alone.
 
@@ -49,10 +50,11 @@ class LoopFusion(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        for function in module.body.operations:
-            if function.operation.name == "func.func":
-                for block in function.regions[0].blocks:
-                    self._fuse_block(block)
+        from graphc.passes._walk import blocks_outside_loops, functions
+
+        for function in functions(module):
+            for block in blocks_outside_loops(function):
+                self._fuse_block(block)
 
     def _fuse_block(self, block: Any) -> None:
         previous: Any = None

@@ -55,7 +55,7 @@ class MatmulToBlas(Pass):
         from graphc.passes._walk import walk
 
         for product in list(_products(walk(module.operation))):
-            kind = product.lower(module, self.threshold)
+            kind = product.lower(self.threshold)
             if kind is not None:
                 self.count(kind)
 

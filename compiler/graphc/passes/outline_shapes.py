@@ -18,7 +18,8 @@ class OutlineShapes(Pass):
     shapes wherever the operations say how, and from values only where they depend on values (`arange(n)`).
 
     Checks whose condition needs no array computation (sizes, elements of arguments and arithmetic on them)
-    move to `@shapes`, so that most errors are raised before anything is allocated or computed.
+    move to `@shapes`, so that most errors are raised before anything is allocated or computed. Where a size
+    depends on an operation that could fail, all checks in front of that are made in `@shapes` as well.
 
     `@main` must have one block and no `@shapes` beside it.
     """
@@ -49,6 +50,7 @@ class OutlineShapes(Pass):
         shapes.attributes["sym_name"] = ir.StringAttr.get("shapes")
         self._return_sizes(shapes)
         Rewriter(shapes, RULES).run()
+        self._erase_conditionals(shapes)
         kept = self._keep_cheap_checks(shapes)
         erase_unused(walk(shapes))
         checks = [op for op in walk(main) if op.name == "graphc.check" and not self._is_nested(op)]
@@ -85,13 +87,25 @@ class OutlineShapes(Pass):
             del shapes.attributes["res_attrs"]
         self.count("sizes", len(sizes))
 
+    def _erase_conditionals(self, shapes: Any) -> None:
+        """Erases the conditionals that no size needs: their checks stay in @main."""
+        from graphc.passes._rewrite import is_removable
+        from graphc.passes._walk import walk
+
+        for op in reversed(walk(shapes)):
+            used = any(next(result.uses, None) is not None for result in op.results)
+            if not used and (op.name == "scf.if" or is_removable(op)):
+                op.erase()
+
     def _keep_cheap_checks(self, shapes: Any) -> list[bool]:
         """Erases the checks that need array computations; says of each, in order, whether it moved.
 
-        Checks in scans do not count: they stay in @main, and here too if a size depends on the scan.
+        Checks in scans and conditionals do not count: they stay in @main, and here too if a size depends on
+        the operation around them.
         """
-        from graphc.passes._walk import walk
+        from graphc.passes._walk import inputs_of, walk
 
+        protecting = self._protecting_checks(shapes)
         cheap: dict[Any, bool] = {}
         kept, expensive = [], []
         for op in walk(shapes):
@@ -100,21 +114,49 @@ class OutlineShapes(Pass):
                 if self._is_nested(op):
                     continue
                 kept.append(stays)
-                if not stays:
+                if not stays and op not in protecting:
                     expensive.append(op)
-            elif op.name.startswith("graphc.scan"):
-                stays = False
-            elif op.name.startswith("graphc.") and op.name != "graphc.constant":
-                stays = stays and self._is_scalar_work(op)
+            elif op.name == "scf.if":
+                stays = all(cheap.get(x, True) for x in inputs_of(op)) and all(map(self._is_cheap, walk(op)))
+            else:
+                stays = stays and self._is_cheap(op)
             for result in op.results:
                 cheap[result] = stays
         for op in reversed(expensive):
             op.erase()
         return kept
 
+    def _protecting_checks(self, shapes: Any) -> set[Any]:
+        """The checks in front of operations that a size needs, and that would do harm where a check fails."""
+        from graphc.passes._totality import Totality
+        from graphc.passes._walk import inputs_of, walk
+
+        totality = Totality({result: op for op in walk(shapes) for result in op.results})
+        operations = [op.operation for op in shapes.regions[0].blocks[0].operations]
+        wanted = set(operations[-1].operands)
+        found: set[Any] = set()
+        risky = False
+        for op in reversed(operations[:-1]):
+            if op.name == "graphc.check":
+                needed = risky
+                found.update([op] if risky else [])
+            else:
+                needed = any(result in wanted for result in op.results)
+                scalar = op.name == "tensor.extract" and len(op.operands) == 1
+                risky = risky or (needed and not scalar and not totality.is_total(op, guarded=True))
+            if needed:
+                wanted.update(inputs_of(op))
+        return found
+
     def _is_nested(self, check: Any) -> bool:
-        """Whether a check is in the body of a scan."""
+        """Whether a check is in the body of a scan or in a region of a conditional."""
         return bool(check.parent.name != "func.func")
+
+    def _is_cheap(self, op: Any) -> bool:
+        """Whether an operation is no array computation."""
+        if op.name.startswith("graphc.scan"):
+            return False
+        return not op.name.startswith("graphc.") or op.name == "graphc.constant" or self._is_scalar_work(op)
 
     def _is_scalar_work(self, op: Any) -> bool:
         """Whether all operands and the result of an operation have at most one element."""

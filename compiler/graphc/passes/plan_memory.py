@@ -14,7 +14,8 @@ class PlanMemory(Pass):
     """Replaces the allocations of a function by parts of one block of memory, its workspace.
 
     Planned is every `memref.alloc` in the block of a function; those in loops stay with the call's arena
-    (see arena-allocation), and so do those that are returned.
+    (see arena-allocation), and so do those that are returned. A region of a conditional that is in no loop
+    has a workspace of its own, which is only taken if the region is chosen.
 
     * The lifetime of a buffer is the interval from the first to the last operation of the block that uses it
       or something that may hold its address: views, results of `arith.select` and of loops that it goes
@@ -46,23 +47,28 @@ class PlanMemory(Pass):
     def run(self, module: Any) -> None:
         from graphc.passes._memory_record import attach, record_function
         from graphc.passes._plan import Planner
-        from graphc.passes._walk import functions
+        from graphc.passes._walk import blocks_outside_loops, functions
 
         records: list[dict[str, Any]] = []
         count = 0
         for function in functions(module):
             if len(function.regions[0].blocks) != 1:
                 continue
-            planner = Planner(module, function.regions[0].blocks[0])
-            workspaces = planner.plan(count)
-            if self.record:
-                records.append(record_function(function, planner.lifetimes, workspaces))
-            for workspace in workspaces:
-                planner.rewrite(workspace)
-                self.count("buffers", len(workspace.buffers))
-            for name, number in planner.left.items():
-                self.count(name, number)
-            count += len(workspaces)
+            for block in blocks_outside_loops(function):
+                planner = Planner(module, block)
+                workspaces = planner.plan(count)
+                if self.record and (block == function.regions[0].blocks[0] or _allocates(block)):
+                    records.append(record_function(function, planner.lifetimes, workspaces))
+                for workspace in workspaces:
+                    planner.rewrite(workspace)
+                    self.count("buffers", len(workspace.buffers))
+                for name, number in planner.left.items():
+                    self.count(name, number)
+                count += len(workspaces)
         self.count("workspaces", count)
         if self.record:
             attach(module, records)
+
+
+def _allocates(block: Any) -> bool:
+    return any(op.operation.name in ("memref.alloc", "memref.alloca") for op in block.operations)

@@ -85,7 +85,7 @@ class ScanArgs:
         self.n_steps: Variable = node.inputs[0]
         self.options: dict[str, Any] = {
             key: getattr(op, key)
-            for key in ("name", "reverse", "truncate_gradient", "checkpoint_every", "unroll")
+            for key in ("name", "reverse", "truncate_gradient", "checkpoint_every", "unroll", "progress")
         }
         spec = op.spec
         self.condition: Variable | None = op.inner_outputs[-1] if spec.is_while else None

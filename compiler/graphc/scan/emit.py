@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.emit.conditionals import emit_graph
 from graphc.emit.literals import quoted
 from graphc.graph.basic import Apply
 from graphc.tensor.type import TensorType
@@ -29,14 +30,15 @@ def emit(node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         t = e.fresh()
         for (name, tap), inner in zip(spec.inner_input_names(), op.inner_inputs, strict=True):
             e.values[inner] = _read(op, name, tap, inner, t, outer, variables, e)
-        for inner_node in op.compiled_graph.nodes:
-            e.node(inner_node)
+        emit_graph(op.compiled_graph, e)
         e.at_node(node)
         _declare(op, outer, variables, initial, e)
     lines = [f"    ^bb0({t}: index):", *body]
     attributes = f"name = {quoted(op.name or 'scan')}, reverse = {str(op.reverse).lower()}"
     if op.unroll > 1:
         attributes += f", unroll = {op.unroll} : i64"
+    if op.progress:
+        attributes += ", progress"
     scan = e.raw(
         f'"graphc.scan"({steps}) ({{\n' + "\n".join(lines) + f"\n    }}) {{{attributes}}} : (index) -> {LOOP}"
     )

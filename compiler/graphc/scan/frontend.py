@@ -40,6 +40,7 @@ def scan(
     *,
     checkpoint_every: int | None = None,
     unroll: int = 1,
+    progress: bool = False,
     mode: Any = None,
     profile: Any = None,
     allow_gc: Any = None,
@@ -72,6 +73,8 @@ def scan(
         checkpoint_every: keep states only every so many steps for the gradient, which computes the others
             again.
         unroll: steps that compiled code runs between two tests of the loop's end.
+        progress: show on stderr how far a loop is that takes longer than a fraction of a second. Loops that
+            compile to something else than a loop (a sum, say) show nothing.
         mode, profile, allow_gc: accepted for compatibility; they have no effect.
 
     Returns:
@@ -96,6 +99,7 @@ def scan(
         truncate_gradient=truncate_gradient,
         checkpoint_every=checkpoint_every,
         unroll=unroll,
+        progress=progress,
     )
     return loop.result(loop.outputs, return_list=return_list, return_updates=return_updates)
 
@@ -251,7 +255,7 @@ def _add_output(builder: LoopBuilder, position: int, given: OutputArgument) -> A
     if given.initial is None:
         return None
     label = f"the state '{{name}}' (outputs_info[{position}])"
-    if isinstance(given.initial.type, TensorType):
+    if isinstance(given.initial.type, TensorType) and not given.initial.type.is_untraced:
         return builder.state(given.initial, given.taps, given.taps == (-1,), label)
     if given.taps != (-1,):
         raise ValueError(

@@ -179,7 +179,8 @@ class _Carry:
         self._parts: list[Any] = []
         for leaf, path in zip(leaves, self._structure.paths("carry"), strict=True):
             v = _as_leaf(leaf)
-            is_tensor, label = isinstance(v.type, TensorType), f"the state '{{name}}' ({path})"
+            is_tensor = isinstance(v.type, TensorType) and not v.type.is_untraced
+            label = f"the state '{{name}}' ({path})"
             if traced and is_tensor:
                 self._parts.append(builder.state(v, (-1,), True, label))
             else:

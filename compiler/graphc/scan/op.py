@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.demand import is_conditional
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
 from graphc.scan.spec import Invariant, ScanSpec
@@ -33,6 +34,7 @@ class Scan(Op):
         checkpoint_every: keep only the states of every so many iterations for the gradient and compute the
             others again; None keeps all.
         unroll: how many iterations compiled code runs between two tests of the loop's end.
+        progress: report on stderr how far the loop is.
 
     Raises:
         ValueError: the number of inner inputs or outputs does not fit the spec.
@@ -50,12 +52,14 @@ class Scan(Op):
         truncate_gradient: int = -1,
         checkpoint_every: int | None = None,
         unroll: int = 1,
+        progress: bool = False,
     ) -> None:
         self.name = name
         self.reverse = reverse
         self.truncate_gradient = truncate_gradient
         self.checkpoint_every = checkpoint_every
         self.unroll = unroll
+        self.progress = progress
         self.spec = spec
         self.inner_inputs = list(inner_inputs)
         self.inner_outputs = list(inner_outputs)
@@ -164,6 +168,10 @@ class Scan(Op):
             reason = why_not_native(node)
             if reason is not None:
                 return f"{node.op} in its body: {reason}"
+        if any(map(is_conditional, self.compiled_graph.nodes)):
+            from graphc.emit.conditionals import obstacle
+
+            return obstacle(self.compiled_graph)
         return None
 
     @property
@@ -212,7 +220,7 @@ class Scan(Op):
 
     def identity(self) -> tuple[Any, ...]:
         """What the op's code depends on besides the inner graph."""
-        return (self.spec, self.reverse, self.unroll)
+        return (self.spec, self.reverse, self.unroll, *((self.name,) if self.progress else ()))
 
     def __getstate__(self) -> dict[str, Any]:
         # The inner graph as a table: deep chains of nodes would exceed the recursion limit.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.function.reference import ReferenceExecutor
+from graphc_runtime.progress import report
 
 
 def run(op: Any, inputs: Sequence[Any], body: Any = None) -> list[Any]:
@@ -59,11 +60,19 @@ class _Run:
                 )
 
     def _iterate(self) -> int:
+        name = self._op.name or "scan"
         for step in range(self._steps):
+            if self._op.progress:
+                report(name, step, self._steps)
             t = self._steps - 1 - step if self._op.reverse else step
             if self._store(step, self._executor.run(self._inner_values(t, step))):
-                return step + 1
-        return self._steps
+                taken = step + 1
+                break
+        else:
+            taken = self._steps
+        if self._op.progress:
+            report(name, self._steps, self._steps)
+        return taken
 
     def _inner_values(self, t: int, step: int) -> list[Any]:
         spec, values = self._spec, []

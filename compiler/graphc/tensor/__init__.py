@@ -4,25 +4,42 @@
 from typing import Any
 
 from graphc.ops import rows  # noqa: F401
+from graphc.ops.ifelse import ifelse
+from graphc.tensor.accumulating import *  # noqa: F403
 from graphc.tensor.basic import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.creation import *  # noqa: F403
+from graphc.tensor.einsum import *  # noqa: F403
+from graphc.tensor.grids import *  # noqa: F403
 from graphc.tensor.indexing import *  # noqa: F403
 from graphc.tensor.joining import *  # noqa: F403
+from graphc.tensor.masks import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
+from graphc.tensor.padding import *  # noqa: F403
 from graphc.tensor.products import *  # noqa: F403
+from graphc.tensor.rearranging import *  # noqa: F403
 from graphc.tensor.reductions import *  # noqa: F403
+from graphc.tensor.sets import *  # noqa: F403
 from graphc.tensor.shaping import *  # noqa: F403
+from graphc.tensor.sorting import *  # noqa: F403
 from graphc.tensor.special import *  # noqa: F403
+from graphc.tensor.statistics import *  # noqa: F403
 from graphc.tensor.type import TensorType
 from graphc.tensor.variable import TensorConstant, TensorVariable
+from graphc.tensor.vectorize import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("nnet", "special"):
+    if name == "nnet":  # as Theano called it
+        name = "nn"
+    if name in ("fft", "linalg", "nlinalg", "nn", "random", "signal", "slinalg", "special"):
         import importlib
 
         return importlib.import_module(f"graphc.tensor.{name}")
+    if name in ("cross", "kron", "matvec", "vdot", "vecdot", "vecmat"):
+        from graphc.tensor.linalg import products
+
+        return getattr(products, name)
     if name in ("grad", "jacobian", "hessian"):
         import graphc
 
@@ -30,7 +47,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'graphc.tensor' has no attribute {name!r}")
 
 
-__all__ = ["TensorConstant", "TensorType", "TensorVariable"]
+__all__ = ["TensorConstant", "TensorType", "TensorVariable", "ifelse"]
 
 # Whoever builds graphs will compile them: the first compilation should not wait for these imports.
 import graphc.compile.native  # noqa: E402

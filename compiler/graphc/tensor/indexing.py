@@ -24,7 +24,8 @@ from graphc.ops.shape import MakeVector, Shape
 from graphc.ops.sizes import known_size, sizes_of, vector_entries
 from graphc.ops.subtensor import IncSubtensor, Subtensor, fitting
 from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.parse_index import ParsedIndex, parse_index
+from graphc.tensor.masks import masked, true_positions
+from graphc.tensor.parse_index import ParsedIndex, mask_of, parse_index
 from graphc.tensor.shaping import product_of
 
 __all__ = ["getitem", "inc_subtensor", "set_subtensor", "take"]
@@ -91,7 +92,25 @@ class TakeLens:
         return Put(self.axis, not accumulate)(x, y, self.indices)
 
 
-Lens = SliceLens | ShuffleLens | FlattenLens | TakeLens
+@dataclass(frozen=True)
+class MaskLens:
+    """The rows where a vector of booleans is true."""
+
+    mask: Any
+    selects: ClassVar[bool] = True
+
+    def get(self, x: Any) -> Any:
+        return masked(x, self.mask)
+
+    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+        if y.type.shape[0] == 1:
+            # One value for all rows needs no positions.
+            mask = pt.dimshuffle(self.mask, (0, *["x"] * (x.type.ndim - 1)))
+            return pt.switch(mask, x + y if accumulate else y, x)
+        return Put(0, not accumulate)(x, y, true_positions(self.mask))
+
+
+Lens = SliceLens | ShuffleLens | FlattenLens | TakeLens | MaskLens
 
 
 def lenses_of(x: Any, index: ParsedIndex) -> list[Lens]:
@@ -113,6 +132,19 @@ def lenses_of(x: Any, index: ParsedIndex) -> list[Lens]:
         lenses.append(FlattenLens(index.place, len(axes)))
     lenses.append(TakeLens(index.place, arrays[0] if len(axes) == 1 else _flat_indices(x, axes, arrays)))
     return lenses
+
+
+def _mask_lenses(x: Any, mask: Any) -> list[Lens]:
+    """The lenses of a mask over the first axes."""
+    rank = mask.type.ndim
+    sizes = sizes_of(x)[:rank]
+    mask = (
+        mask
+        if mask.type.shape == x.type.shape[:rank] and None not in mask.type.shape
+        else pt.specify_shape(mask, sizes)
+    )
+    flat: list[Lens] = [FlattenLens(0, rank)] if rank > 1 else []
+    return [*flat, MaskLens(pt.ravel(mask))]
 
 
 def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> Any:
@@ -156,7 +188,7 @@ def _size_entries(x: Any, index: Any) -> Any:
 
 
 def getitem(x: Any, index: Any) -> Variable:
-    """``x[index]`` with NumPy's meaning of integers, slices, newaxis, ellipsis and integer arrays.
+    """``x[index]`` with NumPy's meaning of integers, slices, newaxis, ellipsis, integer arrays and masks.
 
     Args:
         x: array-like.
@@ -164,13 +196,14 @@ def getitem(x: Any, index: Any) -> Variable:
 
     Raises:
         IndexError: too many indices, or a known index out of bounds.
-        TypeError: a symbolic boolean mask, whose result has no size known beforehand.
+        TypeError: a mask without dimensions.
     """
     x = as_tensor_variable(x)
     entry = _size_entries(x, index)
     if entry is not None:
         return entry
-    lenses = lenses_of(x, parse_index(x, index))
+    mask = mask_of(x, index)
+    lenses = lenses_of(x, parse_index(x, index)) if mask is None else _mask_lenses(x, mask)
     result = x
     for lens in lenses:
         result = lens.get(result)

@@ -55,6 +55,11 @@ ALIASES = {
     "expit": "sigmoid",
     "log1pexp": "softplus",
     "psi": "digamma",
+    "tri_gamma": "trigamma",
+    "lgamma": "gammaln",
+    "jn": "jv",
+    "yn": "yv",
+    "kn": "kv",
     "tensor_copy": "identity",
     "fill": "second",
     "rint": "round",
@@ -107,12 +112,6 @@ def complex_from_polar(magnitude: Any, angle: Any) -> Any:
     return OPS["complex"](OPS["mul"](magnitude, OPS["cos"](angle)), OPS["mul"](magnitude, OPS["sin"](angle)))
 
 
-def logit(x: Any) -> Any:
-    """log(x / (1 - x)), the inverse of ``sigmoid``."""
-    x = as_tensor_variable(x)
-    return OPS["log"](x) - OPS["log1p"](-x)
-
-
 def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """Whether elements agree within tolerances, as ``numpy.isclose``."""
     x, y = as_tensor_variable(x), as_tensor_variable(y)
@@ -127,5 +126,5 @@ def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan:
 
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
 
-_OWN = ("cast", "round", "where", "divmod", "complex_from_polar", "logit", "isclose")
+_OWN = ("cast", "round", "where", "divmod", "complex_from_polar", "isclose")
 __all__ = [*_FUNCTIONS, *_OWN, "pi", "e", "inf", "nan", "newaxis"]

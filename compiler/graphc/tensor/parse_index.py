@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import describe
+from graphc.ops._pt import pt
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import known_size
@@ -37,8 +38,15 @@ class ParsedIndex(NamedTuple):
 def _items(x: Any, index: Any) -> list[Any]:
     """The index with masks replaced by arrays, and full slices for the ellipsis and missing dimensions."""
     items: list[Any] = []
+    # The axis of the next item, as long as no ellipsis stands before it.
+    axis: int | None = 0
     for item in index if isinstance(index, tuple) else (index,):
-        items.extend(_without_mask(x, item))
+        found = _without_mask(x, item, axis)
+        items.extend(found)
+        if item is Ellipsis:
+            axis = None
+        elif axis is not None and item is not None:
+            axis += len(found)
     used = sum(item is not None and item is not Ellipsis for item in items)
     ndim = x.type.ndim
     if used > ndim:
@@ -50,7 +58,7 @@ def _items(x: Any, index: Any) -> list[Any]:
     return items + full if place is None else items[:place] + full + items[place + 1 :]
 
 
-def _without_mask(x: Any, item: Any) -> list[Any]:
+def _without_mask(x: Any, item: Any, axis: int | None) -> list[Any]:
     """A mask as positions of its true elements; anything else but simple items as a variable."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return [item]
@@ -59,17 +67,48 @@ def _without_mask(x: Any, item: Any) -> list[Any]:
     variable = as_tensor_variable(item)
     kind = variable.type.numpy_dtype.kind
     if kind == "b":
-        if not isinstance(variable, Constant) or variable.type.ndim == 0:
-            raise TypeError(
-                f"a symbolic boolean mask ({variable}) selects a number of elements that is not known "
-                "beforehand; use switch(mask, a, b), multiply by the mask, or index with integer positions"
-            )
-        return [as_tensor_variable(positions) for positions in np.nonzero(variable.data)]
+        _check_mask(x, variable, axis)
+        if isinstance(variable, Constant):
+            return [as_tensor_variable(positions) for positions in np.nonzero(variable.data)]
+        return list(pt.nonzero(variable))
     if kind not in "iu":
         raise IndexError(
             f"an index must be an integer, slice, newaxis, ellipsis or integer array, got {item!r}"
         )
     return [variable]
+
+
+def _check_mask(x: Any, mask: Any, axis: int | None) -> None:
+    """Raises for a mask without dimensions, and for one whose known sizes are not those of the array."""
+    if mask.type.ndim == 0:
+        raise TypeError(
+            f"a boolean index needs at least one dimension, got {mask}{describe(mask.location)}; "
+            "use switch(condition, a, b)"
+        )
+    if axis is None:
+        return
+    wanted = x.type.shape[axis : axis + mask.type.ndim]
+    if len(wanted) < mask.type.ndim or any(
+        a is not None and b is not None and a != b for a, b in zip(mask.type.shape, wanted, strict=False)
+    ):
+        raise IndexError(
+            f"the boolean index {mask}{describe(mask.location)} of shape {mask.type.shape} does not fit "
+            f"{x}{describe(x.location)} of type {x.type} from axis {axis} on"
+        )
+
+
+def mask_of(x: Any, index: Any) -> Any:
+    """The boolean variable that is the whole index, with `x` having its shape there; else None."""
+    items = index if isinstance(index, tuple) else (index,)
+    while len(items) > 1 and (items[-1] is Ellipsis or items[-1] == slice(None)):
+        items = items[:-1]
+    if len(items) != 1 or not isinstance(items[0], Variable):
+        return None
+    mask: Any = items[0]
+    if isinstance(mask, Constant) or getattr(mask.type, "dtype", "") != "bool" or mask.type.ndim == 0:
+        return None
+    _check_mask(x, mask, 0)
+    return mask
 
 
 def _bound(bound: Any, bounds: list[Any]) -> Any:
@@ -107,7 +146,7 @@ def parse_index(x: Any, index: Any) -> ParsedIndex:
 
     Raises:
         IndexError: too many indices, or something that cannot be one.
-        TypeError: a symbolic mask, or a bound that is no integer.
+        TypeError: a mask without dimensions, or a bound that is no integer.
     """
     items = _items(x, index)
     entries: list[Entry] = []

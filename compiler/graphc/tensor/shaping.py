@@ -111,7 +111,7 @@ def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
         have, others = _without(sizes_of(x), [each for i, each in enumerate(sizes) if i != unknown[0]])
         rest = product_of(have)
         sizes[unknown[0]] = as_size(rest // product_of(others) if others else rest, "reshape")
-    if tuple(map(known_size, sizes)) == x.type.shape:
+    if None not in x.type.shape and tuple(map(known_size, sizes)) == x.type.shape:
         return x
     return Reshape()(x, *sizes)
 
@@ -296,7 +296,7 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
     """
     x = as_tensor_variable(x)
     sizes = as_sizes(shape, "broadcast_to")
-    if tuple(map(known_size, sizes)) == x.type.shape:
+    if None not in x.type.shape and tuple(map(known_size, sizes)) == x.type.shape:
         return x
     return BroadcastTo()(x, *sizes)
 

@@ -1,18 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Special functions: PyTensor's ``tensor.special``."""
+"""Special functions under the names of ``scipy.special`` and of PyTensor's ``tensor.special``.
+
+Elementwise ones are rows of the table of operations (docs/operations.md). Those without vector code of our own call
+SciPy's C code, through pointers: a function, or an artifact, that uses one needs SciPy where it runs.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from graphc.graph.basic import Variable
 from graphc.ops.axes import normalize_axes
+from graphc.ops.elementwise import OPS
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.math import logit
+from graphc.tensor.math import ALIASES
 from graphc.tensor.reductions import logsumexp
 
-__all__ = ["log_softmax", "logit", "logsumexp", "softmax"]
+# Rows that scipy.special has, by its names.
+_ELEMENTWISE = (
+    *("erf", "erfc", "erfcx", "erfi", "erfinv", "erfcinv", "dawsn", "ndtr", "ndtri", "log_ndtr", "owens_t"),
+    *("gamma", "gammaln", "rgamma", "psi", "digamma", "polygamma", "zeta", "beta", "betaln", "poch", "binom"),
+    *("gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv"),
+    *("j0", "j1", "jn", "jv", "y0", "y1", "yn", "yv", "i0", "i0e", "i1", "i1e", "iv", "ive"),
+    *("k0", "k0e", "k1", "k1e", "kn", "kv", "kve", "hyp2f1", "hyp1f1", "expi", "exp1", "exprel", "spence"),
+    *("ellipk", "ellipe", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "logit", "expit", "sinc"),
+    *("cbrt", "exp2", "expm1", "log1p"),
+)
+_ROWS = {name: OPS[ALIASES.get(name, name)] for name in _ELEMENTWISE}
+globals().update(_ROWS)
+
+_OWN = ("chi2sf", "factorial", "gammal", "gammau", "log_expit", "log_softmax", "loggamma", "multigammaln")
+__all__ = [*_ROWS, *_OWN, "logsumexp", "softmax"]
+
+
+def gammal(k: Any, x: Any) -> Variable:
+    """Lower incomplete gamma function, not regularized."""
+    return OPS["gammainc"](k, x) * OPS["gamma"](k)
+
+
+def gammau(k: Any, x: Any) -> Variable:
+    """Upper incomplete gamma function, not regularized."""
+    return OPS["gammaincc"](k, x) * OPS["gamma"](k)
+
+
+def chi2sf(x: Any, k: Any) -> Variable:
+    """Survival function of the chi-squared distribution with k degrees of freedom."""
+    x, k = as_tensor_variable(x), as_tensor_variable(k)
+    return OPS["gammaincc"](k / 2, x / 2)
+
+
+def loggamma(x: Any) -> Variable:
+    """Logarithm of gamma for positive x, NaN for negative ones (real operands; gammaln has the magnitude)."""
+    x = as_tensor_variable(x)
+    return OPS["switch"](OPS["lt"](x, 0), np.nan, OPS["gammaln"](x))
+
+
+def factorial(n: Any) -> Variable:
+    """gamma(n + 1), 0 for negative n."""
+    n = as_tensor_variable(n)
+    return OPS["switch"](OPS["lt"](n, 0), 0, OPS["gamma"](n + 1))
+
+
+def multigammaln(a: Any, d: int) -> Variable:
+    """Logarithm of the multivariate gamma function of dimension d."""
+    a = as_tensor_variable(a)
+    terms = [OPS["gammaln"](a - 0.5 * j) for j in range(int(d))]
+    return d * (d - 1) / 4 * float(np.log(np.pi)) + sum(terms[1:], terms[0])
+
+
+def log_expit(x: Any) -> Variable:
+    """log(sigmoid(x)), without underflow."""
+    x = as_tensor_variable(x)
+    return -OPS["softplus"](-x)
 
 
 def softmax(c: Any, axis: Any = None) -> Variable:

@@ -74,6 +74,8 @@ class TensorType(Type):
 
     variable_type = TensorVariable
     constant_type = TensorConstant
+    # Whether a loop that hands values of this type on keeps only the last one.
+    is_untraced = False
 
     def __init__(
         self,
@@ -248,3 +250,10 @@ class TensorType(Type):
         return f"{self.name or 'TensorType'}({self.dtype}, {shape})"
 
     __repr__ = __str__
+
+
+def exact_type(type_: Type) -> tuple[np.dtype[Any] | None, int]:
+    """The dtype object and the rank that say all about arrays of a type; (None, -1) if they do not."""
+    if type(type_) is TensorType and all(size is None for size in type_.shape):
+        return type_.numpy_dtype, type_.ndim
+    return None, -1

@@ -7,7 +7,6 @@ import ctypes
 import gc
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,56 +27,6 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 !1 = !{!"branch_weights", i32 1, i32 1}
 """
 _POINTER, _SIZE = ctypes.c_void_p, ctypes.c_size_t
-
-
-@dataclass
-class Heap:
-    """What objects that were loaded meanwhile allocate."""
-
-    sizes: list[int] = field(default_factory=list)
-    freed: int = 0
-    known: set[int] = field(default_factory=set)
-
-    @property
-    def calls(self) -> int:
-        return len(self.sizes)
-
-
-@pytest.fixture
-def heap() -> Iterator[Heap]:
-    """Counts calls of malloc, realloc and free by machine code that is loaded during the test."""
-    counts = Heap()
-    libc = ctypes.CDLL(None)
-    libc.malloc.restype, libc.malloc.argtypes = _POINTER, [_SIZE]
-    libc.realloc.restype, libc.realloc.argtypes = _POINTER, [_POINTER, _SIZE]
-    libc.free.restype, libc.free.argtypes = None, [_POINTER]
-
-    def malloc(size: int) -> int | None:
-        counts.sizes.append(size)
-        return libc.malloc(size)
-
-    def realloc(old: int | None, size: int) -> int | None:
-        counts.sizes.append(size)
-        counts.freed += old is not None
-        return libc.realloc(old, size)
-
-    def free(address: int | None) -> None:
-        counts.freed += address is not None
-        libc.free(address)
-
-    kinds = {
-        "malloc": ctypes.CFUNCTYPE(_POINTER, _SIZE)(malloc),
-        "realloc": ctypes.CFUNCTYPE(_POINTER, _POINTER, _SIZE)(realloc),
-        "free": ctypes.CFUNCTYPE(None, _POINTER)(free),
-    }
-    for name, function in kinds.items():
-        symbols.register(name, ctypes.cast(function, _POINTER).value or 0, function)
-    try:
-        yield counts
-    finally:
-        for name in kinds:
-            symbols._REGISTERED.pop(name)
-            symbols._KNOWN.pop(name, None)
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +110,7 @@ def test_damage_is_found() -> None:
         release(at)
 
 
-def test_slots_serve_calls_that_run_at_the_same_time(heap: Heap) -> None:
+def test_slots_serve_calls_that_run_at_the_same_time(heap: Any) -> None:
     loaded = load(WorkspaceTable(0))
     take = function(loaded, "graphc_workspace_0", _POINTER, _POINTER, _SIZE)
     release = function(loaded, "graphc_release", None, _POINTER)
@@ -193,7 +142,7 @@ def values(n: int, m: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
-def test_repeated_calls_allocate_nothing(heap: Heap, mode: str) -> None:
+def test_repeated_calls_allocate_nothing(heap: Any, mode: str) -> None:
     f = graphc.function(*perceptron(), mode=mode)
     for n, m in ((5, 40), (30, 20)):
         f(*values(n, m))
@@ -209,7 +158,7 @@ def test_repeated_calls_allocate_nothing(heap: Heap, mode: str) -> None:
     assert heap.freed == heap.calls
 
 
-def test_a_failed_check_gives_the_workspace_back(heap: Heap) -> None:
+def test_a_failed_check_gives_the_workspace_back(heap: Any) -> None:
     x, i = pt.matrix("x"), pt.lvector("i")
     f = graphc.function([x, i], pt.dot(pt.tanh(pt.dot(x, x)), x).sum(axis=0)[i * 2])
     f(np.eye(20), np.array([1]))
@@ -220,7 +169,7 @@ def test_a_failed_check_gives_the_workspace_back(heap: Heap) -> None:
     assert heap.calls == before
 
 
-def test_functions_without_intermediate_buffers_have_no_workspace(heap: Heap) -> None:
+def test_functions_without_intermediate_buffers_have_no_workspace(heap: Any) -> None:
     x = pt.vector("x")
     f = graphc.function([x], [pt.exp(x) * 2, x.sum()])
     f(np.ones(1000))
@@ -229,10 +178,10 @@ def test_functions_without_intermediate_buffers_have_no_workspace(heap: Heap) ->
     assert "realloc" not in executable.manifest.symbols
 
 
-def test_large_workspaces_are_not_kept(heap: Heap) -> None:
+def test_large_workspaces_are_not_kept(heap: Any) -> None:
     with graphc.config.change_flags(workspace_limit_mb=1):
         f = graphc.function(*perceptron())
-    f(*values(300, 100))
+    f(*values(600, 100))
     assert heap.freed == heap.calls > 0
     f(*values(3, 10))
     before = heap.calls
@@ -240,7 +189,7 @@ def test_large_workspaces_are_not_kept(heap: Heap) -> None:
     assert heap.calls == before
 
 
-def test_threads(heap: Heap) -> None:
+def test_threads(heap: Any) -> None:
     f = graphc.function(*perceptron())
     given = [values(n, 150) for n in (200, 250, 300, 350)]
     expected = [f(*arrays) for arrays in given]

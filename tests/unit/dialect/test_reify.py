@@ -12,7 +12,7 @@ from graphc_dialects.dialect import new_context
 
 HEADER = """func.func @f(%x: tensor<?x3xf64>, %y: tensor<1x3xf64>, %v: tensor<?xf64>, %i: tensor<?x2xi64>,
   %n: index, %m: index, %s: tensor<f64>, %a: tensor<?x?x?xf64>, %b: tensor<?x?x?xf64>,
-  %p: tensor<4xf64>) {\n"""
+  %p: tensor<4xf64>, %u: tensor<6xui64>) {\n"""
 
 # Operation, result dimension, expected defining text: `dim ARGUMENT AXIS`, `arg NAME` or a constant.
 CASES = [
@@ -29,6 +29,7 @@ CASES = [
     ('"graphc.reshape"(%x, %n, %m) : (tensor<?x3xf64>, index, index) -> tensor<?x?xf64>', 1, "arg m"),
     ('"graphc.broadcast_to"(%v, %m, %n) : (tensor<?xf64>, index, index) -> tensor<?x?xf64>', 0, "arg m"),
     ('"graphc.specify_shape"(%v, %n) : (tensor<?xf64>, index) -> tensor<?xf64>', 0, "arg n"),
+    ('"graphc.sort"(%v) : (tensor<?xf64>) -> tensor<?xf64>', 0, "dim v 0"),
     ('"graphc.iota"(%s, %s, %n) : (tensor<f64>, tensor<f64>, index) -> tensor<?xf64>', 0, "arg n"),
     ('"graphc.slice"(%v, %n, %m, %n) : (tensor<?xf64>, index, index, index) -> tensor<?xf64>', 0, "arg m"),
     (
@@ -99,7 +100,7 @@ CASES = [
     ),
     ('"graphc.scan_seq"(%a, %n) : (tensor<?x?x?xf64>, index) -> tensor<?x?xf64>', 1, "dim a 2"),
 ]
-NAMES = ["x", "y", "v", "i", "n", "m", "s", "a", "b", "p"]
+NAMES = ["x", "y", "v", "i", "n", "m", "s", "a", "b", "p", "u"]
 
 
 def _describe(value: Any) -> str:
@@ -135,6 +136,20 @@ def test_join_adds_the_sizes_before_casts() -> None:
     assert _reify(cast + join, 0) == "(4 + dim v 0)"
 
 
+def test_draws_have_the_sizes_that_are_given() -> None:
+    draw = (
+        '"graphc.random"(%u, %v, %m) {distribution = "chisquare", cores = array<i64: 0>, support = 0 : i64, '
+        "operandSegmentSizes = array<i32: 1, 1, 0, 0, 1>} : (tensor<6xui64>, tensor<?xf64>, index) -> "
+        "(tensor<?xf64>, tensor<6xui64>)"
+    )
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(f"{HEADER}%r:2 = {draw}\nreturn }}")
+        op = module.body.operations[0].regions[0].blocks[0].operations[0]
+        assert _describe(op.reify(0)) == "arg m"
+        with ir.InsertionPoint(op):
+            assert _describe(op.reify(0, 1)) == "6"
+
+
 def test_write_join_has_the_sizes_of_its_buffer() -> None:
     buffer = '"graphc.write_buffer"(%n) {type = tensor<?xf64>} : (index) -> !graphc.buffer\n'
     token = '%t = "graphc.write"(%v, %r) : (tensor<?xf64>, !graphc.buffer) -> !graphc.token\n'
@@ -153,6 +168,7 @@ def test_every_operation_with_a_shape_rule_is_covered() -> None:
     covered = {text.split('"')[1] for text, _, _ in CASES} | {
         "graphc.join",
         "graphc.constant",
+        "graphc.random",
         "graphc.write_join",
     }
     covered |= {"graphc.scan_prev", "graphc.scan_trace", "graphc.write_join"}

@@ -13,7 +13,8 @@ import pytest
 
 import graphc.ops
 from graphc.graph.op import Op
-from graphc.ops.elementwise import OPS, ROWS, Cast, Elementwise
+from graphc.ops.elementwise import OPS, ROWS, Cast, Elementwise, Undefined
+from graphc.ops.kernel import KernelOp
 
 for _module in pkgutil.iter_modules(graphc.ops.__path__):
     importlib.import_module(f"graphc.ops.{_module.name}")
@@ -30,7 +31,7 @@ CLASSES = sorted(
         for cls in _subclasses(Op)
         if cls.__module__.startswith("graphc.ops.")
         and not cls.__name__.startswith("_")
-        and cls.__name__ != "Sized"
+        and cls.__name__ not in ("Sized", "KernelOp")
     ),
     key=lambda cls: cls.__name__,
 )
@@ -41,13 +42,15 @@ def test_row_is_complete(name: str) -> None:
     row = ROWS[name]
     assert callable(row.reference) and callable(row.scalar)
     assert row.doc.endswith("."), "one sentence of documentation"
-    assert row.arity in (1, 2, 3)
+    assert row.arity in (1, 2, 3, 4)
     assert row.dtypes is not None or isinstance(row.reference, np.ufunc), "a dtype rule"
     assert (row.grad is None) == bool(row.absent), "a gradient, or the reason why there is none"
     if row.grad is not None:
         assert len(row.grad) == row.arity
         for rule in filter(None, row.grad):
-            assert len(inspect.signature(rule).parameters) == row.arity + 2, "operands, result and cotangent"
+            assert isinstance(rule, Undefined) or len(inspect.signature(rule).parameters) == row.arity + 2, (
+                "operands, result and cotangent"
+            )
     assert len(inspect.signature(row.scalar).parameters) in (row.arity + 1, 2)
 
 
@@ -73,9 +76,24 @@ def test_op_pickles_to_itself(name: str) -> None:
 def test_class_is_complete(cls: type[Op]) -> None:
     assert cls.__doc__, "documentation"
     assert cls.__props__ is not None, "what identifies an instance"
-    for method in ("make_node", "perform", "pullback", "pushforward"):
+    # What an op does not have it declares, with the reason: ``absent = {"emit": "SciPy has no C function"}``.
+    absent = getattr(cls, "absent", {})
+    assert all(isinstance(reason, str) and reason for reason in absent.values())
+    for method in {"make_node", "perform", "pullback", "pushforward"} - set(absent):
         assert getattr(cls, method) is not getattr(Op, method), method
-    assert callable(getattr(cls, "emit", None)), "a lowering"
+    assert callable(getattr(cls, "emit", None)) != ("emit" in absent), (
+        "a lowering, or the reason why there is none"
+    )
+
+
+def test_every_row_of_the_kernel_table_has_a_kernel_and_an_op() -> None:
+    from graphc.kernels import find
+    from graphc_dialects.signatures import DOCS, SIGNATURES
+
+    ops = {cls.kernel for cls in CLASSES if issubclass(cls, KernelOp)}
+    assert ops == set(SIGNATURES)
+    for name in SIGNATURES:
+        assert find(name).reference is not None and DOCS[name].endswith(".")
 
 
 def test_classes_are_found() -> None:

@@ -29,3 +29,15 @@ llvm.func @product(%context: !llvm.ptr, %n: i64, %m: i64) -> !llvm.ptr {
   %0 = llvm.call @malloc(%bytes) : (i64) -> !llvm.ptr
   llvm.return %0 : !llvm.ptr
 }
+
+// A poll gets the context, and ends the kernel if it says so.
+// CHECK: llvm.func @polls(%[[CONTEXT:[a-z0-9]+]]: !llvm.ptr
+// CHECK: %[[STATUS:.*]] = llvm.call @graphc_tick(%[[CONTEXT]]) : (!llvm.ptr) -> i64
+// CHECK: %[[ENDS:.*]] = llvm.icmp "ne" %[[STATUS]]
+// CHECK: llvm.cond_br %[[ENDS]]
+// CHECK: llvm.return %[[STATUS]]
+llvm.func @graphc_tick() -> i64
+llvm.func @polls(%context: !llvm.ptr, %n: i64) -> i64 {
+  %0 = llvm.call @graphc_tick() : () -> i64
+  llvm.return %n : i64
+}

@@ -2,7 +2,7 @@
 // RUN: graphc-opt --graphc-fusion --graphc-convert-to-linalg --canonicalize --eliminate-empty-tensors --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" --canonicalize --split-input-file %s | filecheck %s
 
 // A donated argument is the buffer of its result; the loop reads and writes it at the same position.
-// CHECK-LABEL: module attributes {{.*}}graphc.donated = "{\22pairs\22: {{\[\[}}0, 0]], \22notes\22: []}"
+// CHECK-LABEL: module attributes {{.*}}graphc.donated = "{\22pairs\22: {{\[\[}}0, 0]], \22spares\22: [], \22notes\22: []}"
 // CHECK: func.func @main(%[[X:[a-z0-9]+]]: memref<?xf64>) {
 // CHECK-NOT: alloc
 // CHECK: linalg.generic {{.*}} ins(%[[X]] {{.*}} outs(%[[X]]
@@ -18,7 +18,7 @@ module attributes {graphc.donate = "[[0, [0], false]]"} {
 // -----
 
 // The sum of the old values comes before the update, although it stands behind it.
-// CHECK-LABEL: module attributes {{.*}}graphc.donated = "{\22pairs\22: {{\[\[}}0, 0]], \22notes\22: []}"
+// CHECK-LABEL: module attributes {{.*}}graphc.donated = "{\22pairs\22: {{\[\[}}0, 0]], \22spares\22: [], \22notes\22: []}"
 // CHECK: func.func @main(%[[X:[a-z0-9]+]]: memref<8xf64>, %[[Y:[a-z0-9]+]]: memref<2xf64>, %[[S:[a-z0-9]+]]: memref<f64>) {
 // CHECK-NOT: alloc
 // CHECK: linalg.generic {{.*}} ins(%[[X]] {{.*}} outs(%[[S]]
@@ -84,5 +84,46 @@ module attributes {graphc.donate = "[[0, [0], true]]"} {
     %3 = arith.cmpi eq, %2, %c0 : index
     "graphc.check"(%3, %2, %c0) {message = "m", error = "ValueError"} : (i1, index, index) -> ()
     return %0 : tensor<4xi64>
+  }
+}
+
+// -----
+
+// A product is computed in an argument that is only read before.
+// CHECK-LABEL: module attributes {{.*}}\22pairs\22: {{\[\[}}1, 0]]
+// CHECK: func.func @main(%[[X:[a-z0-9]+]]: memref<4x4xf64>, %[[Y:[a-z0-9]+]]: memref<4x4xf64>, %[[S:[a-z0-9]+]]: memref<f64>) {
+// CHECK-NOT: alloc
+// CHECK: linalg.generic {{.*}} ins(%[[Y]] {{.*}} outs(%[[S]]
+// CHECK: linalg.fill {{.*}} outs(%[[Y]]
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %[[X]] {{.*}} outs(%[[Y]]
+// CHECK-NOT: memref.copy
+// CHECK: return
+module attributes {graphc.donate = "[[1, [0], false]]"} {
+  func.func @main(%x: tensor<4x4xf64>, %y: tensor<4x4xf64>) -> (tensor<4x4xf64>, tensor<f64>) {
+    %0 = "graphc.matmul"(%x, %x) {transpose_a = false, transpose_b = false} : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
+    %1 = "graphc.reduce_sum"(%y) {axes = array<i64: 0, 1>} : (tensor<4x4xf64>) -> tensor<f64>
+    return %0, %1 : tensor<4x4xf64>, tensor<f64>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module attributes {{.*}}\22pairs\22: [], {{.*}}graphc.matmul reads it while the result is computed
+module attributes {graphc.donate = "[[0, [0], false]]"} {
+  func.func @main(%x: tensor<4x4xf64>, %y: tensor<4x4xf64>) -> tensor<4x4xf64> {
+    %0 = "graphc.matmul"(%x, %y) {transpose_a = false, transpose_b = false} : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
+    return %0 : tensor<4x4xf64>
+  }
+}
+
+// -----
+
+// Nobody reads the argument: callers may pass it as the buffer of the result, which is an argument of its own.
+// CHECK-LABEL: module attributes {{.*}}\22pairs\22: [], \22spares\22: {{\[\[}}1, 0]], \22notes\22: []
+// CHECK: func.func @main(%{{[a-z0-9]+}}: memref<?x?xf64>, %{{[a-z0-9]+}}: memref<?x?xf64>, %{{[a-z0-9]+}}: memref<?x?xf64>) {
+module attributes {graphc.donate = "[[1, [0], false]]"} {
+  func.func @main(%x: tensor<?x?xf64>, %y: tensor<?x?xf64>) -> tensor<?x?xf64> {
+    %0 = "graphc.matmul"(%x, %x) {transpose_a = false, transpose_b = false} : (tensor<?x?xf64>, tensor<?x?xf64>) -> tensor<?x?xf64>
+    return %0 : tensor<?x?xf64>
   }
 }

@@ -83,3 +83,27 @@ func.func @no_cycle(%x: tensor<?xf64>) -> tensor<?xf64> {
   %3 = "graphc.add"(%2, %x) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
   return %3 : tensor<?xf64>
 }
+
+// -----
+
+// Regions of conditionals have clusters of their own.
+// CHECK-LABEL: @conditional
+// CHECK: graphc.exp{{.*}}cluster = 0
+// CHECK: scf.if
+// CHECK: graphc.sqr{{.*}}cluster = 1
+// CHECK: graphc.tanh{{.*}}cluster = 1
+// CHECK: } else {
+// CHECK: graphc.sin{{.*}}cluster = 2
+func.func @conditional(%x: tensor<?xf64>, %c: tensor<i1>) -> tensor<?xf64> {
+  %p = tensor.extract %c[] : tensor<i1>
+  %e = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %r = scf.if %p -> tensor<?xf64> {
+    %0 = "graphc.sqr"(%e) : (tensor<?xf64>) -> tensor<?xf64>
+    %1 = "graphc.tanh"(%0) : (tensor<?xf64>) -> tensor<?xf64>
+    scf.yield %1 : tensor<?xf64>
+  } else {
+    %0 = "graphc.sin"(%e) : (tensor<?xf64>) -> tensor<?xf64>
+    scf.yield %0 : tensor<?xf64>
+  }
+  return %r : tensor<?xf64>
+}

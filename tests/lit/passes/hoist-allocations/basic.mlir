@@ -75,3 +75,26 @@ func.func @division(%n: index, %d: index) {
   }
   return
 }
+
+// Out of a region of a conditional goes what is as large as an array; a size that a condition may refuse stays.
+// CHECK-LABEL: func.func @guarded
+func.func @guarded(%x: memref<?xf64>, %n: index, %p: i1) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %z = arith.constant 0.0 : f64
+  // CHECK: %[[D:.+]] = memref.dim
+  // CHECK: memref.alloc(%[[D]]) : memref<?xf64>
+  // CHECK: scf.for
+  // CHECK: scf.if
+  // CHECK: memref.alloc(%{{.+}}) : memref<?x?xf64>
+  scf.for %i = %c0 to %n step %c1 {
+    scf.if %p {
+      %d = memref.dim %x, %c0 : memref<?xf64>
+      %a = memref.alloc(%d) : memref<?xf64>
+      memref.store %z, %a[%c0] : memref<?xf64>
+      %b = memref.alloc(%n, %n) : memref<?x?xf64>
+      memref.store %z, %b[%c0, %c0] : memref<?x?xf64>
+    }
+  }
+  return
+}

@@ -56,3 +56,28 @@ func.func @specify_shape(%x: tensor<?xf64>) -> tensor<3xf64> {
   %0 = "graphc.specify_shape"(%x, %c3) : (tensor<?xf64>, index) -> tensor<3xf64>
   return %0 : tensor<3xf64>
 }
+
+// -----
+
+// What a check in one region has shown is not known in the other, nor behind both.
+// CHECK-LABEL: @conditional
+// CHECK: scf.if
+// CHECK: graphc.check
+// CHECK-NEXT: graphc.add
+// CHECK: } else {
+// CHECK: graphc.check
+// CHECK-NEXT: graphc.mul
+// CHECK: }
+// CHECK: graphc.check
+// CHECK-NEXT: graphc.sub
+func.func @conditional(%x: tensor<?xf64>, %y: tensor<?xf64>, %p: i1) -> (tensor<?xf64>, tensor<?xf64>) {
+  %r = scf.if %p -> tensor<?xf64> {
+    %0 = "graphc.add"(%x, %y) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+    scf.yield %0 : tensor<?xf64>
+  } else {
+    %0 = "graphc.mul"(%x, %y) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+    scf.yield %0 : tensor<?xf64>
+  }
+  %1 = "graphc.sub"(%x, %y) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %r, %1 : tensor<?xf64>, tensor<?xf64>
+}

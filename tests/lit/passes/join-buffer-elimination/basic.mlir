@@ -216,3 +216,27 @@ func.func @body(%n: index, %h0: tensor<1x4xf64>) -> tensor<1x4xf64> {
   %1 = "graphc.scan_trace"(%0) {state = "h"} : (!graphc.loop) -> tensor<1x4xf64>
   return %1 : tensor<1x4xf64>
 }
+
+// -----
+
+// A conditional writes into its slice, a join in a region into that of the conditional.
+// CHECK-LABEL: @conditional
+// CHECK: %[[R:.*]] = scf.if
+// CHECK: graphc.write_join
+// CHECK: } else {
+// CHECK: "graphc.write"(%[[R]]
+func.func @conditional(%x: tensor<?xf64>, %c: tensor<i1>) -> tensor<?xf64> {
+  %p = tensor.extract %c[] : tensor<i1>
+  %r = scf.if %p -> tensor<?xf64> {
+    %a = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+    %b = "graphc.sin"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+    %j = "graphc.join"(%a, %b) {axis = 0 : i64} : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+    scf.yield %j : tensor<?xf64>
+  } else {
+    %a = "graphc.tanh"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+    scf.yield %a : tensor<?xf64>
+  }
+  %s = "graphc.cos"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %j = "graphc.join"(%r, %s) {axis = 0 : i64} : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %j : tensor<?xf64>
+}

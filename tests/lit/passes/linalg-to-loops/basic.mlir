@@ -42,10 +42,11 @@ func.func @rows(%x: memref<?x?xf64>, %y: memref<?xf64>) {
 
 // -----
 
-// A column sum adds whole rows: the inner loop runs along memory.
+// A column sum adds whole rows, a block of columns at a time: the inner loop runs along memory.
 // CHECK-LABEL: @columns
+// CHECK: scf.for %[[B:.*]] = {{.*}} step %c512
 // CHECK: scf.for
-// CHECK: scf.for %[[J:.*]] =
+// CHECK: scf.for %[[J:.*]] = %[[B]] to
 // CHECK-NOT: iter_args
 // CHECK: memref.load %{{.*}}[%{{.*}}, %[[J]]]
 // CHECK: memref.store %{{.*}}, %{{.*}}[%[[J]]]
@@ -54,6 +55,29 @@ func.func @rows(%x: memref<?x?xf64>, %y: memref<?xf64>) {
 func.func @columns(%x: memref<?x?xf64>, %y: memref<?xf64>) {
   linalg.generic {indexing_maps = [#in, #out], iterator_types = ["reduction", "parallel"]}
       ins(%x : memref<?x?xf64>) outs(%y : memref<?xf64>) {
+  ^bb0(%a: f64, %b: f64):
+    %0 = arith.addf %b, %a : f64
+    linalg.yield %0 : f64
+  }
+  return
+}
+
+// -----
+
+// A long reduction to one element: at most 64 parts of whole blocks, whose results are combined in order.
+// CHECK-LABEL: @total
+// CHECK: %[[PARTS:.*]] = memref.alloca() : memref<64xf64>
+// CHECK: %[[COUNT:.*]] = arith.divui
+// CHECK: scf.for %[[P:.*]] = %{{.*}} to %[[COUNT]]
+// CHECK: scf.for {{.*}} step %c4096{{.*}} iter_args
+// CHECK: memref.store %{{.*}}, %[[PARTS]][%[[P]]]
+// CHECK: scf.for %[[Q:.*]] = %{{.*}} to %[[COUNT]] {{.*}} iter_args
+// CHECK-NEXT: memref.load %[[PARTS]][%[[Q]]]
+#vector = affine_map<(i) -> (i)>
+#scalar = affine_map<(i) -> ()>
+func.func @total(%x: memref<?xf64>, %y: memref<f64>) {
+  linalg.generic {indexing_maps = [#vector, #scalar], iterator_types = ["reduction"]}
+      ins(%x : memref<?xf64>) outs(%y : memref<f64>) {
   ^bb0(%a: f64, %b: f64):
     %0 = arith.addf %b, %a : f64
     linalg.yield %0 : f64

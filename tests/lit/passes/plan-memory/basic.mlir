@@ -92,3 +92,26 @@ func.func @left(%n: index) -> memref<?xf64> {
   }
   return %r : memref<?xf64>
 }
+
+// -----
+
+// A region of a conditional takes a workspace of its own, so that the other one costs no memory.
+// CHECK-LABEL: func.func @conditional
+func.func @conditional(%x: memref<?xf64>, %y: memref<?xf64>, %p: i1) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf64>
+  // CHECK-NOT: call
+  // CHECK: scf.if
+  scf.if %p {
+    // CHECK: call @graphc_workspace_0
+    // CHECK: call @graphc_end
+    %a = memref.alloc(%n) : memref<?xf64>
+    memref.copy %x, %a : memref<?xf64> to memref<?xf64>
+    memref.copy %a, %y : memref<?xf64> to memref<?xf64>
+  } else {
+    // CHECK: } else {
+    // CHECK-NOT: call
+    memref.copy %x, %y : memref<?xf64> to memref<?xf64>
+  }
+  return
+}

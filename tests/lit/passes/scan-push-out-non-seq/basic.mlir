@@ -110,3 +110,38 @@ func.func @guarded(%x: tensor<?xf64>, %v: tensor<f64>, %i: index, %n: index) -> 
   %1 = "graphc.scan_trace"(%s) {state = "wide"} : (!graphc.loop) -> tensor<?x?xf64>
   return %0, %1 : tensor<?x1xf64>, tensor<?x?xf64>
 }
+
+// -----
+
+// A conditional that is the same in all iterations is hoisted as a whole, unless it can fail.
+// CHECK-LABEL: @conditional
+// CHECK: scf.if
+// CHECK: graphc.exp
+// CHECK: graphc.scan
+// CHECK: scf.if
+// CHECK: graphc.check
+func.func @conditional(%x: tensor<?xf64>, %c: tensor<i1>, %n: index) -> (tensor<?x?xf64>, tensor<?x?xf64>) {
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %p = tensor.extract %c[] : tensor<i1>
+    %a = scf.if %p -> tensor<?xf64> {
+      %e = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+      scf.yield %e : tensor<?xf64>
+    } else {
+      scf.yield %x : tensor<?xf64>
+    }
+    %b = scf.if %p -> tensor<?xf64> {
+      "graphc.check"(%p, %n, %n) {message = "no", error = "ValueError"} : (i1, index, index) -> ()
+      %e = "graphc.sin"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+      scf.yield %e : tensor<?xf64>
+    } else {
+      scf.yield %x : tensor<?xf64>
+    }
+    "graphc.scan_collect"(%a) {state = "a", keep = "steps"} : (tensor<?xf64>) -> ()
+    "graphc.scan_collect"(%b) {state = "b", keep = "steps"} : (tensor<?xf64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "s", reverse = false} : (index) -> !graphc.loop
+  %0 = "graphc.scan_trace"(%s) {state = "a"} : (!graphc.loop) -> tensor<?x?xf64>
+  %1 = "graphc.scan_trace"(%s) {state = "b"} : (!graphc.loop) -> tensor<?x?xf64>
+  return %0, %1 : tensor<?x?xf64>, tensor<?x?xf64>
+}

@@ -171,3 +171,41 @@ func.func @condition(%x: tensor<?xf64>, %n: index) -> (tensor<?xf64>, index) {
   %taken = "graphc.scan_steps"(%s) : (!graphc.loop) -> index
   return %ys, %taken : tensor<?xf64>, index
 }
+
+// -----
+
+// What a conditional in the body reads is needed; one that nobody reads goes, with the state it reads.
+// CHECK-LABEL: @conditional
+// CHECK: state = "h"
+// CHECK: scf.if
+// CHECK: graphc.exp
+// CHECK-NOT: graphc.sin
+// CHECK-NOT: state = "g"
+// CHECK: return
+func.func @conditional(%x: tensor<1x3xf64>, %c: tensor<i1>, %n: index) -> tensor<?x3xf64> {
+  %p = tensor.extract %c[] : tensor<i1>
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %h = "graphc.scan_prev"(%t) {state = "h", tap = -1 : i64} : (index) -> tensor<3xf64>
+    %g = "graphc.scan_prev"(%t) {state = "g", tap = -1 : i64} : (index) -> tensor<3xf64>
+    %a = scf.if %p -> tensor<3xf64> {
+      %e = "graphc.exp"(%h) : (tensor<3xf64>) -> tensor<3xf64>
+      scf.yield %e : tensor<3xf64>
+    } else {
+      scf.yield %h : tensor<3xf64>
+    }
+    %b = scf.if %p -> tensor<3xf64> {
+      %e = "graphc.sin"(%g) : (tensor<3xf64>) -> tensor<3xf64>
+      scf.yield %e : tensor<3xf64>
+    } else {
+      scf.yield %g : tensor<3xf64>
+    }
+    "graphc.scan_carry"(%x, %a) {state = "h", taps = array<i64: -1>, writes = array<i64: 0>, keep = "all"}
+      : (tensor<1x3xf64>, tensor<3xf64>) -> ()
+    "graphc.scan_carry"(%x, %b) {state = "g", taps = array<i64: -1>, writes = array<i64: 0>, keep = "all"}
+      : (tensor<1x3xf64>, tensor<3xf64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "s", reverse = false} : (index) -> !graphc.loop
+  %0 = "graphc.scan_trace"(%s) {state = "h"} : (!graphc.loop) -> tensor<?x3xf64>
+  return %0 : tensor<?x3xf64>
+}

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ops made from Python functions: ``as_op`` and ``wrap_py``.
+
+Source: PyTensor's ``pytensor.compile.ops``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import graphc.tensor as pt
+from graphc.gradient.types import is_discrete
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.graph.type import Type, as_type
+from graphc.tensor.type import TensorType
+
+Function = Callable[..., Any]
+
+
+class PythonFunction(Op):
+    """An op that calls a Python function with arrays.
+
+    Args:
+        function: takes one value for each input; returns one value, or a tuple or list of values, one for
+            each output.
+        itypes: types of the inputs; None takes tensors of any type.
+        otypes: types of the outputs.
+        gradient: builds the cotangents of the inputs: ``gradient(inputs, outputs, cotangents)`` takes lists
+            of variables and returns a list of variables or None.
+        vjp: computes them: ``vjp(*inputs, *cotangents)`` takes and returns arrays, one for each input of
+            floating point.
+        infer_shape: accepted for compatibility; it has no effect, as sizes are those of what was computed.
+        name: shown in messages.
+    """
+
+    __props__ = ("function", "itypes", "otypes", "gradient", "vjp")
+    # Another function says nothing about why the graph cannot be compiled.
+    body_obstacle = "it calls a Python function"
+
+    def __init__(
+        self,
+        function: Function,
+        itypes: Sequence[Type] | None,
+        otypes: Sequence[Type],
+        *,
+        gradient: Function | None = None,
+        vjp: Function | None = None,
+        infer_shape: Function | None = None,
+        name: str | None = None,
+    ) -> None:
+        if gradient is not None and vjp is not None:
+            raise TypeError("give either gradient= (which builds a graph) or vjp= (which computes arrays)")
+        self.function = function
+        self.itypes = None if itypes is None else _as_types(itypes, "itypes")
+        self.otypes = _as_types(otypes, "otypes")
+        self.gradient, self.vjp, self.infer_shape = gradient, vjp, infer_shape
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.__doc__ = getattr(function, "__doc__", None)
+        self.__name__ = self.name
+
+    def make_node(self, *inputs: Any) -> Apply:
+        if self.itypes is not None:
+            return super().make_node(*inputs)
+        variables = [x if isinstance(x, Variable) else pt.as_tensor_variable(x) for x in inputs]
+        assert self.otypes is not None
+        return Apply(self, variables, [t.make_variable() for t in self.otypes])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        values = self.function(*inputs)
+        if not isinstance(values, tuple | list) or (len(node.outputs) == 1 and isinstance(values, list)):
+            values = (values,)
+        if len(values) != len(node.outputs):
+            raise ValueError(
+                f"{self.name} must return {len(node.outputs)} values, one for each of its otypes, but "
+                f"returned {len(values)}"
+            )
+        for i, (cell, value, output) in enumerate(zip(output_storage, values, node.outputs, strict=True)):
+            cell[0] = self._converted(value, output.type, i)
+
+    def _converted(self, value: Any, wanted: Any, i: int) -> Any:
+        """Python numbers and lists as arrays; arrays must have the declared dtype and rank."""
+        if not isinstance(wanted, TensorType):
+            return value
+        if not isinstance(value, np.ndarray | np.generic):
+            value = np.asarray(value, wanted.dtype)
+        array = np.asarray(value)
+        fits = array.ndim == wanted.ndim and all(
+            want in (None, have) for have, want in zip(array.shape, wanted.shape, strict=True)
+        )
+        if array.dtype != wanted.numpy_dtype or not fits:
+            raise TypeError(
+                f"{self.name} must return an array of {wanted} as output {i}, but returned one of dtype "
+                f"{array.dtype} and shape {array.shape}"
+            )
+        return array
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        if self.gradient is not None:
+            return list(self.gradient(list(inputs), list(outputs), list(cotangents)))
+        if self.vjp is None:
+            return super().pullback(inputs, outputs, cotangents)
+        given = [
+            y.zeros_like() if g is None else g  # type: ignore[attr-defined]
+            for y, g in zip(outputs, cotangents, strict=True)
+            if not is_discrete(y)
+        ]
+        wanted = [x for x in inputs if not is_discrete(x)]
+        itypes = [x.type for x in (*inputs, *given)]
+        op = PythonFunction(self.vjp, itypes, [x.type for x in wanted], name=f"gradient of {self.name}")
+        found = dict(zip(wanted, op(*inputs, *given, return_list=True), strict=True))
+        return [found.get(x) for x in inputs]
+
+    def __reduce__(self) -> Any:
+        # A decorated function is known to its module by the op that has taken its name.
+        module = getattr(self.function, "__module__", None)
+        name = getattr(self.function, "__qualname__", None)
+        if module is not None and name is not None and _find(module, name) is self:
+            return _find, (module, name)
+        return super().__reduce__()
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}{{{self.name}}}"
+
+
+def _find(module: str, name: str) -> Any:
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return None
+    return found
+
+
+def _as_types(types: Any, what: str) -> tuple[Type, ...]:
+    listed = list(types) if isinstance(types, tuple | list) else [types]
+    try:
+        return tuple(as_type(item) for item in listed)
+    except TypeError as error:
+        raise TypeError(f"{what}: {error}") from None
+
+
+def as_op(
+    itypes: Type | Sequence[Type],
+    otypes: Type | Sequence[Type],
+    infer_shape: Function | None = None,
+    *,
+    gradient: Function | None = None,
+    vjp: Function | None = None,
+) -> Callable[[Function], PythonFunction]:
+    """Decorator that makes an op of a function on arrays.
+
+    Args:
+        itypes, otypes: types of arguments and results, such as ``graphc.tensor.dvector``.
+        infer_shape: accepted for compatibility.
+        gradient, vjp: its derivative, as in `PythonFunction`; without one the op cannot be differentiated.
+
+    Returns:
+        What turns a function into an op, to be called with variables.
+
+    Raises:
+        TypeError: itypes or otypes are no types.
+    """
+    inputs, outputs = _as_types(itypes, "itypes"), _as_types(otypes, "otypes")
+
+    def make(function: Function) -> PythonFunction:
+        return PythonFunction(function, inputs, outputs, gradient=gradient, vjp=vjp, infer_shape=infer_shape)
+
+    return make
+
+
+def wrap_py(
+    function: Function,
+    itypes: Type | Sequence[Type] | None = None,
+    otypes: Type | Sequence[Type] | None = None,
+    *,
+    example_shapes: Sequence[Sequence[int]] | None = None,
+    gradient: Function | None = None,
+    vjp: Function | None = None,
+    name: str | None = None,
+) -> PythonFunction:
+    """An op that calls a Python function with arrays.
+
+    Args:
+        function: takes and returns arrays.
+        itypes: types of its arguments; without them it takes tensors of any type.
+        otypes: types of its results. Without them, the function is called once, now, with arrays of ones of
+            the types in ``itypes``, and ranks and dtypes of its results are taken.
+        example_shapes: shapes of these arrays, one for each argument.
+        gradient, vjp: its derivative, as in `PythonFunction`.
+        name: shown in messages.
+
+    Raises:
+        TypeError: the types are neither given nor can be found out.
+    """
+    inputs = None if itypes is None else _as_types(itypes, "itypes")
+    label: str = name or getattr(function, "__name__", None) or "the function"
+    if otypes is None:
+        if inputs is None or example_shapes is None:
+            raise TypeError(
+                f"the types of the results of {label} are not known: give otypes=, or itypes= and "
+                "example_shapes= to find them out by a call"
+            )
+        otypes = _types_of_results(function, inputs, example_shapes, label)
+    return PythonFunction(
+        function, inputs, _as_types(otypes, "otypes"), gradient=gradient, vjp=vjp, name=name
+    )
+
+
+def _types_of_results(
+    function: Function, itypes: Sequence[Any], shapes: Sequence[Sequence[int]], label: str
+) -> list[Type]:
+    if len(shapes) != len(itypes):
+        raise TypeError(f"{label} has {len(itypes)} itypes, but example_shapes has {len(shapes)} shapes")
+    for i, (itype, shape) in enumerate(zip(itypes, shapes, strict=True)):
+        if getattr(itype, "ndim", None) != len(shape):
+            raise TypeError(f"example_shapes[{i}] of {label} must fit {itype}, got {tuple(shape)}")
+    values = function(*(np.ones(shape, t.dtype) for shape, t in zip(shapes, itypes, strict=True)))
+    listed = values if isinstance(values, tuple) else (values,)
+    arrays = [np.asarray(value) for value in listed]
+    return [TensorType(array.dtype.name, (None,) * array.ndim) for array in arrays]

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The steps of a schedule: native segments and nodes that run in Python, and how they make thunks.
+
+Steps know nodes by their positions, since a pickled graph has nodes of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from graphc.function.iterations import CountedBody
+from graphc.function.thunks import LoopThunk
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.demand import sides
+from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.op import Op
+from graphc_runtime.thunk import Flag, FunctionThunk, Register, Thunk, value_thunk
+
+
+class Executor(Protocol):
+    """Anything that runs a graph: one value for each input to one for each output."""
+
+    def run(self, values: Sequence[Any]) -> list[Any]: ...
+
+
+class Observer(Protocol):
+    """Sees thunks at work, for traces and guards."""
+
+    def observe(self, step: Segment | NodeStep, thunk: Thunk, cells: Cells) -> Thunk:
+        """The thunk to run instead of ``thunk``."""
+        ...
+
+
+@dataclass
+class Cells:
+    """Flags and registers of a thunk, as in `Op.make_thunk`."""
+
+    input_computed: Sequence[Flag]
+    output_computed: Sequence[Flag]
+    input_registers: Sequence[Register]
+    output_registers: Sequence[Register]
+
+
+@dataclass
+class Segment:
+    """Nodes that run as one native executable.
+
+    Attributes:
+        fgraph: the graph that they belong to.
+        positions: places of the nodes in ``fgraph.nodes``.
+        executable: the code.
+        observer: sees the thunk at work; None for nobody.
+    """
+
+    fgraph: FunctionGraph
+    positions: list[int]
+    executable: Any
+    observer: Observer | None = None
+
+    @property
+    def nodes(self) -> list[Apply]:
+        """The nodes, in order."""
+        return [self.fgraph.nodes[i] for i in self.positions]
+
+    @property
+    def name(self) -> str:
+        """The op if there is one, else the number of ops."""
+        if len(self.positions) == 1:
+            return str(self.nodes[0].op)
+        return f"native segment of {len(self.positions)} ops"
+
+    def make(
+        self,
+        input_computed: Sequence[Flag],
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
+    ) -> Thunk:
+        """See `Op.make_thunk`."""
+        function, single = self._run, False
+        if hasattr(self.executable, "call"):
+            function, single = self.executable.call()
+        if single:
+            thunk: Thunk = value_thunk(function, input_registers, output_registers[0], output_computed[0])
+        else:
+            thunk = FunctionThunk(function, input_registers, output_registers, output_computed)
+        if self.observer is None:
+            return thunk
+        cells = Cells(input_computed, output_computed, input_registers, output_registers)
+        return self.observer.observe(self, thunk, cells)
+
+    def _run(self, *values: Any) -> list[Any]:
+        results: list[Any] = self.executable.run(values)
+        return results
+
+    def observed(self, observer: Observer) -> Segment:
+        """The same code, with an observer."""
+        return replace(self, observer=observer)
+
+
+@dataclass
+class NodeStep:
+    """A node that runs in Python.
+
+    Attributes:
+        fgraph: the graph that it belongs to.
+        position: its place in ``fgraph.nodes``.
+        body: what runs the inner graph of a loop; None for other ops.
+        observer: sees the thunk at work; None for nobody.
+        output: of a conditional, the output that the step is for; None for all.
+    """
+
+    fgraph: FunctionGraph
+    position: int
+    body: Any = None
+    observer: Observer | None = None
+    output: int | None = None
+
+    @property
+    def node(self) -> Apply:
+        """The node."""
+        return self.fgraph.nodes[self.position]
+
+    @property
+    def nodes(self) -> list[Apply]:
+        """The node, as a list."""
+        return [self.node]
+
+    @property
+    def inputs(self) -> list[Variable]:
+        """What the thunk reads."""
+        node = self.node
+        return node.inputs if self.output is None else [node.inputs[0], *sides(node, self.output)]
+
+    @property
+    def outputs(self) -> list[Variable]:
+        """What the thunk computes."""
+        return self.node.outputs if self.output is None else [self.node.outputs[self.output]]
+
+    @property
+    def name(self) -> str:
+        """The op."""
+        return str(self.node.op)
+
+    def make(
+        self,
+        input_computed: Sequence[Flag],
+        output_computed: Sequence[Flag],
+        input_registers: Sequence[Register],
+        output_registers: Sequence[Register],
+    ) -> Thunk:
+        """See `Op.make_thunk`."""
+        node = self.node
+        if self.body is not None and type(node.op).make_thunk is Op.make_thunk:
+            body = self.body if self.observer is None else CountedBody(self.body, self.name)
+            thunk: Thunk = LoopThunk(node, output_computed, input_registers, output_registers, body)
+        else:
+            thunk = node.op.make_thunk(
+                node, input_computed, output_computed, input_registers, output_registers
+            )
+        if self.observer is None:
+            return thunk
+        cells = Cells(input_computed, output_computed, input_registers, output_registers)
+        return self.observer.observe(self, thunk, cells)
+
+    def observed(self, observer: Observer) -> NodeStep:
+        """The same step, with an observer, which also sees the body."""
+        body = None if self.body is None else self.body.observed(observer)
+        return replace(self, observer=observer, body=body)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Computing some of a function's outputs: ``f(..., outputs_wanted=[...])``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from graphc.function.io import OutputForm
+from graphc.function.report import CompileReport
+from graphc.graph.basic import Constant
+from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.traversal import ancestors
+
+if TYPE_CHECKING:
+    from graphc.function.types import Function
+
+
+def call_subset(f: Function, wanted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call that computes only some outputs, see `Function`.
+
+    Args:
+        f: the function.
+        wanted: what to compute; None stands for everything.
+        args, kwargs: the other arguments of the call.
+    """
+    if wanted is None:
+        return f(*args, **kwargs)
+    positions = _positions(f, wanted)
+    form = f.signature.form
+    out = None if "out" in f._reader.positions else kwargs.pop("out", None)
+    if out is not None:
+        flat = form.flatten(out)
+        kwargs["out"] = [flat[i] for i in positions]
+    found: list[Any] = [None] * form.count
+    for i, value in zip(positions, subset_function(f, positions)(*args, **kwargs), strict=True):
+        found[i] = value
+    return form.build(found)
+
+
+def subset_function(f: Function, positions: tuple[int, ...]) -> Function:
+    """The function of the same inputs, shared variables and updates that returns a list of some outputs.
+
+    Args:
+        f: the function.
+        positions: the outputs, as positions among the flattened ones.
+    """
+    found = f._subsets.get(positions)
+    if found is None:
+        found = f._subsets[positions] = _build(f, positions)
+    if f._tracer is not None:
+        f._tracer.attach(found)
+    return found
+
+
+def _build(f: Function, positions: tuple[int, ...]) -> Function:
+    from graphc.function.modes import build_executor
+    from graphc.function.types import Function
+
+    old = f.fgraph
+    form = f.signature.form
+    outputs = [old.outputs[i] for i in positions] + old.outputs[form.count :]
+    given = old.inputs[: len(f.inputs)]
+    reached = set(ancestors(outputs, given))
+    cells = [v for v in old.inputs[len(given) :] if v in reached]
+    report = CompileReport(f.report.name, f.report.mode, nan_guard=f.report.nan_guard)
+    fgraph = FunctionGraph([*given, *cells], outputs)
+    executor = build_executor(fgraph, report.mode, report.name, report)
+    part = OutputForm.plain(len(positions))
+    part.borrowed = [form.borrowed[i] for i in positions]
+    return Function(replace(f.signature, form=part), fgraph, executor, report)
+
+
+def _positions(f: Function, wanted: Any) -> tuple[int, ...]:
+    """Positions among the flattened outputs.
+
+    Raises:
+        TypeError: ``wanted`` is no list, or something in it can name no output.
+        ValueError: it names none.
+    """
+    if isinstance(wanted, str | int) or not isinstance(wanted, Sequence | set | frozenset):
+        raise TypeError(
+            f"outputs_wanted of {f.report.name} must be a list of positions, keys or names of outputs, got "
+            f"{wanted!r}" + (f"; write [{wanted!r}]" if isinstance(wanted, str | int) else "")
+        )
+    found: set[int] = set()
+    for item in wanted:
+        found.update(_find(f, item))
+    return tuple(sorted(found))
+
+
+def _find(f: Function, item: Any) -> list[int]:
+    form, outputs = f.signature.form, f.outputs
+    if hasattr(item, "__index__") and not isinstance(item, bool):
+        item = int(item)
+    try:
+        leaves = form.leaves(item)
+    except TypeError:
+        raise TypeError(
+            f"outputs_wanted of {f.report.name} takes positions, keys and names of outputs, got {item!r} of "
+            f"type {type(item).__name__}"
+        ) from None
+    if leaves is not None:
+        return leaves
+    named = [i for i, v in enumerate(outputs) if v.name == item and isinstance(item, str)]
+    if named:
+        return named
+    names = [v.name for v in outputs if v.name is not None and not isinstance(v, Constant)]
+    known = ", ".join(map(repr, dict.fromkeys([*form.items(), *names]))) or "none"
+    raise ValueError(f"{f.report.name} has no output {item!r}; its outputs are {known}")

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Trace``: what calls of a function did, thunk by thunk."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.function import iterations
+from graphc.function.iterations import Iteration
+from graphc.function.steps import Cells, NodeStep, Segment
+from graphc.graph.location import SourceLocation
+from graphc_runtime.callable_type import resume, suspend
+from graphc_runtime.thunk import Thunk
+
+if TYPE_CHECKING:
+    from graphc.function.types import Function
+
+
+@dataclass(frozen=True)
+class TraceEvent:
+    """One run of a thunk.
+
+    Attributes:
+        order: number of the event, from 0.
+        thunk: number of the thunk, in the order in which thunks first ran.
+        name: the op, or what the native segment is.
+        ops: the ops that the thunk runs.
+        lines: the users' lines that applied them, without repetition.
+        start: nanoseconds since the trace began.
+        duration: nanoseconds.
+        bytes: size of the arrays among its outputs; 0 while it asks for inputs.
+        native: whether it is machine code.
+        asked: positions of inputs that a lazy thunk asked for instead of finishing.
+        iterations: the iterations of loops it ran in, the outermost first.
+        thread: number of the thread, see ``threading.get_native_id``.
+        error: type of the exception that it raised, or None.
+    """
+
+    order: int
+    thunk: int
+    name: str
+    ops: tuple[str, ...]
+    lines: tuple[SourceLocation, ...]
+    start: int
+    duration: int
+    bytes: int
+    native: bool
+    asked: tuple[int, ...] = ()
+    iterations: tuple[Iteration, ...] = ()
+    thread: int = 0
+    error: str | None = None
+
+    @property
+    def op(self) -> str:
+        """The ops as text."""
+        return ", ".join(self.ops)
+
+    @property
+    def line(self) -> str:
+        """The first line as text, and how many there are more."""
+        if not self.lines:
+            return ""
+        more = f" and {len(self.lines) - 1} more" if len(self.lines) > 1 else ""
+        return f"{self.lines[0]}{more}"
+
+
+@dataclass(frozen=True)
+class TracedCall:
+    """One call of a traced function, from checked arguments to results; times as in `TraceEvent`."""
+
+    name: str
+    start: int
+    duration: int
+    thread: int
+
+
+class Trace:
+    """Records calls of a function while it is open: ``with f.trace() as t: f(x)``.
+
+    Other threads' calls are recorded, too. A trace can be opened again and goes on then.
+
+    Args:
+        function: the function.
+        per_op: run each op for itself, see `Function.trace`.
+
+    Attributes:
+        events: runs of thunks, in the order in which they ended.
+        calls: calls of the function.
+    """
+
+    def __init__(self, function: Function, *, per_op: bool = False) -> None:
+        self.events: list[TraceEvent] = []
+        self.calls: list[TracedCall] = []
+        self._function = function
+        self._per_op = per_op
+        self._numbers: dict[int, int] = {}
+        self._steps: list[Any] = []
+        self._began = 0
+        self._lock = threading.Lock()
+        self._attached: list[tuple[Function, bool, int | None]] = []
+        # Compiling is over before the first call.
+        self._executors: dict[int, Any] = {id(function): self._traced(function)}
+
+    def __enter__(self) -> Trace:
+        if not self._began:
+            self._began = time.perf_counter_ns()
+        self.attach(self._function)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._attached:
+            f, is_native, address = self._attached.pop()
+            f._runner, f._is_native, f._tracer = f.executor, is_native, None
+            resume(f, address)
+
+    def attach(self, f: Function) -> None:
+        """Records calls of this function too: the traced one, or one for some of its outputs.
+
+        Raises:
+            RuntimeError: another trace of it is open.
+        """
+        with self._lock:
+            if f._tracer is self:
+                return
+            if f._tracer is not None:
+                raise RuntimeError(f"another trace of {f.report.name} is open; close it first")
+            if id(f) not in self._executors:
+                self._executors[id(f)] = self._traced(f)
+            is_native = f._is_native
+            f._runner, f._is_native, f._tracer = self._executors[id(f)], False, self
+            self._attached.append((f, is_native, suspend(f)))
+
+    def _traced(self, f: Function) -> Any:
+        from graphc.function.modes import build_op_schedule
+        from graphc.function.trace_native import TracedNative
+
+        if self._per_op:
+            if f._op_schedule is None:
+                f._op_schedule = build_op_schedule(f.fgraph, f.report.mode, f.report.name)
+            inner = f._op_schedule.observed(self)
+        elif hasattr(f.executor, "observed"):
+            inner = f.executor.observed(self)
+        elif hasattr(f.executor, "prepare"):
+            inner = TracedNative(f.executor, self)
+        else:
+            inner = build_op_schedule(f.fgraph, "reference", f.report.name).observed(self)
+        return _TracedExecutor(inner, self, f.report.name)
+
+    # -- recording -------------------------------------------------------------------------------------------
+
+    def observe(self, step: Segment | NodeStep, thunk: Thunk, cells: Cells) -> Thunk:
+        """The thunk, with a clock; see `graphc.function.steps.Observer`."""
+        return _TracedThunk(step, thunk, cells, self)
+
+    def timed(
+        self, step: Any, run: Callable[[], Any], outputs: Callable[[Any], list[Any]], native: bool
+    ) -> Any:
+        """Runs a thunk and records it.
+
+        Args:
+            step: what runs; has ``name`` and ``nodes``.
+            run: runs it; returns what it asks for.
+            outputs: its outputs, from what ``run`` returned.
+            native: whether it is machine code.
+        """
+        start = time.perf_counter_ns()
+        try:
+            asked = run()
+        except BaseException as error:
+            self._record(step, start, time.perf_counter_ns(), native, error=type(error).__name__)
+            raise
+        end = time.perf_counter_ns()
+        self._record(step, start, end, native, asked, outputs(asked))
+        return asked
+
+    def _record(
+        self,
+        step: Any,
+        start: int,
+        end: int,
+        native: bool,
+        asked: Any = None,
+        values: Sequence[Any] = (),
+        error: str | None = None,
+    ) -> None:
+        size = sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+        with self._lock:
+            number = self._numbers.setdefault(id(step), len(self._numbers))
+            if number == len(self._steps):
+                # Keeps the step, so that its id stays its own.
+                lines = dict.fromkeys(node.location for node in step.nodes if node.location is not None)
+                self._steps.append((step, step.name, tuple(str(n.op) for n in step.nodes), tuple(lines)))
+            _, name, ops, locations = self._steps[number]
+            event = TraceEvent(
+                order=len(self.events),
+                thunk=number,
+                name=name,
+                ops=ops,
+                lines=locations,
+                start=start - self._began,
+                duration=end - start,
+                bytes=size,
+                native=native,
+                asked=tuple(asked or ()) if isinstance(asked, Sequence) else (),
+                iterations=iterations.current(),
+                thread=threading.get_native_id(),
+                error=error,
+            )
+            self.events.append(event)
+
+    def add_call(self, name: str, start: int, end: int) -> None:
+        """Records a call of a function."""
+        self.calls.append(TracedCall(name, start - self._began, end - start, threading.get_native_id()))
+
+    # -- showing ---------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        from graphc.function.trace_text import table
+
+        return table(self)
+
+    def to_chrome(self) -> dict[str, Any]:
+        """The trace in the format of ``chrome://tracing`` and https://ui.perfetto.dev, as plain data."""
+        from graphc.function.trace_text import chrome
+
+        return chrome(self)
+
+    def save(self, path: str | Path) -> None:
+        """Writes `to_chrome` as JSON."""
+        import json
+
+        Path(path).write_text(json.dumps(self.to_chrome()), encoding="utf-8")
+
+
+class _TracedThunk(Thunk):
+    """Runs a thunk and records it."""
+
+    __slots__ = ("_cells", "_inner", "_native", "_step", "_trace")
+
+    def __init__(self, step: Segment | NodeStep, inner: Thunk, cells: Cells, trace: Trace) -> None:
+        self._step, self._inner, self._cells, self._trace = step, inner, cells, trace
+        self._native = isinstance(step, Segment)
+
+    @property
+    def lazy(self) -> bool:
+        return self._inner.lazy
+
+    def __call__(self) -> Any:
+        return self._trace.timed(self._step, self._inner, self._outputs, self._native)
+
+    def _outputs(self, asked: Any) -> list[Any]:
+        return [] if asked else [register[0] for register in self._cells.output_registers]
+
+
+class _TracedExecutor:
+    """Runs an executor and records the call."""
+
+    def __init__(self, inner: Any, trace: Trace, name: str) -> None:
+        self._inner, self._trace, self._name = inner, trace, name
+
+    def run(self, values: Sequence[Any], own: Sequence[int] = ()) -> list[Any]:
+        """As an `Executor`; memory of values in ``own`` is left alone."""
+        start = time.perf_counter_ns()
+        try:
+            results: list[Any] = self._inner.run(values)
+        finally:
+            self._trace.add_call(self._name, start, time.perf_counter_ns())
+        return results

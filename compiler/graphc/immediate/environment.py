@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Environment``: a namespace like ``graphc.tensor`` whose functions run at once."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import time
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+import numpy as np
+
+import graphc.tensor
+from graphc.errors import AsTensorError
+from graphc.graph.basic import Variable
+from graphc.immediate.arguments import STATIC, Split, Weak
+from graphc.immediate.cache import CacheInfo, ExecutableCache
+from graphc.immediate.events import Event, EventLog
+from graphc.immediate.executable import Executable
+from graphc.immediate.indexing import Indexing
+from graphc.immediate.kinds import OPERATORS, Kind
+from graphc.immediate.lazy import Queue
+from graphc.immediate.namespace import mirrored, names_of
+from graphc.immediate.operation import Operation, OpFactory, OpWrapper
+from graphc.immediate.record import RecordedGraph, Recorders, Recording
+from graphc.immediate.tape import Tape
+from graphc.immediate.tensor import Tensor, make_tensor
+from graphc.immediate.tracing import lift
+from graphc.tensor.basic import constant
+from graphc.tensor.variable import TensorOperators
+
+_numbers = itertools.count(1)
+_current: ContextVar[tuple[Environment, Any] | None] = ContextVar(
+    "graphc_immediate_environment", default=None
+)
+_default: list[Environment] = []
+_POSITIONS = {name: position for position, name in enumerate(OPERATORS)}
+TARGETS = ("cpu",)
+
+
+def current() -> Environment:
+    """The environment of the innermost ``with env:`` of this thread or task, else one that all share."""
+    found = _current.get()
+    if found is not None:
+        return found[0]
+    if not _default:
+        _default.append(Environment(name="default"))
+    return _default[0]
+
+
+class Environment(Indexing):
+    """Everything public in ``graphc.tensor`` and its submodules, as functions of values.
+
+    ``gt = graphc.immediate.Environment()`` takes the place of ``import graphc.tensor as gt``. Functions
+    compile themselves when they are first called with inputs of some dtypes and numbers of dimensions; sizes
+    do not matter. Loops and choices (``scan``, ``map``, ``ifelse``, ...) are among the names, too.
+
+    Args:
+        target: where operations run; ``"cpu"``.
+        lazy: queue operations, and run them fused when a value is needed.
+        full_tracing: keep a list of what runs, with times; see `trace`.
+        cache_size: the most executables that are kept.
+        queue_size: the most operations that are queued.
+        record: record everything that runs; see `graph`.
+        mode: how functions are compiled; ``config.mode`` by default.
+        seed: of the draws of ``env.random`` that are given no generator.
+        name: a name for messages.
+    """
+
+    def __init__(
+        self,
+        target: str = "cpu",
+        *,
+        lazy: bool = False,
+        full_tracing: bool = False,
+        cache_size: int = 1024,
+        queue_size: int = 256,
+        record: bool = False,
+        mode: str | None = None,
+        seed: Any = None,
+        name: str | None = None,
+    ) -> None:
+        if target not in TARGETS:
+            raise ValueError(f"there is no target {target!r}; the targets are {', '.join(TARGETS)}")
+        self.target = target
+        self.lazy = lazy
+        self.mode = mode
+        self.name = name or f"env{next(_numbers)}"
+        self._cache = ExecutableCache(cache_size)
+        self._factory = OpFactory(self)
+        self._kinds: dict[tuple[str, int], Kind] = {}
+        self._methods: dict[str, Any] = {}
+        self._seeds = np.random.SeedSequence(seed)
+        self._queue = Queue(self, queue_size)
+        self._log = EventLog() if full_tracing else None
+        self._recorders = Recorders(self._cache)
+        if record:
+            self._recorders.start_for_all(Recording(self))
+
+    # Names -------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        value = mirrored(self, graphc.tensor, name)
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *names_of(graphc.tensor), "scan", "map", "ifelse", "nn"})
+
+    def _find(self, name: str) -> Any:
+        """The function of a name with dots; None where there is none."""
+        found: Any = self
+        try:
+            for part in name.split("."):
+                found = getattr(found, part)
+        except AttributeError:
+            return None
+        return found if callable(found) else None
+
+    def _method(self, name: str) -> Any:
+        """A method of tensors as a function, the tensor first."""
+        found = self._methods.get(name)
+        if found is None:
+            value = vars(TensorOperators)[name]
+            function: Any = value.fget if isinstance(value, property) else value
+            mirror = None if name.startswith("__") else self._find(name)
+            same = mirror is not None and getattr(function, "__code__", None) is _METHOD_CODE
+            found = mirror if same else OpWrapper(self, f"Tensor.{name}", function)
+            self._methods[name] = found
+        return found
+
+    # Values ------------------------------------------------------------------------------------------------
+
+    def numpy_to_tensor(self, array: Any, copy: bool = True) -> Tensor:
+        """A tensor of a NumPy array.
+
+        Args:
+            array: array-like of a supported dtype; a Python float becomes ``config.floatX``.
+            copy: without it the tensor shares the array's memory, which then must not change.
+
+        Raises:
+            AsTensorError: no array of numbers.
+        """
+        if not copy and type(array) is np.ndarray and array.dtype.isnative and array.dtype.kind in "biufc":
+            if array.dtype.itemsize <= (16 if array.dtype.kind == "c" else 8):
+                return make_tensor(array, self._kind(array.dtype.name, array.ndim))
+        data = constant(array).data
+        return make_tensor(data, self._kind(data.dtype.name, data.ndim))
+
+    def as_tensor(self, x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
+        """``x`` as a tensor; arguments as in ``graphc.tensor.as_tensor``."""
+        if type(x) is Tensor and ndim is None and dtype is None:
+            self._check_owner(x)
+            return x
+        split = Split()
+        split.visit(x, STATIC)
+        if split.symbolic or any(type(each) is Tensor for each in split.inputs):
+            result = self._as_tensor_wrapper(x, None, ndim, dtype)
+        else:
+            data = constant(x, None, ndim, dtype).data
+            result = make_tensor(data, self._kind(data.dtype.name, data.ndim))
+        if name is not None:
+            result.name = name
+        return result
+
+    as_tensor_variable = as_tensor
+
+    @property
+    def _as_tensor_wrapper(self) -> OpWrapper:
+        found = self._methods.get("as_tensor")
+        if found is None:
+            found = self._methods["as_tensor"] = OpWrapper(self, "as_tensor", graphc.tensor.as_tensor)
+        return found
+
+    def constant(self, x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
+        """``x`` as a tensor; arguments as in ``graphc.tensor.constant``."""
+        return self.as_tensor(x.eval() if isinstance(x, Tensor) else x, name, ndim, dtype)
+
+    def shared(self, value: Any, name: str | None = None, borrow: bool = False, **kwargs: Any) -> Tensor:
+        """A tensor with ``get_value`` and ``set_value``, in the place of a shared variable."""
+        result = self.numpy_to_tensor(value, copy=not borrow)
+        result.name = name
+        return result
+
+    def from_dlpack(self, x: Any) -> Tensor:
+        """A tensor that shares the memory of an array of another library, which must not change."""
+        return self.numpy_to_tensor(np.from_dlpack(x), copy=False)
+
+    def get_underlying_scalar_constant_value(self, x: Any) -> np.ndarray:
+        """The value of a scalar; every tensor has one."""
+        if isinstance(x, Tensor) and x.size == 1:
+            return x.__array__().reshape(())
+        return graphc.tensor.get_underlying_scalar_constant_value(x)
+
+    def _kind(self, dtype: str, ndim: int) -> Kind:
+        found = self._kinds.get((dtype, ndim))
+        if found is None:
+            found = self._kinds.setdefault((dtype, ndim), Kind(self, dtype, ndim))
+        return found
+
+    def _as_operand(self, x: Any) -> Tensor:
+        if type(x) is not Tensor:
+            return self.numpy_to_tensor(x, copy=self.lazy)
+        if x._kind.env is not self:
+            self._check_owner(x)
+        return x
+
+    def _check_owner(self, x: Tensor) -> None:
+        if x._kind.env is not self:
+            _refuse_mixing(self, x._kind.env, x)
+
+    def _lift(self, x: Tensor) -> Variable:
+        return lift(x)
+
+    def _ones(self, operands: list[Any]) -> list[Any]:
+        """For each operand, which dimensions have size 1, as far as that is known; None for Python
+        numbers.
+        """
+        return [None if isinstance(x, Weak) else self._queue.ones(x) for x in operands]
+
+    def _stream_generator(self) -> Any:
+        """The generator of a draw that is given none: each has another child of the seed."""
+        from graphc.immediate.random import Generator
+
+        with self._cache.lock:
+            (child,) = self._seeds.spawn(1)
+        return Generator.of(self, np.random.default_rng(child))
+
+    # Running -----------------------------------------------------------------------------------------------
+
+    def _run(self, executable: Executable, operands: list[Any]) -> Any:
+        """Run an executable on tensors and Python numbers."""
+        if self.lazy:
+            tensors = self._queue.add(executable, operands)
+        else:
+            arrays = [
+                np.asarray(x.value, dtype) if isinstance(x, Weak) else x._array()
+                for x, dtype in zip(operands, executable.weaks, strict=True)
+            ]
+            results = self._timed(executable, arrays)
+            tensors = [make_tensor(np.asarray(r), k) for r, k in zip(results, executable.kinds, strict=True)]
+        if self._recorders.count:
+            self._recorders.add(executable, operands, tensors)
+        return executable.form.build(tensors)
+
+    def _timed(self, executable: Executable, arrays: list[np.ndarray], count: int = 1) -> list[np.ndarray]:
+        """The results of an executable, noted in the log."""
+        if self._log is None:
+            return executable.results(arrays)
+        executable.compile()
+        start = time.perf_counter()
+        results = executable.results(arrays)
+        seconds = time.perf_counter() - start
+        inputs = tuple(f"{a.dtype.name}{list(a.shape)}" for a in arrays)
+        self._log.append(Event(executable.name, inputs, seconds, sum(r.nbytes for r in results), count))
+        return results
+
+    def _operate(self, name: str, x: Tensor, other: Any, reflected: bool = False) -> Any:
+        """An operator of a tensor; the executable is put in the table of its kind where that serves again."""
+        wrapper = getattr(self, name)
+        try:
+            result, executable = self._factory.call(wrapper, (other, x) if reflected else (x, other), {})
+        except AsTensorError:
+            return NotImplemented
+        if executable is None or not executable.is_single or reflected or len(executable.inputs) != 2:
+            return result
+        key = other._kind if type(other) is Tensor else type(other)
+        if (executable.weak is None) == (type(other) is Tensor):
+            self._connect(executable, x._kind.tables[_POSITIONS[name]], key)
+        return result
+
+    def _connect(self, executable: Executable, table: dict[Any, Any], key: Any) -> None:
+        with self._cache.lock:
+            if not (self.lazy or self._recorders.count or self._log is not None):
+                executable.connect(table, key)
+
+    def operation(self, name: str, /, *inputs: Any, **attributes: Any) -> Operation:
+        """A function with its attributes, to be called with inputs by position.
+
+        Args:
+            name: name of the function, with that of its namespace: ``"sum"``, ``"linalg.det"``.
+            inputs: none; they are given when the operation is called.
+            attributes: Python values, by keyword.
+
+        Raises:
+            ValueError: there is no such function.
+            TypeError: an attribute is data or cannot be hashed, or inputs are given.
+        """
+        function = self._find(name)
+        if not isinstance(function, OpWrapper):
+            raise ValueError(f"there is no operation {name!r}; the names are those of graphc.tensor")
+        if inputs:
+            raise TypeError(
+                f"env.operation({name!r}, ...) takes attributes by keyword, got {len(inputs)} more "
+                f"argument(s) by position; give inputs when calling it: env.operation({name!r})(x)"
+            )
+        return Operation(function, attributes)
+
+    # Recording ---------------------------------------------------------------------------------------------
+
+    def record(self) -> Recording:
+        """Record what this thread runs: ``with env.record() as r: ...``, then ``r.graph([y])``."""
+        return Recording(self)
+
+    def graph(self, outputs: Any = None, inputs: Any = None) -> RecordedGraph:
+        """What ran as a graph, which `graphc.function` compiles; arguments as in `Recording.graph`.
+
+        It is that of the recording that is going on, or of the last one.
+
+        Raises:
+            ValueError: nothing was recorded.
+        """
+        recording = self._recorders.latest()
+        if recording is None:
+            raise ValueError(
+                "nothing was recorded: run operations inside `with env.record():`, or make the environment "
+                "with record=True"
+            )
+        return recording.graph(outputs, inputs)
+
+    def tape(self, persistent: bool = False, watch_all: bool = True) -> Tape:
+        """Record for gradients: ``with env.tape() as t: y = ...``, then ``t.gradient(y, [x])``; see
+        `Tape`.
+        """
+        return Tape(self, persistent, watch_all)
+
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        """What ran since the environment was made, or since ``env.trace().clear()``; needs
+        ``full_tracing=True``.
+
+        With arguments it is the function ``trace`` of ``graphc.tensor``, the sum of a diagonal.
+
+        Raises:
+            ValueError: the environment does not trace.
+        """
+        if args or kwargs:
+            return mirrored(self, graphc.tensor, "trace")(*args, **kwargs)
+        if self._log is None:
+            raise ValueError("this environment does not trace; make it with Environment(full_tracing=True)")
+        return self._log
+
+    # Resources ---------------------------------------------------------------------------------------------
+
+    @property
+    def live_bytes(self) -> int:
+        """Bytes of the data of all tensors of this environment that exist, and of what is queued.
+
+        Memory that tensors share counts once. Nothing is counted while operations run: the tensors are looked
+        up among all objects of the process, which takes a while.
+        """
+        found = {id(data): data.nbytes for data in self._queue.held()}
+        for each in gc.get_objects():
+            if type(each) is Tensor and each._kind.env is self:
+                data = getattr(each, "_data", None)
+                if data is not None:
+                    found[id(data)] = data.nbytes
+        return sum(found.values())
+
+    def flush(self) -> None:
+        """Run everything that is queued."""
+        self._queue.flush()
+
+    def cache_info(self) -> CacheInfo:
+        """Statistics of the executables."""
+        return self._cache.info()
+
+    def cache_clear(self) -> None:
+        """Throw all executables away."""
+        self._cache.clear()
+
+    # With --------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Environment:
+        _current.set((self, _current.get()))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        found = _current.get()
+        _current.set(found[1] if found is not None else None)
+
+    def __repr__(self) -> str:
+        return f"<graphc.immediate.Environment {self.name} ({self.target}{', lazy' if self.lazy else ''})>"
+
+
+def _refuse_mixing(env: Environment, other: Environment, x: Tensor) -> NoReturn:
+    raise TypeError(
+        f"tensors of two environments meet: {x!r:.60} belongs to {other!r}, and the operation runs in "
+        f"{env!r}; take it over with env.numpy_to_tensor(np.asarray(t))"
+    )
+
+
+_METHOD_CODE = vars(TensorOperators)["exp"].__code__

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Executable``: one operation on inputs of given kinds, as a small graph and its machine code."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.function.function import function
+from graphc.function.io import OutputForm
+from graphc.immediate.kinds import Kind
+
+_serials = itertools.count()
+_compiling = threading.RLock()
+
+
+class Executable:
+    """An operation whose inputs have known kinds.
+
+    Attributes:
+        name: name of the operation.
+        inputs, outputs: the graph.
+        form: the form in which the operation returns its results.
+        kinds: the kinds of the results. kind: that of the first.
+        weaks: for each input, the dtype of a Python number in its place; None for tensors. weak: that of the
+            second input.
+        run: takes an array for each input; returns the array of a single result, or a list.
+        serial: a number of its own, for keys.
+        hits, seen: how often it was used, and the count when the cache last looked.
+    """
+
+    __slots__ = (
+        "_places",
+        "form",
+        "hits",
+        "inputs",
+        "is_single",
+        "kind",
+        "kinds",
+        "mode",
+        "name",
+        "outputs",
+        "run",
+        "seen",
+        "serial",
+        "weak",
+        "weaks",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[Any],
+        form: OutputForm,
+        kinds: Sequence[Kind],
+        *,
+        weaks: Sequence[np.dtype | None] = (),
+        mode: str | None = None,
+    ) -> None:
+        self.name = name
+        self.inputs = list(inputs)
+        self.outputs = form.variables
+        self.form = form
+        self.is_single = form.is_single
+        self.kinds = list(kinds)
+        self.kind = self.kinds[0] if self.kinds else None
+        self.weaks = list(weaks) or [None] * len(self.inputs)
+        self.weak = self.weaks[1] if len(self.weaks) > 1 else None
+        self.mode = mode
+        self.run: Any = self._compile_and_run
+        self.serial = next(_serials)
+        self.hits = self.seen = 0
+        self._places: list[tuple[dict[Any, Any], Any]] = []
+
+    def compile(self) -> Any:
+        """The compiled function."""
+        # Methods are new objects at each access, but they compare by what they are bound to.
+        if self.run == self._compile_and_run:
+            with _compiling:
+                if self.run == self._compile_and_run:
+                    outputs: Any = self.outputs[0] if self.is_single else self.outputs
+                    self.run = function(
+                        self.inputs, outputs, mode=self.mode, name=self.name, on_unused_input="ignore"
+                    )
+        return self.run
+
+    def _compile_and_run(self, *arrays: np.ndarray) -> Any:
+        return self.compile()(*arrays)
+
+    def results(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The results as a list."""
+        found = self.run(*arrays)
+        return [found] if self.is_single else found
+
+    def connect(self, table: dict[Any, Any], key: Any) -> None:
+        """Let calls find this executable in a table, without a look at the cache."""
+        table[key] = self
+        self._places.append((table, key))
+
+    def forget(self) -> None:
+        """Take the executable out of the tables."""
+        for table, key in self._places:
+            if table.get(key) is self:
+                table.pop(key, None)
+        self._places.clear()
+
+    def __repr__(self) -> str:
+        return f"<executable {self.name}({', '.join(str(v.type) for v in self.inputs)})>"

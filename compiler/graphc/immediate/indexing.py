@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Indexing tensors, and setting what is indexed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import graphc.tensor as pt
+from graphc.graph.basic import Variable
+from graphc.immediate.operation import OpWrapper
+from graphc.immediate.tensor import Tensor, _bare
+
+
+def _set(x: Any, index: Any, y: Any, **kwargs: Any) -> Any:
+    return pt.set_subtensor(x[index], y, **kwargs)
+
+
+def _increase(x: Any, index: Any, y: Any, **kwargs: Any) -> Any:
+    return pt.inc_subtensor(x[index], y, **kwargs)
+
+
+class Indexing:
+    """The part of an environment that reads and sets parts of tensors."""
+
+    _indexers: dict[str, OpWrapper]
+
+    def _indexer(self, name: str, function: Any) -> OpWrapper:
+        wrappers = self.__dict__.setdefault("_indexers", {})
+        found = wrappers.get(name)
+        if found is None:
+            found = wrappers[name] = OpWrapper(self, name, function)  # type: ignore[arg-type]
+        return found
+
+    def _getitem(self, x: Tensor, index: Any) -> Any:
+        """``x[index]``; the result remembers x, for `set_subtensor`."""
+        if type(index) is not int:
+            index = without_masks(index)
+        result = self._indexer("getitem", pt.getitem)(x, index)
+        if type(result) is Tensor:
+            result._view = (_bare(x) if hasattr(x, "_view") else x, index)
+        return result
+
+    def getitem(self, x: Any, index: Any) -> Any:
+        """``x[index]``."""
+        env: Any = self
+        return x[index] if isinstance(x, Tensor | Variable) else env.as_tensor(x)[index]
+
+    def set_subtensor(self, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        """The tensor that x was indexed from, with that part set to y; as ``graphc.tensor.set_subtensor``.
+
+        Raises:
+            TypeError: x is no part of a tensor.
+        """
+        return self._replace("set_subtensor", _set, x, y, args, kwargs)
+
+    def inc_subtensor(self, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        """The tensor that x was indexed from, with that part increased by y."""
+        return self._replace("inc_subtensor", _increase, x, y, args, kwargs)
+
+    def _replace(self, name: str, function: Any, x: Any, y: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(x, Variable):
+            return getattr(pt, name)(x, y, *args, **kwargs)
+        view = getattr(x, "_view", None)
+        if view is None:
+            raise TypeError(f"{name} takes an indexed tensor such as x[1:], got {x!r:.60}")
+        whole, index = view
+        if type(y) in (bool, int, float, complex):
+            # As a constant, a number takes the dtype of the array it goes into.
+            y = pt.cast(pt.constant(y), whole.dtype).data  # type: ignore[attr-defined]
+        names = ("inplace", "tolerate_inplace_aliasing")
+        kwargs = {**dict(zip(names, args, strict=False)), **kwargs}
+        return self._indexer(name, function)(whole, index, y, **kwargs)
+
+
+def without_masks(index: Any) -> Any:
+    """An index whose masks are replaced by the positions that they select; lists become arrays."""
+    items = index if isinstance(index, tuple) else (index,)
+    found: list[Any] = []
+    for item in items:
+        if isinstance(item, list):
+            item = np.asarray(item) if item else np.zeros(0, np.int64)
+        is_mask = isinstance(item, Tensor | np.ndarray) and str(item.dtype) == "bool" and item.ndim
+        found.extend(np.nonzero(np.asarray(item)) if is_mask else (item,))
+    return tuple(found) if isinstance(index, tuple) or len(found) != 1 else found[0]

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Queue``: the operations that a lazy environment has not run yet, and their launch as one function."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.function.io import OutputForm
+from graphc.graph.basic import Variable
+from graphc.graph.location import SourceLocation, capture, describe
+from graphc.immediate.arguments import Weak
+from graphc.immediate.executable import Executable
+from graphc.immediate.kinds import Kind
+from graphc.immediate.record import apply
+from graphc.immediate.tensor import Tensor, _new
+
+if TYPE_CHECKING:
+    from graphc.immediate.environment import Environment
+
+
+class Pending:
+    """The token of a tensor that is, or was, queued.
+
+    Attributes:
+        number: of the value in the queue; None when it is not queued any more.
+        ones: which dimensions are known to have size 1.
+        error: why it could not be computed.
+    """
+
+    __slots__ = ("__weakref__", "error", "number", "ones")
+
+    def __init__(self, number: int, ones: tuple[bool, ...]) -> None:
+        self.number: int | None = number
+        self.ones = ones
+        self.error: Exception | None = None
+
+
+class Queued:
+    """One operation in the queue; values are numbers, those of arrays that exist are negative."""
+
+    __slots__ = ("executable", "first", "inputs", "location", "tensors")
+
+    def __init__(
+        self, executable: Executable, inputs: tuple[int, ...], first: int, location: SourceLocation | None
+    ) -> None:
+        self.executable = executable
+        self.inputs = inputs
+        self.first = first
+        self.location = location
+        self.tensors: list[weakref.ref[Tensor]] = []
+
+
+class Queue:
+    """Operations that wait until a value is needed.
+
+    Then the whole queue is one function of the arrays it started from, which computes the tensors that
+    somebody still holds. It is found by the structure of the queue: which executables follow each other, on
+    which values. An iteration of a loop that is like the one before thus needs no compilation.
+
+    Args:
+        env: the environment.
+        limit: the most operations that wait.
+    """
+
+    def __init__(self, env: Environment, limit: int) -> None:
+        if limit < 1:
+            raise ValueError(f"queue_size must be at least 1, got {limit!r}")
+        self.env = env
+        self.limit = limit
+        self.lock = threading.RLock()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._steps: list[Queued] = []
+        self._codes: list[tuple[int, ...]] = []
+        self._arrays: list[np.ndarray] = []
+        self._places: list[Any] = []
+        self._by_id: dict[int, int] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def held(self) -> list[np.ndarray]:
+        """The arrays that the queue keeps; a queue that nobody waits for is dropped."""
+        with self.lock:
+            if not any(reference() is not None for step in self._steps for reference in step.tensors):
+                self._reset()
+            return list(self._arrays)
+
+    def ones(self, x: Tensor) -> tuple[bool, ...]:
+        """Which dimensions of a tensor have size 1, as far as that is known without running anything."""
+        try:
+            return tuple([size == 1 for size in x._data.shape])
+        except AttributeError:
+            token: Pending = x._token
+            return token.ones
+
+    def add(self, executable: Executable, operands: Sequence[Any]) -> list[Tensor]:
+        """Queue an operation; returns its results, which have no data yet."""
+        with self.lock:
+            inputs = tuple(
+                [self._number(x, dtype) for x, dtype in zip(operands, executable.weaks, strict=True)]
+            )
+            step = Queued(executable, inputs, self._count, capture())
+            tensors = []
+            for kind, variable in zip(executable.kinds, executable.outputs, strict=True):
+                tensor = _new(Tensor)
+                tensor._kind = kind
+                tensor._token = Pending(self._count, variable.type.broadcastable)
+                self._count += 1
+                tensors.append(tensor)
+                step.tensors.append(weakref.ref(tensor))
+            self._steps.append(step)
+            self._codes.append((executable.serial, *inputs))
+            if len(self._steps) >= self.limit:
+                self.flush()
+            return tensors
+
+    def _number(self, x: Any, dtype: np.dtype | None) -> int:
+        if isinstance(x, Weak):
+            return self._add_array(np.asarray(x.value, dtype), None)
+        try:
+            return self._add_array(x._data, x._kind)
+        except AttributeError:
+            token: Pending = x._token
+            if token.number is None:
+                self.force(x)
+                return self._add_array(x._data, x._kind)
+            return token.number
+
+    def _add_array(self, array: np.ndarray, kind: Kind | None) -> int:
+        found = self._by_id.get(id(array))
+        if found is None:
+            self._arrays.append(array)
+            found = self._by_id[id(array)] = -len(self._arrays)
+            self._places.append((kind or array.dtype, tuple([size == 1 for size in array.shape])))
+        return found
+
+    def force(self, tensor: Tensor) -> None:
+        """Compute a tensor that is queued.
+
+        Raises:
+            Exception: what its operation, or one that it depends on, raised.
+        """
+        with self.lock:
+            if hasattr(tensor, "_data"):
+                return
+            token: Pending = tensor._token
+            if token.number is not None:
+                self.flush()
+            if token.error is not None:
+                raise token.error
+
+    # Launching ---------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Run the queue. Tensors whose operation fails keep the error."""
+        with self.lock:
+            if not self._steps:
+                return
+            steps, arrays, places, codes = self._steps, self._arrays, self._places, self._codes
+            self._reset()
+            alive = {
+                step.first + i: tensor
+                for step in steps
+                for i, reference in enumerate(step.tensors)
+                if (tensor := reference()) is not None
+            }
+            if not alive:
+                return
+            steps = _needed(steps, alive)
+            key = ("queue", tuple(codes), tuple(alive), tuple(places))
+            executable = self.env._cache.find(key)
+            if executable is None:
+                executable = self.env._cache.add(key, self._fused(steps, list(alive), places))
+            try:
+                results = self.env._timed(executable, arrays, len(steps))
+            except Exception:
+                _run_one_by_one(self.env, steps, arrays, alive)
+                return
+            for tensor, data in zip(alive.values(), results, strict=True):
+                _settle(tensor, np.asarray(data))
+
+    def _fused(self, steps: list[Queued], wanted: list[int], places: list[Any]) -> Executable:
+        """The executable of the whole queue."""
+        inputs: list[Any] = []
+        values: dict[int, Variable] = {}
+        for i, (kind, ones) in enumerate(places):
+            kind = kind if isinstance(kind, Kind) else self.env._kind(kind.name, len(ones))
+            values[-i - 1] = kind.type(ones).make_variable()
+            inputs.append(values[-i - 1])
+        for step in steps:
+            results = apply(step.executable, [values[number] for number in step.inputs])
+            values.update(enumerate(results, step.first))
+        form = OutputForm([values[number] for number in wanted])
+        kinds = [self.env._kind(v.type.dtype, v.type.ndim) for v in form.variables]
+        return Executable(f"{len(steps)} operations", inputs, form, kinds, mode=self.env.mode)
+
+
+def _needed(steps: list[Queued], alive: dict[int, Tensor]) -> list[Queued]:
+    """The steps that somebody's value depends on, in order."""
+    wanted = set(alive)
+    found = []
+    for step in reversed(steps):
+        if any(step.first + i in wanted for i in range(len(step.tensors))):
+            wanted.update(step.inputs)
+            found.append(step)
+    return found[::-1]
+
+
+def _settle(tensor: Tensor, data: np.ndarray) -> None:
+    tensor._data = data
+    tensor._token.number = None
+
+
+def _run_one_by_one(
+    env: Environment, steps: list[Queued], arrays: list[np.ndarray], alive: dict[int, Tensor]
+) -> None:
+    """Run a queue whose function failed: a size of 1 that only turned out to broadcast, or an error, which
+    then belongs to the results of one operation.
+    """
+    values: dict[int, Any] = {-i - 1: array for i, array in enumerate(arrays)}
+    for step in steps:
+        given = [values[number] for number in step.inputs]
+        failed = next((x for x in given if isinstance(x, Exception)), None)
+        try:
+            results: Sequence[Any] = [failed] * len(step.tensors) if failed else _run(env, step, given)
+        except Exception as error:
+            error.add_note(
+                f"in {step.executable.name}{describe(step.location).replace('made at', 'queued at')}"
+            )
+            results = [error] * len(step.tensors)
+        values.update(enumerate(results, step.first))
+    for number, tensor in alive.items():
+        if isinstance(values[number], Exception):
+            tensor._token.error, tensor._token.number = values[number], None
+        else:
+            _settle(tensor, np.asarray(values[number]))
+
+
+def _run(env: Environment, step: Queued, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    try:
+        return step.executable.results(arrays)
+    except ValueError:
+        ones = [tuple(size == 1 for size in array.shape) for array in arrays]
+        if all(v.type.broadcastable == each for v, each in zip(step.executable.inputs, ones, strict=True)):
+            raise
+    inputs = [
+        env._kind(array.dtype.name, array.ndim).type(each).make_variable()
+        for array, each in zip(arrays, ones, strict=True)
+    ]
+    form = step.executable.form.without_variables()
+    form.variables = apply(step.executable, inputs)
+    again = Executable(step.executable.name, inputs, form, step.executable.kinds, mode=env.mode)
+    return again.results(arrays)

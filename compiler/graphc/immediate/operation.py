@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calling functions in an environment.
+
+`OpWrapper` is a function of the namespace: it takes whatever the function takes. `OpFactory` finds the
+executable of a call, or makes it. `Operation` is the strict form, with inputs by position and attributes
+fixed beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.config import config
+from graphc.graph.basic import Variable
+from graphc.immediate.arguments import STATIC, Split, Weak, hashable
+from graphc.immediate.executable import Executable
+from graphc.immediate.policies import DEPENDS_ON_ONES, policies_of
+from graphc.immediate.tensor import Tensor, make_tensor
+from graphc.immediate.tracing import NoVariables, active_trace, lift, trace_call
+
+if TYPE_CHECKING:
+    from graphc.immediate.environment import Environment
+
+Ones = tuple[Any, ...]
+
+
+class OpFactory:
+    """Finds or makes the executables of an environment.
+
+    The key of an executable is the name of the function, the dtypes and numbers of dimensions of its inputs,
+    and its attributes. Sizes do not matter, but where a dimension of size 1 broadcasts: calls for which that
+    turns out to be so have keys with the places of 1s from then on.
+
+    Args:
+        env: the environment.
+    """
+
+    def __init__(self, env: Environment) -> None:
+        self.env = env
+        self._by_ones: set[Any] = set()
+
+    def call(self, wrapper: OpWrapper, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """Run a call.
+
+        Returns:
+            What the function returns, and the executable if it can be used again for inputs of the same
+            kinds.
+        """
+        env, split = self.env, Split()
+        wrapper.refill(args, kwargs, split)
+        if split.symbolic or (split.functions and active_trace() is not None):
+            return wrapper.build_graph(args, kwargs), None
+        operands = self._operands(split)
+        try:
+            if split.functions:
+                return self._call_traced(wrapper, args, kwargs, split, operands), None
+            key = (wrapper.name, tuple(split.key), _kinds(operands), config.floatX)
+            by_ones = env.lazy or wrapper.depends_on_ones or key in self._by_ones
+            if wrapper.depends_on_ones:
+                for x in operands:
+                    x._array()
+            ones = env._ones(operands) if by_ones else None
+            executable = self._find(wrapper, args, kwargs, split, operands, key, ones)
+            try:
+                return env._run(executable, operands), None if by_ones else executable
+            except ValueError:
+                ones = env._ones(operands)
+                if by_ones or not any(any(each) for each in ones if each is not None):
+                    raise
+            executable = self._find(wrapper, args, kwargs, split, operands, key, ones)
+            result = env._run(executable, operands)
+            self._remember_ones(key)
+            return result, None
+        except NoVariables as found:
+            return found.value, None
+
+    def _remember_ones(self, key: Any) -> None:
+        if len(self._by_ones) > 4 * self.env._cache.maxsize:
+            self._by_ones.clear()
+        self._by_ones.add(key)
+
+    def _operands(self, split: Split) -> list[Any]:
+        """The inputs as tensors of this environment, and Python numbers that meet them."""
+        env = self.env
+        operands: list[Any] = [x if isinstance(x, Weak) else env._as_operand(x) for x in split.inputs]
+        if operands and all(isinstance(x, Weak) for x in operands):
+            marks = iter(operands)
+            # Numbers among themselves have the dtypes of constants.
+            split.inputs = [np.asarray(x.value, _dtype_alone(x.value)) for x in marks]
+            operands = [env._as_operand(x) for x in split.inputs]
+        return operands
+
+    def _find(
+        self,
+        wrapper: OpWrapper,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        split: Split,
+        operands: list[Any],
+        key: Any,
+        ones: Sequence[Any] | None,
+    ) -> Executable:
+        full = key if ones is None else (*key, tuple(ones))
+        found = self.env._cache.find(full)
+        if found is not None:
+            return found
+        executable, _ = trace_call(
+            self.env,
+            wrapper.name,
+            wrapper.function,
+            lambda other: wrapper.refill(args, kwargs, other),
+            split,
+            _types(operands, ones),
+        )
+        return self.env._cache.add(full, executable)
+
+    def _call_traced(
+        self,
+        wrapper: OpWrapper,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        split: Split,
+        operands: list[Any],
+    ) -> Any:
+        """A call with functions among its arguments. These are traced each time, since what they read may
+        have changed; the executable is found by the graph.
+        """
+        from graphc.immediate.structure import with_inputs
+
+        ones = self.env._ones(operands)
+        executable, captured = trace_call(
+            self.env,
+            wrapper.name,
+            wrapper.function,
+            lambda other: wrapper.refill(args, kwargs, other),
+            split,
+            _types(operands, ones),
+        )
+        executable, constants, key = with_inputs(executable)
+        operands = [*operands, *captured, *(self.env._as_operand(x) for x in constants)]
+        if key is not None:
+            full = (wrapper.name, key, repr(executable.form._tree))
+            executable = self.env._cache.find(full) or self.env._cache.add(full, executable)
+        return self.env._run(executable, operands)
+
+
+def _dtype_alone(value: Any) -> str | None:
+    return config.floatX if type(value) is float else None
+
+
+def _kinds(operands: list[Any]) -> tuple[Any, ...]:
+    return tuple([None if isinstance(x, Weak) else x._kind for x in operands])
+
+
+def _types(operands: list[Any], ones: Sequence[Any] | None) -> list[Any]:
+    places = [None] * len(operands) if ones is None else ones
+    return [
+        None if isinstance(x, Weak) else x._kind.type(each) for x, each in zip(operands, places, strict=True)
+    ]
+
+
+class OpWrapper:
+    """A function of ``graphc.tensor`` in an environment.
+
+    Given tensors, arrays and numbers it computes; given symbolic variables it builds a graph, as in
+    ``graphc.tensor``. Tensors and arrays are inputs of the executable. Python numbers are, too, where they
+    are operands, indices or sizes; everything else is an attribute, and part of the executable's key.
+
+    Attributes:
+        env: the environment.
+        name: name of the function, with that of its namespace (``"linalg.det"``).
+        function: the function of graphs.
+    """
+
+    def __init__(self, env: Environment, name: str, function: Callable[..., Any]) -> None:
+        self.env = env
+        self.name = name
+        self.function = function
+        self.__name__ = name.rpartition(".")[2]
+        self.__doc__ = getattr(function, "__doc__", None)
+        self.__wrapped__ = function
+        self._policies, self._default = policies_of(name, function)
+        self.depends_on_ones = self.__name__ in DEPENDS_ON_ONES
+        self._table: dict[Any, Executable] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function computes, as tensors."""
+        if kwargs or not 1 <= len(args) <= 2:
+            return self.env._factory.call(self, args, kwargs)[0]
+        x, y = args[0], args[-1]
+        if type(x) is not Tensor or type(y) is not Tensor:
+            return self.env._factory.call(self, args, kwargs)[0]
+        key = x._kind if len(args) == 1 else (x._kind, y._kind)
+        found = self._table.get(key)
+        if found is not None:
+            try:
+                data = found.run(x._data) if len(args) == 1 else found.run(x._data, y._data)
+            except Exception:
+                return self.env._factory.call(self, args, kwargs)[0]
+            found.hits += 1
+            return make_tensor(data, found.kind)  # type: ignore[arg-type]
+        result, executable = self.env._factory.call(self, args, kwargs)
+        if executable is not None and executable.is_single:
+            self.env._connect(executable, self._table, key)
+        return result
+
+    def refill(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], split: Split
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Go through the arguments of a call with a split."""
+        return split.visit_call(args, kwargs, self._policies, self._default)
+
+    def build_graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function of symbolic variables; tensors become inputs of what is being traced, or constants."""
+        split = Split()
+        split.visit_call(args, kwargs, {}, STATIC)
+        values = [lift(x) if isinstance(x, Tensor) else x for x in split.inputs]
+        new_args, new_kwargs = split.fill(values).visit_call(args, kwargs, {}, STATIC)
+        return self.function(*new_args, **new_kwargs)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of {self.env!r}>"
+
+
+class Operation:
+    """A function with its attributes, to be called with inputs.
+
+    ``env.operation("sum", axis=0)`` gives one. Inputs are tensors, arrays or numbers, by position; attributes
+    are Python values that can be hashed, by keyword, and are given when the operation is made.
+
+    Attributes:
+        wrapper: the function.
+        attributes: the attributes by name.
+    """
+
+    def __init__(self, wrapper: OpWrapper, attributes: dict[str, Any]) -> None:
+        self.wrapper = wrapper
+        for name, value in attributes.items():
+            self._check_attribute(name, value)
+        self.attributes = dict(attributes)
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return self.wrapper.name
+
+    def _check_attribute(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor | Variable | np.ndarray):
+            raise TypeError(
+                f"the attribute {name} of the operation {self.name} is {_described(value)}, but attributes "
+                f"are Python values that are part of the cache's key; give data by position when calling "
+                f"it, or convert it (int(x), x.tolist())"
+            )
+        try:
+            hashable(value)
+        except TypeError as error:
+            raise TypeError(f"{name} of the operation {self.name}: {error}") from None
+
+    def __call__(self, *inputs: Any, **attributes: Any) -> Any:
+        """Run the operation on inputs.
+
+        Raises:
+            TypeError: an input is no array, or attributes are given here.
+        """
+        if attributes:
+            given = ", ".join(f"{name}={value!r:.40}" for name, value in attributes.items())
+            fixed = ", ".join(f"{name}={value!r}" for name, value in self.attributes.items()) or "none"
+            raise TypeError(
+                f"the operation {self.name} takes inputs by position, got {given} by keyword; its "
+                f"attributes were fixed when it was made ({fixed}): make another with "
+                f"env.operation({self.name!r}, ...)"
+            )
+        for position, x in enumerate(inputs):
+            if not isinstance(x, Tensor | Variable | np.ndarray | np.generic | bool | int | float | complex):
+                raise TypeError(
+                    f"input {position} of the operation {self.name} must be a tensor, an array or a number, "
+                    f"got {_described(x)}; attributes are given by keyword when the operation is made"
+                )
+        return self.wrapper(*inputs, **self.attributes)
+
+    def __repr__(self) -> str:
+        listed = "".join(f", {name}={value!r}" for name, value in self.attributes.items())
+        return f"<operation {self.name}{listed} of {self.wrapper.env!r}>"
+
+
+def _described(x: Any) -> str:
+    return f"{x!r:.60} of type {type(x).__name__}"

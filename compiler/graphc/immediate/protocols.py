@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How tensors exchange arrays with other libraries: NumPy's protocols, DLPack and buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.tensor.variable import _UFUNC_NAMES
+
+# What a ufunc's reduce computes, by the ufunc's name.
+_REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
+# NumPy functions that answer in Python or print: these see the arrays.
+_ABOUT_ARRAYS = frozenset(
+    "allclose array_equal array_equiv array_repr array_str array2string ndim shape size may_share_memory "
+    "shares_memory result_type can_cast common_type iscomplexobj isrealobj min_scalar_type save savez "
+    "savetxt savez_compressed isscalar".split()
+)
+_FUNCTION_NAMES = {
+    "amax": "max",
+    "amin": "min",
+    "product": "prod",
+    "astype": "cast",
+    "trapezoid": "trapezoid",
+}
+
+
+class Protocols:
+    """What `graphc.immediate.Tensor` offers to other libraries."""
+
+    __slots__ = ()
+    __array_priority__ = 2000
+
+    def _array(self) -> np.ndarray:
+        raise NotImplementedError
+
+    # NumPy -------------------------------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """A read-only view of the data, or a copy where one is asked for or another dtype needs it."""
+        data = self._array()
+        if copy or (dtype is not None and np.dtype(dtype) != data.dtype):
+            if copy is False:
+                raise ValueError(f"a tensor of {data.dtype} cannot become an array of {dtype} without a copy")
+            return np.array(data, dtype=dtype, copy=True)
+        view = data.view()
+        view.flags.writeable = False
+        return view
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Let ``np.exp(t)`` and ``array + t`` run in the environment."""
+        env = self._kind.env  # type: ignore[attr-defined]
+        name = ufunc.__name__
+        if method == "reduce" and name in _REDUCTIONS:
+            given = {key: value for key, value in kwargs.items() if value is not None or key == "axis"}
+            given.setdefault("axis", 0)
+            return _checked(env, _REDUCTIONS[name], f"np.{name}.reduce")(*inputs, **given)
+        function = env._find(_UFUNC_NAMES.get(name, name)) if method == "__call__" else None
+        if function is None or kwargs:
+            what = f"np.{name}" + ("" if method == "__call__" else f".{method}")
+            options = f" with {', '.join(kwargs)}=" if function is not None else ""
+            raise TypeError(
+                f"{what}{options} has no counterpart for tensors of an immediate environment; use the "
+                f"functions of the environment, or NumPy on np.asarray(t)"
+            )
+        return function(*inputs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Let ``np.concatenate([t, u])`` and the like run in the environment."""
+        if func.__name__ in _ABOUT_ARRAYS:
+            return func(*map(_as_array, args), **{key: _as_array(value) for key, value in kwargs.items()})
+        env = self._kind.env  # type: ignore[attr-defined]
+        module = (func.__module__ or "numpy").split(".")[1:]
+        module = [part for part in module if not part.startswith(("_", "lib"))]
+        name = ".".join([*module, _FUNCTION_NAMES.get(func.__name__, func.__name__)])
+        return _checked(env, name, f"np.{'.'.join([*module, func.__name__])}")(*args, **kwargs)
+
+    # DLPack ------------------------------------------------------------------------------------------------
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule of the data. Consumers that know DLPack 1.0 get a read-only view, older ones a copy."""
+        view = self.__array__()
+        if copy is None and (max_version is None or max_version < (1, 0)):
+            copy = True
+        if copy:
+            return view.copy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
+        return view.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The device of the data: the CPU."""
+        return self._array().__dlpack_device__()
+
+    # Buffers -----------------------------------------------------------------------------------------------
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """The buffer of the data, read-only (PEP 688).
+
+        Python 3.12 and later call this for ``memoryview(t)``; on 3.11 classes written in Python have no way
+        to offer a buffer, so there ``memoryview(np.asarray(t))`` is what to use.
+        """
+        if flags & 1:
+            raise BufferError("the data of a tensor are read-only")
+        array: Any = self.__array__()
+        return memoryview(array)
+
+
+def _as_array(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        return type(x)(map(_as_array, x))
+    return np.asarray(x) if isinstance(x, Protocols) else x
+
+
+def _checked(env: Any, name: str, called: str) -> Any:
+    function = env._find(name)
+    if function is None:
+        raise TypeError(
+            f"{called} has no counterpart in the environment, so it cannot run on its tensors; use NumPy on "
+            "np.asarray(t)"
+        )
+    return function

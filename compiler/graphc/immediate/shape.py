@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Shape``: the shape of a tensor, which is a tuple of sizes and can be computed with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Shape(tuple):
+    """The sizes of a tensor.
+
+    A tuple of int64 numbers, which promote as the symbolic sizes of a graph do. Everything that a tuple
+    cannot do (``shape.prod()``, ``shape - 1``, ``shape * 2``) is done with the shape as a tensor. Adding a
+    tuple joins, as with any tuple.
+    """
+
+    _env: Any
+
+    def __new__(cls, sizes: Any, env: Any) -> Shape:
+        """Sizes as Python numbers, and the environment of the tensor."""
+        self = super().__new__(cls, map(np.int64, sizes))
+        self._env = env
+        return self
+
+    def as_tensor(self) -> Any:
+        """The sizes as a tensor, an int64 vector."""
+        return self._env.numpy_to_tensor(np.array(self, np.int64), copy=False)
+
+    def __repr__(self) -> str:
+        return repr(tuple(map(int, self)))
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> Any:
+        return tuple, (tuple(map(int, self)),)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"a shape has no attribute {name!r}")
+        return getattr(self.as_tensor(), name)
+
+    def __add__(self, other: Any) -> Any:
+        return tuple(self) + other if isinstance(other, tuple) else self.as_tensor() + other
+
+    def __radd__(self, other: Any) -> Any:
+        return other + tuple(self) if isinstance(other, tuple) else other + self.as_tensor()
+
+
+def _delegated(name: str) -> Any:
+    def method(self: Shape, *args: Any) -> Any:
+        return getattr(self.as_tensor(), name)(*args)
+
+    return method
+
+
+for _name in ("sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    for _prefix in ("__", "__r"):
+        setattr(Shape, f"{_prefix}{_name}__", _delegated(f"{_prefix}{_name}__"))
+del _name, _prefix

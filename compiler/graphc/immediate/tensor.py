@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``Tensor``: the values of immediate mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.immediate.kinds import OPERATORS, Kind
+from graphc.immediate.protocols import Protocols
+from graphc.immediate.shape import Shape
+from graphc.tensor.type import TensorType
+from graphc.tensor.variable import TensorOperators
+
+if TYPE_CHECKING:
+    from graphc.immediate.environment import Environment
+
+_new = object.__new__
+_NUMBERS = (bool, int, float, complex)
+
+
+class Tensor(Protocols):
+    """A handle of an array that an environment owns; it is made by the environment's functions.
+
+    Operators and methods are those of symbolic variables, and run at once in the tensor's environment.
+    Tensors do not change: ``x = x[1:].set(y)`` makes a new one, and arrays that share their memory are
+    read-only.
+    """
+
+    # `_data` is unset while a lazy environment has not computed it; `_token` identifies the value in
+    # recordings and in the queue; `_view` is what `set` and `inc` need: what was indexed, and by what.
+    __slots__ = ("__weakref__", "_data", "_kind", "_name", "_token", "_view")
+
+    _data: np.ndarray
+    _kind: Kind
+    _token: Any
+    _view: tuple[Tensor, Any]
+    _name: str | None
+
+    def __init__(self) -> None:
+        raise TypeError(
+            "tensors are made by an environment: env.as_tensor([1.0, 2.0]), env.numpy_to_tensor(array), "
+            "env.zeros((2, 3))"
+        )
+
+    def _array(self) -> np.ndarray:
+        """The data; computes them first where they are queued."""
+        try:
+            return self._data
+        except AttributeError:
+            self._kind.env._queue.force(self)
+            return self._data
+
+    # Attributes --------------------------------------------------------------------------------------------
+
+    @property
+    def env(self) -> Environment:
+        """The environment that owns the tensor."""
+        return self._kind.env
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype of the elements."""
+        return self._kind.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self._kind.ndim
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes, as int64 numbers."""
+        return Shape(self._array().shape, self._kind.env)
+
+    @property
+    def size(self) -> np.int64:
+        """Number of elements."""
+        return np.int64(self._array().size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self._array().nbytes
+
+    @property
+    def type(self) -> TensorType:
+        """The type of a symbolic variable with this dtype and shape."""
+        return TensorType(self._kind.dtype, self._array().shape)
+
+    @property
+    def broadcastable(self) -> tuple[bool, ...]:
+        """For each dimension, whether its size is 1."""
+        return tuple(size == 1 for size in self._array().shape)
+
+    @property
+    def name(self) -> str | None:
+        """A name for people."""
+        return getattr(self, "_name", None)
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self._name = name
+
+    def eval(self, inputs_to_values: Any = None, **kwargs: Any) -> np.ndarray:
+        """The value as a new NumPy array, as `graphc.Variable.eval` gives it."""
+        return self._array().copy()
+
+    numpy = eval
+
+    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> np.ndarray:
+        """The value as a NumPy array, as shared variables give it; with ``borrow`` a read-only view."""
+        return self.__array__() if borrow else self._array().copy()
+
+    def set_value(self, new_value: Any, borrow: bool = False) -> None:
+        """Let this handle stand for another value of the same dtype and number of dimensions.
+
+        Raises:
+            TypeError: the value does not fit.
+        """
+        kind = self._kind
+        value = new_value._array() if isinstance(new_value, Tensor) else new_value
+        array = kind.type().filter(value)
+        array = array if borrow and array.flags.carray else np.array(array, order="C", copy=True)
+        self._array()
+        self._data = array
+        if hasattr(self, "_token"):
+            del self._token
+
+    # Python ------------------------------------------------------------------------------------------------
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        return bool(self._array())
+
+    def __int__(self) -> int:
+        return int(self._array())
+
+    def __float__(self) -> float:
+        return float(self._array())
+
+    def __complex__(self) -> complex:
+        return complex(self._array())
+
+    def __index__(self) -> int:
+        return self._array().__index__()
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+        return self._array().item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._array().tolist()
+
+    def __len__(self) -> int:
+        return len(self._array())
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._kind.ndim:
+            raise TypeError(f"cannot iterate over a tensor of 0 dimensions: {self!r}")
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self._array() == np.asarray(value)).any())
+
+    def __repr__(self) -> str:
+        array = self._array()
+        text = np.array2string(array, separator=", ", prefix="Tensor(")
+        return f"Tensor({text}, dtype={self._kind.dtype})"
+
+    def __str__(self) -> str:
+        return str(self._array())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._array() if self._kind.ndim else self._array()[()], spec)
+
+    def __copy__(self) -> Tensor:
+        return _bare(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return _bare(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._array(),)
+
+    # Graphs ------------------------------------------------------------------------------------------------
+
+    def __as_tensor_variable__(self) -> Any:
+        """The tensor in a graph: an input of the function that is being traced, or a constant."""
+        return self._kind.env._lift(self)
+
+    # Indexing ----------------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._kind.env._getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("tensors do not change; use x = x[index].set(value) or x = x[index].inc(value)")
+
+    def set(self, y: Any, **kwargs: Any) -> Any:
+        """``x[index].set(y)``: x with the indexed part replaced."""
+        return self._kind.env.set_subtensor(self, y, **kwargs)
+
+    def inc(self, y: Any, **kwargs: Any) -> Any:
+        """``x[index].inc(y)``: x with the indexed part increased."""
+        return self._kind.env.inc_subtensor(self, y, **kwargs)
+
+
+def _bare(x: Tensor) -> Tensor:
+    """Another handle of the same value, without what it was indexed from."""
+    other = _new(Tensor)
+    other._kind = x._kind
+    x._array()
+    other._data = x._data
+    if hasattr(x, "_token"):
+        other._token = x._token
+    return other
+
+
+def make_tensor(data: np.ndarray, kind: Kind) -> Tensor:
+    """A tensor of an array that nobody else writes to."""
+    tensor = _new(Tensor)
+    tensor._data = data
+    tensor._kind = kind
+    return tensor
+
+
+def _restored(array: np.ndarray) -> Tensor:
+    """A pickled tensor, in the current environment."""
+    from graphc.immediate.environment import current
+
+    return current().numpy_to_tensor(array, copy=False)
+
+
+def _operator(name: str) -> Callable[[Any, Any], Any]:
+    """The method of an operator: from the table of the operand's kind, or by the environment's function."""
+    position = OPERATORS.index(name)
+
+    def method(self: Any, other: Any) -> Any:
+        if type(other) is Tensor:
+            found = self._kind.tables[position].get(other._kind)
+            if found is not None:
+                try:
+                    data = found.run(self._data, other._data)
+                except Exception:
+                    return self._kind.env._operate(name, self, other)
+                found.hits += 1
+                result = _new(Tensor)
+                result._data = data
+                result._kind = found.kind
+                return result
+        else:
+            found = self._kind.tables[position].get(type(other))
+            if found is not None:
+                try:
+                    data = found.run(self._data, np.asarray(other, found.weak))
+                except Exception:
+                    return self._kind.env._operate(name, self, other)
+                found.hits += 1
+                result = _new(Tensor)
+                result._data = data
+                result._kind = found.kind
+                return result
+        return self._kind.env._operate(name, self, other)
+
+    method.__doc__ = f"``{name}`` of the tensor's environment."
+    return method
+
+
+def _reflected(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return self._kind.env._operate(name, self, other, reflected=True)
+
+    method.__doc__ = f"``{name}`` of the tensor's environment, with the operands exchanged."
+    return method
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._kind.env._method(name)(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = getattr(TensorOperators, name).__doc__
+    return method
+
+
+_SPECIAL = {
+    "__add__": "add",
+    "__sub__": "sub",
+    "__mul__": "mul",
+    "__truediv__": "true_div",
+    "__floordiv__": "int_div",
+    "__mod__": "mod",
+    "__pow__": "pow",
+    "__matmul__": "matmul",
+    "__and__": "bitwise_and",
+    "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor",
+    "__lshift__": "left_shift",
+    "__rshift__": "right_shift",
+}
+_COMPARISONS = {
+    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__eq__": "eq", "__ne__": "neq",
+}  # fmt: skip
+
+
+_NOT_METHODS = frozenset({"__dict__", "__weakref__", "__module__", "__doc__"})
+
+
+def _complete(cls: type) -> None:
+    """Give a class the operators, and the methods and properties of symbolic tensors that it lacks."""
+    for special, name in {**_SPECIAL, **_COMPARISONS}.items():
+        setattr(cls, special, _operator(name))
+    for special, name in _SPECIAL.items():
+        setattr(cls, special.replace("__", "__r", 1), _reflected(name))
+    for name, value in vars(TensorOperators).items():
+        if name in _NOT_METHODS or any(name in vars(base) for base in cls.__mro__[:-1]):
+            continue
+        if isinstance(value, property):
+            setattr(cls, name, property(_method_of_property(name), doc=value.__doc__))
+        elif callable(value):
+            setattr(cls, name, _method(name))
+
+
+def _method_of_property(name: str) -> Callable[[Any], Any]:
+    def get(self: Any) -> Any:
+        return self._kind.env._method(name)(self)
+
+    return get
+
+
+_complete(Tensor)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels: what operations on small core arrays do with each element of a batch (sort, cholesky, ...).
+
+The dialect's table (`graphc_dialects.kernels`) has the signature of each operation in the notation of NumPy's
+gufuncs. A module here has the algorithm in the kernel language and the reference in NumPy or SciPy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Modules with kernels, imported when one of them is needed.
+FAMILIES = (
+    "cholesky",
+    "convolution",
+    "eigen",
+    "functions",
+    "lu",
+    "pooling",
+    "qr",
+    "scattering",
+    "searching",
+    "selecting",
+    "solve",
+    "sorting",
+    "svd",
+    "symmetric",
+    "triangular",
+)
+
+# (attributes, *arrays, *sizes) -> the results
+Reference = Callable[..., Any]
+# (sizes by the name of their dimension) -> bytes, or picoseconds; only + and * are allowed
+Scratch = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One operation.
+
+    Attributes:
+        name: of the operation.
+        function: in the kernel language. Its parameters are the operands, the results, ``scratch`` if there
+            is any, the sizes of the signature in order of appearance, and by keyword the attributes. Arrays
+            are contiguous, in row-major order, and do not overlap. It returns nothing, or 0 for success and k
+            for ``errors[k - 1]``.
+        reference: the same in NumPy, on whole batches.
+        scratch: how many bytes of memory it needs besides.
+        errors: class and message of each error.
+        flags: fast-math flags.
+        cost: picoseconds of one element; without it, a guess from the sizes of its operands
+            (`graphc.lowering.kernels`).
+    """
+
+    name: str
+    function: Callable[..., Any]
+    reference: Reference
+    scratch: Scratch | None = None
+    errors: Sequence[tuple[str, str]] = ()
+    flags: str = ""
+    cost: Scratch | None = None
+
+
+KERNELS: dict[str, Kernel] = {}
+
+
+def kernel(
+    name: str,
+    reference: Reference,
+    *,
+    scratch: Scratch | None = None,
+    errors: Sequence[tuple[str, str]] = (),
+    flags: str = "",
+    cost: Scratch | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers the function it decorates; see `Kernel`."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        KERNELS[name] = Kernel(name, function, reference, scratch, tuple(errors), flags, cost)
+        return function
+
+    return register
+
+
+def find(name: str) -> Kernel:
+    """The kernel of an operation.
+
+    Raises:
+        KeyError: there is none.
+    """
+    if name not in KERNELS:
+        for family in FAMILIES:
+            importlib.import_module(f"graphc.kernels.{family}")
+    return KERNELS[name]

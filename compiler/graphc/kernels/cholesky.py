@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Cholesky factors: by rows where matrices are small, by LAPACK where they are large."""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.kernels import kernel
+from graphc.kernels.builtins import call, conj, real, ref, sqrt
+from graphc.kernels.dense import SMALL, fill, over_batch
+
+_NAN = float("nan")
+NOT_POSITIVE = ("LinAlgError", "the matrix is not positive definite")
+
+
+@over_batch("cholesky")
+def _reference(attributes, a):
+    whole = a if attributes["lower"] else np.conj(a.T)
+    try:
+        lower = np.linalg.cholesky(whole)
+    except np.linalg.LinAlgError:
+        if attributes["check"]:
+            raise np.linalg.LinAlgError(f"cholesky: {NOT_POSITIVE[1]}") from None
+        lower = np.full_like(a, np.nan)
+    return lower if attributes["lower"] else np.conj(lower.T)
+
+
+@kernel("cholesky", _reference, errors=[NOT_POSITIVE], flags="reassoc contract")
+def cholesky(a, out, n, *, lower, check):
+    if factor(a, out, n, lower) != 0:
+        if check:
+            return 1
+        fill(out, _NAN, n * n)
+    return 0
+
+
+def factor(a, out, n, lower):
+    """Writes the factor; returns 1 if there is none."""
+    if n <= SMALL:
+        return small(a, out, n, lower)
+    for i in range(n):
+        for j in range(n):
+            out[i * n + j] = a[i * n + j] if (j <= i) == (lower == 1) or i == j else 0.0
+    info = ref(0)
+    # By columns this is the conjugate, whose factor is the conjugate transpose of ours.
+    call("lapack_?potrf", ref("U" if lower else "L"), ref(n), out, ref(n), info)
+    return 1 if info[0] != 0 else 0
+
+
+def small(a, out, n, lower):
+    """The lower factor, row by row, transposed at the end where the upper one is asked for."""
+    for i in range(n):
+        for j in range(i + 1, n):
+            out[i * n + j] = 0.0
+        for j in range(i):
+            total = a[i * n + j] if lower else conj(a[j * n + i])
+            for k in range(j):
+                total -= out[i * n + k] * conj(out[j * n + k])
+            out[i * n + j] = total * real(out[j * n + j])
+        rest = real(a[i * n + i])
+        for k in range(i):
+            rest -= real(out[i * n + k] * conj(out[i * n + k]))
+        if not rest > 0.0:
+            return 1
+        # Reciprocals until all rows are done: one division a row.
+        out[i * n + i] = 1.0 / sqrt(rest)
+    for i in range(n):
+        out[i * n + i] = 1.0 / real(out[i * n + i])
+    if not lower:
+        for i in range(n):
+            for j in range(i):
+                out[j * n + i] = conj(out[i * n + j])
+                out[i * n + j] = 0.0
+    return 0

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Expressions of the kernel language."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from graphc.kernels import builtins
+from graphc.kernels.numbers import Numbers
+from graphc.kernels.types import BOOL, I64, Static, Type, Value, kind_of
+
+_FOLD: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Pow: operator.pow,
+}
+_I32 = Static("i32")
+_C_TYPES = {"i32": "i32", "i64": "i64", "double": "double", "float": "float", None: "void"}
+_MATH = {name: f"llvm.{name}" for name in ("sqrt", "floor", "ceil", "exp", "log", "copysign")}
+
+
+class Expressions(Numbers):
+    """Translates expressions; `names` holds variables (as slots) and static values."""
+
+    def lookup(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def expression(self, node: Any) -> Any:
+        """A `Value` or a `Static`."""
+        method = getattr(self, f"_on_{type(node).__name__.lower()}", None)
+        if method is None:
+            self.fail(node, f"{type(node).__name__} is not part of the kernel language")
+        return method(node)
+
+    def _on_constant(self, node: Any) -> Static:
+        return Static(node.value)
+
+    def _on_name(self, node: Any) -> Any:
+        known = self.names.get(node.id)
+        if isinstance(known, Static):
+            return known
+        if known is not None:
+            return self.assign(f"load {known.type.llvm}, ptr {known.text}", known.type)
+        found = self.lookup(node.id)
+        if found is None:
+            self.fail(node, f"{node.id} is not defined")
+        return Static(found)
+
+    def _on_attribute(self, node: Any) -> Any:
+        source = self.expression(node.value)
+        if isinstance(source, Static):
+            return Static(getattr(source.value, node.attr))
+        if node.attr in ("real", "imag"):
+            return self.part(source, node.attr)
+        self.fail(node, f"numbers have no attribute {node.attr}")
+
+    def _on_unaryop(self, node: Any) -> Any:
+        x = self.expression(node.operand)
+        if isinstance(node.op, ast.Not):
+            if isinstance(x, Static):
+                return Static(not x.value)
+            return self.assign(f"xor i1 {self.truth(x, node).text}, true", BOOL)
+        if isinstance(x, Static):
+            return Static(-x.value if isinstance(node.op, ast.USub) else x.value)
+        if isinstance(node.op, ast.USub):
+            return self.negate(x)
+        if isinstance(node.op, ast.Invert):
+            return self.assign(f"xor {x.type.llvm} {x.text}, -1", x.type)
+        return x
+
+    def _on_binop(self, node: Any) -> Any:
+        a, b = self.expression(node.left), self.expression(node.right)
+        if isinstance(a, Static) and isinstance(b, Static):
+            return Static(_FOLD[type(node.op)](a.value, b.value))
+        a, b = self.promote(a, b, node)
+        return self.arithmetic(type(node.op).__name__, a, b, node)
+
+    def _on_compare(self, node: Any) -> Any:
+        result: Any = None
+        left = self.expression(node.left)
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.expression(right_node)
+            one = self._comparison(op, left, right, node)
+            left = right
+            if result is None:
+                result = one
+            elif isinstance(result, Static) and isinstance(one, Static):
+                result = Static(result.value and one.value)
+            else:
+                both = [self.convert(x, BOOL, node).text for x in (result, one)]
+                result = self.assign(f"and i1 {both[0]}, {both[1]}", BOOL)
+        return result
+
+    def _comparison(self, op: Any, a: Any, b: Any, node: Any) -> Any:
+        if isinstance(a, Static) and isinstance(b, Static):
+            return Static(_FOLD[type(op)](a.value, b.value))
+        if any(isinstance(x, Static) and x.value is None for x in (a, b)):
+            self.fail(node, "only what is known when translating can be None")
+        return self.compare(type(op).__name__, *self.promote(a, b, node), node)
+
+    def _on_boolop(self, node: Any) -> Any:
+        """Short-circuit evaluation, so that `i < n and a[i] > x` reads nothing beyond the end."""
+        stop = isinstance(node.op, ast.Or)
+        values = list(node.values)
+        first = self.expression(values.pop(0))
+        while isinstance(first, Static):
+            if bool(first.value) == stop or not values:
+                return Static(bool(first.value))
+            first = self.expression(values.pop(0))
+        slot, behind = self.alloca("i1"), self.label()
+        self.emit(f"store i1 {self.truth(first, node).text}, ptr {slot}")
+        for other in values:
+            more = self.label()
+            now = self.assign(f"load i1, ptr {slot}", BOOL)
+            self.branch(now, *((behind, more) if stop else (more, behind)))
+            self.start(more)
+            self.emit(f"store i1 {self.truth(self.expression(other), node).text}, ptr {slot}")
+        self.jump(behind)
+        self.start(behind)
+        return self.assign(f"load i1, ptr {slot}", BOOL)
+
+    def _on_ifexp(self, node: Any) -> Any:
+        test = self.expression(node.test)
+        if isinstance(test, Static):
+            return self.expression(node.body if test.value else node.orelse)
+        then, other, behind = self.label(), self.label(), self.label()
+        self.branch(self.truth(test, node), then, other)
+        self.start(then)
+        a = self.value(self.expression(node.body), node)
+        slot = self.alloca(a.type.llvm)
+        self.emit(f"store {a.type.llvm} {a.text}, ptr {slot}")
+        self.jump(behind)
+        self.start(other)
+        b = self.convert(self.expression(node.orelse), a.type, node)
+        self.emit(f"store {a.type.llvm} {b.text}, ptr {slot}")
+        self.jump(behind)
+        self.start(behind)
+        return self.assign(f"load {a.type.llvm}, ptr {slot}", a.type)
+
+    def _on_subscript(self, node: Any) -> Any:
+        pointer = self.expression(node.value)
+        if isinstance(pointer, Static):
+            index = self.expression(node.slice)
+            if not isinstance(index, Static):
+                self.fail(node, "an element of what is known when translating needs a known index")
+            return Static(pointer.value[index.value])
+        if isinstance(node.slice, ast.Slice):
+            if node.slice.upper is not None or node.slice.step is not None or node.slice.lower is None:
+                self.fail(node, "a pointer is moved by a[k:]")
+            text = self.address(pointer, self.expression(node.slice.lower), node)
+            return Value(text, pointer.type)
+        return self.load(pointer, self.address(pointer, self.expression(node.slice), node))
+
+    # -- calls -----------------------------------------------------------------------------------------------
+
+    def _on_call(self, node: Any) -> Any:
+        function = self.expression(node.func)
+        if not isinstance(function, Static):
+            self.fail(node, "only routines and builtins can be called")
+        target, arguments = function.value, [self.expression(x) for x in node.args]
+        keywords = {k.arg: self.expression(k.value) for k in node.keywords}
+        if target is builtins.call:
+            return self._call_symbol(node, arguments, keywords)
+        known = getattr(self, f"_call_{getattr(target, '__name__', '')}", None)
+        if known is not None and getattr(target, "__module__", "") in (
+            "builtins",
+            "math",
+            builtins.__name__,
+        ):
+            return known(node, *arguments, **keywords)
+        if not callable(target) or keywords:
+            self.fail(node, f"{target!r} cannot be called in a kernel")
+        symbol, result = self.translator.routine(target, [self._passed(x, node) for x in arguments])
+        passed = [x for x in arguments if isinstance(x, Value)]
+        text = ", ".join(f"{x.type.llvm} {x.text}" for x in passed)
+        if result is None:
+            self.emit(f"call void @{symbol}({text})")
+            return Static(None)
+        return self.assign(f"call {result.llvm} @{symbol}({text})", result)
+
+    def _passed(self, x: Any, node: Any) -> Any:
+        return x
+
+    def _call_symbol(self, node: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        symbol = arguments[0].value.replace("?", self.translator.letter)
+        values = [self.value(x, node) for x in arguments[1:]]
+        returns = keywords["returns"].value if "returns" in keywords else None
+        types = ", ".join(x.type.llvm for x in values)
+        kind = _C_TYPES[returns]
+        self.translator.declarations.add(f"declare {kind} @{symbol}({types})")
+        text = f"call {kind} @{symbol}({', '.join(f'{x.type.llvm} {x.text}' for x in values)})"
+        if returns is None:
+            self.emit(text)
+            return Static(None)
+        names = {"double": "f64", "float": "f32"}
+        return self.assign(text, Type(names.get(returns, returns)))
+
+    def _call_ref(self, node: Any, x: Any, type_: Any = _I32) -> Value:
+        if isinstance(x, Static) and isinstance(x.value, str):
+            slot = self.alloca("i8")
+            self.emit(f"store i8 {ord(x.value)}, ptr {slot}")
+            return Value(slot, Type("u8", True))
+        kind = kind_of(type_.value)
+        slot = self.alloca(kind.llvm)
+        self.emit(f"store {kind.llvm} {self.convert(x, kind, node, explicit=True).text}, ptr {slot}")
+        return Value(slot, kind.to)
+
+    def _call_local(self, node: Any, count: Any, type_: Any) -> Value:
+        kind = kind_of(type_.value)
+        return Value(self.alloca(f"[{int(count.value)} x {kind.stored}]"), kind.to)
+
+    def _call_view(self, node: Any, pointer: Value, type_: Any) -> Value:
+        kind = kind_of(type_.value)
+        return Value(pointer.text, kind.to)
+
+    def _call_word(self, node: Any, pointer: Value, i: Any) -> Value:
+        return self.assign(f"load i64, ptr {self.address(pointer, i, node)}, align 1", Type("u64"))
+
+    def _call_cast(self, node: Any, x: Any, type_: Any) -> Any:
+        kind = kind_of(type_.value)
+        return self.convert(x, kind, node, explicit=True)
+
+    def _call_type_of(self, node: Any, x: Any) -> Static:
+        return Static(x.type.element if x.type.pointer else x.type)
+
+    def _call_int(self, node: Any, x: Any) -> Any:
+        return Static(int(x.value)) if isinstance(x, Static) else self.convert(x, I64, node, explicit=True)
+
+    def _call_isnan(self, node: Any, x: Value) -> Any:
+        if x.type.is_complex:
+            parts = [self._call_isnan(node, self.part(x, name)) for name in ("real", "imag")]
+            return self.assign(f"or i1 {parts[0].text}, {parts[1].text}", BOOL)
+        if not x.type.is_float:
+            return Static(False)
+        return self.assign(f"fcmp uno {x.type.llvm} {x.text}, {x.text}", BOOL)
+
+    def _call_real(self, node: Any, x: Value) -> Any:
+        return self.part(x, "real") if x.type.is_complex else x
+
+    def _call_imag(self, node: Any, x: Value) -> Any:
+        return self.part(x, "imag") if x.type.is_complex else self.convert(Static(0), x.type, node)
+
+    def _call_conj(self, node: Any, x: Value) -> Any:
+        if not x.type.is_complex:
+            return x
+        return self.complex(self.part(x, "real"), self.negate(self.part(x, "imag")))
+
+    def _call_complex(self, node: Any, a: Value, b: Value) -> Value:
+        return self.complex(a, b)
+
+    def _call_abs(self, node: Any, x: Any) -> Any:
+        if isinstance(x, Static):
+            return Static(abs(x.value))
+        if x.type.is_float:
+            return self.intrinsic("llvm.fabs", [x])
+        if x.type.is_complex:
+            self.fail(node, "abs of a complex number is left to hypot of its parts")
+        negative = self.compare("Lt", x, self.convert(Static(0), x.type, node), node)
+        return self.select(negative, self.negate(x), x)
+
+    def _call_min(self, node: Any, *values: Any) -> Any:
+        return self._extreme("Lt", node, values, min)
+
+    def _call_max(self, node: Any, *values: Any) -> Any:
+        return self._extreme("Gt", node, values, max)
+
+    def _extreme(self, comparison: str, node: Any, values: tuple[Any, ...], fold: Callable[..., Any]) -> Any:
+        if all(isinstance(x, Static) for x in values):
+            return Static(fold(*(x.value for x in values)))
+        best = values[0]
+        for x in values[1:]:
+            best, x = self.promote(best, x, node)
+            best = self.select(self.compare(comparison, x, best, node), x, best)
+        return best
+
+    def _call_sqrt(self, node: Any, x: Any) -> Any:
+        return self._intrinsic("sqrt", node, x)
+
+    def _call_floor(self, node: Any, x: Any) -> Any:
+        return self._intrinsic("floor", node, x)
+
+    def _call_ceil(self, node: Any, x: Any) -> Any:
+        return self._intrinsic("ceil", node, x)
+
+    def _call_exp(self, node: Any, x: Any) -> Any:
+        return self._intrinsic("exp", node, x)
+
+    def _call_log(self, node: Any, x: Any) -> Any:
+        return self._intrinsic("log", node, x)
+
+    def _call_copysign(self, node: Any, x: Any, y: Any) -> Any:
+        return self._intrinsic("copysign", node, *self.promote(x, y, node))
+
+    def _intrinsic(self, name: str, node: Any, *values: Any) -> Any:
+        return self.intrinsic(_MATH[name], [self.value(x, node) for x in values])

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Scalar kernels: functions of float64 numbers with loops in them, for rows of the elementwise table.
+
+A scalar kernel is a function in the kernel language (`graphc.kernels.translate`) of numbers that returns a
+number. Compiled loops call `graphc_scalar.<name>`; NumPy code calls its `reference`, which runs it as Python.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+FAMILIES = ("zeta", "incomplete", "hypergeometric")
+_DECLARATION = re.compile(r"^declare double @(graphc_scalar\.(\w+))\(([^)]*)\).*\n", re.MULTILINE)
+
+SCALARS: dict[str, Callable[..., Any]] = {}
+
+
+def scalar(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Registers the function it decorates under its name."""
+    SCALARS[function.__name__] = function
+    return function
+
+
+def find(name: str) -> Callable[..., Any]:
+    """The scalar kernel of a name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    if name not in SCALARS:
+        for family in FAMILIES:
+            importlib.import_module(f"graphc.kernels.scalar_{family}")
+    return SCALARS[name]
+
+
+def reference(name: str) -> Callable[..., np.ndarray]:
+    """The kernel in Python, element by element, on arrays that broadcast."""
+
+    def run(*arrays: Any) -> np.ndarray:
+        function = find(name)
+        broadcast = np.broadcast(*arrays)
+        result = np.empty(broadcast.shape, np.result_type(*arrays))
+        with np.errstate(all="ignore"):
+            result.flat = [function(*map(np.float64, values)) for values in broadcast]
+        return result
+
+    return run
+
+
+def define_scalars(ir_text: str) -> str:
+    """The text with definitions in place of declarations of scalar kernels."""
+    declared = _DECLARATION.findall(ir_text)
+    found = sorted({(symbol, name, operands.count("double")) for symbol, name, operands in declared})
+    if not found:
+        return ir_text
+    text = _DECLARATION.sub("", ir_text)
+    definitions: list[str] = []
+    declarations: set[str] = set()
+    for symbol, name, arity in found:
+        definition, needed = _definition(symbol, name, arity)
+        definitions.append(definition)
+        declarations |= needed
+    have = set(re.findall(r"^declare .*?@([\w.$]+)\(", text, re.MULTILINE))
+    new = (line for line in sorted(declarations) if re.findall(r"@([\w.$]+)\(", line)[0] not in have)
+    return "\n".join([text, *definitions, *new, ""])
+
+
+@cache
+def _definition(symbol: str, name: str, arity: int) -> tuple[str, frozenset[str]]:
+    from graphc.kernels.translate import Translator
+    from graphc.kernels.types import F64, Value
+
+    translator = Translator()
+    translator.define(find(name), symbol, [Value(f"%x{i}", F64) for i in range(arity)], "internal ")
+    # Routines of two kernels in one module must not have one symbol.
+    text = translator.text().replace("@graphc_routine.", f"@{symbol}.routine.")
+    body = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("declare "))
+    return body, frozenset(translator.declarations)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Partial sorting: the element of a rank in its place, smaller ones in front of it, larger ones behind.
+
+Quickselect on the integer keys of `sorting`. Elements are divided without branches (each is exchanged, and
+the place to exchange with moves by the comparison's result), because branches on random data cost more than
+the moves. When pivots turn out badly the rest is sorted.
+"""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.kernels import kernel
+from graphc.kernels.builtins import cast, type_of, view
+from graphc.kernels.sorting import (
+    FEW,
+    UNSIGNED,
+    insert,
+    insert_pairs,
+    key_of,
+    merge_positions,
+    radix_pairs,
+    restore,
+    sort_keys,
+)
+
+
+def median_of_three(a, b, c):
+    return max(min(a, b), min(max(a, b), c))
+
+
+def pivot_of(keys, n):
+    """A key near the middle: the median of three medians of three."""
+    step = n // 9
+    return median_of_three(
+        median_of_three(keys[0], keys[step], keys[2 * step]),
+        median_of_three(keys[3 * step], keys[4 * step], keys[5 * step]),
+        median_of_three(keys[6 * step], keys[7 * step], keys[n - 1]),
+    )
+
+
+def divide(keys, n, pivot, equal):
+    """Moves keys below the pivot, or with `equal` up to it, to the front; returns their number."""
+    j = 0
+    for i in range(n):
+        key = keys[i]
+        keys[i] = keys[j]
+        keys[j] = key
+        if equal:
+            j += cast(key <= pivot, "i64")
+        else:
+            j += cast(key < pivot, "i64")
+    return j
+
+
+def divide_pairs(keys, positions, n, pivot, equal):
+    j = 0
+    for i in range(n):
+        key = keys[i]
+        position = positions[i]
+        keys[i] = keys[j]
+        positions[i] = positions[j]
+        keys[j] = key
+        positions[j] = position
+        if equal:
+            j += cast(key <= pivot, "i64")
+        else:
+            j += cast(key < pivot, "i64")
+    return j
+
+
+def select(keys, other, n, rank):
+    """Brings the key of a rank into its place; the others to the sides where they belong."""
+    first, last = 0, n
+    tries = 64
+    while last - first > FEW:
+        tries -= 1
+        if tries == 0:
+            sort_keys(keys[first:], other, last - first)
+            return
+        pivot = pivot_of(keys[first:], last - first)
+        below = divide(keys[first:], last - first, pivot, False)
+        if rank < first + below:
+            last = first + below
+        else:
+            first += below
+            same = divide(keys[first:], last - first, pivot, True)
+            if rank < first + same:
+                return
+            first += same
+    insert(keys[first:], last - first)
+
+
+def select_pairs(keys, positions, other, others, n, rank):
+    first, last = 0, n
+    tries = 64
+    while last - first > FEW:
+        tries -= 1
+        if tries == 0:
+            radix_pairs(keys[first:], positions[first:], other, others, last - first, 8)
+            return
+        pivot = pivot_of(keys[first:], last - first)
+        below = divide_pairs(keys[first:], positions[first:], last - first, pivot, False)
+        if rank < first + below:
+            last = first + below
+        else:
+            first += below
+            same = divide_pairs(keys[first:], positions[first:], last - first, pivot, True)
+            if rank < first + same:
+                return
+            first += same
+    insert_pairs(keys[first:], positions[first:], last - first)
+
+
+def select_ranks(x, kth, out, other, n, k):
+    keys = view(out, UNSIGNED[type_of(x).bits])
+    for i in range(n):
+        keys[i] = key_of(x, i, True)
+    if k > 2:
+        sort_keys(keys, other, n)
+    done = n
+    for r in range(k if k <= 2 else 0):
+        rank = kth[r] + n if kth[r] < 0 else kth[r]
+        # What lies on one side of a rank that is in its place stays there.
+        if r > 0 and rank > done:
+            select(keys[done + 1 :], other, n - done - 1, rank - done - 1)
+        elif rank < done:
+            select(keys, other, done, rank)
+        done = rank
+    for i in range(n):
+        restore(out, i)
+
+
+def select_positions(x, kth, out, words, n, k):
+    for i in range(n):
+        words[i] = cast(key_of(x, i, True), "u64")
+        out[i] = i
+    others = view(words[2 * n :], "i64")
+    if k > 1:
+        radix_pairs(words, out, words[n:], others, n, 8)
+    elif k == 1:
+        rank = kth[0] + n if kth[0] < 0 else kth[0]
+        select_pairs(words, out, words[n:], others, n, rank)
+
+
+def _ranks(x, kth):
+    return np.unique(kth.reshape(-1, kth.shape[-1])[0]) if kth.size else []
+
+
+def _partitioned(attributes, x, kth):
+    return np.partition(x, _ranks(x, kth), axis=-1) if kth.size else x.copy()
+
+
+_OUTSIDE = [("ValueError", "a rank is out of bounds")]
+
+
+@kernel("partition", _partitioned, scratch=lambda sizes: sizes["n"] * 16, errors=_OUTSIDE)
+def partition(x, kth, out, scratch, n, k):
+    for r in range(k):
+        if kth[r] < -n or kth[r] >= n:
+            return 1
+    kind = type_of(x)
+    if kind.is_complex:
+        positions = view(scratch, "i64")
+        merge_positions(x, positions, positions[n:], n)
+        for i in range(n):
+            out[i] = x[positions[i]]
+    else:
+        select_ranks(x, kth, out, view(scratch, UNSIGNED[kind.bits]), n, k)
+    return 0
+
+
+def _argpartitioned(attributes, x, kth):
+    if not kth.size:
+        return np.broadcast_to(np.arange(x.shape[-1]), x.shape).copy()
+    return np.argpartition(x, _ranks(x, kth), axis=-1)
+
+
+@kernel("argpartition", _argpartitioned, scratch=lambda sizes: sizes["n"] * 24, errors=_OUTSIDE)
+def argpartition(x, kth, out, scratch, n, k):
+    for r in range(k):
+        if kth[r] < -n or kth[r] >= n:
+            return 1
+    kind = type_of(x)
+    if kind.is_complex:
+        merge_positions(x, out, view(scratch, "i64"), n)
+    else:
+        select_positions(x, kth, out, view(scratch, "u64"), n, k)
+    return 0

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel language: a small part of Python, translated to LLVM IR.
+
+Kernels work on single arrays behind pointers: `a[i]`, `a[k:]` (the pointer moved by k), numbers, `for` over
+`range`, `while`, `if`, and calls of routines of the same kind and of C functions. A variable has the type of
+its first value. What is known when translating (attributes of the operation, types) is computed then, and a
+branch on it is decided then. Integers are signed 64-bit unless loaded from arrays of others.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins as python
+import inspect
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from graphc.kernels import builtins
+from graphc.kernels.expressions import Expressions
+from graphc.kernels.types import BOOL, I64, Static, Type, Value
+
+
+class KernelError(TypeError):
+    """A kernel is not written in the kernel language."""
+
+
+class Translator:
+    """Translates kernels and the routines that they call, each once for each combination of types.
+
+    Args:
+        letter: the BLAS letter that replaces ``?`` in symbols.
+        flags: fast-math flags of float arithmetic, such as ``"reassoc contract"``.
+    """
+
+    def __init__(self, letter: str = "d", flags: str = "") -> None:
+        self.letter = letter
+        self.flags = f" {flags}" if flags else ""
+        self.definitions: list[str] = []
+        self.declarations: set[str] = set()
+        self._routines: dict[Any, tuple[str, Type | None]] = {}
+
+    def define(
+        self,
+        function: Callable[..., Any],
+        symbol: str,
+        arguments: Sequence[Value | Static],
+        linkage: str = "",
+    ) -> Type | None:
+        """Adds the definition of a function for arguments of these types; returns its result type."""
+        body = _Function(self, function, arguments)
+        parameters = ", ".join(
+            f"{x.type.llvm}{' noalias' if x.type.pointer else ''} {x.text}"
+            for x in arguments
+            if isinstance(x, Value)
+        )
+        text, result = body.translate()
+        kind = "void" if result is None else result.llvm
+        self.definitions.append(f"define {linkage}{kind} @{symbol}({parameters}) nounwind {{\n{text}}}\n")
+        return result
+
+    def routine(
+        self, function: Callable[..., Any], arguments: Sequence[Value | Static]
+    ) -> tuple[str, Type | None]:
+        """Symbol and result type of a routine for arguments of these types."""
+        kinds = tuple(x.type if isinstance(x, Value) else ("static", x.value) for x in arguments)
+        key = (function, kinds)
+        if key not in self._routines:
+            symbol = f"graphc_routine.{function.__name__}.{len(self._routines)}"
+            formal = [Value(f"%p{i}", x.type) if isinstance(x, Value) else x for i, x in enumerate(arguments)]
+            self._routines[key] = symbol, None
+            self._routines[key] = symbol, self.define(function, symbol, formal, "internal ")
+        return self._routines[key]
+
+    def text(self) -> str:
+        """Everything that was defined."""
+        return "".join([*self.definitions, *(f"{line}\n" for line in sorted(self.declarations))])
+
+
+class _Function(Expressions):
+    """One function being translated."""
+
+    def __init__(
+        self, translator: Translator, function: Callable[..., Any], arguments: Sequence[Value | Static]
+    ) -> None:
+        super().__init__(translator)
+        self._function = function
+        source = textwrap.dedent(inspect.getsource(function))
+        self._tree: Any = ast.parse(source).body[0]
+        names = [*inspect.signature(function).parameters]
+        if len(names) != len(arguments):
+            raise KernelError(
+                f"{function.__name__} takes {', '.join(names)}; given {len(arguments)} arguments"
+            )
+        self._loops: list[tuple[str, str]] = []
+        self._result: Type | None = None
+        for name, value in zip(names, arguments, strict=True):
+            if isinstance(value, Static):
+                self.names[name] = value
+            else:
+                self._assign(name, value)
+
+    def translate(self) -> tuple[str, Type | None]:
+        """The text of the body, and the type of the result."""
+        self._block(self._tree.body)
+        if self._result is None:
+            self.emit("ret void")
+        else:
+            self.emit("unreachable")
+        return "entry:\n" + "".join(f"  {line}\n" for line in self.allocas) + "".join(
+            self.lines
+        ), self._result
+
+    def lookup(self, name: str) -> Any:
+        """What a name means that is no variable: something of the kernel's module, or a builtin."""
+        scope = self._function.__globals__
+        if name in scope:
+            return scope[name]
+        return getattr(builtins, name, None) or getattr(python, name, None)
+
+    def fail(self, node: Any, message: str) -> NoReturn:
+        """Raises with the place in the kernel."""
+        line = self._function.__code__.co_firstlineno + node.lineno - 1
+        raise KernelError(f"{self._function.__module__}:{line}: {message}")
+
+    # -- statements ------------------------------------------------------------------------------------------
+
+    def _block(self, statements: Sequence[Any]) -> None:
+        for statement in statements:
+            method = getattr(self, f"_do_{type(statement).__name__.lower()}", None)
+            if method is None:
+                self.fail(statement, f"{type(statement).__name__} is not part of the kernel language")
+            method(statement)
+
+    def _do_expr(self, node: Any) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.expression(node.value)
+
+    def _do_pass(self, node: Any) -> None:
+        pass
+
+    def _do_assign(self, node: Any) -> None:
+        (target,) = node.targets
+        if isinstance(target, ast.Tuple):
+            values = [self.expression(x) for x in node.value.elts]
+            for part, value in zip(target.elts, values, strict=True):
+                self._store(part, value)
+        else:
+            self._store(target, self.expression(node.value))
+
+    def _do_augassign(self, node: Any) -> None:
+        load = ast.copy_location(ast.parse(ast.unparse(node.target), mode="eval").body, node)
+        ast.increment_lineno(load, 0)
+        value = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
+        ast.fix_missing_locations(value)
+        self._store(node.target, self.expression(value))
+
+    def _store(self, target: Any, value: Any) -> None:
+        if isinstance(target, ast.Name):
+            self._assign(target.id, value, target)
+            return
+        if not isinstance(target, ast.Subscript):
+            self.fail(target, "only variables and elements of arrays can be assigned to")
+        pointer = self.value(self.expression(target.value), target)
+        number = self.convert(value, pointer.type.element, target)
+        self.store(number, self.address(pointer, self.expression(target.slice), target))
+
+    def _assign(self, name: str, value: Any, node: Any = None) -> None:
+        if isinstance(value, Static) and not isinstance(value.value, bool | int | float | complex):
+            self.names[name] = value
+            return
+        known = self.names.get(name)
+        if isinstance(known, Static) or known is None:
+            number = self.value(value, node)
+            slot = self.alloca(number.type.llvm)
+            self.names[name] = known = Value(slot, number.type)
+        self.emit(f"store {known.type.llvm} {self.convert(value, known.type, node).text}, ptr {known.text}")
+
+    def _do_return(self, node: Any) -> None:
+        if node.value is None:
+            self.emit("ret void")
+        else:
+            value = self.value(self.expression(node.value), node)
+            self._result = self._result or value.type
+            value = self.convert(value, self._result, node)
+            self.emit(f"ret {value.type.llvm} {value.text}")
+        self.start(self.label())
+
+    def _do_if(self, node: Any) -> None:
+        test = self.expression(node.test)
+        if isinstance(test, Static):
+            self._block(node.body if test.value else node.orelse)
+            return
+        then, other, behind = self.label(), self.label(), self.label()
+        self.branch(self.truth(test, node), then, other)
+        self.start(then)
+        self._block(node.body)
+        self.jump(behind)
+        self.start(other)
+        self._block(node.orelse)
+        self.jump(behind)
+        self.start(behind)
+
+    def _do_while(self, node: Any) -> None:
+        head, body, behind = self.label(), self.label(), self.label()
+        self.jump(head)
+        self.start(head)
+        self.branch(self.truth(self.expression(node.test), node), body, behind)
+        self.start(body)
+        self._loops.append((head, behind))
+        self._block(node.body)
+        self._loops.pop()
+        self.jump(head)
+        self.start(behind)
+
+    def _do_for(self, node: Any) -> None:
+        call = node.iter
+        if not (isinstance(call, ast.Call) and getattr(call.func, "id", None) == "range"):
+            self.fail(node, "for goes over range(...)")
+        bounds = [self.expression(x) for x in call.args]
+        first, last = (bounds[0], bounds[1]) if len(bounds) > 1 else (Static(0), bounds[0])
+        step = bounds[2] if len(bounds) > 2 else Static(1)
+        if not isinstance(step, Static):
+            self.fail(node, "the step of a range must be known when translating")
+        head, body, following, behind = (self.label() for _ in range(4))
+        end = self.convert(last, I64, node)
+        # A counter of its own, so that assignments to the variable do not change the number of iterations.
+        counter = self.alloca("i64")
+        self.emit(f"store i64 {self.convert(first, I64, node).text}, ptr {counter}")
+        self.jump(head)
+        self.start(head)
+        now = self.assign(f"load i64, ptr {counter}", I64)
+        comparison = "slt" if step.value > 0 else "sgt"
+        self.branch(self.assign(f"icmp {comparison} i64 {now.text}, {end.text}", BOOL), body, behind)
+        self.start(body)
+        self._assign(node.target.id, now, node)
+        self._loops.append((following, behind))
+        self._block(node.body)
+        self._loops.pop()
+        self.jump(following)
+        self.start(following)
+        more = self.assign(f"add nsw i64 {now.text}, {step.value}", I64)
+        self.emit(f"store i64 {more.text}, ptr {counter}")
+        self.jump(head)
+        self.start(behind)
+
+    def _do_break(self, node: Any) -> None:
+        self.jump(self._loops[-1][1])
+        self.start(self.label())
+
+    def _do_continue(self, node: Any) -> None:
+        self.jump(self._loops[-1][0])
+        self.start(self.label())

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Turns `linalg.fill` and strided `memref.copy` into `scf.for` nests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.lowering import build
+from graphc.lowering.layouts import collapse, is_contiguous, is_row_major
+from graphc.lowering.loops import loop
+from graphc_dialects._mlir import ir
+
+
+def lower_fill(op: Any) -> None:
+    """Lowers one `linalg.fill` on a buffer; contiguous buffers are filled by a flat loop."""
+    value, buffer = op.operands
+    with ir.InsertionPoint(op), op.location:
+        memref = ir.MemRefType(buffer.type)
+        if memref.rank > 1 and is_row_major(buffer):
+            buffer = collapse(buffer, [list(range(memref.rank))])
+        _fill_nest(value, buffer, build.dims(buffer), [])
+    op.erase()
+
+
+def _fill_nest(value: Any, buffer: Any, sizes: list[Any], indices: list[Any]) -> None:
+    if len(indices) == len(sizes):
+        build.create("memref.store", [], [value, buffer, *indices])
+        return
+    _, block = loop(sizes[len(indices)], [])
+    with ir.InsertionPoint(block):
+        _fill_nest(value, buffer, sizes, [*indices, block.arguments[0]])
+        build.create("scf.yield", [], [])
+
+
+def lower_copy(op: Any) -> None:
+    """Lowers a `memref.copy` of which one side is not contiguous; others become a `memcpy` later."""
+    source, target = op.operands
+    if is_contiguous(source) and is_contiguous(target) and source != target:
+        return
+    with ir.InsertionPoint(op), op.location:
+        if source != target:
+            rank = ir.MemRefType(source.type).rank
+            if rank > 1 and is_row_major(source) and is_row_major(target):
+                source, target = (collapse(buffer, [list(range(rank))]) for buffer in (source, target))
+            _copy_nest(source, target, build.dims(target), [])
+    op.erase()
+
+
+def _copy_nest(source: Any, target: Any, sizes: list[Any], indices: list[Any]) -> None:
+    if len(indices) == len(sizes):
+        element = ir.MemRefType(source.type).element_type
+        value = build.create("memref.load", [element], [source, *indices]).result
+        build.create("memref.store", [], [value, target, *indices])
+        return
+    _, block = loop(sizes[len(indices)], [])
+    with ir.InsertionPoint(block):
+        _copy_nest(source, target, sizes, [*indices, block.arguments[0]])
+        build.create("scf.yield", [], [])

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of kernel operations: one call for a whole batch, into the places where results are wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.kernels import Kernel, find
+from graphc.kernels.define import symbol_of
+from graphc.kernels.types import type_of_dtype
+from graphc.lowering import build, calls
+from graphc.lowering.scan_buffers import allocate, read
+from graphc.lowering.types import dtype_of
+from graphc_dialects._mlir import ir
+from graphc_dialects.signatures import SIGNATURES, Signature
+
+_NOT_ATTRIBUTES = ("cluster",)
+# Picoseconds of a call, of a multiplication of a matrix algorithm, and of an element of a vector.
+_FIXED, _MULTIPLY, _COMPARE = 10_000, 100, 2_000
+
+
+def attributes_of(op: Any) -> dict[str, int]:
+    """The attributes of a kernel operation as numbers."""
+    return {name: int(op.attributes[name].value) for name in op.attributes if name not in _NOT_ATTRIBUTES}
+
+
+def lower_kernel(context: Any, op: Any) -> None:
+    """Lowers one kernel operation; defines its results."""
+    name = op.name.removeprefix("graphc.")
+    signature, kernel = SIGNATURES[name], find(name)
+    tensors = list(op.operands)[: len(signature.operands)]
+    given = list(op.operands)[len(signature.operands) :]
+    rank = len(op.results[0].type.shape) - len(signature.results[0])
+    batch = context.sizes_of(tensors[0])[:rank]
+    sizes = _sizes(context, signature, tensors, given)
+    operands = [calls.readable(context.tensor_of(x)) for x in tensors]
+    results = []
+    for result, core in zip(op.results, signature.results, strict=True):
+        wanted = [*batch, *(sizes[dim] for dim in core)]
+        context.define_sizes(result, wanted)
+        results.append(calls.place(context, result, wanted))
+    pointers = [calls.address(x) for x in (*operands, *results)]
+    scratch = build.const_index(0)
+    if kernel.scratch is not None:
+        scratch = _value(kernel.scratch({dim: _Size(size) for dim, size in sizes.items()}))
+        pointers.append(calls.address(_memory(scratch)))
+    types = [type_of_dtype(dtype_of(x.type.element_type)) for x in (*tensors, *op.results)]
+    symbol = symbol_of(name, types, attributes_of(op))
+    cost = _cost(kernel, signature, sizes)
+    _call(
+        op,
+        kernel,
+        symbol,
+        pointers,
+        [calls.product(batch), cost, scratch, *(sizes[dim] for dim in signature.dims)],
+    )
+    for result, buffer in zip(op.results, results, strict=True):
+        context.define(result, read(buffer, build.storage_type(result.type)))
+
+
+def _sizes(context: Any, signature: Signature, tensors: list[Any], given: list[Any]) -> dict[str, Any]:
+    """Index values of the core dimensions."""
+    sizes = {dim: context.index_of(size) for dim, size in zip(signature.given, given, strict=True)}
+    for dim in signature.dims:
+        place = signature.place(dim)
+        if place is not None:
+            sizes[dim] = context.sizes_of(tensors[place[0]])[place[1]]
+    return sizes
+
+
+class _Size:
+    """Index arithmetic with operators, for the scratch rules of kernels."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __add__(self, other: Any) -> _Size:
+        return _Size(build.index_op("addi", self.value, _value(other)))
+
+    def __mul__(self, other: Any) -> _Size:
+        return _Size(build.index_op("muli", self.value, _value(other)))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _value(x: Any) -> Any:
+    return x.value if isinstance(x, _Size) else build.const_index(x)
+
+
+def _memory(count: Any) -> Any:
+    """A buffer of so many bytes."""
+    known = build.constant_value(count)
+    shape = [build.DYNAMIC if known is None else known]
+    return allocate(ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(8)), [count])
+
+
+def _cost(kernel: Kernel, signature: Signature, sizes: dict[str, Any]) -> Any:
+    """Picoseconds of one element of the batch.
+
+    The guess: each element of a matrix takes part in as many multiplications as the smaller of its sizes, and
+    each element of a vector in some comparisons.
+    """
+    if kernel.cost is not None:
+        return _value(kernel.cost({dim: _Size(size) for dim, size in sizes.items()}))
+    total = build.const_index(_FIXED)
+    for core in signature.operands:
+        work = build.const_index(_MULTIPLY if len(core) > 1 else _COMPARE)
+        for dim in core:
+            work = build.index_op("muli", work, sizes[dim])
+        if len(core) > 1:
+            work = build.index_op("muli", work, build.index_op("minsi", sizes[core[-2]], sizes[core[-1]]))
+        total = build.index_op("addi", total, work)
+    return total
+
+
+def _call(op: Any, kernel: Kernel, symbol: str, pointers: list[Any], sizes: list[Any]) -> None:
+    i64 = ir.IntegerType.get_signless(64)
+    status = calls.call(op, symbol, [*pointers, *map(calls.number, sizes)], [i64]).result
+    index = build.create("arith.index_cast", [build.index_type()], [status]).result
+    for number, (error, message) in enumerate(kernel.errors, 1):
+        fine = build.compare_index(1, index, build.const_index(number))
+        zero = build.const_index(0)
+        text = {"message": ir.StringAttr.get(f"{kernel.name}: {message}"), "error": ir.StringAttr.get(error)}
+        build.create("graphc.check", [], [fine, zero, zero], **text)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions to one element in parts, and column sums in blocks of columns, which several cores can share.
+
+A long reduction is computed in at most 64 parts, whose results are combined in order. The parts depend on the
+size alone, so that results do not depend on the number of threads. A part is a whole number of the blocks
+that sums are accumulated in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from graphc.lowering import build
+from graphc_dialects._mlir import ir
+
+PARTS = 64
+# The shortest part: several microseconds of work.
+LEAST = 16384
+# Columns of a block: two pages of doubles, which stay in the first-level cache while rows are added.
+COLUMNS = 512
+
+_FLOATS = {"addf": 0.0, "mulf": 1.0, "maximumf": float("-inf"), "minimumf": float("inf")}
+_INTEGERS = ("addi", "muli", "maxsi", "minsi", "maxui", "minui", "andi", "ori", "xori")
+
+
+class Combiner(NamedTuple):
+    """How an accumulator takes a value: an operation that is associative, up to rounding."""
+
+    name: str
+    neutral: Any
+
+    def combine(self, a: Any, b: Any) -> Any:
+        return build.create(f"arith.{self.name}", [a.type], [a, b]).result
+
+    def constant(self, value_type: Any) -> Any:
+        """The value that changes nothing."""
+        kind = ir.FloatAttr if isinstance(self.neutral, float) else ir.IntegerAttr
+        return build.create(
+            "arith.constant", [value_type], [], value=kind.get(value_type, self.neutral)
+        ).result
+
+
+def combiner(value: Any, accumulator: Any) -> Combiner | None:
+    """How `value`, which a body yields, is made from the accumulator; None if it cannot be done in parts."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or not owner.name.startswith("arith."):
+        return None
+    name = owner.name.removeprefix("arith.")
+    uses = list(accumulator.uses)
+    if len(uses) != 1 or uses[0].owner.operation != owner.operation:
+        return None
+    if name in _FLOATS:
+        return Combiner(name, _FLOATS[name])
+    if name in _INTEGERS:
+        return Combiner(name, _neutral(name, ir.IntegerType(value.type).width))
+    return None
+
+
+def _neutral(name: str, width: int) -> int:
+    """As the signed number with these bits."""
+    if name in ("addi", "ori", "xori", "maxui"):
+        return 0
+    if name == "muli":
+        return 1
+    if name in ("andi", "minui"):
+        return -1
+    return -(1 << width - 1) if name == "maxsi" else (1 << width - 1) - 1
+
+
+def is_in_loop(op: Any) -> bool:
+    """Whether an operation stands inside of another one of its function, such as the loop of a scan."""
+    return op.parent.operation.name != "func.func"
+
+
+def part_length(extent: Any, block: int) -> Any:
+    """Iterations of a part: a multiple of `block` if there is more than one part, else all; at least 1.
+
+    Args:
+        extent: iterations in all.
+        block: what a part is a multiple of; 1 where an iteration is a loop of its own.
+    """
+    index = build.index_op
+    fair = index("shrui", index("addi", extent, build.const_index(PARTS - 1)), build.const_index(6))
+    if block > 1:
+        fair = index("addi", fair, build.const_index(block - 1))
+        fair = index("andi", fair, build.const_index(-block))
+        fair = index("maxsi", fair, build.const_index(LEAST))
+    return index("maxsi", index("minsi", fair, extent), build.const_index(1))
+
+
+def part_count(extent: Any, length: Any) -> Any:
+    past = build.index_op("addi", extent, build.index_op("subi", length, build.const_index(1)))
+    return build.index_op("divui", past, length)
+
+
+def part_buffer(value_type: Any, inside: Any) -> Any:
+    """Memory for the results of the parts, on the stack of the function that contains an operation."""
+    function = inside.parent.operation
+    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
+        memref = ir.MemRefType.get([PARTS], value_type)
+        sizes = ir.DenseI32ArrayAttr.get([0, 0])
+        return build.create("memref.alloca", [memref], [], operandSegmentSizes=sizes).result

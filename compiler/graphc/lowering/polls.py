@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls in lowered scans of what notices Ctrl-C and shows progress (see graphc.codegen.interrupts)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.codegen.interrupts import TICK, progress_symbol
+from graphc.lowering import build
+from graphc_dialects._mlir import ir
+
+
+class Polls:
+    """The calls of one scan; `graphc-poll-interrupts` later decides which of them stay.
+
+    Args:
+        scan: the `graphc.scan` operation; with the attribute `progress` its loop reports how far it is.
+        bound: the number of iterations, or the most there can be.
+    """
+
+    def __init__(self, scan: Any, bound: Any) -> None:
+        self._bound = bound
+        self._progress = "progress" in scan.attributes
+        name = ir.StringAttr(scan.attributes["name"]).value if "name" in scan.attributes else "scan"
+        self._callee = progress_symbol(name) if self._progress else TICK
+        _declare(scan, self._callee, "(index, index) -> i64" if self._progress else "() -> i64")
+
+    def in_iteration(self, step: Any) -> None:
+        """At the insertion point, the end of an iteration."""
+        self._call([step, self._bound] if self._progress else [])
+
+    def behind(self) -> None:
+        """At the insertion point, behind the loop."""
+        if self._progress:
+            self._call([self._bound, self._bound])
+
+    def _call(self, operands: list[Any]) -> None:
+        i64 = ir.IntegerType.get_signless(64)
+        build.create("func.call", [i64], operands, callee=ir.FlatSymbolRefAttr.get(self._callee))
+
+
+def _declare(op: Any, name: str, kind: str) -> None:
+    """Declares a function; arena-allocation gives it the context."""
+    module = op
+    while module.name != "builtin.module":
+        module = module.parent.operation
+    body = module.regions[0].blocks[0]
+    for other in body.operations:
+        attributes = other.operation.attributes
+        if "sym_name" in attributes and ir.StringAttr(attributes["sym_name"]).value == name:
+            return
+    ir.InsertionPoint.at_block_begin(body).insert(ir.Operation.parse(f"func.func private @{name}{kind}"))

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of `graphc.random`: a call of code of `graphc.codegen.random` fills their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.lowering import build, calls
+from graphc.lowering.scan_buffers import allocate, read
+from graphc_dialects._mlir import ir
+from graphc_dialects.random import GENERATORS
+
+
+def random(context: Any, op: Any) -> None:
+    """Lowers one operation; defines the draws and the state after them."""
+    cores = list(op.attributes["cores"])
+    state, *rest = op.operands
+    parameters, wanted = rest[: len(cores)], rest[len(cores) :]
+    draws, following = op.results
+    sizes = [
+        build.const_index(known) if known >= 0 else context.index_of(size)
+        for known, size in zip(draws.type.shape, wanted, strict=True)
+    ]
+    batch = sizes[: len(sizes) - op.attributes["support"].value]
+    given = [_parameter(context, x, batch, core) for x, core in zip(parameters, cores, strict=True)]
+    context.define_sizes(draws, sizes)
+    out = calls.place(context, draws, sizes)
+    after = calls.place(context, following, [build.const_index(state.type.shape[0])])
+    arguments = [
+        calls.address(calls.readable(context.tensor_of(state))),
+        calls.address(after),
+        calls.number(calls.product(batch)),
+    ]
+    length = _vector_length(context, parameters, cores, sizes, len(sizes) > len(batch))
+    if length is not None:
+        f64 = ir.Type.parse("f64")
+        room = allocate(ir.RankedTensorType.get([build.DYNAMIC], f64), [length])
+        arguments += [calls.number(length), calls.address(room)]
+    arguments.append(calls.address(out))
+    for buffer, step in given:
+        arguments += [calls.address(buffer), calls.number(step)]
+    generator = GENERATORS[state.type.shape[0]]
+    name = f"graphc_random_{generator}_{ir.StringAttr(op.attributes['distribution']).value}"
+    calls.call(op, name, arguments)
+    for result, buffer in ((draws, out), (following, after)):
+        context.define(result, read(buffer, build.storage_type(result.type)))
+
+
+def _vector_length(
+    context: Any, parameters: list[Any], cores: list[int], sizes: list[Any], has_support: bool
+) -> Any:
+    """The length of the vectors of draws over vectors; None for other draws."""
+    for x, core in zip(parameters, cores, strict=True):
+        if core:
+            return context.sizes_of(x)[-1]
+    return sizes[-1] if has_support else None
+
+
+def _parameter(context: Any, x: Any, batch: list[Any], core: int) -> tuple[Any, Any]:
+    """A contiguous buffer of a parameter, and how many elements further each draw finds its own.
+
+    One that is not the same for all draws is repeated along the dimensions in which it is 1.
+    """
+    shape = list(x.type.shape)
+    row = context.sizes_of(x)[-1] if core else build.const_index(1)
+    lead = shape[: len(batch)]
+    if all(size == 1 for size in lead):
+        return calls.readable(context.tensor_of(x)), build.const_index(0)
+    if any(have == 1 and build.constant_value(size) != 1 for have, size in zip(lead, batch, strict=True)):
+        sizes = [*batch, *([row] if core else [])]
+        wide = [build.DYNAMIC if size == 1 else size for size in lead] + shape[len(batch) :]
+        kind = ir.RankedTensorType.get(wide, x.type.element_type)
+        return calls.readable(_repeated(context, x, kind, sizes)), row
+    return calls.readable(context.tensor_of(x)), row
+
+
+def _repeated(context: Any, x: Any, kind: Any, sizes: list[Any]) -> Any:
+    """The tensor of a value broadcast to sizes of equal number."""
+    tensor = context.tensor_of(x)
+    target = build.storage_type(kind)
+    source = ir.RankedTensorType(tensor.type)
+    rank = source.rank
+    start = build.empty(target, sizes)
+    dims = [
+        ir.AffineExpr.get_constant(0) if size == 1 else ir.AffineExpr.get_dim(axis)
+        for axis, size in enumerate(source.shape)
+    ]
+    maps = [ir.AffineMap.get(rank, 0, dims), ir.AffineMap.get_identity(rank)]
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    generic = ir.Operation.create(
+        "linalg.generic",
+        results=[target],
+        operands=[tensor, start],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+            "iterator_types": ir.ArrayAttr.get([parallel] * rank),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
+        },
+        regions=1,
+    )
+    block = ir.Block.create_at_start(generic.regions[0], [source.element_type] * 2)
+    with ir.InsertionPoint(block):
+        build.create("linalg.yield", [], [block.arguments[0]])
+    return generic.results[0]

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of `func.return`: results go to the memory that callers give for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.lowering import build
+from graphc.lowering.generic import GenericBuilder
+from graphc.lowering.kinds import VIEWS, static_shape
+from graphc.lowering.scalar_work import ScalarWork
+from graphc.lowering.scan_buffers import write
+from graphc_dialects._mlir import ir
+
+
+def emit_return(context: Any, op: Any) -> None:
+    """Puts results into their buffers, where they are not there already; those of `@shapes` are returned.
+
+    Args:
+        context: the function conversion.
+        op: the `func.return`.
+    """
+    results = list(op.operands)
+    if not context.outputs:
+        build.create("func.return", [], [context.tensor_of(x) for x in results])
+        return
+    # A result must be in its buffer before one made from it, as both may share memory until then.
+    order = {value: i for i, other in enumerate(op.block.operations) for value in other.operation.results}
+    lent = context.donations.pairs.values()
+    pairs = [
+        pair
+        for i, pair in enumerate(zip(results, context.outputs, strict=True))
+        if not context.is_filled(i) and i not in lent
+    ]
+    for value, buffer in sorted(pairs, key=lambda pair: order.get(pair[0], -1)):
+        scalar = context.scalar_of(value)
+        if scalar is None:
+            write(context.tensor_of(value), buffer)
+            continue
+        zeros = [build.const_index(0)] * ir.MemRefType(buffer.type).rank
+        build.create("memref.store", [], [ScalarWork(context, []).stored(scalar), buffer, *zeros])
+    _return_lent(context, results)
+    build.create("func.return", [], [])
+
+
+def _return_lent(context: Any, results: list[Any]) -> None:
+    """Puts results into donated arguments, after their last reader; nothing is left to do as a rule.
+
+    A copy instead of `materialize_in_destination`: that one would hand out the argument's memory for
+    everything that becomes the result, without a look at who reads it.
+    """
+    donations = context.donations
+    for value in donations.lent:
+        if value.owner.name in VIEWS and not context.is_materialised(value):
+            # As a loop: a part of another array would have to be copied twice.
+            builder = GenericBuilder(context, static_shape(value), context.sizes_of(value), [])
+            context.define(value, builder.copy(value))
+    for argument, position in donations.pairs.items():
+        is_there = argument in donations.waiting and context.is_filled(position)
+        if is_there or donations.is_itself(argument, results[position]):
+            continue
+        buffer, tensor = context.output(position), context.tensor_of(results[position])
+        source = build.create("bufferization.to_buffer", [buffer.type], [tensor], read_only=ir.UnitAttr.get())
+        build.create("memref.copy", [], [source.result, buffer])

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Batches of indexed arrays, and of indices (see `graphc.ops.batching`).
+
+Where each element of a batch has indices of its own, the batch axis and the indexed one are joined, and the
+indices count in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.errors import VectorizeError
+from graphc.graph.basic import Variable
+from graphc.graph.vectorize import repeat
+from graphc.ops._pt import pt
+from graphc.ops.advanced import Put, Take
+from graphc.ops.bounds import FULL, SYMBOLIC, Entry
+from graphc.ops.create import Iota
+from graphc.ops.sizes import size_of, sizes_of
+from graphc.ops.subtensor import IncSubtensor, Subtensor
+from graphc.tensor.shaping import product_of
+
+
+def with_axis(x: Any, is_batched: bool) -> Any:
+    """An operand that broadcasts: with an axis of size 1 in front where it lacks the batch axis."""
+    return x if is_batched else pt.dimshuffle(x, ("x", *range(x.type.ndim)))
+
+
+# Integer arrays ---------------------------------------------------------------------------------------------
+
+
+def batch_take(axis: int, x: Any, indices: Any, x_batched: bool, indices_batched: bool) -> Variable:
+    """``Take(axis)`` of a batch of arrays, of indices, or of both; the batch axis is the first."""
+    if not indices_batched:
+        return Take(axis + 1)(x, indices)
+    if not x_batched:
+        taken = Take(axis)(x, indices)
+        others = [a for a in range(taken.type.ndim) if a != axis]
+        return pt.dimshuffle(taken, (axis, *others))
+    taken = Take(0)(_joined(x, axis), _positions(x, axis, indices))
+    # From (batch, indices, before, after) to (batch, before, indices, after).
+    return pt.dimshuffle(taken, _between(indices.type.ndim - 1, axis, taken.type.ndim))
+
+
+def batch_put(op: Put, x: Any, y: Any, indices: Any, indices_batched: bool) -> Variable:
+    """The op on a batch of arrays, ``y`` and, perhaps, indices."""
+    put = type(op)(op.axis + 1, op.set_instead_of_inc)
+    if not indices_batched:
+        return put(x, y, indices)
+    rank = indices.type.ndim - 1
+    order = _between(rank, op.axis, y.type.ndim)
+    y = pt.dimshuffle(y, [order.index(a) for a in range(y.type.ndim)])
+    joined = _joined(x, op.axis)
+    changed = type(op)(0, op.set_instead_of_inc)(joined, y, _positions(x, op.axis, indices))
+    moved = [0, op.axis + 1, *(a for a in range(1, x.type.ndim) if a != op.axis + 1)]
+    sizes = sizes_of(x)
+    parted = pt.reshape(changed, [sizes[a] for a in moved])
+    return pt.dimshuffle(parted, [moved.index(a) for a in range(x.type.ndim)])
+
+
+def _joined(x: Any, axis: int) -> Any:
+    """A batch of arrays with the batch axis and the indexed one as a single axis in front."""
+    rest = [a for a in range(1, x.type.ndim) if a != axis + 1]
+    sizes = sizes_of(x)
+    moved = pt.dimshuffle(x, (0, axis + 1, *rest))
+    return pt.reshape(moved, [product_of([sizes[0], sizes[axis + 1]]), *(sizes[a] for a in rest)])
+
+
+def _positions(x: Any, axis: int, indices: Any) -> Any:
+    """Indices of each element of the batch, as positions along the joined axis."""
+    count, length = size_of(x, 0), size_of(x, axis + 1)
+    # Reading the positions from a list of all of them checks bounds and resolves negative ones.
+    valid = Take(0)(Iota("int64")(0, 1, length), indices)
+    first = Iota("int64")(0, 1, count) * length
+    return valid + pt.dimshuffle(first, (0, *("x",) * (indices.type.ndim - 1)))
+
+
+def _between(rank: int, axis: int, ndim: int) -> list[int]:
+    """The permutation that puts ``rank`` axes behind the first one behind ``axis`` others."""
+    indices = range(1, 1 + rank)
+    before = range(1 + rank, 1 + rank + axis)
+    return [0, *before, *indices, *range(1 + rank + axis, ndim)]
+
+
+# Slices -----------------------------------------------------------------------------------------------------
+
+
+def _split_bounds(
+    op: Any, bounds: Sequence[Any], batched: Sequence[bool]
+) -> tuple[list[Entry], list[Any], dict[int, Any]]:
+    """Entries and bounds that are the same for all, and the batched integers by axis.
+
+    Raises:
+        VectorizeError: the bounds of a slice are batched.
+    """
+    entries: list[Entry] = []
+    same: list[Any] = []
+    single: dict[int, Any] = {}
+    given = iter(zip(bounds, batched, strict=True))
+    for axis, entry in enumerate(op.idx_list):
+        own = [next(given) for _ in range(entry.operands())]
+        if not any(is_batched for _, is_batched in own):
+            entries.append(entry)
+            same += [bound for bound, _ in own]
+        elif entry.single and entry.start == SYMBOLIC:
+            entries.append(FULL)
+            single[axis] = own[0][0]
+        else:
+            raise VectorizeError(f"{op} has no rule for a batch of bounds of slices")
+    return entries, same, single
+
+
+def batch_subtensor(op: Subtensor, inputs: Sequence[Any], batched: Sequence[bool]) -> Variable:
+    """Slices of a batch of arrays; single indices may be batched, too."""
+    entries, bounds, single = _split_bounds(op, inputs[1:], batched[1:])
+    x, is_batched = inputs[0], batched[0]
+    if any(entry != FULL for entry in entries):
+        x = Subtensor([FULL, *entries] if is_batched else entries)(x, *bounds)
+    elif not single:
+        return x
+    for axis, index in single.items():
+        # The result keeps the axis, with size 1.
+        taken = batch_take(axis, x, pt.dimshuffle(index, (0, "x")), is_batched, True)
+        x, is_batched = taken, True
+    return x
+
+
+def batch_inc_subtensor(
+    op: IncSubtensor, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+) -> Variable:
+    """Slices of a batch of arrays set or increased; a single index may be batched if it is the only one."""
+    entries, bounds, single = _split_bounds(op, inputs[2:], batched[2:])
+    x = inputs[0] if batched[0] else repeat(inputs[0], size)
+    y = with_axis(inputs[1], batched[1])
+    if not single:
+        return IncSubtensor([FULL, *op.idx_list], op.set_instead_of_inc)(x, y, *bounds)
+    if len(single) > 1 or any(entry != FULL for entry in entries):
+        raise VectorizeError(f"{op} has no rule for a batch of indices of several axes")
+    ((axis, index),) = single.items()
+    put = Put(axis, op.set_instead_of_inc)
+    return batch_put(put, x, y, pt.dimshuffle(index, (0, "x")), True)

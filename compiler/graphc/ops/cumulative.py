@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Running sums, products and extremes, and first-order linear recurrences, along the first axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.emit.literals import dense
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.ops.batching import all_batched
+from graphc.ops.elementwise import is_discrete
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import TensorType
+
+_UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+Variables = Sequence[Variable]
+Maybe = Sequence[Variable | None]
+
+
+def _neutral(kind: str, dtype: np.dtype) -> Any:
+    if kind in ("add", "mul"):
+        return dtype.type(kind == "mul")
+    if dtype.kind == "b":
+        return np.bool_(kind == "min")
+    limits: Any = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    if dtype.kind == "f":
+        return dtype.type(-np.inf if kind == "max" else np.inf)
+    return dtype.type(limits.min if kind == "max" else limits.max)
+
+
+def _emit_initial(value: Any, node: Apply, operand: str, e: Any) -> str:
+    """A stack of one row of a number."""
+    x = node.inputs[-1]
+    dtype, shape = x.type.dtype, x.type.shape[1:]  # type: ignore[attr-defined]
+    scalar = e.tensor_type(dtype, ())
+    text = f"{dense(np.asarray(value, dtype))} : {scalar}"
+    literal = (
+        e.op("graphc.constant", (), (), scalar, f"value = {text}")
+        if dtype.startswith("u")
+        else e.raw(f"arith.constant {text}")
+    )
+    sizes = [e.const_index(1), *(e.dim_of(x, operand, axis) for axis in range(1, x.type.ndim))]  # type: ignore[attr-defined]
+    return e.broadcast(literal, scalar, sizes, e.tensor_type(dtype, (1, *shape)))
+
+
+class _Running(Op):
+    """Base of ops that make each row from the one before."""
+
+    reverse: bool
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True] for _ in node.inputs]
+
+    def _emit(self, name: str, node: Apply, operands: Sequence[str], e: Any, neutral: Any, attrs: str) -> Any:
+        """The operation with its initial row, and with as many steps as there are rows."""
+        initial = _emit_initial(neutral, node, operands[-1], e)
+        x = node.inputs[-1]
+        shape = (1, *x.type.shape[1:])  # type: ignore[attr-defined]
+        types = [*(e.type_of(v) for v in node.inputs), e.tensor_type(x.type.dtype, shape), "index"]  # type: ignore[attr-defined]
+        steps = e.dim_of(x, operands[-1], 0)
+        flags = f"reverse = {str(self.reverse).lower()}, keep_initial = false, reassociate = false"
+        return [e.op(name, [*operands, initial, steps], types, e.type_of(node.outputs[0]), f"{flags}{attrs}")]
+
+    def _moved(self, row: Any, x: Any) -> Any:
+        """Rows moved by one step, with zeros (or what ``x`` says) where the first step reads."""
+        if self.reverse:
+            return pt.concatenate([row[1:], x], axis=0)
+        return pt.concatenate([x, row[:-1]], axis=0)
+
+
+class Cumulative(_Running):
+    """``out[i] = out[i - 1] (+) x[i]`` along the first axis.
+
+    Args:
+        kind: add, mul, max, min. Extremes propagate NaN.
+        reverse: begin with the last row.
+    """
+
+    __props__ = ("kind", "reverse")
+
+    def __init__(self, kind: str, reverse: bool = False) -> None:
+        if kind not in _UFUNCS:
+            raise ValueError(
+                f"the kind of a running operation must be one of {', '.join(_UFUNCS)}, got {kind!r}"
+            )
+        self.kind = kind
+        self.reverse = bool(reverse)
+
+    def __str__(self) -> str:
+        return f"Cumulative{{{self.kind}{', reverse' if self.reverse else ''}}}"
+
+    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+        x = as_tensor_variable(x)
+        if x.type.ndim == 0:
+            raise TypeError(f"{self} takes an array with at least one dimension, got {x} of type {x.type}")
+        if self.kind in ("max", "min") and x.type.numpy_dtype.kind == "c":
+            raise TypeError(f"{self} needs numbers that can be compared, got {x} of type {x.type}")
+        return Apply(self, [x], [x.type.make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        (x,) = inputs
+        step = -1 if self.reverse else 1
+        with np.errstate(all="ignore"):
+            value = _UFUNCS[self.kind].accumulate(x[::step], axis=0, dtype=x.dtype)[::step]  # type: ignore[attr-defined]
+        output_storage[0][0] = np.ascontiguousarray(value)
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (x,), (out,), (g,) = inputs, outputs, cotangents
+        if g is None or is_discrete(x):
+            return [None]
+        if self.kind == "add":
+            return [Cumulative("add", not self.reverse)(g)]
+        if self.kind == "mul":
+            # With s[i] = g[i] + x[i + 1] s[i + 1] the derivative is s[i] out[i - 1]: nothing is divided.
+            one, zero = pt.ones_like(x[:1]), pt.zeros_like(x[:1])
+            following = LinearRecurrence(not self.reverse)
+            s = following(following._moved(pt.conj(x), zero), g)
+            return [s * pt.conj(self._moved(out, one))]
+        positions = self._positions(x, out)
+        return [_put_rows(g, positions)]
+
+    def _positions(self, x: Any, out: Any) -> Any:
+        """For each row the position of the last element so far that equals the extreme."""
+        rows = pt.arange(x.shape[0])
+        rows = pt.dimshuffle(rows, (0, *["x"] * (x.type.ndim - 1)))
+        first = x.shape[0] - 1 if self.reverse else pt.constant(np.int64(0))
+        # A NaN stays the extreme, and is not equal to itself.
+        found = pt.eq(x, out) if is_discrete(x) else pt.bitwise_or(pt.eq(x, out), pt.isnan(x))
+        return Cumulative("min" if self.reverse else "max", self.reverse)(pt.switch(found, rows, first))
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        (x,), (out,), (t,) = inputs, outputs, tangents
+        if t is None or is_discrete(x):
+            return [None]
+        if self.kind == "add":
+            return [self(t)]
+        if self.kind == "mul":
+            # out[i] = x[i] out[i - 1], so t_out[i] = x[i] t_out[i - 1] + t[i] out[i - 1].
+            before = self._moved(out, pt.ones_like(x[:1]))  # type: ignore[index]
+            return [LinearRecurrence(self.reverse)(x, t * before)]
+        from graphc.ops.scattering import Gather
+
+        last = Gather()(pt.moveaxis(t, 0, -1), pt.moveaxis(self._positions(x, out), 0, -1))
+        return [pt.moveaxis(last, -1, 0)]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        neutral = _neutral(self.kind, node.inputs[0].type.numpy_dtype)  # type: ignore[attr-defined]
+        return self._emit("graphc.cumulative", node, operands, e, neutral, f', kind = "{self.kind}"')
+
+    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+        """The new axis goes behind the first."""
+        return [pt.swapaxes(self(pt.swapaxes(inputs[0], 0, 1)), 0, 1)]
+
+
+def _put_rows(g: Any, positions: Any) -> Any:
+    """Adds the elements of g, along the first axis, at positions of an array of zeros."""
+    from graphc.ops.scattering import Scatter
+
+    last = pt.moveaxis(g, 0, -1)
+    return pt.moveaxis(Scatter("add")(pt.zeros_like(last), last, pt.moveaxis(positions, 0, -1)), -1, 0)
+
+
+class LinearRecurrence(_Running):
+    """``out[i] = a[i] * out[i - 1] + b[i]`` along the first axis, from zero.
+
+    Args:
+        reverse: begin with the last row.
+    """
+
+    __props__ = ("reverse",)
+
+    def __init__(self, reverse: bool = False) -> None:
+        self.reverse = bool(reverse)
+
+    def make_node(self, a: Any, b: Any) -> Apply:  # type: ignore[override]
+        a, b = as_tensor_variable(a), as_tensor_variable(b)
+        if a.type.ndim == 0 or a.type.ndim != b.type.ndim or a.type.dtype != b.type.dtype:
+            raise TypeError(f"{self} takes two arrays of one dtype and rank, got types {a.type} and {b.type}")
+        static = [x or y for x, y in zip(b.type.shape, a.type.shape, strict=True)]
+        return Apply(self, [a, b], [TensorType(b.type.dtype, static).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        a, b = inputs
+        if a.shape != b.shape:
+            raise ValueError(f"{self} takes arrays of one shape, got {a.shape} and {b.shape}")
+        out = np.empty_like(b, order="C")
+        previous = np.zeros(b.shape[1:], b.dtype)
+        with np.errstate(all="ignore"):
+            for i in range(len(b))[:: -1 if self.reverse else 1]:
+                out[i] = previous = a[i] * previous + b[i]
+        output_storage[0][0] = out
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (a, _), (out,), (g,) = inputs, outputs, cotangents
+        if g is None or is_discrete(out):
+            return [None, None]
+        zero = pt.zeros_like(a[:1])  # type: ignore[index]
+        back = LinearRecurrence(not self.reverse)
+        s = back(back._moved(pt.conj(a), zero), g)
+        return [s * pt.conj(self._moved(out, zero)), s]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        (a, _), (out,), (t_a, t_b) = inputs, outputs, tangents
+        if (t_a is None and t_b is None) or is_discrete(out):
+            return [None]
+        terms: list[Any] = [] if t_b is None else [t_b]
+        if t_a is not None:
+            terms.append(t_a * self._moved(out, pt.zeros_like(a[:1])))  # type: ignore[index]
+        return [self(a, terms[0] if len(terms) == 1 else terms[0] + terms[1])]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        return self._emit("graphc.linear_recurrence", node, operands, e, 0, "")
+
+    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+        """The new axis goes behind the first."""
+        a, b = (pt.swapaxes(x, 0, 1) for x in all_batched(inputs, batched, size))
+        return [pt.swapaxes(self(a, b), 0, 1)]

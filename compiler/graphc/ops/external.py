@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rows whose scalar code is a function call: of SciPy's C code, or of a scalar kernel of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.elementwise import Elementwise, OperandType, register
+
+# Why a row has no derivative with respect to an order or a parameter.
+NO_CLOSED_FORM = "it has no closed form, and the library has no code for it"
+
+
+def real_floats(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    """Operands and result of the dtype that ``numpy.arctan2`` uses: floating point, not complex."""
+    operands = types if len(types) > 1 else types * 2
+    joined = reduce(lambda a, b: np.arctan2.resolve_dtypes((a, b, None))[-1], operands)
+    return (joined,) * (len(types) + 1)
+
+
+def scipy_function(name: str) -> Callable[..., Any]:
+    """The function of ``scipy.special``, which is imported when it is first called. It computes in float64:
+    SciPy's functions of float32, where there are any, are less accurate.
+    """
+
+    def reference(*arrays: Any) -> Any:
+        import scipy.special
+
+        dtype = np.result_type(*arrays)
+        value = getattr(scipy.special, name)(*(np.asarray(x, np.float64) for x in arrays))
+        return np.asarray(value).astype(dtype if dtype.kind == "f" else np.float64)
+
+    return reference
+
+
+def register_scipy(name: str, doc: str, grad: tuple[Any, ...], scipy: str = "") -> Elementwise:
+    """A row that calls SciPy's C code for float64; other dtypes are converted.
+
+    Args:
+        name: of the row.
+        doc: one sentence.
+        grad: as in `Row`; its length is the number of operands.
+        scipy: name in ``scipy.special``, if it is another one.
+    """
+    symbol = f"special_{'d' * len(grad)}_{scipy or name}"
+    return register(
+        name,
+        scipy_function(scipy or name),
+        doc,
+        lambda b, *xs: b.external(symbol, *xs),
+        nin=len(grad),
+        dtypes=real_floats,
+        grad=grad,
+    )
+
+
+def register_kernel(name: str, doc: str, arity: int, **rules: Any) -> Elementwise:
+    """A row that calls the scalar kernel of its name; ``rules`` as the fields of `Row`."""
+
+    def reference(*arrays: Any) -> Any:
+        from graphc.kernels import scalars
+
+        return scalars.reference(name)(*arrays)
+
+    rules.setdefault("reference", reference)
+    reference = rules.pop("reference")
+    symbol = f"graphc_scalar.{name}"
+    return register(
+        name, reference, doc, lambda b, *xs: b.external(symbol, *xs), nin=arity, dtypes=real_floats, **rules
+    )

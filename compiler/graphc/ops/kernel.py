@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``KernelOp``: base of ops that do something with each core array of a batch (see `graphc.kernels`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from graphc.errors import VectorizeError
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.location import describe
+from graphc.graph.op import Op
+from graphc.graph.vectorize import repeat
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import cast_to
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import TensorType
+
+
+class KernelOp(Op):
+    """An op whose operands are batches of core arrays with the leading dimensions in common.
+
+    A subclass names its kernel and says what the dtypes are (`dtypes`); what else it needs is a gradient.
+    Attributes of the kernel are the op's ``__props__``.
+
+    Attributes:
+        kernel: name of the dialect operation and of the kernel.
+    """
+
+    kernel: ClassVar[str]
+    __props__: ClassVar[tuple[str, ...]] = ()
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        """Dtypes of the operands and of the results, from those of the operands given."""
+        raise NotImplementedError(f"{type(self).__name__} must define dtypes")
+
+    @property
+    def signature(self) -> Any:
+        """Core dimensions by name."""
+        from graphc_dialects.signatures import SIGNATURES
+
+        return SIGNATURES[self.kernel]
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """Takes the operands, then 0-d int64 sizes that only results have; batches broadcast."""
+        signature = self.signature
+        count = len(signature.operands)
+        if len(inputs) != count + len(signature.given):
+            raise TypeError(
+                f"{self} takes {count} arrays and {len(signature.given)} sizes, got {len(inputs)} inputs"
+            )
+        tensors = [as_tensor_variable(x) for x in inputs[:count]]
+        sizes = [cast_to(as_tensor_variable(x), "int64") for x in inputs[count:]]
+        for number, (x, core) in enumerate(zip(tensors, signature.operands, strict=True)):
+            if x.type.ndim < len(core):
+                raise TypeError(
+                    f"{self}: argument {number}, {x}{describe(x.location)}, must have at least {len(core)} "
+                    f"dimensions ({', '.join(core)}), got type {x.type}"
+                )
+        operand_dtypes, result_dtypes = self.dtypes(*(x.type.dtype for x in tensors))
+        tensors = [cast_to(x, dtype) for x, dtype in zip(tensors, operand_dtypes, strict=True)]
+        tensors = self._same_batch(tensors)
+        known = self._known_sizes(tensors, sizes)
+        batch = self._batch_shape(tensors)
+        outputs = [
+            TensorType(dtype, (*batch, *(known.get(dim) for dim in core))).make_variable()
+            for dtype, core in zip(result_dtypes, signature.results, strict=True)
+        ]
+        return Apply(self, [*tensors, *sizes], outputs)
+
+    def _same_batch(self, tensors: list[Any]) -> list[Any]:
+        """The operands with equal leading dimensions: broadcast where they have 1 or none."""
+        ranks = [x.type.ndim - len(core) for x, core in zip(tensors, self.signature.operands, strict=True)]
+        rank = max(ranks)
+        if rank == 0 or len(tensors) == 1:
+            return tensors
+        tensors = [
+            pt.shape_padleft(x, rank - r) if r < rank else x for x, r in zip(tensors, ranks, strict=True)
+        ]
+        wide = [[x for x in tensors if x.type.shape[axis] != 1] for axis in range(rank)]
+        if all(len(w) in (0, len(tensors)) for w in wide):
+            return tensors
+        sizes = [(w or tensors)[0].shape[axis] for axis, w in enumerate(wide)]
+        result = []
+        for x in tensors:
+            if all((x in w) == bool(w) for w in wide):
+                result.append(x)
+                continue
+            core = [x.shape[axis] for axis in range(rank, x.type.ndim)]
+            result.append(pt.broadcast_to(x, [*sizes, *core]))
+        return result
+
+    def _batch_shape(self, tensors: list[Any]) -> list[int | None]:
+        rank = tensors[0].type.ndim - len(self.signature.operands[0])
+        columns = zip(*(x.type.shape[:rank] for x in tensors), strict=True)
+        return [next((size for size in column if size is not None), None) for column in columns]
+
+    def _known_sizes(self, tensors: list[Any], sizes: list[Any]) -> dict[str, int | None]:
+        signature = self.signature
+        known: dict[str, int | None] = {}
+        for number, (x, core) in enumerate(zip(tensors, signature.operands, strict=True)):
+            for dim, size in zip(core, x.type.shape[x.type.ndim - len(core) :], strict=True):
+                have = known.get(dim)
+                if have is not None and size is not None and have != size:
+                    raise ValueError(
+                        f"{self}: argument {number}, {x}{describe(x.location)} of type {x.type}, has size "
+                        f"{size} where {have} is expected (dimension {dim} of {self._text()})"
+                    )
+                known[dim] = size if have is None else have
+        for dim, size in zip(signature.given, sizes, strict=True):
+            known[dim] = int(size.data) if isinstance(size, Constant) else None
+        return known
+
+    def _text(self) -> str:
+        sides = (self.signature.operands, self.signature.results)
+        return "->".join(",".join(f"({','.join(core)})" for core in side) for side in sides)
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        from graphc.kernels import find
+
+        attributes = {name: int(value) for name, value in self._props_dict().items()}
+        self._check_sizes(inputs)
+        with np.errstate(all="ignore"):
+            found = find(self.kernel).reference(attributes, *inputs)
+        values = found if isinstance(found, tuple) else (found,)
+        for cell, value, output in zip(output_storage, values, node.outputs, strict=True):
+            cell[0] = np.asarray(value, output.type.dtype)
+
+    def _check_sizes(self, inputs: Sequence[Any]) -> None:
+        signature = self.signature
+        first: dict[Any, int] = {}
+        for number, (x, core) in enumerate(zip(inputs, signature.operands, strict=False)):
+            batch = x.ndim - len(core)
+            for axis, dim in enumerate([*range(batch), *core]):
+                if first.setdefault(dim, x.shape[axis]) != x.shape[axis]:
+                    raise ValueError(
+                        f"{self.kernel}: dimension {axis} of operand {number} must be {first[dim]}, "
+                        f"but is {x.shape[axis]}"
+                    )
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        count = len(self.signature.operands)
+        types = [e.type_of(x) for x in node.inputs[:count]]
+        sizes = [e.index(x, name) for x, name in zip(node.inputs[count:], operands[count:], strict=True)]
+        attrs = ", ".join(f"{name} = {int(value)} : i64" for name, value in self._props_dict().items())
+        results = [e.type_of(x) for x in node.outputs]
+        return list(
+            e.ops(
+                f"graphc.{self.kernel}",
+                [*operands[:count], *sizes],
+                [*types, *["index"] * len(sizes)],
+                results,
+                attrs,
+            )
+        )
+
+    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+        """One more leading dimension is one more batch dimension."""
+        count = len(self.signature.operands)
+        if any(batched[count:]):
+            raise VectorizeError(f"{self} cannot take a batch of sizes")
+        tensors = [x if b else repeat(x, size) for x, b in zip(inputs[:count], batched, strict=False)]
+        return list(self(*tensors, *inputs[count:], return_list=True))

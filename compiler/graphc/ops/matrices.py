@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``_MatrixOp``, the base of linear algebra, and what its gradients are written with.
+
+Rules of ops transpose without conjugation. Functions of a matrix that conjugate nothing (solve, inv, det, lu,
+expm) transpose as they are; for the others a cotangent is conjugated first, so that the formulas of the
+literature, for the inner product Re(tr(G^H dA)), apply; what they give is conjugated at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.gradient.rules import pushforward_through_pullback
+from graphc.graph.basic import Apply, Variable
+from graphc.ops._pt import pt
+from graphc.ops.kernel import KernelOp
+from graphc.ops.linalg import Matmul
+from graphc.ops.sizes import size_of
+
+Variables = Sequence[Variable]
+Maybe = Sequence[Variable | None]
+
+
+class _MatrixOp(KernelOp):
+    """Base of ops whose operands have one dtype, of floats or complex numbers."""
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        dtype = float_dtype(*given)
+        return [dtype] * len(given), self.result_dtypes(dtype)
+
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        """Dtypes of the results, from that of the operands."""
+        return [dtype] * len(self.signature.results)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        count = len(self.signature.operands)
+        return [[i < count] * len(node.outputs) for i in range(len(node.inputs))]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        return pushforward_through_pullback(self, inputs, outputs, tangents)
+
+
+def float_dtype(*given: str) -> str:
+    """The dtype that LAPACK computes in for operands of these: float32 or 64, complex64 or 128."""
+    dtype = np.result_type(*(np.result_type(d, "float64") if np.dtype(d).kind in "biu" else d for d in given))
+    return "float32" if dtype == np.float16 else dtype.name
+
+
+def real_dtype(dtype: str) -> str:
+    """Dtype of the real part."""
+    return np.empty(0, dtype).real.dtype.name
+
+
+def complex_dtype(dtype: str) -> str:
+    """Dtype of complex numbers with parts of this precision."""
+    return np.result_type(dtype, "complex64").name
+
+
+def mm(a: Any, b: Any) -> Any:
+    """Matrix product of equal batches."""
+    return Matmul()(a, b)
+
+
+def transposed(x: Any) -> Any:
+    """x with its last two axes exchanged."""
+    return pt.swapaxes(x, -1, -2)
+
+
+def conj(x: Any) -> Any:
+    """Conjugate; real variables as they are."""
+    return pt.conj(x) if is_complex(x) else x
+
+
+def adjoint(x: Any) -> Any:
+    """Conjugate transpose."""
+    return conj(transposed(x))
+
+
+def is_complex(x: Any) -> bool:
+    """Whether the dtype is complex."""
+    return bool(x.type.numpy_dtype.kind == "c")
+
+
+def real(x: Any) -> Any:
+    """Real part; real variables as they are."""
+    return pt.real(x) if is_complex(x) else x
+
+
+def eye_like(x: Any, axis: int = -1, dtype: str | None = None) -> Any:
+    """An identity matrix of the size of an axis of x."""
+    return pt.eye(size_of(x, x.type.ndim + axis if axis < 0 else axis), dtype=dtype or x.type.dtype)
+
+
+def on_diagonal(v: Any) -> Any:
+    """Matrices with the given diagonals, (..., n) to (..., n, n)."""
+    return pt.shape_padright(v) * eye_like(v)
+
+
+def diagonal(x: Any) -> Any:
+    """Diagonals of matrices."""
+    return pt.diagonal(x, axis1=-2, axis2=-1)
+
+
+def in_triangle(m: Any, lower: Any, hermitian: bool = True) -> Any:
+    """What a cotangent of a whole matrix is for the triangle that was read of it.
+
+    Args:
+        m: cotangent of the Hermitian (or symmetric) matrix.
+        lower: whether the lower triangle was read.
+        hermitian: whether the other triangle is the conjugate.
+    """
+    other = adjoint(m) if hermitian else transposed(m)
+    half = pt.tril(m + other, -1) if lower else pt.triu(m + other, 1)
+    on = diagonal(m)
+    return half + on_diagonal(real(on) if hermitian else on)
+
+
+def add(terms: Sequence[Any]) -> Any:
+    """Sum of the terms that are not None; None if all are."""
+    result = None
+    for term in terms:
+        if term is not None:
+            result = term if result is None else result + term
+    return result
+
+
+def differences(x: Any) -> Any:
+    """1 / (x_j - x_i), and 0 on the diagonal."""
+    eye = eye_like(x)
+    spread = pt.expand_dims(x, -2) - pt.expand_dims(x, -1)
+    return (1 - eye) / (spread + eye)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise rows: Bessel functions. SciPy's C code computes them; it is loaded when such code is.
+
+Derivatives are those of the NIST Digital Library of Mathematical Functions, 10.6 and 10.29, as differences of
+neighbouring orders, which have no pole at 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import Undefined
+from graphc.ops.external import NO_CLOSED_FORM, register_scipy
+
+_ORDER = f"the derivative with respect to the order is not implemented: {NO_CLOSED_FORM}"
+
+
+def _of_orders(name: str, sign: float) -> Any:
+    """Rule for orders v: half of f(v - 1) + sign * f(v + 1)."""
+
+    def rule(v: Any, x: Any, out: Any, g: Any) -> Any:
+        f = getattr(pt, name)
+        above = f(v + 1, x)
+        return 0.5 * g * (f(v - 1, x) + above if sign > 0 else f(v - 1, x) - above)
+
+    return rule
+
+
+def _ive(v: Any, x: Any, out: Any, g: Any) -> Any:
+    return g * (0.5 * (pt.ive(v - 1, x) + pt.ive(v + 1, x)) - pt.sign(x) * out)
+
+
+def _kve(v: Any, x: Any, out: Any, g: Any) -> Any:
+    return g * (out - 0.5 * (pt.kve(v - 1, x) + pt.kve(v + 1, x)))
+
+
+register_scipy("j0", "Bessel function of the first kind of order 0.", (lambda x, out, g: -g * pt.j1(x),))
+register_scipy(
+    "j1",
+    "Bessel function of the first kind of order 1.",
+    (lambda x, out, g: 0.5 * g * (pt.j0(x) - pt.jv(2, x)),),
+)
+register_scipy(
+    "jv",
+    "Bessel function of the first kind of order v.",
+    (Undefined(_ORDER), _of_orders("jv", -1)),
+)
+register_scipy("y0", "Bessel function of the second kind of order 0.", (lambda x, out, g: -g * pt.y1(x),))
+register_scipy(
+    "y1",
+    "Bessel function of the second kind of order 1.",
+    (lambda x, out, g: 0.5 * g * (pt.y0(x) - pt.yv(2, x)),),
+)
+register_scipy(
+    "yv",
+    "Bessel function of the second kind of order v.",
+    (Undefined(_ORDER), _of_orders("yv", -1)),
+)
+register_scipy(
+    "i0", "Modified Bessel function of the first kind of order 0.", (lambda x, out, g: g * pt.i1(x),)
+)
+register_scipy(
+    "i1",
+    "Modified Bessel function of the first kind of order 1.",
+    (lambda x, out, g: 0.5 * g * (pt.i0(x) + pt.iv(2, x)),),
+)
+register_scipy(
+    "iv",
+    "Modified Bessel function of the first kind of order v.",
+    (Undefined(_ORDER), _of_orders("iv", 1)),
+)
+register_scipy("i0e", "exp(-abs(x)) * i0(x).", (lambda x, out, g: g * (pt.i1e(x) - pt.sign(x) * out),))
+register_scipy(
+    "i1e",
+    "exp(-abs(x)) * i1(x).",
+    (lambda x, out, g: g * (0.5 * (pt.i0e(x) + pt.ive(2, x)) - pt.sign(x) * out),),
+)
+register_scipy("ive", "exp(-abs(x)) * iv(v, x).", (Undefined(_ORDER), _ive))
+register_scipy(
+    "k0", "Modified Bessel function of the second kind of order 0.", (lambda x, out, g: -g * pt.k1(x),)
+)
+register_scipy(
+    "k1",
+    "Modified Bessel function of the second kind of order 1.",
+    (lambda x, out, g: -0.5 * g * (pt.k0(x) + pt.kv(2, x)),),
+)
+register_scipy(
+    "kv",
+    "Modified Bessel function of the second kind of order v.",
+    (Undefined(_ORDER), lambda v, x, out, g: -_of_orders("kv", 1)(v, x, out, g)),
+)
+register_scipy("k0e", "exp(x) * k0(x).", (lambda x, out, g: g * (out - pt.k1e(x)),))
+register_scipy("k1e", "exp(x) * k1(x).", (lambda x, out, g: g * (out - 0.5 * (pt.k0e(x) + pt.kve(2, x))),))
+register_scipy("kve", "exp(x) * kv(v, x).", (Undefined(_ORDER), _kve))

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise rows: products with logarithms, entropies, logit and sinc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.ops import forms_special as forms
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import register
+from graphc.ops.external import real_floats, scipy_function
+
+
+def _over(x: Any, y: Any) -> Any:
+    """x / y, 0 where x is."""
+    return pt.switch(pt.eq(x, 0), 0, x / y)
+
+
+def _sinc(x: Any, out: Any, g: Any) -> Any:
+    """(cos(pi x) - sinc(x)) / x, near 0 by its series."""
+    square = pt.sqr(np.pi * x)
+    near = -(np.pi**2 / 3) * x * (1 - square / 10 * (1 - square / 28 * (1 - square / 54)))
+    small = pt.lt(pt.abs(x), 0.05)
+    far = (pt.cos(np.pi * x) - out) / pt.switch(small, 1, x)
+    return g * pt.switch(small, near, far)
+
+
+register(
+    "xlogy",
+    scipy_function("xlogy"),
+    "x * log(y), 0 for x = 0.",
+    forms.xlogy,
+    nin=2,
+    dtypes=real_floats,
+    grad=(lambda x, y, out, g: g * pt.log(y), lambda x, y, out, g: g * _over(x, y)),
+)
+register(
+    "xlog1py",
+    scipy_function("xlog1py"),
+    "x * log1p(y), 0 for x = 0.",
+    forms.xlog1py,
+    nin=2,
+    dtypes=real_floats,
+    grad=(lambda x, y, out, g: g * pt.log1p(y), lambda x, y, out, g: g * _over(x, 1 + y)),
+)
+register(
+    "entr",
+    scipy_function("entr"),
+    "-x * log(x), 0 at 0, minus infinity below.",
+    forms.entr,
+    nin=1,
+    dtypes=real_floats,
+    grad=(lambda x, out, g: -g * (pt.log(x) + 1),),
+)
+register(
+    "rel_entr",
+    scipy_function("rel_entr"),
+    "x * log(x / y), 0 for x = 0, infinite for negative operands.",
+    forms.rel_entr,
+    nin=2,
+    dtypes=real_floats,
+    grad=(lambda x, y, out, g: g * (pt.log(x / y) + 1), lambda x, y, out, g: -g * x / y),
+)
+register(
+    "kl_div",
+    scipy_function("kl_div"),
+    "x * log(x / y) - x + y, infinite for negative operands.",
+    forms.kl_div,
+    nin=2,
+    dtypes=real_floats,
+    grad=(lambda x, y, out, g: g * pt.log(x / y), lambda x, y, out, g: g * (1 - x / y)),
+)
+register(
+    "logit",
+    scipy_function("logit"),
+    "log(x / (1 - x)), the inverse of sigmoid.",
+    forms.logit,
+    nin=1,
+    dtypes=real_floats,
+    grad=(lambda x, out, g: g / (x * (1 - x)),),
+)
+register(
+    "logaddexp2",
+    np.logaddexp2,
+    "log2(2**x + 2**y).",
+    forms.logaddexp2,
+    grad=(lambda x, y, out, g: g * pt.exp2(x - out), lambda x, y, out, g: g * pt.exp2(y - out)),
+)
+register(
+    "sinc",
+    np.sinc,
+    "sin(pi x) / (pi x), 1 at 0.",
+    forms.sinc,
+    nin=1,
+    dtypes=real_floats,
+    grad=(_sinc,),
+)

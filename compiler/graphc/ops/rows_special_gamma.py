@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise rows: gamma and beta functions, complete and incomplete. SciPy is the reference, loaded when one is
+evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.ops import forms, forms_special
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import Undefined, register
+from graphc.ops.external import NO_CLOSED_FORM, real_floats, register_kernel, register_scipy, scipy_function
+
+_SECOND = "only first derivatives with respect to the parameters are known"
+
+
+def _polygamma(n: Any, x: Any) -> Any:
+    import scipy.special
+
+    value = scipy.special.polygamma(n, x)
+    return np.where((n < 0) | (n != np.floor(n)), np.nan, value)
+
+
+def _gamma_density(a: Any, x: Any) -> Any:
+    """Derivative of gammainc(a, x) with respect to x."""
+    return pt.exp(pt.xlogy(a - 1, x) - x - pt.gammaln(a))
+
+
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
+    """Derivative of betainc(a, b, x) with respect to x."""
+    return pt.exp(pt.xlogy(a - 1, x) + pt.xlog1py(b - 1, -x) - pt.betaln(a, b))
+
+
+register(
+    "gamma",
+    scipy_function("gamma"),
+    "Gamma function.",
+    forms_special.gamma,
+    nin=1,
+    dtypes=real_floats,
+    grad=(lambda x, out, g: g * out * pt.psi(x),),
+)
+register(
+    "gammaln",
+    scipy_function("gammaln"),
+    "Logarithm of the magnitude of the gamma function.",
+    forms.libm("lgamma"),
+    nin=1,
+    dtypes=real_floats,
+    grad=(lambda x, out, g: g * pt.psi(x),),
+)
+register(
+    "digamma",
+    scipy_function("psi"),
+    "Derivative of gammaln.",
+    forms.digamma,
+    nin=1,
+    dtypes=real_floats,
+    grad=(lambda x, out, g: g * pt.trigamma(x),),
+)
+register(
+    "trigamma",
+    lambda x: scipy_function("polygamma")(1, x),
+    "Derivative of digamma.",
+    forms_special.trigamma,
+    nin=1,
+    dtypes=real_floats,
+    grad=(lambda x, out, g: g * pt.polygamma(2, x),),
+)
+register(
+    "polygamma",
+    _polygamma,
+    "Derivative of order n of digamma.",
+    forms_special.polygamma,
+    nin=2,
+    dtypes=real_floats,
+    grad=(
+        Undefined("the order is a whole number"),
+        lambda n, x, out, g: g * pt.polygamma(n + 1, x),
+    ),
+)
+register_kernel(
+    "zeta",
+    "Hurwitz zeta function, the sum of (q + k)**-s over k >= 0.",
+    2,
+    reference=scipy_function("zeta"),
+    grad=(Undefined(NO_CLOSED_FORM), lambda s, q, out, g: -g * s * pt.zeta(s + 1, q)),
+)
+register_scipy("rgamma", "1 / gamma(x), 0 at the poles.", (lambda x, out, g: -g * out * pt.digamma(x),))
+register_scipy(
+    "beta",
+    "Beta function, gamma(a) * gamma(b) / gamma(a + b).",
+    (
+        lambda a, b, out, g: g * out * (pt.digamma(a) - pt.digamma(a + b)),
+        lambda a, b, out, g: g * out * (pt.digamma(b) - pt.digamma(a + b)),
+    ),
+)
+register_scipy(
+    "betaln",
+    "Logarithm of the magnitude of the beta function.",
+    (
+        lambda a, b, out, g: g * (pt.digamma(a) - pt.digamma(a + b)),
+        lambda a, b, out, g: g * (pt.digamma(b) - pt.digamma(a + b)),
+    ),
+)
+register_scipy(
+    "poch",
+    "Rising factorial, gamma(x + m) / gamma(x).",
+    (
+        lambda x, m, out, g: g * out * (pt.digamma(x + m) - pt.digamma(x)),
+        lambda x, m, out, g: g * out * pt.digamma(x + m),
+    ),
+)
+register_scipy(
+    "binom",
+    "Binomial coefficient of real n and k.",
+    (
+        lambda n, k, out, g: g * out * (pt.digamma(n + 1) - pt.digamma(n - k + 1)),
+        lambda n, k, out, g: g * out * (pt.digamma(n - k + 1) - pt.digamma(k + 1)),
+    ),
+)
+register_scipy(
+    "gammainc",
+    "Regularized lower incomplete gamma function of a and x.",
+    (lambda a, x, out, g: g * pt.gammainc_da(a, x), lambda a, x, out, g: g * _gamma_density(a, x)),
+)
+register_scipy(
+    "gammaincc",
+    "Regularized upper incomplete gamma function of a and x, 1 - gammainc(a, x).",
+    (lambda a, x, out, g: -g * pt.gammainc_da(a, x), lambda a, x, out, g: -g * _gamma_density(a, x)),
+)
+register_kernel("gammainc_da", "Derivative of gammainc with respect to a.", 2, absent=_SECOND)
+register_scipy(
+    "gammaincinv",
+    "The x for which gammainc(a, x) is y.",
+    (
+        lambda a, y, out, g: -g * pt.gammainc_da(a, out) / _gamma_density(a, out),
+        lambda a, y, out, g: g / _gamma_density(a, out),
+    ),
+)
+register_scipy(
+    "gammainccinv",
+    "The x for which gammaincc(a, x) is y.",
+    (
+        lambda a, y, out, g: -g * pt.gammainc_da(a, out) / _gamma_density(a, out),
+        lambda a, y, out, g: -g / _gamma_density(a, out),
+    ),
+)
+register_scipy(
+    "betainc",
+    "Regularized incomplete beta function of a, b and x.",
+    (
+        lambda a, b, x, out, g: g * pt.betainc_da(a, b, x),
+        lambda a, b, x, out, g: g * pt.betainc_db(a, b, x),
+        lambda a, b, x, out, g: g * _beta_density(a, b, x),
+    ),
+)
+register_scipy(
+    "betaincc",
+    "Complement of betainc, 1 - betainc(a, b, x).",
+    (
+        lambda a, b, x, out, g: -g * pt.betainc_da(a, b, x),
+        lambda a, b, x, out, g: -g * pt.betainc_db(a, b, x),
+        lambda a, b, x, out, g: -g * _beta_density(a, b, x),
+    ),
+)
+register_kernel("betainc_da", "Derivative of betainc with respect to a.", 3, absent=_SECOND)
+register_kernel("betainc_db", "Derivative of betainc with respect to b.", 3, absent=_SECOND)
+register_scipy(
+    "betaincinv",
+    "The x for which betainc(a, b, x) is y.",
+    (
+        lambda a, b, y, out, g: -g * pt.betainc_da(a, b, out) / _beta_density(a, b, out),
+        lambda a, b, y, out, g: -g * pt.betainc_db(a, b, out) / _beta_density(a, b, out),
+        lambda a, b, y, out, g: g / _beta_density(a, b, out),
+    ),
+)

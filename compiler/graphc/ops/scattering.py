@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ops that read or change elements at positions along the last axis, other positions in each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.graph.basic import Apply, Variable
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import is_discrete
+from graphc.ops.kernel import KernelOp
+
+KINDS = ("set", "add", "mul", "max", "min")
+Variables = Sequence[Variable]
+Maybe = Sequence[Variable | None]
+
+
+class Gather(KernelOp):
+    """Elements at positions along the last axis: ``out[..., i] = x[..., indices[..., i]]``.
+
+    Negative positions count from the end; those out of bounds raise IndexError.
+    """
+
+    kernel = "gather"
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return [given[0], "int64"], [given[0]]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [False]]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (g,), (x, indices) = cotangents, inputs
+        if g is None or is_discrete(x):
+            return [None, None]
+        return [Scatter("add")(pt.zeros_like(x), g, indices), None]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        if tangents[0] is None or is_discrete(inputs[0]):
+            return [None]
+        return [self(tangents[0], inputs[1])]
+
+
+class Scatter(KernelOp):
+    """x changed at positions along the last axis, one after the other, by the elements of y.
+
+    Operands: x, y, indices (of y's shape).
+
+    Args:
+        kind: what happens to an element: set, add, mul, max or min.
+    """
+
+    kernel = "scatter"
+    __props__ = ("kind",)
+
+    def __init__(self, kind: str | int = "set") -> None:
+        self.kind = KINDS.index(kind) if isinstance(kind, str) else kind
+
+    def __str__(self) -> str:
+        return f"Scatter{{{KINDS[self.kind]}}}"
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return [given[0], given[0], "int64"], [given[0]]
+
+    def make_node(self, *inputs: Any) -> Apply:
+        node = super().make_node(*inputs)
+        if self.kind in (3, 4) and node.outputs[0].type.numpy_dtype.kind == "c":  # type: ignore[attr-defined]
+            raise TypeError(f"{self} needs numbers that can be compared, got complex ones")
+        return node
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [True], [False]]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (g,), (out,), (x, y, indices) = cotangents, outputs, inputs
+        if g is None or is_discrete(x):
+            return [None, None, None]
+        g_y = Gather()(g, indices)
+        if KINDS[self.kind] == "add":
+            return [g, g_y, None]
+        if KINDS[self.kind] == "set":
+            return [
+                Scatter("set")(g, pt.zeros_like(y), indices),
+                pt.switch(self._is_last(x, indices), g_y, 0),
+                None,
+            ]
+        if KINDS[self.kind] == "mul":
+            factor = Scatter("mul")(pt.ones_like(x), y, indices)
+            return [g * pt.conj(factor), g_y * pt.conj(self._others(x, y, indices)), None]
+        return [pt.switch(pt.eq(x, out), g, 0), pt.switch(pt.eq(y, Gather()(out, indices)), g_y, 0), None]
+
+    def _is_last(self, x: Any, indices: Any) -> Any:
+        """Which of the writes to one position is the last."""
+        order = pt.broadcast_to(pt.arange(indices.shape[-1]), indices.shape)
+        start = pt.zeros(x.shape, dtype="int64")
+        return pt.eq(Gather()(Scatter("set")(start, order, indices), indices), order)
+
+    def _others(self, x: Any, y: Any, indices: Any) -> Any:
+        """For each element of y the product of everything else that its position is multiplied by."""
+        zero = pt.eq(y, 0)
+        rest = Gather()(Scatter("mul")(x, pt.switch(zero, 1, y), indices), indices)
+        start = pt.zeros(x.shape, dtype="int64")
+        zeros = Gather()(Scatter("add")(start, pt.cast(zero, "int64"), indices), indices)
+        divided = rest / pt.switch(zero, 1, y)
+        return pt.switch(zero, pt.switch(pt.eq(zeros, 1), rest, 0), pt.switch(pt.eq(zeros, 0), divided, 0))
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        from graphc.gradient.rules import pushforward_through_pullback
+
+        (t_x, t_y), (x, y, indices) = tangents[:2], inputs
+        if (t_x is None and t_y is None) or is_discrete(x):
+            return [None]
+        if self.kind > 1:
+            return pushforward_through_pullback(self, inputs, outputs, tangents)
+        t_x = pt.zeros_like(x) if t_x is None else t_x
+        return [self(t_x, pt.zeros_like(y) if t_y is None else t_y, indices)]

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Linear systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.vectorize import repeat
+from graphc.ops._pt import pt
+from graphc.ops.matrices import (
+    Maybe,
+    Variables,
+    _MatrixOp,
+    add,
+    adjoint,
+    conj,
+    diagonal,
+    in_triangle,
+    mm,
+    on_diagonal,
+    transposed,
+)
+from graphc.ops.sizes import sizes_of
+
+# What is known of a matrix, by the number that the kernel knows it by.
+ASSUMPTIONS = {"gen": 0, "sym": 1, "her": 2, "pos": 3}
+
+
+class _Solver(_MatrixOp):
+    """Base of ops with a matrix and right-hand sides as columns."""
+
+    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+        """Many right-hand sides of one matrix are columns."""
+        a, b = inputs
+        if batched[0] or node.inputs[0].type.ndim > 2:  # type: ignore[attr-defined]
+            return [
+                self(*(x if known else repeat(x, size) for x, known in zip(inputs, batched, strict=True)))
+            ]
+        return [columns_solved(self, a, b)]
+
+
+def columns_solved(op: _Solver, a: Any, b: Any) -> Any:
+    """``op(a, b)`` for one matrix and a batch of right-hand sides, with a single factorization."""
+    *batch, n, k = sizes_of(b)
+    rank = b.type.ndim
+    rows = pt.dimshuffle(b, (rank - 2, *range(rank - 2), rank - 1))
+    flat = pt.reshape(rows, (n, -1)) if _is_filled(b) else pt.reshape(rows, (n, _count([*batch, k])))
+    found = pt.reshape(op(a, flat), (n, *batch, k))
+    return pt.dimshuffle(found, (*range(1, rank - 1), 0, rank - 1))
+
+
+def _is_filled(b: Any) -> bool:
+    return all(size for size in b.type.shape)
+
+
+def _count(sizes: Sequence[Any]) -> Any:
+    result = sizes[0]
+    for size in sizes[1:]:
+        result = result * size
+    return result
+
+
+class SolveTriangular(_Solver):
+    """Solution of ``op(A) X = B`` for a triangular A; the other triangle is not read.
+
+    Args:
+        lower: which triangle A has.
+        trans: op: 0 nothing, 1 the transpose, 2 the conjugate transpose.
+        unit_diagonal: the diagonal is not read and counts as 1.
+    """
+
+    kernel = "solve_triangular"
+    __props__ = ("lower", "trans", "unit_diagonal")
+
+    def __init__(self, lower: bool = False, trans: int = 0, unit_diagonal: bool = False) -> None:
+        self.lower, self.trans, self.unit_diagonal = lower, trans, unit_diagonal
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (a, _), (x,), (g,) = inputs, outputs, cotangents
+        if g is None:
+            return [None, None]
+        back = type(self)(self.lower, 0 if self.trans else 1, self.unit_diagonal)
+        g_b = back(conj(a) if self.trans == 2 else a, g)
+        g_a = -mm(g_b, transposed(x))
+        if self.trans:
+            g_a = transposed(g_a)
+        if self.trans == 2:
+            g_a = conj(g_a)
+        offset = int(self.unit_diagonal)
+        return [pt.tril(g_a, -offset) if self.lower else pt.triu(g_a, offset), g_b]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        (a, _), (x,), (t_a, t_b) = inputs, outputs, tangents
+        term = None
+        if t_a is not None:
+            offset = int(self.unit_diagonal)
+            t_a = pt.tril(t_a, -offset) if self.lower else pt.triu(t_a, offset)
+            term = -mm((t_a, transposed(t_a), adjoint(t_a))[self.trans], x)
+        total = add([t_b, term])
+        return [None if total is None else self(a, total)]
+
+
+class Solve(_Solver):
+    """Solution of ``A X = B``, or of ``A^T X = B``.
+
+    Args:
+        assume_a: "gen"; "sym", "her" or "pos": one triangle of a symmetric, Hermitian or positive definite
+            matrix is read.
+        lower: which.
+        transposed: whether A is transposed.
+    """
+
+    kernel = "solve"
+    __props__ = ("assume", "lower", "transposed")
+
+    def __init__(self, assume_a: str = "gen", lower: bool = False, transposed: bool = False) -> None:
+        self.assume, self.lower, self.transposed = ASSUMPTIONS[assume_a], lower, transposed
+
+    def _turned(self) -> Solve:
+        back = type(self)(lower=self.lower, transposed=not self.transposed)
+        back.assume = self.assume
+        return back
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (a, _), (x,), (g,) = inputs, outputs, cotangents
+        if g is None:
+            return [None, None]
+        g_b = self._turned()(a, g)
+        whole = -mm(x, transposed(g_b)) if self.transposed else -mm(g_b, transposed(x))
+        if self.assume == 0:
+            return [whole, g_b]
+        return [in_triangle(whole, self.lower, hermitian=self.assume > 1), g_b]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        (a, _), (x,), (t_a, t_b) = inputs, outputs, tangents
+        term = None
+        if t_a is not None:
+            if self.assume:
+                half = pt.tril(t_a, -1) if self.lower else pt.triu(t_a, 1)
+                mirrored = adjoint(half) if self.assume > 1 else transposed(half)
+                t_a = half + mirrored + on_diagonal(diagonal(t_a))
+            term = -mm(transposed(t_a) if self.transposed else t_a, x)
+        total = add([t_b, term])
+        return [None if total is None else self(a, total)]
+
+
+class SolveBanded(_Solver):
+    """Solution of a banded system.
+
+    Args:
+        lower: diagonals below the main one.
+        upper: diagonals above.
+        transposed: solve with the transpose.
+    """
+
+    kernel = "solve_banded"
+    __props__ = ("lower", "upper", "transposed")
+
+    def __init__(self, lower: int, upper: int, transposed: bool = False) -> None:
+        self.lower, self.upper, self.transposed = lower, upper, transposed
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (ab, _), (x,), (g,) = inputs, outputs, cotangents
+        if g is None:
+            return [None, None]
+        g_b = type(self)(self.lower, self.upper, not self.transposed)(ab, g)
+        rows, columns = (x, g_b) if self.transposed else (g_b, x)
+        bands = [self._band(rows, columns, row - self.upper) for row in range(self.lower + self.upper + 1)]
+        return [pt.stack(bands, axis=-2), g_b]
+
+    def _band(self, rows: Any, columns: Any, offset: int) -> Any:
+        """-sum_c rows[j + offset, c] columns[j, c] for each column j of the matrix, 0 outside of it."""
+        n = rows.shape[-2]
+        shift = pt.minimum(abs(offset), n)
+        if offset >= 0:
+            values = -(rows[..., shift:, :] * columns[..., : n - shift, :]).sum(-1)
+        else:
+            values = -(rows[..., : n - shift, :] * columns[..., shift:, :]).sum(-1)
+        nothing = (columns[..., :shift, :] * 0).sum(-1)
+        return pt.concatenate([values, nothing] if offset >= 0 else [nothing, values], axis=-1)
+
+
+class Sylvester(_MatrixOp):
+    """Solution X of ``A X + X B = C``."""
+
+    kernel = "sylvester"
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (a, b, _), (x,), (g,) = inputs, outputs, cotangents
+        if g is None:
+            return [None, None, None]
+        g_c = self(transposed(a), transposed(b), g)
+        return [-mm(g_c, transposed(x)), -mm(transposed(x), g_c), g_c]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        (a, b, _), (x,), (t_a, t_b, t_c) = inputs, outputs, tangents
+        terms = [t_c, None if t_a is None else -mm(t_a, x), None if t_b is None else -mm(x, t_b)]
+        total = add(terms)
+        return [None if total is None else self(a, b, total)]

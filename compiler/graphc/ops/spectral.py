@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Eigenvalues and singular values.
+
+Gradients of vectors hold for functions that do not depend on their signs and phases, and divide by differences
+of the values: equal ones give infinities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.matrices import (
+    Maybe,
+    Variables,
+    _MatrixOp,
+    add,
+    adjoint,
+    complex_dtype,
+    conj,
+    diagonal,
+    differences,
+    eye_like,
+    in_triangle,
+    is_complex,
+    mm,
+    on_diagonal,
+    real,
+    real_dtype,
+)
+
+
+class Eigh(_MatrixOp):
+    """Eigenvalues in ascending order and eigenvectors (columns) of a Hermitian matrix.
+
+    Args:
+        lower: whether the lower triangle is read.
+    """
+
+    kernel = "eigh"
+    __props__ = ("lower",)
+
+    def __init__(self, lower: bool = True) -> None:
+        self.lower = lower
+
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        return [real_dtype(dtype), dtype]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (w, v), (g_w, g_v) = outputs, cotangents
+        values = None if g_w is None else on_diagonal(g_w)
+        vectors = None if g_v is None else differences(w) * mm(adjoint(v), conj(g_v))
+        inner = _as(add([values, vectors]), v)
+        whole = mm(mm(v, inner), adjoint(v))
+        return [conj(in_triangle((whole + adjoint(whole)) / 2, self.lower))]
+
+
+class Eigvalsh(_MatrixOp):
+    """Eigenvalues of a Hermitian matrix in ascending order; argument as of `Eigh`."""
+
+    kernel = "eigvalsh"
+    __props__ = ("lower",)
+
+    def __init__(self, lower: bool = True) -> None:
+        self.lower = lower
+
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        return [real_dtype(dtype)]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (g,) = cotangents
+        if g is None:
+            return [None]
+        v: Any = Eigh(self.lower)(inputs[0])[1]  # type: ignore[index]
+        whole = mm(v * pt.expand_dims(g, -2), adjoint(v))
+        return [conj(in_triangle(whole, self.lower))]
+
+
+def _as(x: Any, model: Any) -> Any:
+    """x in the dtype of another variable."""
+    return pt.cast(x, model.type.dtype)
+
+
+class Eig(_MatrixOp):
+    """Eigenvalues and right eigenvectors, complex, of a square matrix."""
+
+    kernel = "eig"
+
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        return [complex_dtype(dtype)] * 2
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        from graphc.ops.solvers import Solve
+
+        (a,), (w, v), (g_w, g_v) = inputs, outputs, cotangents
+        values = None if g_w is None else on_diagonal(conj(g_w))
+        vectors = None
+        if g_v is not None:
+            raw = mm(adjoint(v), conj(g_v))
+            # Vectors have length 1: what would change it is taken away.
+            raw = raw - mm(adjoint(v), v * pt.expand_dims(pt.real(diagonal(raw)), -2))
+            vectors = raw * conj(differences(w))
+        inner = add([values, vectors])
+        whole = Solve()(adjoint(v), mm(inner, adjoint(v)))
+        return [conj(whole) if is_complex(a) else pt.real(whole)]
+
+
+class _SingularValues(_MatrixOp):
+    """Base of the ops with singular values among their results; the inputs are the matrix and min(m, n)."""
+
+
+class SVD(_SingularValues):
+    """Singular value decomposition: (m, n) and k to U (m, k), s (k), V^H (k, n); k is min(m, n)."""
+
+    kernel = "svd"
+
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        return [dtype, real_dtype(dtype), dtype]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        return [conj(_svd_pullback(*outputs, *cotangents)), None]
+
+
+class SVDFull(_SingularValues):
+    """As `SVD` with square unitary factors. The gradient is known for the first k vectors."""
+
+    kernel = "svd_full"
+
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        return [dtype, real_dtype(dtype), dtype]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (a, k), (u, s, vh), (g_u, g_s, g_vh) = inputs, outputs, cotangents
+        m, n = a.type.shape[-2:]  # type: ignore[attr-defined]
+        if (g_u is not None or g_vh is not None) and (m is None or m != n):
+            raise NotImplementedError(
+                f"the gradient of singular vectors with full_matrices=True is known for square matrices, got "
+                f"{a.type}; use full_matrices=False"
+            )
+        if m != n or m is None:
+            u, vh = u[..., :, :k], vh[..., :k, :]  # type: ignore[index]
+        return [conj(_svd_pullback(u, s, vh, g_u, g_s, g_vh)), None]
+
+
+class SingularValues(_SingularValues):
+    """Singular values in descending order: (m, n) and min(m, n) to (min(m, n))."""
+
+    kernel = "singular_values"
+
+    def result_dtypes(self, dtype: str) -> Sequence[str]:
+        return [real_dtype(dtype)]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (g,) = cotangents
+        if g is None:
+            return [None, None]
+        u, _, vh = SVD()(*inputs)  # type: ignore[misc]
+        return [conj(mm(u * pt.expand_dims(g, -2), vh)), None]
+
+
+def _svd_pullback(u: Any, s: Any, vh: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any:
+    """Source: J. Townsend, "Differentiating the singular value decomposition", 2016."""
+    g_u = None if g_u is None else conj(g_u)
+    g_v = None if g_vh is None else adjoint(conj(g_vh))
+    v, row, column = adjoint(vh), pt.expand_dims(s, -2), pt.expand_dims(s, -1)
+    spread = differences(s * s)
+    inner, outer = [None if g_s is None else on_diagonal(g_s)], []
+    if g_u is not None:
+        turned = mm(adjoint(u), g_u)
+        skew = turned - adjoint(turned)
+        inner.append(spread * skew * row)
+        if is_complex(u):
+            # The phase of u is taken as given; that of v follows.
+            inner.append(on_diagonal(diagonal(skew) / (2 * s)))
+        outer.append(mm((g_u - mm(u, turned)) / row, vh))
+    if g_v is not None:
+        turned = mm(vh, g_v)
+        inner.append(column * (spread * (turned - adjoint(turned))))
+        outer.append(mm(u / row, adjoint(g_v - mm(v, turned))))
+    middle = _as(add(inner), u) if any(x is not None for x in inner) else None
+    return add([None if middle is None else mm(mm(u, middle), vh), *outer])
+
+
+__all__ = ["SVD", "Eig", "Eigh", "Eigvalsh", "SVDFull", "SingularValues", "eye_like", "real"]

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Estimates how long a loop runs, from the sizes that are known when it begins.
+
+Times are picoseconds of vectorised code on one core, for double precision; they only have to tell work that
+is worth waking a second core for from work that is not.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from graphc.lowering import build
+from graphc_dialects._mlir import ir
+
+# Iterations of an inner loop whose bounds are only known inside.
+_GUESS = 16
+_MATH_DEFAULT = 1500
+_COSTS = {
+    "memref.load": 100,
+    "memref.store": 200,
+    "arith.divf": 400,
+    "arith.remf": 5000,
+    "arith.divsi": 1500,
+    "arith.divui": 1500,
+    "arith.remsi": 1500,
+    "arith.remui": 1500,
+    "arith.constant": 0,
+    "arith.index_cast": 0,
+    "memref.dim": 0,
+    "scf.yield": 0,
+    "math.exp": 500,
+    "math.log": 700,
+    "math.sqrt": 400,
+    "math.absf": 40,
+    "math.floor": 80,
+    "math.ceil": 80,
+    "math.trunc": 80,
+    "math.roundeven": 80,
+    "math.copysign": 40,
+    "math.fma": 40,
+    "math.powf": 4000,
+}
+_ARITHMETIC = 40
+# Calls are products of matrices, whose sizes are in the names of small ones.
+_CALL, _MULTIPLY_ADD = 5_000, 40
+_SIZES = re.compile(r"_(\d+)")
+_GEMM = re.compile(r"graphc_[sdcz]gemm")
+
+
+class Cost:
+    """A time: a number, plus index values that are known at run time only.
+
+    Attributes:
+        fixed: picoseconds.
+        varying: index values, in picoseconds, to be added.
+    """
+
+    def __init__(self, fixed: int = 0, varying: list[Any] | None = None) -> None:
+        self.fixed = fixed
+        self.varying = varying or []
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.fixed + other.fixed, self.varying + other.varying)
+
+    def times(self, count: Any) -> Cost:
+        """The cost of `count` (a number or an index value) repetitions."""
+        if isinstance(count, int):
+            varying = [build.index_op("muli", v, build.const_index(count)) for v in self.varying]
+            return Cost(self.fixed * count, varying)
+        return Cost(0, [build.index_op("muli", self.value(), count)])
+
+    def value(self) -> Any:
+        """The sum as an index value."""
+        total = build.const_index(self.fixed)
+        for part in self.varying:
+            total = build.index_op("addi", total, part)
+        return total
+
+
+def unit_cost(loop: Any) -> Cost:
+    """The cost of a step of 1 of the loop's variable; index code is made at the insertion point.
+
+    Args:
+        loop: an `scf.for` behind the insertion point.
+    """
+    return _Estimate(loop).unit(loop)
+
+
+class _Estimate:
+    """Estimates loops inside `outer`; what is defined in `outer` is unknown in front of it."""
+
+    def __init__(self, outer: Any) -> None:
+        self._outer = outer
+        self._outside: dict[Any, bool] = {}
+
+    def unit(self, loop: Any) -> Cost:
+        block = loop.regions[0].blocks[0]
+        step = build.constant_value(loop.operands[2]) or 1
+        total, blocks = self._block(block, block.arguments[0])
+        varying = total.varying
+        if step > 1:
+            varying = [build.index_op("divui", v, build.const_index(step)) for v in varying]
+        return Cost(-(-total.fixed // step), varying) + blocks
+
+    def _block(self, block: Any, variable: Any) -> tuple[Cost, Cost]:
+        """Cost of an iteration, and of the loops over the `step` positions that it stands for."""
+        total, blocks = Cost(), Cost()
+        for op in [op.operation for op in block.operations]:
+            if op.name == "scf.for":
+                if op.operands[0] == variable:
+                    blocks = blocks + self.unit(op)
+                else:
+                    total = total + self.unit(op).times(self._extent(op))
+            elif len(op.regions):
+                for region in op.regions:
+                    for inner in region.blocks:
+                        more, nested = self._block(inner, variable)
+                        total, blocks = total + more, blocks + nested
+            elif op.name == "func.call" and _GEMM.fullmatch(_callee(op)):
+                total = total + self._product(op)
+            else:
+                total = total + Cost(_cost_of(op))
+        return total, blocks
+
+    def _product(self, call: Any) -> Cost:
+        """A product of any sizes."""
+        fixed, known, unknown = _CALL, _MULTIPLY_ADD, []
+        for size in list(call.operands)[2:5]:
+            number = build.constant_value(size)
+            if number is not None:
+                known *= number
+            elif self._is_outside(size):
+                unknown.append(build.create("arith.index_cast", [build.index_type()], [size]).result)
+            else:
+                known *= _GUESS
+        if not unknown:
+            return Cost(fixed + known)
+        total = build.const_index(known)
+        for size in unknown:
+            total = build.index_op("muli", total, size)
+        return Cost(fixed, [total])
+
+    def _extent(self, loop: Any) -> Any:
+        lower, upper = loop.operands[0], loop.operands[1]
+        low, high = build.constant_value(lower), build.constant_value(upper)
+        if low is not None and high is not None:
+            return max(high - low, 0)
+        if not (self._is_outside(lower) and self._is_outside(upper)):
+            return self._width(lower, upper)
+        return upper if low == 0 else build.index_op("subi", upper, lower)
+
+    def _width(self, lower: Any, upper: Any) -> Any:
+        """The extent of a loop from `lower` to the minimum of `lower + width` and an end."""
+        for least in minimum_of(upper):
+            owner = least.owner
+            if not isinstance(owner, ir.Block) and owner.name == "arith.addi" and lower in owner.operands:
+                width = next(x for x in owner.operands if x != lower)
+                if self._is_outside(width):
+                    known = build.constant_value(width)
+                    return width if known is None else known
+        return _GUESS
+
+    def _is_outside(self, value: Any) -> bool:
+        """Whether a value is defined in front of the outer loop."""
+        block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+        known = self._outside.get(block)
+        if known is None:
+            parent: Any = block.owner.operation
+            while parent != self._outer and parent.name not in ("func.func", "builtin.module"):
+                parent = parent.parent.operation
+            known = self._outside[block] = parent != self._outer
+        return known
+
+
+def minimum_of(value: Any) -> list[Any]:
+    """The values that a value is the minimum of."""
+    owner = value.owner
+    is_minimum = not isinstance(owner, ir.Block) and owner.name == "arith.minsi"
+    return list(owner.operands) if is_minimum else [value]
+
+
+def _callee(op: Any) -> str:
+    name: str = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+    return name
+
+
+def _cost_of(op: Any) -> int:
+    name = op.name
+    if name == "func.call":
+        sizes = _SIZES.findall(_callee(op))
+        return _CALL + _MULTIPLY_ADD * math.prod(map(int, sizes))
+    if name in _COSTS:
+        return _COSTS[name]
+    return _MATH_DEFAULT if name.startswith("math.") else _ARITHMETIC

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops whose iterations several cores can share become functions of a range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._base import Pass
+
+# A range of a loop without inner loops begins at a multiple of this many iterations, so that the vectorised
+# part of each range, and hence each result, is the same however the work is split.
+_ALIGNMENT = 1024
+
+
+@dataclass
+class ParallelLoops(Pass):
+    """Outlines independent `scf.for` loops of a function's block, so that several cores can share them.
+
+    The body goes to a function `@graphc_body_<n>(lower, upper, captured...)`, and the loop becomes a call
+    of `@graphc_split_<n>(lower, upper, cost, alignment, captured...)`, which `graphc.codegen.splits`
+    defines: it calls the body once for the whole range where the work is small (the range times `cost`,
+    picoseconds estimated from the sizes at run time, stays below 40 microseconds), and otherwise gives
+    ranges to the threads of the pool. Memory is captured as a whole, and views of it are made again in the
+    body, so that its arguments do not overlap.
+
+    The function is `@graphc_split_blas_<n>` where the body is a product of matrices of any size, one for each
+    position in a batch: BLAS is then kept to one thread, or left to use its own if the products are large.
+
+    Left alone are loops that carry values, that contain checks, allocations or calls other than products of
+    matrices, whose iterations may depend on each other, and those that are known to be short.
+
+    Attributes:
+        limit: outline at most this many loops, the first ones of the module: each takes LLVM some
+            milliseconds.
+    """
+
+    limit: int = 32
+
+    stage = "buffer"
+
+    def run(self, module: Any) -> None:
+        from graphc.passes._walk import functions
+
+        for function in functions(module):
+            for block in function.regions[0].blocks:
+                self._visit(module, block)
+
+    def _visit(self, module: Any, block: Any) -> None:
+        for op in [op.operation for op in block.operations]:
+            if op.name == "scf.if":
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self._visit(module, inner)
+            elif op.name == "scf.for" and self.statistics.get("split loops", 0) < self.limit:
+                self._split(module, op)
+
+    def _split(self, module: Any, loop: Any) -> None:
+        from graphc.passes._independence import is_independent
+        from graphc_dialects._mlir import ir
+
+        if not is_independent(loop):
+            return
+        with ir.InsertionPoint(loop), loop.location:
+            split = _Outlining(module, loop, self.statistics.get("split loops", 0))
+            if split.is_worthwhile():
+                split.outline()
+                self.count("split loops")
+
+
+class _Outlining:
+    """Makes one loop a call; the insertion point is in front of it."""
+
+    def __init__(self, module: Any, loop: Any, number: int) -> None:
+        from graphc.lowering import build
+
+        self._module, self._loop, self._number = module, loop, number
+        self._lower, self._upper, self._step = loop.operands
+        self._constant_step = build.constant_value(self._step)
+
+    def is_worthwhile(self) -> bool:
+        """Whether the loop may be long; makes the code of its cost."""
+        from graphc.codegen.splits import THRESHOLD_PICOSECONDS
+        from graphc.lowering import build
+        from graphc.passes._loop_cost import unit_cost
+
+        step = self._constant_step
+        if step is None:
+            return False
+        bounds = build.constant_value(self._lower), build.constant_value(self._upper)
+        extent = None if None in bounds else bounds[1] - bounds[0]  # type: ignore[operator]
+        if extent is not None and extent <= step:
+            return False
+        self._cost = unit_cost(self._loop)
+        short = extent is not None and not self._cost.varying
+        return not (short and self._cost.fixed * (extent or 0) < THRESHOLD_PICOSECONDS)
+
+    def outline(self) -> None:
+        from graphc.lowering import build
+        from graphc_dialects._mlir import ir
+
+        captured = _Captured(self._loop)
+        values = captured.values
+        index = build.index_type()
+        types = [value.type for value in values]
+        inside = [op.operation.name for op in self._loop.regions[0].blocks[0].operations]
+        nested = "scf.for" in inside or "func.call" in inside
+        step = self._constant_step or 1
+        alignment = step if nested or step != 1 else _ALIGNMENT
+        operands = [self._lower, self._upper, self._cost.value(), build.const_index(alignment), *values]
+        name = f"graphc_split_{'blas_' if self._calls_blas() else ''}{self._number}"
+        build.create("func.call", [], operands, callee=ir.FlatSymbolRefAttr.get(name))
+        self._declare(name, [index] * 4 + types)
+        body = self._define(f"graphc_body_{self._number}", [index] * 2 + types)
+        lower, upper, *arguments = body.arguments
+        with ir.InsertionPoint(body):
+            end = build.create("func.return", [], [])
+        self._loop.move_before(end)
+        with ir.InsertionPoint(self._loop):
+            captured.replace(arguments)
+        self._loop.operands[0], self._loop.operands[1] = lower, upper
+
+    def _calls_blas(self) -> bool:
+        from graphc.passes._independence import is_gemm
+        from graphc.passes._walk import walk
+
+        return any(op.name == "func.call" and is_gemm(op) for op in walk(self._loop))
+
+    def _declare(self, name: str, types: list[Any]) -> None:
+        from graphc_dialects._mlir import ir
+
+        with ir.InsertionPoint.at_block_begin(self._module.body):
+            self._function(name, types)
+
+    def _define(self, name: str, types: list[Any]) -> Any:
+        from graphc_dialects._mlir import ir
+
+        with ir.InsertionPoint(self._module.body):
+            op = self._function(name, types)
+        return ir.Block.create_at_start(op.regions[0], types)
+
+    def _function(self, name: str, types: list[Any]) -> Any:
+        from graphc_dialects._mlir import ir
+
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+            "sym_visibility": ir.StringAttr.get("private"),
+        }
+        return ir.Operation.create("func.func", attributes=attributes, regions=1)
+
+
+class _Captured:
+    """What a loop uses from outside.
+
+    Attributes:
+        values: roots of memory and scalars, each once.
+    """
+
+    def __init__(self, loop: Any) -> None:
+        from graphc.passes._walk import inputs_of
+
+        self._loop = loop
+        self.values: list[Any] = []
+        self._again: list[Any] = []
+        bounds = list(loop.operands)[:2]
+        used = [value for value in inputs_of(loop) if value not in bounds or _is_used_inside(value, loop)]
+        seen: set[Any] = set()
+        for value in used:
+            self._need(value, seen)
+
+    def _need(self, value: Any, seen: set[Any]) -> None:
+        """Captures a value, or notes the operation that makes it, behind those that make its operands."""
+        from graphc.passes._independence import is_view
+        from graphc_dialects._mlir import ir
+
+        op = value.owner
+        again = not isinstance(op, ir.Block) and (op.name == "arith.constant" or is_view(op))
+        what = op.operation if again else value
+        if what in seen:
+            return
+        seen.add(what)
+        if again:
+            for operand in op.operands:
+                self._need(operand, seen)
+            self._again.append(what)
+        else:
+            self.values.append(value)
+
+    def replace(self, arguments: list[Any]) -> None:
+        """Makes the loop use arguments, and copies of the operations in front of it."""
+        from graphc.passes._walk import walk
+
+        new = dict(zip(self.values, arguments, strict=True))
+        for op in self._again:
+            copy = op.clone()
+            _rename(copy, new)
+            new.update(zip(op.results, copy.results, strict=True))
+        for op in [self._loop, *walk(self._loop)]:
+            _rename(op, new)
+
+
+def _rename(op: Any, new: dict[Any, Any]) -> None:
+    for i, operand in enumerate(op.operands):
+        if operand in new:
+            op.operands[i] = new[operand]
+
+
+def _is_used_inside(value: Any, loop: Any) -> bool:
+    """Whether a bound of the loop is also used in its body."""
+    for use in value.uses:
+        parent = use.owner.operation
+        while parent is not None and parent.name != "func.func" and parent != loop:
+            parent = parent.parent
+            parent = None if parent is None else parent.operation
+        if parent == loop and use.owner.operation != loop:
+            return True
+    return False

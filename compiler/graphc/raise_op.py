@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ops that raise when a condition does not hold.
+
+Source: PyTensor's ``pytensor.raise_op``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+import graphc.tensor as pt
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.location import describe
+from graphc.graph.op import Op
+
+# The classes that a compiled check can raise.
+_COMPILED = (AssertionError, IndexError, OverflowError, TypeError, ValueError, ZeroDivisionError)
+
+
+class CheckAndRaise(Op):
+    """``op(value, *conditions)`` is the value, but raises unless all elements of all conditions hold.
+
+    The condition is tested where the value is needed. It compiles for the exceptions that compiled code can
+    raise (`AssertionError`, `ValueError` and a few more); others make the graph run partly in Python.
+
+    Args:
+        exc_type: class of the exception.
+        msg: its message, to which the user's line is added.
+    """
+
+    __props__: ClassVar[tuple[str, ...]] = ("exc_type", "msg")
+    view_map = {0: [0]}
+
+    def __init__(self, exc_type: type[BaseException], msg: str = "") -> None:
+        if not (isinstance(exc_type, type) and issubclass(exc_type, Exception)):
+            raise ValueError(f"exc_type must be a class of exceptions, got {exc_type!r}")
+        self.exc_type, self.msg = exc_type, str(msg)
+
+    def make_node(self, value: Any, *conditions: Any) -> Apply:
+        value = value if isinstance(value, Variable) else pt.as_tensor_variable(value)
+        tests = []
+        for condition in conditions:
+            test = pt.as_tensor_variable(condition)
+            test = test if test.dtype == "bool" else pt.neq(test, 0)
+            tests.append(test.all() if test.ndim else test)
+        return Apply(self, [value, *tests], [value.type()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        value, *tests = inputs
+        if not all(np.all(test) for test in tests):
+            raise self.exc_type(f"{self.msg}{describe(node.location)}")
+        output_storage[0][0] = value
+
+    @property
+    def emit(self) -> Any:
+        """The dialect's check, for exceptions that it knows."""
+        if self.exc_type not in _COMPILED:
+            raise AttributeError(f"compiled code cannot raise {self.exc_type.__name__}")
+        return self._emit
+
+    def _emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        zero = e.const_index(0)
+        message = self.msg.replace("{given}", "{ given}").replace("{expected}", "{ expected}")
+        for variable, operand in zip(node.inputs[1:], operands[1:], strict=True):
+            condition = e.raw(f"tensor.extract {operand}[] : {e.type_of(variable)}")
+            e.check(condition, zero, zero, message, self.exc_type.__name__)
+        return [operands[0]]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [cotangents[0], *[None] * (len(inputs) - 1)]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [tangents[0]]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[i == 0] for i in range(len(node.inputs))]
+
+    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+        """The conditions of all elements of the batch must hold."""
+        from graphc.graph.vectorize import repeat
+
+        value = inputs[0] if batched[0] else repeat(inputs[0], size)
+        return [self(value, *inputs[1:])]
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}{{{self.exc_type.__name__}({self.msg!r})}}"
+
+
+class Assert(CheckAndRaise):
+    """``Assert(message)(value, *conditions)``: `CheckAndRaise` with `AssertionError`."""
+
+    __props__: ClassVar[tuple[str, ...]] = ("msg",)
+
+    def __init__(self, msg: str = "an assertion of the graph does not hold") -> None:
+        super().__init__(AssertionError, msg)
+
+    def __str__(self) -> str:
+        return f"Assert{{{self.msg!r}}}"
+
+
+assert_op = Assert()

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of ``graphc.tensor`` that go along an axis: running sums and extremes, differences, sums over
+intervals, interpolation, convolution.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.config import config
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.cumulative import Cumulative
+from graphc.ops.elementwise import cast_to
+from graphc.ops.rows_arithmetic import promote
+from graphc.ops.sizes import size_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import parse_dtype
+
+__all__ = [
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "ediff1d",
+    "interp",
+    "nancumprod",
+    "nancumsum",
+    "trapezoid",
+    "unwrap",
+]
+
+
+def _running(kind: str, x: Any, axis: Any) -> Any:
+    if axis is None or x.type.ndim == 0:
+        x, axis = pt.ravel(x), 0
+    axis = normalize_axis(axis, x.type.ndim, f"cumulative {kind}")
+    if axis == 0:
+        return Cumulative(kind)(x)
+    return pt.moveaxis(Cumulative(kind)(pt.moveaxis(x, axis, 0)), 0, axis)
+
+
+def _accumulated(kind: str, x: Any, axis: Any, dtype: Any) -> Any:
+    x = as_tensor_variable(x)
+    if dtype is None:
+        given = x.type.numpy_dtype
+        dtype = {"b": "int64", "i": "int64", "u": "uint64"}.get(given.kind, given.name)
+    return _running(kind, cast_to(x, parse_dtype(dtype)), axis)
+
+
+def cumsum(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
+    """Running sums along an axis.
+
+    Args:
+        x: array-like.
+        axis: the axis; None for the flattened array.
+        dtype: dtype to add in; by default int64 or uint64 for integers, else that of x.
+    """
+    return _accumulated("add", x, axis, dtype)
+
+
+def cumprod(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
+    """Running products; arguments as `cumsum`. The derivative divides by nothing, so zeros are welcome."""
+    return _accumulated("mul", x, axis, dtype)
+
+
+def cummax(x: Any, axis: Any = None) -> Variable:
+    """Largest element so far (``numpy.maximum.accumulate``); NaN wins."""
+    return _running("max", as_tensor_variable(x), axis)
+
+
+def cummin(x: Any, axis: Any = None) -> Variable:
+    """Smallest element so far (``numpy.minimum.accumulate``); NaN wins."""
+    return _running("min", as_tensor_variable(x), axis)
+
+
+def _without_nan(x: Any, value: int) -> Any:
+    x = as_tensor_variable(x)
+    return pt.switch(pt.isnan(x), value, x) if x.type.numpy_dtype.kind in "fc" else x
+
+
+def nancumsum(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
+    """`cumsum` with NaN counted as 0."""
+    return cumsum(_without_nan(x, 0), axis, dtype)
+
+
+def nancumprod(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
+    """`cumprod` with NaN counted as 1."""
+    return cumprod(_without_nan(x, 1), axis, dtype)
+
+
+def _part(axis: int, start: Any, stop: Any) -> tuple[Any, ...]:
+    return (*[slice(None)] * axis, slice(start, stop))
+
+
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Variable:
+    """Differences of neighbours along an axis, ``n`` times; of booleans, whether they differ.
+
+    Args:
+        x: array-like.
+        n: how often; at least 0.
+        axis: the axis.
+        prepend, append: what is put in front and behind first; a number or an array.
+    """
+    x = as_tensor_variable(x)
+    if n < 0:
+        raise ValueError(f"diff takes the difference n >= 0 times, got {n}")
+    if x.type.ndim == 0:
+        raise ValueError("diff needs at least one dimension, got a scalar")
+    axis = normalize_axis(axis, x.type.ndim, "diff")
+    if n == 0:
+        return x
+    if prepend is not None or append is not None:
+        parts = [_border(p, x, axis) for p in (prepend,) if p is not None] + [x]
+        parts += [_border(p, x, axis) for p in (append,) if p is not None]
+        x = pt.concatenate(parts, axis=axis)
+    for _ in range(n):
+        later, earlier = x[_part(axis, 1, None)], x[_part(axis, None, -1)]
+        x = pt.neq(later, earlier) if x.type.dtype == "bool" else later - earlier
+    return x
+
+
+def _border(value: Any, x: Any, axis: int) -> Any:
+    value = as_tensor_variable(value)
+    if value.type.ndim:
+        return value
+    sizes = [size_of(x, a) if a != axis else 1 for a in range(x.type.ndim)]
+    return pt.full(sizes, cast_to(value, promote(value.type.numpy_dtype, x.type.numpy_dtype).name))
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
+    """Differences of neighbours of the flattened array, between given vectors."""
+    parts = [diff(pt.ravel(as_tensor_variable(ary)))]
+    if to_begin is not None:
+        parts.insert(0, pt.cast(pt.ravel(as_tensor_variable(to_begin)), parts[-1].type.dtype))  # type: ignore[attr-defined]
+    if to_end is not None:
+        parts.append(pt.cast(pt.ravel(as_tensor_variable(to_end)), parts[-1].type.dtype))  # type: ignore[attr-defined]
+    return parts[0] if len(parts) == 1 else pt.concatenate(parts)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
+    """Integral by the trapezoidal rule.
+
+    Args:
+        y: values.
+        x: where they are; None for equal distances ``dx``. A vector, or an array of y's rank.
+        dx: the distance.
+        axis: the axis to integrate over.
+    """
+    y = as_tensor_variable(y)
+    axis = normalize_axis(axis, y.type.ndim, "trapezoid")
+    width: Any = dx
+    if x is not None:
+        x = as_tensor_variable(x)
+        width = diff(x, axis=0 if x.type.ndim == 1 else axis)
+        if x.type.ndim == 1:
+            width = pt.dimshuffle(width, tuple(0 if a == axis else "x" for a in range(y.type.ndim)))
+    heights = y[_part(axis, 1, None)] + y[_part(axis, None, -1)]
+    return pt.sum(width * heights / 2.0, axis=axis)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Variable:
+    """Piecewise linear interpolation of the points ``(xp, fp)``, with ``xp`` ascending.
+
+    Args:
+        x: where to interpolate, of any shape.
+        xp, fp: vectors of one length, at least 1.
+        left, right: the value in front of and behind all points; by default that of the nearest.
+        period: the period of x; points are sorted then.
+    """
+    x, xp, fp = (as_tensor_variable(v) for v in (x, xp, fp))
+    floats = promote(x.type.numpy_dtype, xp.type.numpy_dtype, np.dtype(config.floatX)).name
+    x, xp = cast_to(x, floats), cast_to(xp, floats)
+    fp = cast_to(fp, promote(fp.type.numpy_dtype, np.dtype(floats)).name)
+    if period is not None:
+        left = right = None
+        x, xp = pt.mod(x, period), pt.mod(xp, period)
+        order = pt.argsort(xp)
+        xp, fp = xp[order], fp[order]
+        xp = pt.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = pt.concatenate([fp[-1:], fp, fp[:1]])
+    last = size_of(xp, 0) - 1
+    after = pt.clip(pt.searchsorted(xp, x, side="right"), 1, pt.maximum(last, 1))
+    after = pt.minimum(after, last)
+    before = pt.maximum(after - 1, 0)
+    x0, f0 = xp[before], fp[before]
+    width = xp[after] - x0
+    slope = (fp[after] - f0) / pt.switch(pt.eq(width, 0), 1, width)
+    result = f0 + slope * (x - x0)
+    result = pt.switch(pt.lt(x, xp[0]), fp[0] if left is None else left, result)
+    result = pt.switch(pt.ge(x, xp[-1]), fp[-1], result)
+    if right is not None:
+        result = pt.switch(pt.gt(x, xp[-1]), right, result)
+    return pt.switch(pt.isnan(x), x, result)
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Variable:
+    """Angles without jumps of more than half a period: multiples of the period are added.
+
+    Args:
+        p: array-like.
+        discont: smallest jump that counts, by default half the period.
+        axis: the axis.
+        period: the period.
+    """
+    p = as_tensor_variable(p)
+    axis = normalize_axis(axis, p.type.ndim, "unwrap")
+    if p.type.numpy_dtype.kind != "f":
+        p = cast_to(p, config.floatX)
+    steps = diff(p, axis=axis)
+    half = period / 2
+    wrapped = pt.mod(steps + half, period) - half
+    wrapped = pt.switch(pt.eq(wrapped, -half) & pt.gt(steps, 0), half, wrapped)
+    change = wrapped - steps
+    change = pt.switch(pt.lt(pt.abs(steps), half if discont is None else discont), 0, change)
+    first, rest = p[_part(axis, None, 1)], p[_part(axis, 1, None)]
+    return pt.concatenate([first, rest + cumsum(change, axis)], axis=axis)

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``einsum``: Einstein's summation convention, as transposes, sums and batched matrix products."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import cast_to
+from graphc.ops.linalg import Matmul
+from graphc.ops.reduce import Reduce
+from graphc.ops.reshape import Reshape
+from graphc.ops.rows_arithmetic import promote
+from graphc.ops.sizes import size_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.contraction_order import find_path
+from graphc.tensor.shaping import product_of
+
+__all__ = ["einsum"]
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass
+class _Term:
+    """A tensor whose axes have labels, all different."""
+
+    value: Any
+    labels: list[str]
+
+
+def einsum(subscripts: Any, *operands: Any, optimize: Any = None) -> Variable:
+    """Sums of products, as ``numpy.einsum``.
+
+    Subscripts may have an ellipsis for leading axes that broadcast, indices repeated within an operand for a
+    diagonal, and no output, for which the indices that occur once are taken in alphabetical order. Axes
+    broadcast where their size is statically 1.
+
+    Args:
+        subscripts: such as ``"ij,jk->ik"``; or the first operand, followed by its list of axis numbers, the
+            second operand, and so on, with the list of the output's axes last, if it is given.
+        operands: array-likes.
+        optimize: the order of contraction: by default one of few multiplications, found from the static
+            sizes (unknown ones are taken for equal); ``"optimal"``, ``"greedy"``, False for the order of the
+            operands, or a path of ``numpy.einsum_path``.
+
+    Raises:
+        ValueError: subscripts do not fit the operands, or sizes of an index differ.
+    """
+    if not isinstance(subscripts, str):
+        subscripts, given = _from_lists([subscripts, *operands])
+    else:
+        given = list(operands)
+    tensors = [as_tensor_variable(x) for x in given]
+    labels, output = _parse(subscripts, tensors)
+    dtype = promote(*(x.type.numpy_dtype for x in tensors)).name if len(tensors) > 1 else tensors[0].dtype
+    terms = [_diagonals(cast_to(x, dtype), each, subscripts) for x, each in zip(tensors, labels, strict=True)]
+    sizes = _sizes(terms, subscripts)
+    terms = _without_ones(terms)
+    path = find_path([frozenset(t.labels) for t in terms], frozenset(output), sizes, optimize)
+    for step in path:
+        chosen = [terms[i] for i in step]
+        terms = [t for i, t in enumerate(terms) if i not in step]
+        product = chosen[0]
+        for position, other in enumerate(chosen[1:], 2):
+            later = {label for t in (*terms, *chosen[position:]) for label in t.labels}
+            product = _contract(product, other, later.union(output), output)
+        terms.append(product)
+    (last,) = terms
+    return _arrange(_summed(last, set(output)), output).value
+
+
+# -- subscripts ----------------------------------------------------------------------------------------------
+
+
+def _from_lists(arguments: list[Any]) -> tuple[str, list[Any]]:
+    """The form with operands and lists of axis numbers, as text."""
+
+    def text(entries: Sequence[Any]) -> str:
+        for entry in entries:
+            if entry is not Ellipsis and not 0 <= entry < len(_LETTERS):
+                raise ValueError(f"einsum: axes are numbered from 0 to {len(_LETTERS) - 1}, got {entry}")
+        return "".join("..." if entry is Ellipsis else _LETTERS[entry] for entry in entries)
+
+    pairs = len(arguments) // 2
+    operands = arguments[: 2 * pairs : 2]
+    inputs = ",".join(map(text, arguments[1 : 2 * pairs : 2]))
+    return (f"{inputs}->{text(arguments[-1])}" if len(arguments) % 2 else inputs), operands
+
+
+def _parse(subscripts: str, tensors: Sequence[Any]) -> tuple[list[list[str]], list[str]]:
+    """Labels of the operands and of the output; axes under an ellipsis have labels of their own."""
+    text = re.sub(r"\s", "", subscripts)
+    sides = text.split("->")
+    if len(sides) > 2 or not re.fullmatch(r"[A-Za-z,.]*", "".join(sides)):
+        raise ValueError(f"einsum: {subscripts!r} is no list of subscripts such as 'ij,jk->ik'")
+    parts = sides[0].split(",")
+    if len(parts) != len(tensors) or not tensors:
+        raise ValueError(
+            f"einsum: {subscripts!r} has subscripts of {len(parts)} operands, but {len(tensors)} are given"
+        )
+    widths = [_ellipsis_width(part, x, subscripts) for part, x in zip(parts, tensors, strict=True)]
+    most = max(widths)
+    labels = [_expand(part, width, most) for part, width in zip(parts, widths, strict=True)]
+    if len(sides) == 1:
+        letters = [label for each in labels for label in each if label.isalpha()]
+        return labels, [*_dots(most, most), *sorted(x for x in set(letters) if letters.count(x) == 1)]
+    if sides[1].replace("...", "", 1).count("."):
+        raise ValueError(f"einsum: an ellipsis is three dots, once in each part of {subscripts!r}")
+    if most and "..." not in sides[1]:
+        raise ValueError(f"einsum: the output of {subscripts!r} needs an ellipsis, as its operands have one")
+    output = _expand(sides[1], most, most)
+    known = {label for each in labels for label in each}
+    for label in output:
+        if label not in known or output.count(label) > 1:
+            what = "occurs twice" if label in known else "is in no operand"
+            raise ValueError(f"einsum: index {label!r} of the output of {subscripts!r} {what}")
+    return labels, output
+
+
+def _ellipsis_width(part: str, x: Any, subscripts: str) -> int:
+    letters = part.replace("...", "", 1)
+    if "." in letters:
+        raise ValueError(f"einsum: an ellipsis is three dots, once in each part of {subscripts!r}")
+    width = x.type.ndim - len(letters)
+    if width < 0 or (width and "..." not in part):
+        raise ValueError(
+            f"einsum: the subscripts {part!r} of {subscripts!r} do not fit {x} with {x.type.ndim} dimensions"
+        )
+    return width
+
+
+def _dots(width: int, most: int) -> list[str]:
+    """Labels of the axes under an ellipsis, which is aligned on the right."""
+    return [str(i) for i in range(most - width, most)]
+
+
+def _expand(part: str, width: int, most: int) -> list[str]:
+    before, dots, after = part.partition("...")
+    return [*before, *(_dots(width, most) if dots else []), *after]
+
+
+# -- one operand ---------------------------------------------------------------------------------------------
+
+
+def _diagonals(x: Any, labels: list[str], subscripts: str) -> _Term:
+    """An operand with indices that occur in it twice replaced by diagonals."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            m, n = x.type.shape[i], x.type.shape[j]
+            if m is not None and n is not None and m != n:
+                raise ValueError(f"einsum: sizes {m} and {n} of index {label!r} of {subscripts!r} differ")
+            if m is None or n is None:
+                # A diagonal alone would not find out that the sizes differ.
+                size = size_of(x, i if n is None else j)
+                x = pt.specify_shape(x, [size if k in (i, j) else None for k in range(x.type.ndim)])
+            x = pt.diagonal(x, axis1=i, axis2=j)
+            labels = [*(y for k, y in enumerate(labels) if k not in (i, j)), label]
+    return _Term(x, labels)
+
+
+def _sizes(terms: Sequence[_Term], subscripts: str) -> dict[str, int | None]:
+    """The static size of each label; 1 gives way to others."""
+    sizes: dict[str, int | None] = {}
+    for term in terms:
+        for label, size in zip(term.labels, term.value.type.shape, strict=True):
+            have = sizes.get(label, 1)
+            if have not in (None, 1) and size not in (None, 1) and have != size:
+                raise ValueError(
+                    f"einsum: sizes {have} and {size} of index {label!r} of {subscripts!r} differ"
+                )
+            if size != 1:
+                sizes[label] = have if size is None and have != 1 else size
+            sizes.setdefault(label, 1)
+    return sizes
+
+
+def _without_ones(terms: list[_Term]) -> list[_Term]:
+    """The operands without axes of size 1 whose index has another size, or another place, elsewhere."""
+    wide = {
+        label
+        for term in terms
+        for label, size in zip(term.labels, term.value.type.shape, strict=True)
+        if size != 1
+    }
+    result = []
+    for term in terms:
+        shape = term.value.type.shape
+        drop = [i for i, label in enumerate(term.labels) if shape[i] == 1 and label in wide]
+        if drop:
+            keep = [i for i in range(len(shape)) if i not in drop]
+            term = _Term(pt.dimshuffle(term.value, tuple(keep)), [term.labels[i] for i in keep])
+        wide.update(term.labels)
+        result.append(term)
+    return result
+
+
+def _summed(term: _Term, keep: set[str]) -> _Term:
+    """A term summed over the labels that are not kept."""
+    axes = [i for i, label in enumerate(term.labels) if label not in keep]
+    if not axes:
+        return term
+    kind = "or" if term.value.type.dtype == "bool" else "sum"
+    return _Term(Reduce(kind, axes)(term.value), [x for x in term.labels if x in keep])
+
+
+def _arrange(term: _Term, labels: Sequence[str]) -> _Term:
+    """A term with its axes in another order, and 1s for labels that it lacks."""
+    if list(labels) == term.labels:
+        return term
+    order = [term.labels.index(x) if x in term.labels else "x" for x in labels]
+    return _Term(pt.dimshuffle(term.value, tuple(order)), list(labels))
+
+
+# -- two operands --------------------------------------------------------------------------------------------
+
+
+def _contract(a: _Term, b: _Term, later: set[str], output: Sequence[str]) -> _Term:
+    """The product of two terms, summed over the labels that nobody needs later."""
+    a = _summed(a, later.union(b.labels))
+    b = _summed(b, later.union(a.labels))
+    shared = [x for x in a.labels if x in b.labels]
+    summed = [x for x in shared if x not in later]
+    batch = [x for x in shared if x in later]
+    free = [[x for x in t.labels if x not in shared] for t in (a, b)]
+    if not summed or not (free[0] or free[1]):
+        every = [*batch, *free[0], *free[1], *summed]
+        labels = sorted(every, key=lambda x: output.index(x) if x in output else len(output))
+        product = _arrange(a, labels).value * _arrange(b, labels).value
+        return _summed(_Term(product, labels), later)
+    if _first(free[1], output) < _first(free[0], output):
+        a, b, free = b, a, free[::-1]
+    return _matrix_product(a, b, batch, summed, (free[0], free[1]))
+
+
+def _first(labels: Sequence[str], output: Sequence[str]) -> int:
+    return min((output.index(x) for x in labels if x in output), default=len(output))
+
+
+def _matrix_product(
+    a: _Term, b: _Term, batch: list[str], summed: list[str], free: tuple[list[str], list[str]]
+) -> _Term:
+    rows, columns = free
+    sizes = {label: size_of(term.value, i) for term in (b, a) for i, label in enumerate(term.labels)}
+    lead = [sizes[x] for x in batch]
+    left = _grouped(_arrange(a, [*batch, *rows, *summed]), len(batch), len(rows))
+    right = _grouped(_arrange(b, [*batch, *summed, *columns]), len(batch), len(summed))
+    product = Matmul()(left, right)
+    if len(rows) != 1 or len(columns) != 1:
+        product = Reshape()(product, *lead, *(sizes[x] for x in rows), *(sizes[x] for x in columns))
+    return _Term(product, [*batch, *rows, *columns])
+
+
+def _grouped(term: _Term, batch: int, split: int) -> Any:
+    """A tensor with the axes behind the batch joined into two, the first of them made of ``split`` axes."""
+    x = term.value
+    if split == 1 and x.type.ndim == batch + 2:
+        return x
+    sizes = [size_of(x, i) for i in range(x.type.ndim)]
+    middle = batch + split
+    return Reshape()(x, *sizes[:batch], product_of(sizes[batch:middle]), product_of(sizes[middle:]))

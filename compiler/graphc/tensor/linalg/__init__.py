@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Linear algebra over the last two axes; leading axes are a batch.
+
+Names and arguments follow PyTensor's ``tensor.linalg`` and ``numpy.linalg``. Integers become float64, float16
+becomes float32.
+"""
+
+from graphc.tensor.linalg.decompositions import *  # noqa: F403
+from graphc.tensor.linalg.equations import *  # noqa: F403
+from graphc.tensor.linalg.functions import *  # noqa: F403
+from graphc.tensor.linalg.norms import *  # noqa: F403
+from graphc.tensor.linalg.products import *  # noqa: F403
+from graphc.tensor.linalg.solving import *  # noqa: F403
+from graphc.tensor.products import matmul, outer, tensordot
+from graphc.tensor.rearranging import diagonal, trace
+from graphc.tensor.shaping import matrix_transpose
+
+__all__ = ["diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "trace"]

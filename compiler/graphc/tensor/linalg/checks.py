@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What functions of matrices ask of their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.location import describe
+from graphc.ops._pt import pt
+from graphc.ops.sizes import size_of
+from graphc.tensor.basic import as_tensor_variable
+
+
+def matrix(x: Any, what: str) -> Any:
+    """x as a variable of at least two dimensions.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    x = as_tensor_variable(x)
+    if x.type.ndim < 2:
+        raise ValueError(
+            f"{what} takes matrices, arrays of at least two dimensions; got {x}{describe(x.location)} of "
+            f"type {x.type}"
+        )
+    return x
+
+
+def square(x: Any, what: str) -> Any:
+    """`matrix`, of as many rows as columns where both are known.
+
+    Raises:
+        ValueError: the numbers differ.
+    """
+    x = matrix(x, what)
+    m, n = x.type.shape[-2:]
+    if m is not None and n is not None and m != n:
+        raise ValueError(
+            f"{what} takes square matrices; the last two dimensions of {x}{describe(x.location)} are {m} and "
+            f"{n}"
+        )
+    return x
+
+
+def smaller_size(x: Any) -> Any:
+    """The smaller of the last two sizes, a 0-d int64."""
+    m, n = x.type.shape[-2:]
+    rank = x.type.ndim
+    if m is not None and n is not None:
+        return pt.constant(min(m, n), dtype="int64")
+    return pt.minimum(size_of(x, rank - 2), size_of(x, rank - 1))

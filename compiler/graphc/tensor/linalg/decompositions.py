@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decompositions of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.factors import QR, Cholesky, LUFactor, PermuteRows, PivotToPermutation, QRRaw, QRUpper
+from graphc.ops.matrices import adjoint
+from graphc.ops.sizes import size_of
+from graphc.ops.solvers import SolveTriangular
+from graphc.ops.spectral import SVD, Eig, Eigh, Eigvalsh, SingularValues, SVDFull
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.linalg.checks import matrix, smaller_size, square
+
+__all__ = [
+    "cholesky",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "lu",
+    "lu_factor",
+    "pivot_to_permutation",
+    "qr",
+    "svd",
+    "svdvals",
+]
+
+
+def cholesky(
+    x: Any,
+    lower: bool = True,
+    *,
+    check_finite: bool = False,
+    overwrite_a: bool = False,
+    on_error: str = "raise",
+) -> Variable:
+    """Cholesky factor of Hermitian positive definite matrices, of which one triangle is read.
+
+    Args:
+        x: array-like (..., n, n).
+        lower: L of ``x = L @ L^H`` from the lower triangle; otherwise U of ``x = U^H @ U`` from the upper.
+        check_finite, overwrite_a: for compatibility, without effect.
+        on_error: "raise" LinAlgError where a matrix is not positive definite, or "nan": its factor is NaN,
+            and a loop may then compute the factors of all its iterations before it runs.
+    """
+    if on_error not in ("raise", "nan"):
+        raise ValueError(f'on_error must be "raise" or "nan", got {on_error!r}')
+    return Cholesky(bool(lower), on_error == "raise")(square(x, "cholesky"))
+
+
+def lu_factor(a: Any, *, check_finite: bool = False, overwrite_a: bool = False) -> tuple[Variable, Variable]:
+    """LU factors with partial pivoting, as ``scipy.linalg.lu_factor``.
+
+    Args:
+        a: array-like (..., m, n).
+        check_finite, overwrite_a: for compatibility, without effect.
+
+    Returns:
+        The factors in one matrix (..., m, n), without the unit diagonal of L; and int32 pivots
+        (..., min(m, n)): row i was exchanged with row pivots[i].
+    """
+    a = matrix(a, "lu_factor")
+    factors, pivots = LUFactor()(a, smaller_size(a))  # type: ignore[misc]
+    return factors, pivots
+
+
+def pivot_to_permutation(p: Any, inverse: bool = False) -> Variable:
+    """The permutation that exchanges of rows make.
+
+    Args:
+        p: pivots (..., n) of `lu_factor`.
+        inverse: the order in which ``A[order]`` is the product of the factors; otherwise the order that
+            gives A when it is applied to the product.
+    """
+    p = as_tensor_variable(p)
+    order = PivotToPermutation()(p, size_of(p, p.type.ndim - 1))
+    return order if inverse else _inverted(order)
+
+
+def _inverted(order: Any) -> Any:
+    """The inverse of permutations."""
+    positions = pt.expand_dims(pt.arange(order.shape[-1]), -1)
+    return pt.squeeze(PermuteRows(True)(positions, order), -1)
+
+
+def lu(
+    a: Any,
+    permute_l: bool = False,
+    check_finite: bool = False,
+    p_indices: bool = False,
+    overwrite_a: bool = False,
+) -> tuple[Variable, ...]:
+    """LU decomposition ``A = P @ L @ U``, as ``scipy.linalg.lu``.
+
+    Args:
+        a: array-like (..., m, n); k is min(m, n).
+        permute_l: return ``P @ L`` (m, k) and U (k, n).
+        check_finite, overwrite_a: for compatibility, without effect.
+        p_indices: return, in place of P, integers p with ``A = L[p] @ U``.
+
+    Returns:
+        P (..., m, m), L (..., m, k), U (..., k, n), or as said.
+    """
+    a = matrix(a, "lu")
+    m, n = a.type.shape[-2:]
+    factors, pivots = lu_factor(a)
+    packed: Any = factors
+    k = smaller_size(a)
+    rows = size_of(a, a.type.ndim - 2)
+    known = m is not None and n is not None
+    wide, tall = known and m <= n, known and m >= n
+    left = packed if tall else packed[..., :, :k]
+    lower = pt.tril(left, -1) + pt.eye(rows, k, dtype=packed.type.dtype)
+    upper = pt.triu(packed if wide else packed[..., :k, :])
+    order = PivotToPermutation()(pivots, rows)
+    if p_indices and not permute_l:
+        return _inverted(order), lower, upper
+    if permute_l:
+        return PermuteRows(True)(lower, order), upper  # type: ignore[return-value]
+    whole = pt.expand_dims(_inverted(order), -1)
+    p = pt.cast(pt.eq(whole, pt.arange(rows)), packed.type.dtype)
+    return p, lower, upper
+
+
+def qr(
+    A: Any,
+    mode: str = "reduced",
+    overwrite_a: bool = False,
+    pivoting: bool = False,
+    lwork: int | None = None,
+    check_finite: bool = False,
+) -> Any:
+    """QR decomposition.
+
+    Args:
+        A: array-like (..., m, n); k is min(m, n).
+        mode: "reduced" (or SciPy's "economic"): Q (m, k) and R (k, n); "complete" (or "full"): Q (m, m) and
+            R (m, n); "r": R (k, n) alone; "raw": reflectors (n, m) and their factors (k), without a gradient.
+        overwrite_a, lwork, check_finite: for compatibility, without effect.
+        pivoting: must be False.
+    """
+    a = matrix(A, "qr")
+    if pivoting:
+        raise NotImplementedError("qr with pivoting is not offered; use scipy.linalg.qr outside of the graph")
+    mode = {"economic": "reduced", "full": "complete"}.get(mode, mode)
+    if mode == "reduced":
+        return tuple(QR()(a, smaller_size(a)))  # type: ignore[arg-type]
+    if mode == "complete":
+        return tuple(QR(True)(a, size_of(a, a.type.ndim - 2)))  # type: ignore[arg-type]
+    if mode == "r":
+        return QRUpper()(a, smaller_size(a))
+    if mode == "raw":
+        return tuple(QRRaw()(a, smaller_size(a)))  # type: ignore[arg-type]
+    raise ValueError(f'mode must be "reduced", "complete", "r" or "raw", got {mode!r}')
+
+
+def _lower(lower: bool, UPLO: str | None) -> bool:
+    if UPLO is None:
+        return bool(lower)
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueError(f'UPLO must be "L" or "U", got {UPLO!r}')
+    return UPLO.upper() == "L"
+
+
+def _standard(a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
+    """L^-1 A L^-H for ``b = L L^H``, and L; all of a from one triangle."""
+    factor = Cholesky(lower)(square(b, "eigh"))
+    factor = factor if lower else adjoint(factor)
+    half = pt.tril(a, -1) if lower else pt.triu(a, 1)
+    diagonal = pt.tril(pt.triu(a))
+    whole = half + adjoint(half) + diagonal
+    left = SolveTriangular(True)(factor, whole)
+    return adjoint(SolveTriangular(True)(factor, adjoint(left))), factor
+
+
+def eigh(
+    a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None, driver: str | None = None
+) -> tuple[Variable, Variable]:
+    """Eigenvalues in ascending order and eigenvectors of Hermitian matrices, of which one triangle is read.
+
+    Args:
+        a: array-like (..., n, n).
+        b: if given, the generalised problem ``a v = w b v``, with positive definite b.
+        lower: which triangle is read.
+        UPLO: the same as "L" or "U".
+        driver: for compatibility, without effect.
+
+    Returns:
+        Eigenvalues (..., n), eigenvectors as columns (..., n, n).
+    """
+    a, low = square(a, "eigh"), _lower(lower, UPLO)
+    if b is None:
+        w, v = Eigh(low)(a)  # type: ignore[misc]
+        return w, v
+    standard, factor = _standard(a, b, low)
+    w, v = Eigh(True)(standard)  # type: ignore[misc]
+    return w, SolveTriangular(True, 2)(factor, v)  # type: ignore[return-value]
+
+
+def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None) -> Variable:
+    """Eigenvalues of Hermitian matrices in ascending order; arguments as of `eigh`."""
+    a, low = square(a, "eigvalsh"), _lower(lower, UPLO)
+    if b is None:
+        return Eigvalsh(low)(a)
+    return Eigvalsh(True)(_standard(a, b, low)[0])
+
+
+def eig(x: Any) -> tuple[Variable, Variable]:
+    """Eigenvalues (..., n) and right eigenvectors (..., n, n) of square matrices; always complex."""
+    w, v = Eig()(square(x, "eig"))  # type: ignore[misc]
+    return w, v
+
+
+def eigvals(x: Any) -> Variable:
+    """Eigenvalues of square matrices; always complex."""
+    return eig(x)[0]
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """Singular value decomposition ``a = U @ diag(s) @ Vh``.
+
+    Args:
+        a: array-like (..., m, n); k is min(m, n).
+        full_matrices: U (m, m) and Vh (n, n); otherwise (m, k) and (k, n). The gradient of U and Vh needs
+            False, or square matrices.
+        compute_uv: otherwise only s is returned.
+
+    Returns:
+        U, s (..., k) in descending order, Vh.
+    """
+    a = matrix(a, "svd")
+    k = smaller_size(a)
+    if not compute_uv:
+        return SingularValues()(a, k)
+    return tuple((SVDFull() if full_matrices else SVD())(a, k))  # type: ignore[arg-type]
+
+
+def svdvals(x: Any) -> Variable:
+    """Singular values in descending order."""
+    return svd(x, compute_uv=False)

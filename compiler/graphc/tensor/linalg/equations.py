@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.matrices import adjoint, conj
+from graphc.ops.sizes import size_of, sizes_of
+from graphc.ops.solvers import Sylvester
+from graphc.tensor.linalg.checks import matrix, square
+from graphc.tensor.linalg.functions import inv
+from graphc.tensor.linalg.products import kron
+from graphc.tensor.linalg.solving import solve
+from graphc.tensor.products import matmul
+
+__all__ = ["solve_continuous_lyapunov", "solve_discrete_lyapunov", "solve_sylvester"]
+
+
+def solve_sylvester(A: Any, B: Any, Q: Any) -> Variable:
+    """Solution X of ``A X + X B = Q``.
+
+    Args:
+        A: array-like (..., m, m).
+        B: array-like (..., n, n).
+        Q: array-like (..., m, n).
+
+    Source: R. Bartels and G. Stewart, "Solution of the matrix equation AX + XB = C", 1972, by LAPACK.
+    """
+    name = "solve_sylvester"
+    return Sylvester()(square(A, name), square(B, name), matrix(Q, name))
+
+
+def solve_continuous_lyapunov(A: Any, Q: Any) -> Variable:
+    """Solution X of ``A X + X A^H = Q``; square matrices (..., n, n)."""
+    a = square(A, "solve_continuous_lyapunov")
+    return solve_sylvester(a, adjoint(a), Q)
+
+
+def solve_discrete_lyapunov(A: Any, Q: Any, method: str = "bilinear") -> Variable:
+    """Solution X of ``A X A^H - X + Q = 0``.
+
+    Args:
+        A: array-like (..., n, n).
+        Q: array-like (..., n, n).
+        method: "bilinear" makes a continuous equation of it; "direct" solves one linear system of n**2
+            unknowns, which also works where A has the eigenvalue -1.
+    """
+    a, q = square(A, "solve_discrete_lyapunov"), square(Q, "solve_discrete_lyapunov")
+    eye = pt.eye(size_of(a, a.type.ndim - 1), dtype=a.type.dtype)
+    if method == "bilinear":
+        away = inv(adjoint(a) + eye)
+        b = matmul(adjoint(a) - eye, away)
+        c = 2 * matmul(matmul(inv(a + eye), q), away)
+        return solve_continuous_lyapunov(adjoint(b), -c)
+    if method != "direct":
+        raise ValueError(f'method must be "bilinear" or "direct", got {method!r}')
+    product = kron(a, conj(a))
+    *batch, n, _ = sizes_of(q)
+    system = pt.eye(size_of(product, product.type.ndim - 1), dtype=a.type.dtype) - product  # type: ignore[attr-defined]
+    flat = solve(system, pt.reshape(q, (*batch, n * n)), b_ndim=1)
+    return pt.reshape(flat, (*batch, n, n))

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Inverses, determinants, powers and exponentials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.matrices import float_dtype, real_dtype
+from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet
+from graphc.ops.sizes import size_of, sizes_of
+from graphc.tensor.linalg.checks import matrix, square
+from graphc.tensor.linalg.decompositions import svd
+from graphc.tensor.products import matmul
+
+__all__ = ["det", "expm", "inv", "lstsq", "matrix_inverse", "matrix_power", "pinv", "slogdet", "tensorinv"]
+
+
+def det(x: Any) -> Variable:
+    """Determinants of square matrices (..., n, n); the gradient inverts them."""
+    return Det()(square(x, "det"))
+
+
+def slogdet(x: Any) -> tuple[Variable, Variable]:
+    """Sign (of modulus 1 or 0) and logarithm of the absolute value of determinants."""
+    sign, logdet = SLogDet()(square(x, "slogdet"))  # type: ignore[misc]
+    return sign, logdet
+
+
+def inv(x: Any) -> Variable:
+    """Inverses of square matrices (..., n, n).
+
+    Raises:
+        LinAlgError: when run, a matrix is singular.
+    """
+    return Inv()(square(x, "inv"))
+
+
+matrix_inverse = inv
+
+
+def pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Variable:
+    """Pseudo-inverses of matrices (..., m, n).
+
+    Args:
+        x: array-like.
+        rcond: singular values up to ``rcond`` times the largest count as 0; by default 1e-15, as in NumPy.
+        hermitian: for compatibility; the result is the same.
+    """
+    x = matrix(x, "pinv")
+    limit = 1e-15 if rcond is None else rcond
+    return Pinv()(x, pt.cast(pt.as_tensor_variable(limit), real_dtype(float_dtype(x.type.dtype))))
+
+
+def expm(A: Any) -> Variable:
+    """Exponentials of square matrices."""
+    return Expm()(square(A, "expm"))
+
+
+def matrix_power(M: Any, n: int) -> Variable:
+    """Powers of square matrices, by repeated squaring.
+
+    Args:
+        M: array-like (..., k, k).
+        n: an int known when the graph is built; negative powers are those of the inverse.
+    """
+    m: Any = square(M, "matrix_power")
+    if not isinstance(n, int | np.integer):
+        raise TypeError(f"the exponent of matrix_power must be an int, got {n!r}")
+    if n == 0:
+        return pt.zeros_like(m) + pt.eye(size_of(m, m.type.ndim - 1), dtype=m.type.dtype)
+    if n < 0:
+        m, n = inv(m), -n
+    result = None
+    while True:
+        if n & 1:
+            result = m if result is None else matmul(result, m)
+        n >>= 1
+        if not n:
+            assert result is not None
+            return result
+        m = matmul(m, m)
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Variable, Variable, Variable, Variable]:
+    """Least squares solutions of ``a @ x = b``, of the smallest norm where there are several.
+
+    Args:
+        a: array-like (..., m, n).
+        b: array-like (m,) or (..., m, k).
+        rcond: singular values up to ``rcond`` times the largest count as 0; by default the precision times
+            max(m, n).
+
+    Returns:
+        x (..., n) or (..., n, k); sums of squared residuals () or (..., k), computed whatever the rank is;
+        int64 ranks (...); singular values (..., min(m, n)).
+    """
+    a = matrix(a, "lstsq")
+    b = pt.as_tensor_variable(b)
+    dtype = float_dtype(a.type.dtype, b.type.dtype)
+    a, b = pt.cast(a, dtype), pt.cast(b, dtype)
+    if rcond is None:
+        m, n = (size_of(a, a.type.ndim + axis) for axis in (-2, -1))
+        rcond = pt.cast(pt.maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
+    x = matmul(pinv(a, rcond), b)
+    rest = b - matmul(a, x)
+    residuals = pt.sum(pt.sqr(pt.abs(rest)), axis=-1 if b.type.ndim == 1 else -2)
+    values: Any = svd(a, compute_uv=False)
+    rank = pt.sum(pt.gt(values, rcond * pt.max(values, axis=-1, keepdims=True)), axis=-1)
+    return x, residuals, pt.cast(rank, "int64"), values
+
+
+def _product(sizes: Sequence[Any]) -> Any:
+    result: Any = pt.constant(1, dtype="int64")
+    for size in sizes:
+        result = result * size
+    return result
+
+
+def tensorinv(a: Any, ind: int = 2) -> Variable:
+    """The inverse of what an array does with ``tensordot(a, x, x.ndim)``.
+
+    Args:
+        a: array-like whose first ``ind`` sizes have the product of the others.
+        ind: how many axes are on the left.
+    """
+    a = pt.as_tensor_variable(a)
+    if not 0 < ind <= a.type.ndim:
+        raise ValueError(f"ind must be between 1 and the number of dimensions, {a.type.ndim}; got {ind}")
+    sizes = sizes_of(a)
+    flat = pt.reshape(a, (_product(sizes[:ind]), _product(sizes[ind:])))
+    return pt.reshape(inv(flat), (*sizes[ind:], *sizes[:ind]))

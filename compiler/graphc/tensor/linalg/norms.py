@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Norms, and numbers that depend on singular values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axes
+from graphc.ops.matrices import float_dtype, real_dtype
+from graphc.ops.sizes import size_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.linalg.checks import matrix, square
+from graphc.tensor.linalg.decompositions import svd
+from graphc.tensor.linalg.functions import inv
+
+__all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
+
+_INFINITIES = {"inf": np.inf, "-inf": -np.inf}
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
+    """Norms of vectors or matrices, as ``numpy.linalg.norm``.
+
+    Args:
+        x: array-like; integers become float64.
+        ord: None, a number, "fro", "nuc", inf or -inf ("inf", "-inf").
+        axis: an axis along which vectors lie, or two of matrices; by default all of x, which must be a vector
+            or a matrix unless ``ord`` is None.
+        keepdims: reduced axes stay with size 1.
+    """
+    x = _floats(x)
+    if isinstance(ord, str):
+        ord = _INFINITIES.get(ord, "fro" if ord == "f" else ord)
+    if axis is None:
+        if ord is not None and x.type.ndim not in (1, 2):
+            raise ValueError(f"norm with ord={ord!r} takes vectors or matrices, got {x} of type {x.type}")
+        axes = tuple(range(x.type.ndim))
+        if ord is None:
+            return pt.sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
+    else:
+        given = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
+        axes = tuple(normalize_axes([a], x.type.ndim, "norm")[0] for a in given)
+    if len(axes) == 1:
+        return _vector(x, ord, axes[0], keepdims)
+    if len(axes) == 2 and axes[0] != axes[1]:
+        return _matrix(x, ord, axes[0], axes[1], keepdims)
+    raise ValueError(f"norm takes one or two different axes, got {axis!r}")
+
+
+def _floats(x: Any) -> Any:
+    x = as_tensor_variable(x)
+    return pt.cast(x, "float64") if x.type.numpy_dtype.kind in "biu" else x
+
+
+def _squares(x: Any) -> Any:
+    if x.type.numpy_dtype.kind == "c":
+        return pt.sqr(pt.real(x)) + pt.sqr(pt.imag(x))
+    return pt.sqr(x)
+
+
+def _vector(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+    if ord is None or ord == 2:
+        return pt.sqrt(pt.sum(_squares(x), axis=axis, keepdims=keepdims))
+    if isinstance(ord, str):
+        raise ValueError(f"vectors have no norm of order {ord!r}")
+    size = pt.abs(x)
+    if ord == np.inf:
+        return pt.max(size, axis=axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return pt.min(size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return pt.cast(pt.sum(pt.neq(x, 0), axis=axis, keepdims=keepdims), size.type.dtype)
+    if ord == 1:
+        return pt.sum(size, axis=axis, keepdims=keepdims)
+    return pt.pow(pt.sum(pt.pow(size, ord), axis=axis, keepdims=keepdims), 1.0 / ord)
+
+
+def _matrix(x: Any, ord: Any, row: int, column: int, keepdims: bool) -> Any:
+    axes = (row, column)
+    if ord is None or ord == "fro":
+        return pt.sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
+    if ord in ("nuc", 2, -2):
+        values: Any = svd(pt.moveaxis(x, axes, (-2, -1)), compute_uv=False)
+        found = (
+            pt.sum(values, axis=-1)
+            if ord == "nuc"
+            else pt.max(values, axis=-1)
+            if ord == 2
+            else pt.min(values, axis=-1)
+        )
+        return pt.expand_dims(found, axes) if keepdims else found
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise ValueError(f"matrices have no norm of order {ord!r}")
+    inner, outer = (row, column) if abs(ord) == 1 else (column, row)
+    sums = pt.sum(pt.abs(x), axis=inner, keepdims=True)
+    found = (pt.max if ord > 0 else pt.min)(sums, axis=outer, keepdims=True)
+    return found if keepdims else pt.squeeze(found, axes)
+
+
+def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Variable:
+    """Norms of vectors, as ``numpy.linalg.vector_norm``; by default all elements are one vector."""
+    x = _floats(x)
+    if axis is None:
+        found = _vector(pt.ravel(x), ord, 0, False)
+        return pt.expand_dims(found, tuple(range(x.type.ndim))) if keepdims and x.type.ndim else found
+    if isinstance(axis, int | np.integer):
+        return norm(x, ord, int(axis), keepdims)
+    axes = normalize_axes(axis, x.type.ndim, "vector_norm")
+    others = [i for i in range(x.type.ndim) if i not in axes]
+    moved = pt.dimshuffle(x, (*others, *axes))
+    sizes = [size_of(x, i) for i in others]
+    count: Any = pt.constant(1, dtype="int64")
+    for i in axes:
+        count = count * size_of(x, i)
+    found = _vector(pt.reshape(moved, (*sizes, count)), ord, len(others), False)
+    return pt.expand_dims(found, tuple(axes)) if keepdims else found
+
+
+def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Variable:
+    """Norms of matrices (..., m, n), as ``numpy.linalg.matrix_norm``."""
+    return norm(matrix(x, "matrix_norm"), ord, (-2, -1), keepdims)
+
+
+def cond(x: Any, p: Any = None) -> Variable:
+    """Condition numbers, as ``numpy.linalg.cond``.
+
+    Args:
+        x: array-like (..., m, n); square unless p is None, 2 or -2.
+        p: order of the norm; None is 2. Singular matrices have an infinite one for 2, and raise for the
+            orders that invert.
+    """
+    x = matrix(x, "cond")
+    if p in (None, 2, -2):
+        values: Any = svd(_floats(x), compute_uv=False)
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    x = square(x, "cond")
+    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))  # type: ignore[operator]
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Variable:
+    """Number of singular values that are larger than a limit, int64.
+
+    Args:
+        A: array-like (..., m, n).
+        tol: the limit; by default rtol times the largest singular value.
+        hermitian: for compatibility; the result is the same.
+        rtol: by default the precision times max(m, n).
+    """
+    a = matrix(A, "matrix_rank")
+    values: Any = svd(a, compute_uv=False)
+    if tol is None:
+        if rtol is None:
+            dtype = float_dtype(a.type.dtype)
+            m, n = (size_of(a, a.type.ndim + axis) for axis in (-2, -1))
+            rtol = pt.cast(pt.maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
+        tol = pt.max(values, axis=-1, keepdims=True) * rtol
+    else:
+        tol = pt.expand_dims(pt.as_tensor_variable(tol), -1)
+    return pt.cast(pt.sum(pt.gt(values, tol), axis=-1), "int64")

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.matrices import conj
+from graphc.ops.sizes import size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.linalg.checks import matrix
+from graphc.tensor.products import dot, matmul
+
+__all__ = [
+    "block_diag", "cross", "kron", "matrix_dot", "matvec", "multi_dot", "vdot", "vecdot", "vecmat",
+]  # fmt: skip
+
+
+def matrix_dot(*args: Any) -> Variable:
+    """Product of several matrices, from left to right."""
+    if not args:
+        raise ValueError("matrix_dot takes at least one matrix")
+    return reduce(dot, args[1:], as_tensor_variable(args[0]))
+
+
+def multi_dot(arrays: Sequence[Any]) -> Variable:
+    """Product of several matrices in the order that costs least.
+
+    Args:
+        arrays: at least two; the first and the last may be vectors. Unknown sizes count as 100.
+    """
+    tensors = [as_tensor_variable(x) for x in arrays]
+    if len(tensors) < 2:
+        raise ValueError(f"multi_dot takes at least two arrays, got {len(tensors)}")
+    row, column = tensors[0].type.ndim == 1, tensors[-1].type.ndim == 1
+    if row:
+        tensors[0] = pt.expand_dims(tensors[0], 0)
+    if column:
+        tensors[-1] = pt.expand_dims(tensors[-1], 1)
+    wrong = next((x for x in tensors if x.type.ndim != 2), None)
+    if wrong is not None:
+        raise ValueError(f"multi_dot takes matrices, got {wrong} of type {wrong.type}")
+    result: Any = _chain(tensors)
+    if column:
+        result = pt.squeeze(result, 1)
+    return pt.squeeze(result, 0) if row else result
+
+
+def _chain(tensors: list[Any]) -> Any:
+    """Dynamic programming over the places to split."""
+    sizes = [size or 100 for size in (tensors[0].type.shape[0], *(x.type.shape[1] for x in tensors))]
+    best: dict[tuple[int, int], tuple[int, Any]] = {(i, i): (0, x) for i, x in enumerate(tensors)}
+    for length in range(1, len(tensors)):
+        for i in range(len(tensors) - length):
+            j = i + length
+            costs = [
+                (best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            ]
+            cost, k = min(costs)
+            best[i, j] = cost, matmul(best[i, k][1], best[k + 1, j][1])
+    return best[0, len(tensors) - 1][1]
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    x = as_tensor_variable(x)
+    return x if dtype is None else pt.cast(x, dtype)
+
+
+def matvec(x1: Any, x2: Any, dtype: Any = None) -> Variable:
+    """Products of matrices (..., m, n) and vectors (..., n); leading axes broadcast."""
+    product = matmul(_cast(x1, dtype), pt.expand_dims(_cast(x2, dtype), -1))
+    return pt.squeeze(product, -1)
+
+
+def vecmat(x1: Any, x2: Any, dtype: Any = None) -> Variable:
+    """Products of vectors (..., m), conjugated, and matrices (..., m, n); leading axes broadcast."""
+    product = matmul(pt.expand_dims(conj(_cast(x1, dtype)), -2), _cast(x2, dtype))
+    return pt.squeeze(product, -2)
+
+
+def vecdot(x1: Any, x2: Any, dtype: Any = None, axis: int = -1) -> Variable:
+    """Sums of products along an axis; the first operand is conjugated, leading axes broadcast."""
+    a, b = (pt.moveaxis(_cast(x, dtype), axis, -1) for x in (x1, x2))
+    product = matmul(pt.expand_dims(conj(a), -2), pt.expand_dims(b, -1))
+    return pt.squeeze(product, (-2, -1))
+
+
+def vdot(a: Any, b: Any) -> Variable:
+    """Sum of the products of all elements, those of a conjugated."""
+    return dot(pt.ravel(conj(as_tensor_variable(a))), pt.ravel(b))
+
+
+def kron(a: Any, b: Any) -> Variable:
+    """Kronecker product.
+
+    Args:
+        a: array-like; 1s are put in front where it has fewer dimensions than b.
+        b: the same. Matrices of batches: the first sizes are multiplied too, as in NumPy.
+    """
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    rank = max(a.type.ndim, b.type.ndim)
+    a, b = (pt.shape_padleft(x, rank - x.type.ndim) if x.type.ndim < rank else x for x in (a, b))
+    wide = pt.expand_dims(a, [2 * i + 1 for i in range(rank)]) * pt.expand_dims(
+        b, [2 * i for i in range(rank)]
+    )
+    return pt.reshape(wide, tuple(m * n for m, n in zip(sizes_of(a), sizes_of(b), strict=True)))
+
+
+def block_diag(*matrices: Any) -> Variable:
+    """Matrices (..., m_i, n_i) along the diagonal of one, zeros elsewhere; leading sizes are equal."""
+    blocks = [matrix(x, "block_diag") for x in matrices]
+    if not blocks:
+        raise ValueError("block_diag takes at least one matrix")
+    columns = [size_of(x, x.type.ndim - 1) for x in blocks]
+    rows = []
+    for i, x in enumerate(blocks):
+        outside = sizes_of(x)[:-1]
+        left, right = (_zeros(x, outside, sizes) for sizes in (columns[:i], columns[i + 1 :]))
+        rows.append(pt.concatenate([*left, x, *right], axis=-1))
+    return pt.concatenate(rows, axis=-2)
+
+
+def _zeros(x: Any, outside: list[Any], columns: list[Any]) -> list[Any]:
+    """Zeros beside a block, nothing where there are no columns."""
+    return [pt.zeros((*outside, reduce(add, columns)), dtype=x.type.dtype)] if columns else []
+
+
+def cross(a: Any, b: Any, axis: int = -1) -> Variable:
+    """Cross products of vectors of 3 elements along an axis; leading axes broadcast."""
+    a, b = (pt.moveaxis(as_tensor_variable(x), axis, -1) for x in (a, b))
+    for x in (a, b):
+        if x.type.ndim == 0 or x.type.shape[-1] not in (None, 3):
+            raise ValueError(f"cross takes vectors of 3 elements along axis {axis}, got {x} of type {x.type}")
+    x, y = ([v[..., i] for i in range(3)] for v in (a, b))
+    parts = [x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3] for i in range(3)]
+    return pt.moveaxis(pt.stack(parts, axis=-1), -1, axis)

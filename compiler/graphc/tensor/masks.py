@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of ``graphc.tensor`` whose results have as many elements as a mask has true ones, and choices
+between arrays.
+
+Their sizes are computed from elements. Where such a result is that of the compiled function, its mask is
+computed twice: once for the size, once for the elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.location import describe
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.elementwise import cast_to
+from graphc.ops.masks import Compress, FlatNonzero, RepeatPositions
+from graphc.ops.rows_arithmetic import promote
+from graphc.ops.sizes import known_size, size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable
+
+__all__ = [
+    "argwhere",
+    "choose",
+    "compress",
+    "count_nonzero",
+    "extract",
+    "flatnonzero",
+    "nonzero",
+    "nonzero_values",
+    "repeat",
+    "select",
+]
+
+
+def true_positions(mask: Any) -> Any:
+    """Positions of the true elements of a vector of booleans."""
+    return FlatNonzero()(mask, pt.sum(mask, dtype="int64"))
+
+
+def masked(x: Any, mask: Any) -> Any:
+    """Rows of x where a vector of booleans is true."""
+    if x.type.ndim == 1:
+        return Compress()(x, mask, pt.sum(mask, dtype="int64"))
+    return x[true_positions(mask)]
+
+
+def _mask(x: Any) -> Any:
+    return cast_to(as_tensor_variable(x), "bool")
+
+
+def flatnonzero(a: Any) -> Variable:
+    """Positions (int64) of the nonzero elements of the flattened array."""
+    return true_positions(pt.ravel(_mask(a)))
+
+
+def nonzero(a: Any, return_matrix: bool = False) -> Any:
+    """Positions (int64) of the nonzero elements, as a tuple with a vector for each axis, in row-major order.
+
+    Args:
+        a: array-like with at least one dimension.
+        return_matrix: return one matrix with a row for each axis.
+    """
+    mask = _mask(a)
+    if mask.type.ndim == 0:
+        raise ValueError("nonzero needs at least one dimension, got a scalar; use atleast_1d")
+    positions = tuple(unravel(true_positions(pt.ravel(mask)), sizes_of(mask)))
+    return pt.stack(positions, axis=0) if return_matrix else positions
+
+
+def unravel(flat: Any, sizes: Sequence[Any]) -> list[Any]:
+    """Indices of each axis from positions in row-major order."""
+    indices = []
+    for size in reversed(sizes[1:]):
+        indices.append(pt.mod(flat, size))
+        flat = pt.int_div(flat, size)
+    return [flat, *reversed(indices)]
+
+
+def argwhere(a: Any) -> Variable:
+    """Positions (int64) of the nonzero elements: a matrix with a row for each."""
+    mask = _mask(a)
+    if mask.type.ndim == 0:
+        count = pt.cast(mask, "int64")
+        return pt.zeros((count, 0), dtype="int64")
+    return pt.stack(nonzero(mask), axis=1)
+
+
+def nonzero_values(a: Any) -> Variable:
+    """The nonzero elements, flattened."""
+    x = pt.ravel(as_tensor_variable(a))
+    return masked(x, pt.neq(x, 0))
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """Number (int64) of nonzero elements over axes."""
+    return pt.sum(_mask(a), axis=axis, dtype="int64", keepdims=keepdims)
+
+
+def extract(condition: Any, arr: Any) -> Variable:
+    """The elements where a condition of as many elements holds, flattened."""
+    return masked(pt.ravel(as_tensor_variable(arr)), pt.ravel(_mask(condition)))
+
+
+def compress(condition: Any, a: Any, axis: Any = None) -> Variable:
+    """The slices along an axis where a vector of conditions holds; it may be shorter than the axis.
+
+    Args:
+        condition: vector.
+        a: array-like.
+        axis: the axis; None for the flattened array.
+    """
+    mask, x = _mask(condition), as_tensor_variable(a)
+    if mask.type.ndim != 1:
+        raise ValueError(f"compress takes a vector of conditions, got {mask} of type {mask.type}")
+    if axis is None:
+        x, axis = pt.ravel(x), 0
+    return pt.take(x, true_positions(mask), axis=normalize_axis(axis, x.type.ndim, "compress"))
+
+
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Variable:
+    """Every element (slice along an axis) repeated.
+
+    Args:
+        a: array-like.
+        repeats: how often: a number, or a vector with one for each element; may be symbolic.
+        axis: the axis; None for the flattened array.
+
+    Raises:
+        ValueError: fewer than 0 repetitions (a known number of them).
+    """
+    x, counts = as_tensor_variable(a), as_tensor_variable(repeats)
+    if counts.type.numpy_dtype.kind not in "iu":
+        raise TypeError(f"repeat takes integer repetitions, got {counts} of type {counts.type}")
+    if counts.type.ndim > 1:
+        raise ValueError(f"repeat takes a number or a vector of repetitions, got {counts.type}")
+    if isinstance(counts, Constant) and (counts.data < 0).any():  # type: ignore[attr-defined]
+        raise ValueError(f"repetitions must be at least 0, got {counts.data}")  # type: ignore[attr-defined]
+    if axis is None:
+        x, axis = pt.ravel(x), 0
+    axis = normalize_axis(axis, x.type.ndim, "repeat")
+    counts = cast_to(counts, "int64")
+    if counts.type.shape == (1,):
+        counts = counts[0]
+    if counts.type.ndim == 0:
+        return _repeat_equally(x, counts, axis)
+    size = size_of(x, axis)
+    counts = pt.specify_shape(counts, [size]) if x.type.shape[axis] != counts.type.shape[0] else counts
+    counts = pt.maximum(counts, 0)
+    return pt.take(x, RepeatPositions()(counts, pt.sum(counts)), axis=axis)
+
+
+def _repeat_equally(x: Any, count: Any, axis: int) -> Any:
+    sizes = sizes_of(x)
+    number = known_size(count)
+    count = count if number is None else number
+    apart = pt.expand_dims(x, axis + 1)
+    wide = pt.broadcast_to(apart, [*sizes[: axis + 1], count, *sizes[axis + 1 :]])
+    return pt.reshape(wide, [*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :]])
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Variable:
+    """Elements of the choice that each index says.
+
+    Args:
+        a: integers; broadcasts with the choices.
+        choices: sequence of arrays, or one array whose first axis has them.
+        mode: ``raise``, ``wrap`` or ``clip``: what an index out of bounds means.
+
+    Raises:
+        IndexError: when run, an index out of bounds with mode ``raise``.
+    """
+    index = cast_to(as_tensor_variable(a), "int64")
+    if isinstance(choices, Variable | np.ndarray):
+        stacked = as_tensor_variable(choices)
+        if stacked.type.shape[0] is None:
+            raise ValueError(f"choose needs to know how many choices there are, got {stacked.type}")
+        choices = [stacked[i] for i in range(stacked.type.shape[0])]
+    options = [as_tensor_variable(c) for c in choices]
+    if mode == "wrap":
+        index = pt.mod(index, len(options))
+    elif mode == "clip":
+        index = pt.clip(index, 0, len(options) - 1)
+    elif mode == "raise":
+        # Reading at the index checks it.
+        index = pt.constant(np.arange(len(options)))[pt.switch(pt.lt(index, 0), len(options), index)]
+    else:
+        raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
+    result = options[-1]
+    for i in reversed(range(len(options) - 1)):
+        result = pt.switch(pt.eq(index, i), options[i], result)
+    return result if len(options) > 1 else pt.second(index + pt.zeros_like(result), result)
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Variable:
+    """For each element the choice of the first condition that holds, else ``default``."""
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(
+            f"select takes as many conditions as choices, and at least one; got {len(condlist)} and "
+            f"{len(choicelist)}"
+        )
+    options = [as_tensor_variable(c) for c in choicelist]
+    dtype = promote(*(c.type.numpy_dtype for c in options)).name if len(options) > 1 else options[0].dtype
+    result = default
+    for condition, option in zip(reversed(condlist), reversed(options), strict=True):
+        test = as_tensor_variable(condition)
+        if test.type.dtype != "bool":
+            raise TypeError(
+                f"select takes boolean conditions, got {test}{describe(test.location)} of {test.type}"
+            )
+        result = pt.switch(test, cast_to(option, dtype), result)
+    return result

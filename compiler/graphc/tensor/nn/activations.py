@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Activation functions. All of them are elementwise, but for `glu`, and have derivatives of every order."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.elementwise import OPS
+from graphc.ops.sizes import known_size, size_of
+from graphc.tensor.basic import as_tensor_variable
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_tanh",
+    "leaky_relu",
+    "log_sigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "softsign",
+    "swish",
+]
+
+sigmoid, softplus = OPS["sigmoid"], OPS["softplus"]
+
+# Klambauer et al., Self-normalizing neural networks (2017).
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848, 1.0507009873554804934
+
+
+def _floating(x: Any) -> Any:
+    x = as_tensor_variable(x)
+    return x if x.type.numpy_dtype.kind in "fc" else pt.cast(x, "float64")
+
+
+def relu(x: Any, alpha: Any = 0) -> Variable:
+    """x where it is positive, ``alpha * x`` elsewhere."""
+    x = as_tensor_variable(x)
+    return pt.switch(pt.gt(x, 0), x, 0 if isinstance(alpha, int) and alpha == 0 else alpha * x)
+
+
+def relu6(x: Any) -> Variable:
+    """x between 0 and 6, and the nearer of these elsewhere."""
+    return pt.clip(as_tensor_variable(x), 0, 6)
+
+
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Variable:
+    """x where it is positive, ``negative_slope * x`` elsewhere."""
+    return relu(x, negative_slope)
+
+
+def prelu(x: Any, alpha: Any, axis: int = 1) -> Variable:
+    """`leaky_relu` with a slope for each channel.
+
+    Args:
+        x: array-like.
+        alpha: slopes, 0-d or a vector as long as the axis of channels.
+        axis: the axis of channels.
+    """
+    x, alpha = as_tensor_variable(x), as_tensor_variable(alpha)
+    if alpha.type.ndim == 1:
+        channels = normalize_axis(axis, x.type.ndim, "prelu")
+        alpha = pt.dimshuffle(alpha, tuple(0 if i == channels else "x" for i in range(x.type.ndim)))
+    return relu(x, alpha)
+
+
+def elu(x: Any, alpha: Any = 1) -> Variable:
+    """x where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    x = as_tensor_variable(x)
+    return pt.switch(pt.gt(x, 0), x, alpha * pt.expm1(pt.minimum(x, 0)))
+
+
+def celu(x: Any, alpha: float = 1.0) -> Variable:
+    """x where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere, whose derivative is continuous."""
+    x = _floating(x)
+    return pt.switch(pt.gt(x, 0), x, alpha * pt.expm1(pt.minimum(x, 0) / alpha))
+
+
+def selu(x: Any) -> Variable:
+    """`elu`, scaled so that layers keep mean 0 and variance 1 (Klambauer et al., 2017)."""
+    return elu(_floating(x), _SELU_ALPHA) * _SELU_SCALE  # type: ignore[operator]
+
+
+def gelu(x: Any, approximate: bool | str = False) -> Variable:
+    """x times the probability that a standard normal is below x (Hendrycks and Gimpel, 2016).
+
+    Args:
+        x: array-like.
+        approximate: True or ``"tanh"`` for the form with tanh of a cubic; False or ``"none"`` is exact.
+
+    Raises:
+        ValueError: another value of ``approximate``.
+    """
+    if approximate not in (True, False, "tanh", "none"):
+        raise ValueError(f'gelu: approximate must be False ("none") or True ("tanh"), got {approximate!r}')
+    x = _floating(x)
+    if approximate in (True, "tanh"):
+        return 0.5 * x * (1 + pt.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    # erfc keeps the relative accuracy of small values on the left.
+    return 0.5 * x * pt.erfc(-x * math.sqrt(0.5))
+
+
+def silu(x: Any) -> Variable:
+    """``x * sigmoid(x)``."""
+    x = _floating(x)
+    return x * pt.sigmoid(x)
+
+
+def swish(x: Any, beta: Any = 1) -> Variable:
+    """``x * sigmoid(beta * x)``."""
+    x = _floating(x)
+    return x * pt.sigmoid(x if isinstance(beta, int) and beta == 1 else beta * x)
+
+
+def mish(x: Any) -> Variable:
+    """``x * tanh(softplus(x))``."""
+    x = _floating(x)
+    return x * pt.tanh(pt.softplus(x))
+
+
+def hard_sigmoid(x: Any) -> Variable:
+    """``x / 6 + 1 / 2`` between 0 and 1, the nearer of these elsewhere."""
+    return pt.clip(_floating(x) / 6 + 0.5, 0, 1)
+
+
+def hard_tanh(x: Any) -> Variable:
+    """x between -1 and 1, the nearer of these elsewhere."""
+    return pt.clip(as_tensor_variable(x), -1, 1)
+
+
+def softsign(x: Any) -> Variable:
+    """``x / (1 + abs(x))``."""
+    x = _floating(x)
+    return x / (1 + pt.abs(x))
+
+
+def log_sigmoid(x: Any) -> Variable:
+    """``log(sigmoid(x))``, without overflow."""
+    return -pt.softplus(-_floating(x))
+
+
+def glu(x: Any, axis: int = -1) -> Variable:
+    """The first half of an axis times the sigmoid of the second (Dauphin et al., 2017).
+
+    Raises:
+        ValueError: the static size of the axis is odd.
+    """
+    x = _floating(x)
+    axis = normalize_axis(axis, x.type.ndim, "glu")
+    size = size_of(x, axis)
+    known = known_size(size)
+    if known is not None and known % 2:
+        raise ValueError(f"glu halves axis {axis} of {x} of type {x.type}, whose size is odd")
+    half = size // 2 if known is None else known // 2
+    before = (slice(None),) * axis
+    return x[(*before, slice(None, half))] * pt.sigmoid(x[(*before, slice(half, None))])

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Cross entropies and one-hot vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.config import config
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.sizes import size_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.special import log_softmax
+
+__all__ = [
+    "binary_crossentropy",
+    "categorical_crossentropy",
+    "huber_loss",
+    "one_hot",
+    "sigmoid_binary_crossentropy",
+    "softmax_cross_entropy",
+]
+
+
+def one_hot(x: Any, num_classes: Any, dtype: Any = None, axis: int = -1) -> Variable:
+    """1 at the positions that class numbers name, 0 elsewhere.
+
+    Args:
+        x: integers; a number that is no class gives zeros.
+        num_classes: size of the new axis, symbolic or not.
+        dtype: of the result; ``config.floatX`` by default.
+        axis: where the new axis is.
+
+    Raises:
+        TypeError: ``x`` has no integers.
+    """
+    x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind not in "iu":
+        raise TypeError(f"one_hot takes class numbers, which are integers, got {x} of dtype {x.type.dtype}")
+    where = normalize_axis(axis, x.type.ndim + 1, "one_hot")
+    classes = pt.arange(num_classes, dtype="int64")
+    classes = pt.dimshuffle(classes, tuple(0 if i == where else "x" for i in range(x.type.ndim + 1)))
+    return pt.cast(pt.eq(pt.expand_dims(pt.cast(x, "int64"), where), classes), dtype or config.floatX)
+
+
+def binary_crossentropy(output: Any, target: Any) -> Variable:
+    """-(target * log(output) + (1 - target) * log(1 - output)), elementwise."""
+    output, target = as_tensor_variable(output), as_tensor_variable(target)
+    return -(target * pt.log(output) + (1 - target) * pt.log1p(-output))
+
+
+def sigmoid_binary_crossentropy(output: Any, target: Any) -> Variable:
+    """`binary_crossentropy` of ``sigmoid(output)``, without overflow."""
+    output = as_tensor_variable(output)
+    return pt.softplus(output) - target * output
+
+
+def _chosen(scores: Any, classes: Any) -> Any:
+    """The elements of the last axis at class numbers, which have one axis less."""
+    count = size_of(scores, scores.type.ndim - 1)
+    rows = pt.reshape(scores, (-1, count))
+    numbers = pt.reshape(pt.cast(classes, "int64"), (-1,))
+    picked = pt.reshape(rows, (-1,))[pt.arange(size_of(rows, 0)) * count + _checked(numbers, count)]
+    return pt.reshape(picked, [size_of(classes, i) for i in range(classes.type.ndim)])
+
+
+def _checked(numbers: Any, count: Any) -> Any:
+    """Class numbers; a wrong one gets a position that no array has, so that the indexing reports it."""
+    inside = pt.and_(pt.ge(numbers, -count), pt.lt(numbers, count))
+    wrapped = pt.switch(pt.lt(numbers, 0), numbers + count, numbers)
+    return pt.switch(inside, wrapped, np.iinfo(np.int64).max // 4)
+
+
+def _is_classes(scores: Any, target: Any, what: str) -> bool:
+    """Whether the target has class numbers, and not a distribution."""
+    if target.type.ndim == scores.type.ndim:
+        return False
+    if target.type.numpy_dtype.kind not in "iu" or target.type.ndim != scores.type.ndim - 1:
+        raise TypeError(
+            f"{what}: the target must be probabilities like {scores.type}, or class numbers of one dimension "
+            f"less, got {target.type}"
+        )
+    return True
+
+
+def categorical_crossentropy(coding_dist: Any, true_dist: Any) -> Variable:
+    """Cross entropy of distributions along the last axis.
+
+    Args:
+        coding_dist: probabilities, (..., k).
+        true_dist: probabilities, (..., k), or class numbers, (...).
+
+    Raises:
+        TypeError: neither of these.
+    """
+    coding, true = as_tensor_variable(coding_dist), as_tensor_variable(true_dist)
+    if _is_classes(coding, true, "categorical_crossentropy"):
+        return -pt.log(_chosen(coding, true))
+    return -pt.sum(true * pt.log(coding), axis=-1)
+
+
+def softmax_cross_entropy(logits: Any, target: Any, axis: int = -1) -> Variable:
+    """`categorical_crossentropy` of ``softmax(logits)``, without overflow and without the softmax.
+
+    Args:
+        logits: scores; the classes are along ``axis``.
+        target: probabilities of the same shape, or class numbers, without the axis.
+        axis: axis of the classes.
+
+    Raises:
+        TypeError: the target is neither of these.
+    """
+    logits, target = as_tensor_variable(logits), as_tensor_variable(target)
+    axis = normalize_axis(axis, logits.type.ndim, "softmax_cross_entropy")
+    if not _is_classes(logits, target, "softmax_cross_entropy"):
+        return -pt.sum(target * log_softmax(logits, axis), axis=axis)
+    return -_chosen(log_softmax(pt.moveaxis(logits, axis, -1), -1), target)
+
+
+def huber_loss(prediction: Any, target: Any, delta: float = 1.0) -> Variable:
+    """Half the squared error where it is below ``delta``, linear beyond it."""
+    error = pt.abs(as_tensor_variable(prediction) - as_tensor_variable(target))
+    near = pt.minimum(error, delta)
+    return 0.5 * near * near + delta * (error - near)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws of integers, of positions and of vectors; keywords as in `graphc.tensor.random.continuous`.
+
+The dtype is int64 by default; numbers are cast to any other one, but for `integers`, which draws other
+widths as NumPy does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.ops.sizes import as_size, as_sizes, size_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.random.continuous import _draw
+from graphc.tensor.random.op import RandomVariable
+from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal
+
+
+def integers(low: Any, high: Any = None, size: Any = None, *, endpoint: bool = False, **options: Any) -> Any:
+    """Uniform integers from ``low`` to below ``high``, or from 0 to below ``low`` without ``high``.
+
+    With ``endpoint`` the last number counts, too. Bounds are int64, also for uint64.
+    """
+    if high is None:
+        low, high = 0, low
+    return _draw("integers", (low, as_tensor_variable(high) + 1 if endpoint else high), size, options)
+
+
+def bernoulli(p: Any, size: Any = None, **options: Any) -> Any:
+    """1 with probability ``p``, else 0."""
+    return _draw("bernoulli", (p,), size, options)
+
+
+def binomial(n: Any, p: Any, size: Any = None, **options: Any) -> Any:
+    """Number of successes in ``n`` trials."""
+    return _draw("binomial", (n, p), size, options)
+
+
+def betabinom(n: Any, a: Any, b: Any, size: Any = None, **options: Any) -> Any:
+    """Binomial with a probability that is drawn from a beta distribution."""
+    return _draw("betabinom", (n, a, b), size, options)
+
+
+def negative_binomial(n: Any, p: Any, size: Any = None, **options: Any) -> Any:
+    """Number of failures before ``n`` successes; n need not be an integer."""
+    return _draw("negative_binomial", (n, p), size, options)
+
+
+nbinom = negative_binomial
+
+
+def geometric(p: Any, size: Any = None, **options: Any) -> Any:
+    """Number of trials up to the first success."""
+    return _draw("geometric", (p,), size, options)
+
+
+def poisson(lam: Any = 1.0, size: Any = None, **options: Any) -> Any:
+    """Poisson with mean ``lam``."""
+    return _draw("poisson", (lam,), size, options)
+
+
+def hypergeometric(ngood: Any, nbad: Any, nsample: Any, size: Any = None, **options: Any) -> Any:
+    """Number of good ones in a sample without replacement."""
+    return _draw("hypergeometric", (ngood, nbad, nsample), size, options)
+
+
+def logseries(p: Any, size: Any = None, **options: Any) -> Any:
+    """Logarithmic series."""
+    return _draw("logseries", (p,), size, options)
+
+
+def zipf(a: Any, size: Any = None, **options: Any) -> Any:
+    """Zipf: probability proportional to ``k**-a``."""
+    return _draw("zipf", (a,), size, options)
+
+
+def categorical(p: Any, size: Any = None, **options: Any) -> Any:
+    """Positions along the last axis of ``p``, with these probabilities (which are not normalised)."""
+    return _draw("categorical", (p,), size, options)
+
+
+def multinomial(n: Any, p: Any, size: Any = None, **options: Any) -> Any:
+    """How often each outcome comes in ``n`` trials; ``p`` has the probabilities along its last axis."""
+    return _draw("multinomial", (n, p), size, options)
+
+
+def dirichlet(alphas: Any, size: Any = None, **options: Any) -> Any:
+    """Probability vectors; ``alphas`` has the parameters along its last axis."""
+    return _draw("dirichlet", (alphas,), size, options)
+
+
+def multivariate_normal(mean: Any, cov: Any, size: Any = None, *, method: str = "svd", **options: Any) -> Any:
+    """Normal vectors.
+
+    Args:
+        mean: vectors along the last axis.
+        cov: covariance matrices in the last two axes.
+        size: shape of the batch.
+        method: ``"svd"``, ``"eigh"`` or ``"cholesky"``: which square root of cov numbers are multiplied with.
+        options: keywords of all draws.
+    """
+    return MultivariateNormal(method, options.pop("dtype", None))(mean, cov, size=size, **options)
+
+
+def permutation(x: Any, size: Any = None, **options: Any) -> Any:
+    """The numbers below an integer, or the rows of an array, in random order.
+
+    Args:
+        x: an integer, which may be symbolic, or an array.
+        size: shape of a batch of permutations.
+        options: keywords of all draws.
+    """
+    x = as_tensor_variable(x)
+    count = as_size(x, "permutation") if x.type.ndim == 0 else size_of(x, 0)
+    batch = [] if size is None else as_sizes(size, "permutation")
+    op = RandomVariable("permutation", options.pop("dtype", None) if x.type.ndim == 0 else None)
+    following, order = _on_sizes(op, [*batch, count], options)
+    draws = order if x.type.ndim == 0 else x[order]
+    return (following, draws) if options.get("return_next_rng") else draws
+
+
+shuffle = permutation
+
+
+def _on_sizes(op: Any, sizes: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+    rng = options.get("rng")
+    if rng is None:
+        from graphc.tensor.random.shared import shared_rng
+
+        rng = shared_rng()
+        following, draws = op.make_node(rng, *sizes).outputs
+        rng.default_update = following
+    else:
+        following, draws = op.make_node(rng, *sizes).outputs
+    draws.name = options.get("name")
+    return following, draws
+
+
+def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, **options: Any) -> Any:
+    """Elements of an array, or numbers below an integer.
+
+    Args:
+        a: an integer, which may be symbolic, or an array whose rows are drawn.
+        size: shape of the draws; one draw by default.
+        replace: whether something may be drawn twice.
+        p: probabilities, which sum to 1.
+        options: keywords of all draws.
+
+    Raises:
+        ValueError: ``p`` is no vector.
+    """
+    a = as_tensor_variable(a)
+    count = as_size(a, "choice") if a.type.ndim == 0 else size_of(a, 0)
+    shape = () if size is None else size
+    keep = {**options, "return_next_rng": True}
+    if p is not None:
+        p = as_tensor_variable(p)
+        if p.type.ndim != 1:
+            raise ValueError(f"the probabilities of choice must be a vector, got {p} of {p.type}")
+        p = _as_long_as(p, count)
+    if not replace:
+        following, found = ChoiceWithoutReplacement(p is not None)(count, p, shape, **keep)
+    elif p is None:
+        following, found = integers(0, count, shape, **keep)
+    else:
+        following, found = RandomVariable("choice")(p, size=shape, **keep)
+    draws = found if a.type.ndim == 0 else a[found]
+    return (following, draws) if options.get("return_next_rng") else draws
+
+
+def _as_long_as(p: Any, count: Any) -> Any:
+    import graphc.tensor as pt
+    from graphc.ops.sizes import known_size
+
+    known = known_size(count)
+    if known is not None and p.type.shape[0] is not None:
+        if known != p.type.shape[0]:
+            raise ValueError(f"a and p must have the same size, got {known} and {p.type.shape[0]}")
+        return p
+    return pt.specify_shape(p, (count,))

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arithmetic on the parameters of draws that is written once, for arrays and for the emitter.
+
+The rules of `graphc.tensor.random.distributions` are Python functions of their parameters. `perform` calls
+them with arrays, `emit` with `Traced` operands, which write the operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Traced:
+    """A tensor in the text that an emitter writes. Operands have equal rank; static sizes of 1 broadcast."""
+
+    def __init__(self, e: Any, name: str, dtype: str, shape: Sequence[int | None]) -> None:
+        self.e, self.name, self.dtype, self.shape = e, name, dtype, tuple(shape)
+
+    @property
+    def type(self) -> str:
+        """Text of its MLIR type."""
+        return str(self.e.tensor_type(self.dtype, self.shape))
+
+    def _literal(self, value: float) -> Traced:
+        shape = (1,) * len(self.shape)
+        type_ = self.e.tensor_type(self.dtype, shape)
+        number = np.asarray(value, self.dtype)
+        text = str(int(number)) if number.dtype.kind == "i" else f"0x{number.view(f'u{number.itemsize}'):X}"
+        if number.dtype.kind == "f" and np.isfinite(number):
+            text = f"{float(number):e}" if float(f"{float(number):e}") == number else text
+        return Traced(self.e, self.e.raw(f"arith.constant dense<{text}> : {type_}"), self.dtype, shape)
+
+    def _apply(self, name: str, other: Any, dtype: str = "", *, swap: bool = False) -> Traced:
+        other = other if isinstance(other, Traced) else self._literal(other)
+        a, b = (other, self) if swap else (self, other)
+        shape = [_joint(m, n) for m, n in zip(a.shape, b.shape, strict=True)]
+        result = Traced(self.e, "", dtype or self.dtype, shape)
+        result.name = self.e.op(f"graphc.{name}", [a.name, b.name], [a.type, b.type], result.type)
+        return result
+
+    def __add__(self, other: Any) -> Traced:
+        return self._apply("add", other)
+
+    def __sub__(self, other: Any) -> Traced:
+        return self._apply("sub", other)
+
+    def __rsub__(self, other: Any) -> Traced:
+        return self._apply("sub", other, swap=True)
+
+    def __mul__(self, other: Any) -> Traced:
+        return self._apply("mul", other)
+
+    def __truediv__(self, other: Any) -> Traced:
+        return self._apply("true_div", other)
+
+    def __lt__(self, other: Any) -> Traced:
+        return self._apply("lt", other, "bool")
+
+    def __le__(self, other: Any) -> Traced:
+        return self._apply("le", other, "bool")
+
+    def __gt__(self, other: Any) -> Traced:
+        return self._apply("gt", other, "bool")
+
+    def __ge__(self, other: Any) -> Traced:
+        return self._apply("ge", other, "bool")
+
+    def equals(self, other: Any) -> Traced:
+        """Elementwise ``==``."""
+        return self._apply("eq", other, "bool")
+
+    def __and__(self, other: Traced) -> Traced:
+        return self._apply("and", other, "bool")
+
+    __rmul__ = __mul__
+
+    def sqrt(self) -> Traced:
+        """Square roots."""
+        return Traced(
+            self.e, self.e.op("graphc.sqrt", [self.name], [self.type], self.type), self.dtype, self.shape
+        )
+
+    def astype(self, dtype: str) -> Traced:
+        """A cast."""
+        if dtype == self.dtype:
+            return self
+        result = Traced(self.e, "", dtype, self.shape)
+        result.name = self.e.op("graphc.cast", [self.name], [self.type], result.type)
+        return result
+
+    def total(self) -> Traced:
+        """The sum along the last dimension."""
+        result = Traced(self.e, "", self.dtype, self.shape[:-1])
+        axes = f"axes = array<i64: {len(self.shape) - 1}>"
+        result.name = self.e.op("graphc.reduce_sum", [self.name], [self.type], result.type, axes)
+        return result
+
+    def head_total(self) -> Traced:
+        """The sum along the last dimension without its last element."""
+        e, rank = self.e, len(self.shape)
+        sizes = [e.dim(self.name, self.type, axis) for axis in range(rank)]
+        sizes[-1] = e.arith("subi", sizes[-1], e.const_index(1))
+        bounds = [*[e.const_index(0)] * rank, *sizes, *[e.const_index(1)] * rank]
+        known = None if self.shape[-1] is None else self.shape[-1] - 1
+        result = Traced(e, "", self.dtype, (*self.shape[:-1], known))
+        types = [self.type, *["index"] * (3 * rank)]
+        result.name = e.op("graphc.slice", [self.name, *bounds], types, result.type)
+        return result.total()
+
+    def truth(self, every: bool) -> str:
+        """Whether every element (or any) is true, as an ``i1``."""
+        name = self.name
+        if self.shape:
+            kind, axes = "and" if every else "or", ", ".join(map(str, range(len(self.shape))))
+            name = self.e.op(
+                f"graphc.reduce_{kind}", [name], [self.type], "tensor<i1>", f"axes = array<i64: {axes}>"
+            )
+        return str(self.e.raw(f"tensor.extract {name}[] : tensor<i1>"))
+
+
+def _joint(m: int | None, n: int | None) -> int | None:
+    if m == 1:
+        return n
+    return m if n == 1 or n is None else n
+
+
+class Plain(np.ndarray):
+    """An array with the methods that rules use beside operators."""
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> Any:
+        """A view of an array."""
+        return np.asarray(x).view(cls)
+
+    def equals(self, other: Any) -> Any:
+        """Elementwise ``==``."""
+        return self == other
+
+    def sqrt(self) -> Any:
+        """Square roots."""
+        return np.sqrt(self)
+
+    def total(self) -> Any:
+        """The sum along the last dimension."""
+        return self.sum(axis=-1)
+
+    def head_total(self) -> Any:
+        """The sum along the last dimension without its last element."""
+        return self[..., :-1].sum(axis=-1)
+
+
+class Constraint:
+    """A condition on parameters, the same for each draw.
+
+    Args:
+        message: what is wrong if it does not hold, in NumPy's words.
+        good: (*parameters) -> truth of each element; all must be true.
+        bad: instead of ``good``: none may be true. NaN makes no comparison true.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        good: Callable[..., Any] | None = None,
+        bad: Callable[..., Any] | None = None,
+    ) -> None:
+        assert (good is None) != (bad is None), "one of two"
+        self.message, self._good, self._bad = message, good, bad
+
+    def holds(self, parameters: Sequence[np.ndarray]) -> bool:
+        """Whether arrays fulfil it."""
+        xs = [Plain.of(x) for x in parameters]
+        return bool(np.all(self._good(*xs)) if self._good else not np.any(self._bad(*xs)))  # type: ignore[misc]
+
+    def emit(self, parameters: Sequence[Traced], e: Any, what: str) -> None:
+        """Writes the check."""
+        if self._good:
+            condition = self._good(*parameters).truth(True)
+        else:
+            found = self._bad(*parameters).truth(False)  # type: ignore[misc]
+            true = e.truth(True)
+            condition = e.raw(f"arith.xori {found}, {true} : i1")
+        zero = e.const_index(0)
+        e.check(condition, zero, zero, f"{what}: {self.message}")

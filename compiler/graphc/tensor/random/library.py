@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether draws can be compiled in this process."""
+
+from __future__ import annotations
+
+from functools import cache
+
+
+@cache
+def obstacle(name: str) -> str | None:
+    """Why a native distribution cannot be drawn by compiled code; None if it can.
+
+    Args:
+        name: a key of the tables of `graphc.codegen`.
+    """
+    from graphc.codegen.random_draws import DRAWS
+    from graphc.codegen.random_registers import TABLES
+    from graphc.codegen.random_vectors import VECTORS
+    from graphc_runtime import npyrandom
+
+    draw = DRAWS.get(name) or VECTORS[name]
+    reason = npyrandom.obstacle(*draw.symbols, *TABLES.get(name, ()))
+    return None if reason is None else f"NumPy's C functions for random draws cannot be used: {reason}"

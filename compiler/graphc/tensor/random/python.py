@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws that NumPy's generator makes in calls from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.config import config
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.ops.elementwise import cast_to
+from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.random.state import generator_of, state_of
+from graphc.tensor.random.type import as_generator, generator_type
+from graphc.tensor.type import TensorType, parse_dtype
+
+
+class PythonDraw(Op):
+    """Base: inputs are the generator, sizes and parameters; outputs the generator behind and the draws."""
+
+    default_output = 1
+
+    def draw(self, generator: np.random.Generator, inputs: Sequence[Any]) -> np.ndarray:
+        """The draws; inputs are the sizes and the parameters."""
+        raise NotImplementedError
+
+    def apply(self, inputs: Sequence[Any], rng: Any, name: str | None, return_next_rng: bool) -> Any:
+        """A node, with a new generator if none is given."""
+        own = rng is None
+        if own:
+            from graphc.tensor.random.shared import shared_rng
+
+            rng = shared_rng()
+        following, draws = self.make_node(rng, *inputs).outputs
+        if own:
+            rng.default_update = following
+        draws.name = name
+        return (following, draws) if return_next_rng else draws
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        generator = generator_of(inputs[0])
+        draws = self.draw(generator, inputs[1:])
+        output_storage[0][0] = state_of(generator)
+        output_storage[1][0] = np.asarray(draws, dtype=node.outputs[1].type.dtype)  # type: ignore[attr-defined]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[i == 0, False] for i in range(len(node.inputs))]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+        return [None] * len(inputs)
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+        return [None, None]
+
+
+class MultivariateNormal(PythonDraw):
+    """Normal vectors; inputs are the sizes of the batch, the means (batch of vectors) and the covariances.
+
+    Args:
+        method: as in ``numpy.random.Generator.multivariate_normal``.
+        dtype: of the draws.
+    """
+
+    __props__ = ("method", "dtype")
+
+    def __init__(self, method: str = "svd", dtype: Any = None) -> None:
+        if method not in ("svd", "eigh", "cholesky"):
+            raise ValueError(f"the method must be 'svd', 'eigh' or 'cholesky', got {method!r}")
+        self.method, self.dtype = method, parse_dtype(config.floatX if dtype is None else dtype)
+
+    def __call__(  # type: ignore[override]
+        self,
+        mean: Any,
+        cov: Any,
+        size: Any = None,
+        rng: Any = None,
+        name: str | None = None,
+        return_next_rng: bool = False,
+    ) -> Any:
+        """See `graphc.tensor.random.multivariate_normal`."""
+        mean, cov = (cast_to(as_tensor_variable(x), "float64") for x in (mean, cov))
+        batch = max(mean.type.ndim - 1, cov.type.ndim - 2)
+        if mean.type.ndim < 1 or cov.type.ndim < 2:
+            raise ValueError(
+                f"multivariate_normal takes mean vectors and covariance matrices, "
+                f"got {mean.type} and {cov.type}"
+            )
+        if size is None:
+            wide = mean if mean.type.ndim - 1 == batch else cov
+            sizes = [size_of(wide, axis) for axis in range(batch)]
+        else:
+            sizes = as_sizes(size, "multivariate_normal")
+        return self.apply([*sizes, mean, cov], rng, name, return_next_rng)
+
+    def make_node(self, rng: Any, *inputs: Any) -> Apply:  # type: ignore[override]
+        *sizes, mean, cov = inputs
+        rng = as_generator(rng)
+        sizes = [as_size(x, "multivariate_normal") for x in sizes]
+        shape = [*map(known_size, sizes), mean.type.shape[-1]]
+        outputs = [generator_type(rng).make_variable(), TensorType(self.dtype, shape).make_variable()]
+        return Apply(self, [rng, *sizes, mean, cov], outputs)
+
+    def draw(self, generator: np.random.Generator, inputs: Sequence[Any]) -> np.ndarray:
+        *sizes, mean, cov = inputs
+        batch, k = tuple(map(int, sizes)), mean.shape[-1]
+        if mean.ndim == 1 and cov.ndim == 2:
+            return generator.multivariate_normal(mean, cov, size=batch, method=self.method)  # type: ignore[arg-type]
+        means, covs = np.broadcast_to(mean, (*batch, k)), np.broadcast_to(cov, (*batch, k, k))
+        result = np.empty((*batch, k))
+        for i in np.ndindex(batch):
+            result[i] = generator.multivariate_normal(means[i], covs[i], method=self.method)  # type: ignore[arg-type]
+        return result
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        last = len(node.inputs) - 2
+        return [[i == 0, i >= last] for i in range(len(node.inputs))]
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
+        from graphc.gradient.types import grad_undefined
+
+        reason = "write mean + z @ cholesky(cov).T with z = standard_normal(...), which has derivatives"
+        if cotangents[1] is None:
+            return [None] * len(inputs)
+        terms = [grad_undefined(self, len(inputs) - 2 + i, inputs[i - 2], reason) for i in range(2)]
+        return [*[None] * (len(inputs) - 2), *terms]
+
+    def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:
+        if tangents[-1] is None and tangents[-2] is None:
+            return [None, None]
+        return super(PythonDraw, self).pushforward(inputs, outputs, tangents)
+
+
+class ChoiceWithoutReplacement(PythonDraw):
+    """Different numbers below the first parameter; inputs are the sizes, this number, and probabilities.
+
+    Args:
+        weighted: whether there are probabilities.
+    """
+
+    __props__ = ("weighted",)
+
+    def __init__(self, weighted: bool) -> None:
+        self.weighted = weighted
+
+    def __call__(  # type: ignore[override]
+        self,
+        count: Any,
+        p: Any,
+        size: Any,
+        rng: Any = None,
+        name: str | None = None,
+        return_next_rng: bool = False,
+    ) -> Any:
+        """See `graphc.tensor.random.choice`."""
+        weights = [] if p is None else [cast_to(as_tensor_variable(p), "float64")]
+        return self.apply([*as_sizes(size, "choice"), count, *weights], rng, name, return_next_rng)
+
+    def make_node(self, rng: Any, *inputs: Any) -> Apply:  # type: ignore[override]
+        rng = as_generator(rng)
+        rest = 1 + self.weighted
+        sizes = [as_size(x, "choice") for x in inputs[: len(inputs) - rest]]
+        shape = [known_size(size) for size in sizes]
+        outputs = [generator_type(rng).make_variable(), TensorType("int64", shape).make_variable()]
+        return Apply(self, [rng, *sizes, *inputs[len(inputs) - rest :]], outputs)
+
+    def draw(self, generator: np.random.Generator, inputs: Sequence[Any]) -> np.ndarray:
+        rest = 1 + self.weighted
+        sizes, (count, *weights) = inputs[: len(inputs) - rest], inputs[len(inputs) - rest :]
+        p = weights[0] if weights else None
+        return generator.choice(int(count), size=tuple(map(int, sizes)), replace=False, p=p)

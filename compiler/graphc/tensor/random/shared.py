@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shared generators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.function.shared import TensorSharedVariable
+from graphc.graph.location import capture
+from graphc.tensor.random.methods import DrawMethods
+from graphc.tensor.random.state import bit_generator_name, generator_of, state_of
+from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
+
+
+class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
+    """A shared generator: users give and take ``numpy.random.Generator``, functions keep its state vector."""
+
+    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
+        """A new generator in the present state.
+
+        Args:
+            borrow: has no effect: the generator is not part of the variable.
+            return_internal_type: return the state vector.
+        """
+        state = self.container[0]
+        return state.copy() if return_internal_type else generator_of(state)
+
+    def set_value(self, new_value: Any, borrow: bool = False) -> None:
+        """Goes on from another state.
+
+        Args:
+            new_value: a ``numpy.random.Generator`` of the same kind, which is not changed by draws from here,
+                or a state vector.
+            borrow: accepted for compatibility.
+
+        Raises:
+            TypeError: it is something else. The old value stays.
+        """
+        super().set_value(new_value, borrow)
+
+    def zero(self, borrow: bool = False) -> None:
+        """A state of zeros is no state.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(f"the shared generator {self} cannot be zero; set_value takes another generator")
+
+
+def share_generator(
+    value: Any,
+    name: str | None = None,
+    strict: bool = False,
+    allow_downcast: bool | None = None,
+    borrow: bool = False,
+    **kwargs: Any,
+) -> RandomGeneratorSharedVariable:
+    """What ``graphc.shared`` makes of a generator.
+
+    Args:
+        value: a ``numpy.random.Generator`` over PCG64 or Philox; its state is copied.
+        name: a name for people.
+        strict, allow_downcast, borrow: accepted for compatibility.
+
+    Raises:
+        TypeError: another bit generator, or an unknown argument.
+    """
+    if kwargs:
+        raise TypeError(f"shared() got unknown arguments {', '.join(kwargs)}")
+    type_ = RandomGeneratorType(bit_generator_name(value))
+    return RandomGeneratorSharedVariable(type_, None, name=name, container=[state_of(value)])
+
+
+def shared_rng(
+    value: Any = None, *, seed: Any = None, name: str | None = None, borrow: bool = False
+) -> RandomGeneratorSharedVariable:
+    """A shared generator.
+
+    Args:
+        value: a ``numpy.random.Generator``; otherwise a new one is made.
+        seed: its seed, as ``numpy.random.default_rng`` takes it.
+        name: a name for people.
+        borrow: accepted for compatibility.
+
+    Raises:
+        TypeError: ``value`` is no generator.
+        ValueError: both are given.
+    """
+    if value is not None and seed is not None:
+        raise ValueError("give a generator or a seed, not both")
+    variable = share_generator(np.random.default_rng(seed) if value is None else value, name)
+    variable._location = capture()
+    return variable
+
+
+def rng(name: str | None = None, bit_generator: str = "PCG64") -> RandomGeneratorVariable:
+    """A symbolic generator, for an input of a function; calls give it a ``numpy.random.Generator``.
+
+    Args:
+        name: a name for people.
+        bit_generator: ``"PCG64"`` or ``"Philox"``.
+    """
+    variable: Any = RandomGeneratorType(bit_generator)(name)
+    return variable

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``RandomStream``: draws that differ in each call of a function, from one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+
+class RandomStream:
+    """Makes draws with a shared generator each, which every call of a function that uses the draws updates.
+
+    ``stream.normal(0, 1, size=3)`` and so on are the functions of `graphc.tensor.random`. The k-th draw is
+    made from the k-th child of the seed, so that the numbers of one do not depend on how many the others
+    draw.
+
+    Args:
+        seed: as ``numpy.random.SeedSequence`` takes it; None asks the system.
+        namespace: where the functions are; `graphc.tensor.random` by default.
+        rng_ctor: makes a generator of a seed; ``lambda seed: np.random.Generator(np.random.Philox(seed))``,
+        for
+            example.
+
+    Attributes:
+        state_updates: pairs of a shared generator and its state behind the draws, which is its default
+        update.
+
+    Source: PyTensor's ``RandomStream``, whose numbers these are.
+    """
+
+    def __init__(
+        self,
+        seed: Any = None,
+        namespace: ModuleType | None = None,
+        rng_ctor: Callable[[Any], np.random.Generator] = np.random.default_rng,
+    ) -> None:
+        self.default_instance_seed = seed
+        self.rng_ctor = rng_ctor
+        self.state_updates: list[tuple[Any, Any]] = []
+        self.gen_seedgen = np.random.SeedSequence(seed)
+        self._namespace = namespace
+
+    def updates(self) -> list[tuple[Any, Any]]:
+        """A copy of ``state_updates``."""
+        return list(self.state_updates)
+
+    def seed(self, seed: Any = None) -> None:
+        """Starts all generators again from a seed; the one of the constructor by default."""
+        self.gen_seedgen = np.random.SeedSequence(self.default_instance_seed if seed is None else seed)
+        children = self.gen_seedgen.spawn(len(self.state_updates))
+        for (shared, _), child in zip(self.state_updates, children, strict=True):
+            shared.set_value(self.rng_ctor(child))
+
+    def gen(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Draws with a generator of its own.
+
+        Args:
+            op: a function of `graphc.tensor.random`, or a `RandomVariable`.
+            args, kwargs: its arguments but for ``rng``.
+
+        Raises:
+            ValueError: ``rng`` is among them.
+        """
+        from graphc.tensor.random.shared import shared_rng
+
+        if "rng" in kwargs:
+            raise ValueError("a RandomStream makes its generators itself: leave rng out")
+        (child,) = self.gen_seedgen.spawn(1)
+        shared = shared_rng(self.rng_ctor(child))
+        wants_both = kwargs.pop("return_next_rng", False)
+        following, draws = op(*args, **kwargs, rng=shared, return_next_rng=True)
+        self.state_updates.append((shared, following))
+        shared.default_update = following
+        return (following, draws) if wants_both else draws
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        import graphc.tensor.random as functions
+
+        namespace = self.__dict__.get("_namespace") or functions
+        function = getattr(namespace, name, None) if not name.startswith("_") else None
+        if not callable(function):
+            raise AttributeError(f"there is no distribution {name!r}")
+
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            return self.gen(function, *args, **kwargs)
+
+        draw.__name__, draw.__doc__ = name, function.__doc__
+        return draw

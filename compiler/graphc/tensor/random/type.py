@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``RandomGeneratorType``: states of generators, which are tensors for everything but the user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.tensor.random.methods import DrawMethods
+from graphc.tensor.random.state import LENGTHS, bit_generator_name, generator_of, state_of
+from graphc.tensor.type import TensorType
+from graphc.tensor.variable import TensorVariable
+
+
+class RandomGeneratorVariable(DrawMethods, TensorVariable):
+    """A symbolic generator; its methods draw: ``next_rng, x = rng.normal(size=3)``."""
+
+
+class RandomGeneratorType(TensorType):
+    """Vectors of uint64 that are states of a bit generator; NumPy's generators are accepted for them.
+
+    Args:
+        bit_generator: ``"PCG64"`` or ``"Philox"``.
+
+    Raises:
+        ValueError: another bit generator.
+    """
+
+    variable_type = RandomGeneratorVariable
+    # Loops hand on the last state only, whatever they collect of other states.
+    is_untraced = True
+
+    def __init__(self, bit_generator: str = "PCG64", name: str | None = None) -> None:
+        if bit_generator not in LENGTHS:
+            raise ValueError(f"the bit generator must be one of {', '.join(LENGTHS)}, got {bit_generator!r}")
+        super().__init__("uint64", (LENGTHS[bit_generator],), name)
+        self.bit_generator = bit_generator
+
+    def clone(self, dtype: Any = None, shape: Any = None, **kwargs: Any) -> TensorType:
+        """The type itself; with another dtype or shape, a `TensorType`."""
+        dtype = self.dtype if dtype is None else dtype
+        shape = self.shape if shape is None else tuple(shape)
+        if (dtype, shape) == (self.dtype, self.shape):
+            return RandomGeneratorType(self.bit_generator, kwargs.get("name", self.name))
+        return TensorType(dtype, shape, kwargs.get("name", self.name))
+
+    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> np.ndarray:
+        """``value`` as a state.
+
+        Args:
+            value: a ``numpy.random.Generator``, whose present state is taken, or a state vector.
+            strict: accept state vectors only.
+            allow_downcast: has no effect.
+
+        Raises:
+            TypeError: it is neither, or of another bit generator.
+        """
+        if not isinstance(value, np.ndarray | Variable) and not strict:
+            name = bit_generator_name(value)
+            if name != self.bit_generator:
+                raise TypeError(f"expected a generator over {self.bit_generator}, got one over {name}")
+            return state_of(value)
+        return super().filter(value, strict=True)
+
+    def generator(self, state: np.ndarray) -> np.random.Generator:
+        """A generator that goes on from a state."""
+        return generator_of(state)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (self.bit_generator, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.name or 'RandomGeneratorType'}({self.bit_generator})"
+
+    __repr__ = __str__
+
+
+def as_generator(rng: Any) -> Any:
+    """A variable that is a generator, as draws take it.
+
+    Args:
+        rng: a variable of a `RandomGeneratorType`, or a tensor with the words of a state.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(rng, Variable) and isinstance(rng.type, RandomGeneratorType):
+        return rng
+    if isinstance(rng, Variable) and isinstance(rng.type, TensorType) and rng.type.dtype == "uint64":
+        if rng.type.shape in [(length,) for length in LENGTHS.values()]:
+            return rng
+    hint = (
+        "share it first: graphc.shared(generator)"
+        if hasattr(rng, "bit_generator")
+        else ("graphc.shared(np.random.default_rng(seed)) makes one")
+    )
+    given = rng.type if isinstance(rng, Variable) else type(rng).__name__
+    raise TypeError(f"rng must be a symbolic or shared generator, got {rng!r:.80} of type {given}; {hint}")
+
+
+def generator_type(rng: Any) -> RandomGeneratorType:
+    """The type of generators that a variable stands for."""
+    if isinstance(rng.type, RandomGeneratorType):
+        return rng.type
+    name = next(name for name, length in LENGTHS.items() if rng.type.shape == (length,))
+    return RandomGeneratorType(name)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of ``graphc.tensor`` that put elements elsewhere: rolled, reversed, repeated, on diagonals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axes, normalize_axis
+from graphc.ops.sizes import known_size, size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable
+
+__all__ = [
+    "diag",
+    "diag_indices",
+    "diagonal",
+    "fill_diagonal",
+    "flip",
+    "fliplr",
+    "flipud",
+    "roll",
+    "rot90",
+    "tile",
+    "trace",
+    "tril_indices",
+    "triu_indices",
+]
+
+
+def _along(axis: int, index: Any) -> tuple[Any, ...]:
+    return (*[slice(None)] * axis, index)
+
+
+def flip(m: Any, axis: Any = None) -> Variable:
+    """The elements in reverse order along some axes, all of them by default."""
+    x = as_tensor_variable(m)
+    axes = normalize_axes(axis, x.type.ndim, "flip")
+    return x[tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(x.type.ndim))]
+
+
+def flipud(m: Any) -> Variable:
+    """`flip` along the first axis."""
+    return flip(_at_least(m, 1, "flipud"), 0)
+
+
+def fliplr(m: Any) -> Variable:
+    """`flip` along the second axis."""
+    return flip(_at_least(m, 2, "fliplr"), 1)
+
+
+def _at_least(m: Any, ndim: int, what: str) -> Any:
+    x = as_tensor_variable(m)
+    if x.type.ndim < ndim:
+        raise ValueError(f"{what} needs at least {ndim} dimensions, got {x} of type {x.type}")
+    return x
+
+
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Variable:
+    """Rotated by 90 degrees, ``k`` times, from the first of two axes towards the second.
+
+    Args:
+        m: array-like of at least two dimensions.
+        k: number of turns, known when the graph is built.
+        axes: the plane of rotation.
+    """
+    x = _at_least(m, 2, "rot90")
+    if len(axes) != 2:
+        raise ValueError(f"rot90 takes two axes, got {axes!r}")
+    a, b = (normalize_axis(axis, x.type.ndim, "rot90") for axis in axes)
+    if a == b:
+        raise ValueError(f"rot90 takes two different axes, got {axes!r}")
+    turns = int(k) % 4
+    if turns == 0:
+        return x
+    if turns == 2:
+        return flip(x, (a, b))
+    return pt.swapaxes(flip(x, b), a, b) if turns == 1 else flip(pt.swapaxes(x, a, b), b)
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Variable:
+    """Elements shifted along axes; those that leave at the end come back at the beginning.
+
+    Args:
+        a: array-like.
+        shift: integer, symbolic or not, or one for each axis.
+        axis: axis or axes; None rolls the flattened array and keeps the shape.
+    """
+    x = as_tensor_variable(a)
+    if axis is None:
+        return pt.reshape(roll(pt.ravel(x), shift, 0), sizes_of(x))
+    axes = axis if isinstance(axis, list | tuple) else [axis]
+    shifts = shift if isinstance(shift, list | tuple) else [shift] * len(axes)
+    if len(shifts) == 1:
+        shifts = list(shifts) * len(axes)
+    if len(shifts) != len(axes):
+        raise ValueError(f"roll takes one shift for each axis, got {len(shifts)} shifts and {len(axes)} axes")
+    for s, each in zip(shifts, axes, strict=True):
+        x = _roll(x, s, normalize_axis(each, x.type.ndim, "roll"))
+    return x
+
+
+def _roll(x: Any, shift: Any, axis: int) -> Any:
+    size = size_of(x, axis)
+    s = as_tensor_variable(shift)
+    if s.type.ndim or s.type.numpy_dtype.kind not in "iu":
+        raise TypeError(f"roll shifts by 0-d integers, got {s} of type {s.type}")
+    cut = size - pt.cast(s, "int64") % pt.maximum(size, 1)
+    known = known_size(cut)
+    at = cut if known is None else known
+    rolled = pt.concatenate([x[_along(axis, slice(at, None))], x[_along(axis, slice(None, at))]], axis=axis)
+    return pt.specify_shape(rolled, x.type.shape) if rolled.type.shape != x.type.shape else rolled
+
+
+def tile(A: Any, reps: Any) -> Variable:
+    """Copies side by side: ``reps[i]`` of them along axis i.
+
+    Args:
+        A: array-like.
+        reps: integer or a sequence of them, symbolic or not; shorter ones are for the last axes.
+    """
+    x = as_tensor_variable(A)
+    counts = list(reps) if isinstance(reps, list | tuple) else [reps]
+    if isinstance(reps, Variable) and reps.type.ndim:  # type: ignore[attr-defined]
+        length = reps.type.shape[0]  # type: ignore[attr-defined]
+        if length is None:
+            raise ValueError(
+                f"tile needs to know how many repetitions there are, got {reps} of type {reps.type}"
+            )
+        counts = [reps[i] for i in range(length)]  # type: ignore[index]
+    rank = max(len(counts), x.type.ndim)
+    counts = [1] * (rank - len(counts)) + counts
+    if x.type.ndim < rank:
+        x = pt.shape_padleft(x, rank - x.type.ndim)
+    sizes = sizes_of(x)
+    apart = pt.reshape(x, [n for size in sizes for n in (1, size)])
+    wide = pt.broadcast_to(
+        apart, [n for count, size in zip(counts, sizes, strict=True) for n in (count, size)]
+    )
+    return pt.reshape(wide, [as_tensor_variable(c) * n for c, n in zip(counts, sizes, strict=True)])
+
+
+# -- diagonals -----------------------------------------------------------------------------------------------
+
+
+def _flat_diagonal(rows: Any, columns: Any, offset: int) -> slice:
+    """The positions of a diagonal in a matrix in row-major order."""
+    start = offset if offset >= 0 else columns * -offset
+    length = pt.maximum(pt.minimum(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    # An empty diagonal may begin behind the end.
+    start = pt.minimum(start, rows * columns)
+    return slice(start, start + length * (columns + 1) - pt.minimum(length, 1) * columns, columns + 1)
+
+
+def _with_matrix_last(a: Any, axis1: int, axis2: int, what: str) -> Any:
+    x = _at_least(a, 2, what)
+    first, second = (normalize_axis(axis, x.type.ndim, what) for axis in (axis1, axis2))
+    if first == second:
+        raise ValueError(f"{what} takes two different axes, got {axis1} and {axis2}")
+    return pt.moveaxis(x, (first, second), (-2, -1))
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+    """Elements ``a[i, i + offset]`` of two axes, along a new last axis."""
+    x = _with_matrix_last(a, axis1, axis2, "diagonal")
+    *batch, rows, columns = sizes_of(x)
+    flat = pt.reshape(x, [*batch, rows * columns])
+    return flat[(..., _flat_diagonal(rows, columns, int(offset)))]
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+    """Sum of a diagonal."""
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1)  # type: ignore[attr-defined]
+
+
+def diag(v: Any, k: int = 0) -> Variable:
+    """A vector as a diagonal of a matrix of zeros, or a diagonal of a matrix as a vector."""
+    x = as_tensor_variable(v)
+    if x.type.ndim == 2:
+        return diagonal(x, k)
+    if x.type.ndim != 1:
+        raise ValueError(f"diag takes a vector or a matrix, got {x} of type {x.type}")
+    n = size_of(x, 0) + abs(int(k))
+    flat = pt.zeros(n * n, dtype=x.type.dtype)
+    return pt.reshape(pt.set_subtensor(flat[_flat_diagonal(n, n, int(k))], x), [n, n])
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Variable:
+    """The matrix with ``val``, a number or a vector of the diagonal's length, on its main diagonal."""
+    x = _at_least(a, 2, "fill_diagonal")
+    if x.type.ndim != 2:
+        raise ValueError(f"fill_diagonal takes a matrix, got {x} of type {x.type}")
+    if wrap:
+        raise NotImplementedError(
+            "fill_diagonal does not wrap around tall matrices; set these rows one by one"
+        )
+    rows, columns = sizes_of(x)
+    flat = pt.reshape(x, [rows * columns])
+    value = pt.cast(as_tensor_variable(val), x.type.dtype)
+    return pt.reshape(pt.set_subtensor(flat[_flat_diagonal(rows, columns, 0)], value), [rows, columns])
+
+
+def diag_indices(n: Any, ndim: int = 2) -> tuple[Variable, ...]:
+    """Indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
+    return (pt.arange(n),) * ndim
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Variable, Variable]:
+    """Row and column indices of the lower triangle of an (n, m) array; sizes are numbers."""
+    return _triangle("tril_indices", n, k, m)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Variable, Variable]:
+    """Row and column indices of the upper triangle of an (n, m) array; sizes are numbers."""
+    return _triangle("triu_indices", n, k, m)
+
+
+def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Variable, Variable]:
+    import numpy as np
+
+    numbers = [
+        value if isinstance(value, int | np.integer) or value is None else known_size(value)
+        for value in (n, m)
+    ]
+    if numbers[0] is None or (m is not None and numbers[1] is None):
+        raise TypeError(f"{name} takes sizes that are known when the graph is built, got {n!r} and {m!r}")
+    rows, columns = getattr(np, name)(numbers[0], int(k), numbers[1])
+    return as_tensor_variable(rows), as_tensor_variable(columns)

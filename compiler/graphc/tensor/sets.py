@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of ``graphc.tensor`` that treat arrays as sets, and count: unique elements, bins, histograms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.location import describe
+from graphc.ops._pt import pt
+from graphc.ops.advanced import Put
+from graphc.ops.axes import normalize_axis
+from graphc.ops.elementwise import cast_to
+from graphc.ops.rows_arithmetic import promote
+from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.masks import masked, true_positions
+
+__all__ = [
+    "bincount",
+    "histogram",
+    "histogram_bin_edges",
+    "in1d",
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+]
+
+
+def _begins(ordered: Any) -> Any:
+    """Which elements of a sorted vector differ from the one before; one NaN counts for all."""
+    later, earlier = ordered[1:], ordered[:-1]
+    differ = pt.neq(later, earlier)
+    if ordered.type.numpy_dtype.kind in "fc":
+        differ = differ & ~(pt.isnan(later) & pt.isnan(earlier))
+    # The first element, if there is one.
+    first = pt.ones((pt.minimum(size_of(ordered, 0), 1),), dtype="bool")
+    return pt.concatenate([first, differ])
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+) -> Any:
+    """The different elements in ascending order.
+
+    Args:
+        ar: array-like.
+        return_index: also return where each stands first in the flattened array.
+        return_inverse: also return positions that make the array of the different elements, in its shape.
+        return_counts: also return how often each occurs.
+        axis: compare the slices along this axis instead of elements.
+
+    Returns:
+        The elements, or a list of them and what else is asked for (int64). NaN occurs once.
+    """
+    x = as_tensor_variable(ar)
+    if axis is not None:
+        return _unique_slices(x, normalize_axis(axis, x.type.ndim, "unique"), return_index, return_inverse,
+                              return_counts)  # fmt: skip
+    flat = pt.ravel(x)
+    if not (return_index or return_inverse):
+        ordered = pt.sort(flat)
+        begins = _begins(ordered)
+        values = masked(ordered, begins)
+        return [values, _counts(begins)] if return_counts else values
+    order = pt.argsort(flat)
+    begins = _begins(flat[order])
+    first = masked(order, begins)
+    results = [flat[first]]
+    results += [first] if return_index else []
+    if return_inverse:
+        results.append(pt.reshape(_inverse(order, begins), sizes_of(x)))
+    return [*results, _counts(begins)] if return_counts else results
+
+
+def _inverse(order: Any, begins: Any) -> Any:
+    group = pt.cumsum(begins) - 1
+    return Put(0, True)(pt.zeros_like(order), group, order)
+
+
+def _counts(begins: Any) -> Any:
+    starts = true_positions(begins)
+    end = pt.stack([size_of(begins, 0)])
+    # Without elements there is no group, and no end of one.
+    ends = pt.concatenate([starts[1:], end[: pt.minimum(size_of(begins, 0), 1)]])
+    return ends - starts
+
+
+def _unique_slices(x: Any, axis: int, index: bool, inverse: bool, counts: bool) -> Any:
+    """Slices in lexicographic order: sorted by the last of their elements first, each time stably."""
+    moved = pt.moveaxis(x, axis, 0)
+    sizes = sizes_of(moved)
+    rows = pt.reshape(moved, [sizes[0], -1])
+    width = rows.type.shape[1]
+    if width is None:
+        raise ValueError(
+            f"unique along an axis needs to know the sizes of the other axes, got {x}{describe(x.location)} "
+            f"of type {x.type}; use specify_shape"
+        )
+    order = pt.arange(sizes[0])
+    for column in reversed(range(width)):
+        order = order[pt.argsort(rows[order, column])]
+    ordered = rows[order]
+    differ = pt.any(pt.neq(ordered[1:], ordered[:-1]), axis=1)
+    begins = pt.concatenate([pt.ones((pt.minimum(sizes[0], 1),), dtype="bool"), differ])
+    first = masked(order, begins)
+    results = [pt.moveaxis(moved[first], 0, axis)]
+    results += [first] if index else []
+    results += [_inverse(order, begins)] if inverse else []
+    results += [_counts(begins)] if counts else []
+    return results if len(results) > 1 else results[0]
+
+
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
+    """Which elements occur among others.
+
+    Args:
+        element: array-like.
+        test_elements: array-like of any shape.
+        assume_unique: accepted for compatibility.
+        invert: which do not.
+    """
+    x, others = as_tensor_variable(element), pt.ravel(as_tensor_variable(test_elements))
+    dtype = promote(x.type.numpy_dtype, others.type.numpy_dtype).name
+    x, others = cast_to(x, dtype), cast_to(others, dtype)
+    if others.type.shape[0] is not None and others.type.shape[0] <= 8:
+        found: Any = pt.zeros_like(x, dtype="bool")
+        for i in range(others.type.shape[0]):
+            found = found | pt.eq(x, others[i])
+    else:
+        found = _found(x, pt.sort(others))
+    return ~found if invert else found
+
+
+def _found(x: Any, ordered: Any) -> Any:
+    """Whether elements occur in a sorted vector, which may be empty."""
+    length = size_of(ordered, 0)
+    at = pt.searchsorted(ordered, x)
+    # Behind the last element one more stands that only an empty vector is asked for.
+    padded = pt.concatenate([ordered, pt.zeros((1,), dtype=ordered.type.dtype)])
+    return pt.lt(at, length) & pt.eq(padded[at], x)
+
+
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
+    """`isin` of the flattened array."""
+    return isin(pt.ravel(as_tensor_variable(ar1)), ar2, invert=invert)
+
+
+def union1d(ar1: Any, ar2: Any) -> Variable:
+    """The different elements of two arrays, in ascending order."""
+    return unique(pt.concatenate([pt.ravel(as_tensor_variable(x)) for x in (ar1, ar2)]))
+
+
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
+    """The different elements that two arrays have in common, in ascending order."""
+    first, second = (as_tensor_variable(x) for x in (ar1, ar2))
+    dtype = promote(first.type.numpy_dtype, second.type.numpy_dtype).name
+    values = unique(cast_to(first, dtype))
+    return masked(values, isin(values, second))
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
+    """The different elements of one array that are not in another; in ascending order, or with
+    ``assume_unique`` in theirs.
+    """
+    x = as_tensor_variable(ar1)
+    values = pt.ravel(x) if assume_unique else unique(x)
+    return masked(values, isin(values, ar2, invert=True))
+
+
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
+    """The different elements that only one of two arrays has, in ascending order."""
+    ordered = pt.sort(pt.concatenate([unique(ar1), unique(ar2)]))
+    begins = _begins(ordered)
+    ends = pt.concatenate([begins[1:], pt.ones((pt.minimum(size_of(ordered, 0), 1),), dtype="bool")])
+    return masked(ordered, begins & ends)
+
+
+def bincount(x: Any, weights: Any = None, minlength: Any = 0, assert_nonneg: bool = False) -> Variable:
+    """How often each number from 0 to the largest occurs; with weights, the sum of theirs (float64).
+
+    Args:
+        x: vector of integers, none negative.
+        weights: vector of x's length.
+        minlength: least length of the result; may be symbolic.
+        assert_nonneg: accepted for compatibility; negative numbers are always refused.
+
+    Raises:
+        ValueError: when run, a negative number.
+    """
+    numbers = as_tensor_variable(x)
+    if numbers.type.numpy_dtype.kind not in "biu" or numbers.type.ndim != 1:
+        raise TypeError(
+            f"bincount takes a vector of integers, got {numbers}{describe(numbers.location)} of type "
+            f"{numbers.type}"
+        )
+    from graphc.raise_op import CheckAndRaise
+
+    numbers = cast_to(numbers, "int64")
+    padded = pt.concatenate([numbers, pt.constant(np.array([-1]))])
+    smallest = pt.min(pt.concatenate([numbers, pt.constant(np.array([0]))]))
+    length = pt.maximum(pt.max(padded) + 1, as_size(minlength, "bincount"))
+    length = CheckAndRaise(ValueError, "bincount: numbers must not be negative")(length, pt.ge(smallest, 0))
+    if weights is None:
+        return Put(0)(pt.zeros((length,), dtype="int64"), pt.ones((1,), dtype="int64"), numbers)
+    values = as_tensor_variable(weights)
+    if values.type.ndim != 1:
+        raise ValueError(f"bincount takes a vector of weights, got {values} of type {values.type}")
+    values = pt.specify_shape(cast_to(values, "float64"), sizes_of(numbers))
+    return Put(0)(pt.zeros((length,), dtype="float64"), values, numbers)
+
+
+def _edges(a: Any, bins: Any, range_: Any) -> tuple[Any, bool]:
+    """The edges of bins, and whether they have equal distances."""
+    if not isinstance(bins, int | np.integer):
+        given = as_tensor_variable(bins)
+        if given.type.ndim == 1:
+            if isinstance(given, Constant) and (np.diff(given.data) < 0).any():  # type: ignore[attr-defined]
+                raise ValueError("bins must ascend")
+            return given, False
+        if given.type.ndim or given.type.numpy_dtype.kind not in "iu":
+            raise TypeError(f"bins must be an integer or a vector of edges, got {bins}")
+    count = as_size(bins, "histogram")
+    number = known_size(count)
+    if number is not None and number < 1:
+        raise ValueError(f"a histogram has at least one bin, got {number}")
+    if range_ is not None:
+        low, high = (cast_to(as_tensor_variable(v), "float64") for v in range_)
+    else:
+        values = cast_to(pt.ravel(a), "float64")
+        some = pt.gt(pt.size(values), 0)
+        low = pt.switch(some, pt.min(pt.concatenate([values, values[:1], _none(values)])), 0.0)
+        high = pt.switch(some, pt.max(pt.concatenate([values, values[:1], _none(values, -1)])), 1.0)
+    same = pt.eq(low, high)
+    low, high = pt.switch(same, low - 0.5, low), pt.switch(same, high + 0.5, high)
+    return pt.linspace(low, high, count + 1), True
+
+
+def _none(values: Any, sign: int = 1) -> Any:
+    """A number that changes no extreme, so that an empty vector has one too."""
+    return pt.constant(np.array([sign * np.inf]))
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None) -> Variable:
+    """The edges of the bins of `histogram`; arguments as there."""
+    return _edges(as_tensor_variable(a), bins, range)[0]
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple[Variable, Variable]:
+    """How many elements lie in each bin; the last bin includes its right edge.
+
+    Args:
+        a: array-like.
+        bins: number of bins of equal width, or a vector of ascending edges.
+        range: lowest and highest edge; by default the smallest and the largest element.
+        density: divide by the number of elements and the width, so that the integral is 1.
+        weights: array of a's shape whose elements are summed instead of counted.
+
+    Returns:
+        The counts (int64; of weights their dtype; float64 for densities) and the edges.
+    """
+    x = as_tensor_variable(a)
+    edges, uniform = _edges(x, bins, range)
+    flat = pt.ravel(x)
+    dtype = promote(flat.type.numpy_dtype, edges.type.numpy_dtype).name
+    flat, inner = cast_to(flat, dtype), cast_to(edges, dtype)
+    last = size_of(edges, 0) - 1
+    place = pt.searchsorted(inner, flat, side="right") - 1
+    place = pt.switch(pt.eq(flat, inner[-1]), last - 1, place)
+    # What lies outside goes to a bin of its own, which is cut off.
+    place = pt.switch(pt.ge(place, 0) & pt.lt(place, last), place, last)
+    if weights is None:
+        values: Any = pt.ones((1,), dtype="int64")
+    else:
+        values = pt.ravel(as_tensor_variable(weights))
+    counts = Put(0)(pt.zeros((last + 1,), dtype=values.type.dtype), values, place)[:-1]
+    if density:
+        counts = pt.cast(counts, "float64")
+        counts = counts / pt.cast(pt.diff(edges), "float64") / pt.sum(counts)
+    return counts, edges

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of ``graphc.tensor`` that sort, search in sorted arrays, and move elements to positions along an
+axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.elementwise import cast_to
+from graphc.ops.scattering import Gather, Scatter
+from graphc.ops.sizes import size_of, sizes_of
+from graphc.ops.sorting import ArgPartition, ArgSort, Partition, SearchSorted, Sort
+from graphc.tensor.basic import as_tensor_variable
+
+__all__ = [
+    "argpartition",
+    "argsort",
+    "argtopk",
+    "digitize",
+    "partition",
+    "put_along_axis",
+    "searchsorted",
+    "sort",
+    "sort_complex",
+    "take_along_axis",
+    "topk",
+    "topk_and_argtopk",
+]
+
+
+def along_last(function: Callable[..., Any], axis: Any, *arrays: Any) -> Any:
+    """A function of arrays' last axes, used along another axis of all."""
+    rank = arrays[0].type.ndim
+    if axis == rank - 1:
+        return function(*arrays)
+    return pt.moveaxis(function(*(pt.moveaxis(x, axis, -1) for x in arrays)), -1, axis)
+
+
+def _with_axis(x: Any, axis: Any, what: str) -> tuple[Any, int]:
+    x = as_tensor_variable(x)
+    if axis is None:
+        x, axis = pt.ravel(x), 0
+    if x.type.ndim == 0:
+        raise ValueError(f"{what} needs an axis, got the scalar {x}")
+    return x, normalize_axis(axis, x.type.ndim, what)
+
+
+def _check_kind(kind: Any) -> None:
+    if kind not in (None, "quicksort", "heapsort", "mergesort", "stable"):
+        raise ValueError(f"kind must be quicksort, heapsort, mergesort or stable, got {kind!r}")
+
+
+def sort(a: Any, axis: Any = -1, kind: str | None = None) -> Variable:
+    """Elements along an axis in ascending order; NaN last, complex numbers by their real parts first.
+
+    Args:
+        a: array-like.
+        axis: the axis; None sorts the flattened array.
+        kind: accepted for compatibility.
+    """
+    _check_kind(kind)
+    x, axis = _with_axis(a, axis, "sort")
+    return along_last(Sort(), axis, x)
+
+
+def sort_complex(a: Any) -> Variable:
+    """`sort` along the last axis, as complex numbers."""
+    x = as_tensor_variable(a)
+    small = x.type.dtype in ("float32", "float16", "int8", "int16", "uint8", "uint16", "complex64")
+    return sort(pt.cast(x, "complex64" if small else "complex128"))
+
+
+def argsort(a: Any, axis: Any = -1, kind: str | None = None, order: None = None) -> Variable:
+    """Positions (int64) that sort an axis; arguments as `sort`. Equal elements stay in their order, whatever
+    ``kind`` is.
+    """
+    _check_kind(kind)
+    x, axis = _with_axis(a, axis, "argsort")
+    return along_last(ArgSort(), axis, x)
+
+
+def _ranks(kth: Any, what: str) -> Any:
+    ranks = as_tensor_variable(kth)
+    if ranks.type.numpy_dtype.kind not in "iu" or ranks.type.ndim > 1:
+        raise TypeError(f"{what} takes an integer or a vector of integers as kth, got {kth}")
+    return pt.atleast_1d(cast_to(ranks, "int64"))
+
+
+def partition(a: Any, kth: Any, axis: Any = -1) -> Variable:
+    """The elements along an axis with those of the ranks ``kth`` where sorting would put them, smaller ones
+    in front of each and larger ones behind, in no particular order.
+
+    Args:
+        a: array-like.
+        kth: rank, or a vector of ranks; may be symbolic.
+        axis: the axis; None for the flattened array.
+
+    Raises:
+        ValueError: when run, a rank out of bounds.
+    """
+    x, axis = _with_axis(a, axis, "partition")
+    ranks = _ranks(kth, "partition")
+    return along_last(lambda x: Partition()(x, ranks), axis, x)
+
+
+def argpartition(a: Any, kth: Any, axis: Any = -1) -> Variable:
+    """Positions (int64) of what `partition` returns."""
+    x, axis = _with_axis(a, axis, "argpartition")
+    ranks = _ranks(kth, "argpartition")
+    return along_last(lambda x: ArgPartition()(x, ranks), axis, x)
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Variable:
+    """Where values would go in a sorted vector (int64).
+
+    Args:
+        a: ascending vector.
+        v: values of any shape.
+        side: ``left`` puts them in front of equal elements, ``right`` behind.
+        sorter: positions that sort ``a``, if it is not sorted.
+    """
+    x, values = as_tensor_variable(a), as_tensor_variable(v)
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be left or right, got {side!r}")
+    if x.type.ndim != 1:
+        raise ValueError(f"searchsorted searches in a vector, got {x} of type {x.type}")
+    if sorter is not None:
+        x = x[as_tensor_variable(sorter)]
+    found = SearchSorted(side == "right")(x, pt.ravel(values))
+    return found if values.type.ndim == 1 else pt.reshape(found, sizes_of(values))
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Variable:
+    """Number of the bin of each element: ``bins[i - 1] <= x < bins[i]``, or with ``right``
+    ``bins[i - 1] < x <= bins[i]``; bins ascend or descend.
+    """
+    edges = as_tensor_variable(bins)
+    if edges.type.ndim != 1:
+        raise ValueError(f"digitize takes a vector of bins, got {edges} of type {edges.type}")
+    up = searchsorted(edges, x, side="left" if right else "right")
+    down = size_of(edges, 0) - searchsorted(edges[::-1], x, side="right" if right else "left")
+    count = size_of(edges, 0)
+    # The first and the last edge, one of them twice where there is only one.
+    descends = pt.any(edges[1:] < edges[:-1]) if edges.type.shape[0] != 1 else pt.lt(count, 0)
+    return pt.switch(descends, down, up)
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Variable:
+    """Elements at positions along an axis that are given for each: what `argsort` returns selects what `sort`
+    does.
+
+    Args:
+        arr: array-like.
+        indices: integers of arr's rank; sizes of the other axes broadcast.
+        axis: the axis; None for the flattened array.
+
+    Raises:
+        IndexError: when run, a position out of bounds.
+    """
+    x, positions = as_tensor_variable(arr), as_tensor_variable(indices)
+    if axis is None:
+        x, positions, axis = pt.ravel(x), pt.ravel(positions), 0
+    _check_positions(x, positions, "take_along_axis")
+    return along_last(Gather(), normalize_axis(axis, x.type.ndim, "take_along_axis"), x, positions)
+
+
+def _check_positions(x: Any, positions: Any, what: str) -> None:
+    if positions.type.numpy_dtype.kind not in "iu":
+        raise IndexError(f"{what} takes integer positions, got {positions} of type {positions.type}")
+    if x.type.ndim != positions.type.ndim:
+        raise ValueError(f"{what} takes positions of rank {x.type.ndim}, got rank {positions.type.ndim}")
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1, mode: str = "set") -> Variable:
+    """A copy of an array with values at positions along an axis that are given for each.
+
+    Args:
+        arr: array-like.
+        indices: integers of arr's rank.
+        values: array-like that broadcasts to the positions.
+        axis: the axis; None for the flattened array.
+        mode: ``set`` (of repeated positions the last counts), ``add``, ``mul``, ``max`` or ``min``.
+    """
+    x, positions = as_tensor_variable(arr), as_tensor_variable(indices)
+    values = as_tensor_variable(values)
+    sizes = sizes_of(x)
+    if axis is None:
+        flat = put_along_axis(pt.ravel(x), pt.ravel(positions), values, 0, mode)
+        return pt.reshape(flat, sizes)
+    _check_positions(x, positions, "put_along_axis")
+    axis = normalize_axis(axis, x.type.ndim, "put_along_axis")
+    if values.type.ndim < positions.type.ndim:
+        values = pt.shape_padleft(values, positions.type.ndim - values.type.ndim)
+    shape = [
+        size_of(positions, a) if a == axis or x.type.shape[a] == 1 else sizes[a] for a in range(x.type.ndim)
+    ]
+    positions, values = (
+        v if v.type.shape == x.type.shape and None not in v.type.shape else pt.broadcast_to(v, shape)
+        for v in (positions, values)
+    )
+    return along_last(Scatter(mode), axis, x, cast_to(values, x.type.dtype), positions)
+
+
+def _top(x: Any, kth: Any, axis: Any, what: str) -> tuple[Any, Any]:
+    """The array along its last axis, and positions of the largest (or with negative kth, smallest)."""
+    x, axis = _with_axis(x, axis, what)
+    count = as_tensor_variable(kth)
+    if count.type.ndim or count.type.numpy_dtype.kind not in "iu":
+        raise TypeError(f"{what} takes an integer, got {kth}")
+    number = int(count.data) if hasattr(count, "data") else None
+    if number == 0:
+        raise ValueError(f"{what} takes a kth other than 0")
+    last = pt.moveaxis(x, axis, -1)
+    order = ArgSort()(last)
+    if number is not None:
+        part = order[..., -1 : -number - 1 : -1] if number > 0 else order[..., :-number]
+    else:
+        part = order[..., ::-1][..., :count]
+    return last, part
+
+
+def topk(x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str = "int64") -> Variable:
+    """The ``kth`` largest elements along an axis, the largest first; with negative ``kth`` the smallest, the
+    smallest first. A symbolic ``kth`` must be positive.
+
+    Args:
+        x: array-like.
+        kth: how many; not 0.
+        axis: the axis; None for the flattened array.
+        sorted: accepted for compatibility; they always are.
+        idx_dtype: accepted for compatibility.
+    """
+    return topk_and_argtopk(x, kth, axis, sorted, idx_dtype)[0]
+
+
+def argtopk(x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str = "int64") -> Variable:
+    """Positions of what `topk` returns."""
+    return topk_and_argtopk(x, kth, axis, sorted, idx_dtype)[1]
+
+
+def topk_and_argtopk(
+    x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str = "int64"
+) -> list[Variable]:
+    """`topk` and `argtopk`."""
+    place = 0 if axis is None else normalize_axis(axis, as_tensor_variable(x).type.ndim, "topk")
+    last, positions = _top(x, kth, axis, "topk")
+    values = Gather()(last, positions)
+    positions = pt.cast(positions, np.dtype(idx_dtype).name)
+    return [pt.moveaxis(values, -1, place), pt.moveaxis(positions, -1, place)]

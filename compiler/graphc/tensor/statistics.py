@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Order statistics of ``graphc.tensor``, and reductions that pass over NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.config import config
+from graphc.graph.basic import Constant, Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axes
+from graphc.ops.elementwise import cast_to
+from graphc.ops.sizes import known_size, size_of
+from graphc.ops.sorting import Partition, Sort
+from graphc.tensor.basic import as_tensor_variable
+
+__all__ = [
+    "average",
+    "corrcoef",
+    "cov",
+    "median",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "percentile",
+    "quantile",
+]
+
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _floats(x: Any) -> Any:
+    x = as_tensor_variable(x)
+    return x if x.type.numpy_dtype.kind in "fc" else cast_to(x, "float64")
+
+
+def _joined_last(x: Any, axis: Any, what: str) -> tuple[Any, tuple[int, ...]]:
+    """The axes joined into one, behind the others; also the axes."""
+    axes = normalize_axes(axis, x.type.ndim, what)
+    if len(axes) == 1:
+        return pt.moveaxis(x, axes[0], -1), axes
+    kept = [a for a in range(x.type.ndim) if a not in axes]
+    moved = pt.dimshuffle(x, (*kept, *axes)) if (*kept, *axes) != tuple(range(x.type.ndim)) else x
+    return pt.reshape(moved, [*(size_of(x, a) for a in kept), -1]), axes
+
+
+def _kept(result: Any, axes: tuple[int, ...], ndim: int, lead: int = 0) -> Any:
+    """The reduced axes put back, of size 1, behind ``lead`` other axes."""
+    rest = iter(range(lead, lead + ndim))
+    return pt.dimshuffle(
+        result, (*range(lead), *("x" if axis in axes else next(rest) for axis in range(ndim)))
+    )
+
+
+def _with_nan(result: Any, rows: Any) -> Any:
+    """NaN where a row has one; it is the last element of a sorted row."""
+    if rows.type.numpy_dtype.kind not in "fc":
+        return result
+    return pt.switch(pt.isnan(rows[..., -1]), np.array(np.nan, result.type.dtype), result)
+
+
+def median(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """Middle element over axes, or the mean of the two in the middle; NaN where there is a NaN.
+
+    Args:
+        x: array-like of real numbers; integers give a float64.
+        axis: axes; None for all.
+        keepdims: keep reduced axes with size 1.
+    """
+    x = _floats(x)
+    rows, axes = _joined_last(x, axis, "median")
+    count = size_of(rows, rows.type.ndim - 1)
+    last = pt.constant(np.int64(-1))
+    ordered = Partition()(rows, pt.stack([pt.int_div(count - 1, 2), pt.int_div(count, 2), last]))
+    low, high = ordered[..., pt.int_div(count - 1, 2)], ordered[..., pt.int_div(count, 2)]
+    result = _with_nan(pt.switch(pt.eq(low, high), low, (low + high) / 2), ordered)
+    return _kept(result, axes, x.type.ndim) if keepdims else result
+
+
+def _check_quantile(q: Any) -> None:
+    if isinstance(q, Constant) and not ((q.data >= 0) & (q.data <= 1)).all():  # type: ignore[attr-defined]
+        raise ValueError(f"quantiles must be in the range from 0 to 1, got {q.data}")  # type: ignore[attr-defined]
+
+
+def _between(ordered: Any, place: Any, method: str) -> Any:
+    """Elements of sorted rows at places that are no integers; the places are along a new first axis.
+
+    Args:
+        ordered: sorted rows.
+        place: for each quantile, and row if its rank is that of the rows, where it lies.
+        method: what happens between two elements.
+    """
+    below = pt.floor(place)
+    if method == "nearest":
+        below = above = pt.round(place)
+    elif method == "lower":
+        above = below
+    else:
+        above = pt.ceil(place)
+        below = above if method == "higher" else below
+    weight: Any = 0.5 if method == "midpoint" else place - below
+    low, high = (_at(ordered, pt.cast(p, "int64")) for p in (below, above))
+    if method in ("nearest", "lower", "higher"):
+        return low
+    if method == "midpoint":
+        weight = pt.switch(pt.eq(below, above), 0.0, weight)
+    weight = cast_to(pt.cast(weight, low.type.dtype), low.type.dtype)
+    if weight.type.ndim == 1 and low.type.ndim > 1:
+        weight = pt.dimshuffle(weight, (0, *["x"] * (low.type.ndim - 1)))
+    difference = high - low
+    near = low + difference * weight
+    far = high - difference * (1 - weight)
+    # The form that is exact at its end; infinities have no difference.
+    mixed = pt.switch(pt.ge(weight, 0.5), far, near)
+    return pt.switch(pt.eq(low, high) | pt.eq(weight, 0), low, mixed)
+
+
+def _at(ordered: Any, positions: Any) -> Any:
+    """Elements at positions of the last axis, which comes first then."""
+    if positions.type.ndim == 1:
+        return pt.moveaxis(ordered[..., positions], -1, 0)
+    from graphc.ops.scattering import Gather
+
+    return pt.moveaxis(Gather()(ordered, pt.moveaxis(positions, 0, -1)), -1, 0)
+
+
+def quantile(
+    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False, **kwargs: Any
+) -> Variable:
+    """Elements below which a fraction of all lies.
+
+    Args:
+        x: array-like of real numbers; NaN makes the result NaN.
+        q: fractions from 0 to 1, a number or a vector; may be symbolic.
+        axis: axes; None for all.
+        method: what happens between two elements: linear, lower, higher, midpoint or nearest.
+        keepdims: keep reduced axes with size 1.
+
+    Returns:
+        The quantiles; those of a vector ``q`` along a new first axis.
+    """
+    return _quantile(_floats(x), q, axis, kwargs.pop("interpolation", method), keepdims, False)
+
+
+def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool) -> Any:
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    q = as_tensor_variable(q)
+    if q.type.ndim > 1:
+        raise ValueError(f"quantile takes a number or a vector of fractions, got {q} of type {q.type}")
+    _check_quantile(q)
+    fractions = pt.atleast_1d(cast_to(q, "float64" if x.type.dtype != "float32" else "float32"))
+    rows, axes = _joined_last(x, axis, "quantile")
+    ordered = Sort()(rows)
+    count = size_of(rows, rows.type.ndim - 1)
+    if skip:
+        count = pt.sum(~pt.isnan(rows), axis=-1)
+        fractions = pt.dimshuffle(fractions, (0, *["x"] * count.type.ndim))
+        count = pt.maximum(count, 1)
+    place = fractions * pt.cast(count - 1, fractions.type.dtype)
+    if skip and place.type.ndim == 1:
+        place = pt.expand_dims(place, 1)[:, 0]
+    result = _between(ordered, place, method)
+    if not skip:
+        result = _with_nan(result, ordered)
+    result = _kept(result, axes, x.type.ndim, 1) if keepdims else result
+    return result if q.type.ndim else result[0]
+
+
+def percentile(
+    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False, **kwargs: Any
+) -> Variable:
+    """`quantile` with ``q`` in percent."""
+    return quantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims, **kwargs)
+
+
+# -- passing over NaN ----------------------------------------------------------------------------------------
+
+
+def _replaced(x: Any, value: Any) -> Any:
+    x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind not in "fc":
+        return x
+    return pt.switch(pt.isnan(x), np.asarray(value, x.type.dtype), x)
+
+
+def _present(x: Any) -> Any:
+    """Which elements are numbers."""
+    return ~pt.isnan(x)
+
+
+def nansum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Variable:
+    """`sum` with NaN counted as 0."""
+    return pt.sum(_replaced(x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def nanprod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Variable:
+    """`prod` with NaN counted as 1."""
+    return pt.prod(_replaced(x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def _extreme(x: Any, axis: Any, keepdims: bool, largest: bool) -> Any:
+    x = as_tensor_variable(x)
+    reduce = pt.max if largest else pt.min
+    if x.type.numpy_dtype.kind != "f":
+        return reduce(x, axis=axis, keepdims=keepdims)
+    found = reduce(_replaced(x, -np.inf if largest else np.inf), axis=axis, keepdims=keepdims)
+    some = pt.any(_present(x), axis=axis, keepdims=keepdims)
+    return pt.switch(some, found, np.array(np.nan, x.type.dtype))
+
+
+def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """Largest element that is not NaN; NaN where there is none."""
+    return _extreme(x, axis, keepdims, True)
+
+
+def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """Smallest element that is not NaN; NaN where there is none."""
+    return _extreme(x, axis, keepdims, False)
+
+
+def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """Position of `nanmax`; 0 where all are NaN."""
+    return pt.argmax(_replaced(x, -np.inf), axis=axis, keepdims=keepdims)
+
+
+def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """Position of `nanmin`; 0 where all are NaN."""
+    return pt.argmin(_replaced(x, np.inf), axis=axis, keepdims=keepdims)
+
+
+def _mean_of_present(x: Any, axis: Any, keepdims: bool, ddof: int = 0) -> Any:
+    count = pt.sum(_present(x), axis=axis, keepdims=keepdims) - ddof
+    real = {"complex64": "float32", "complex128": "float64"}.get(x.type.dtype, x.type.dtype)
+    mean = nansum(x, axis=axis, keepdims=keepdims) / pt.cast(count, real)
+    return mean if ddof == 0 else pt.switch(pt.gt(count, 0), mean, np.array(np.nan, mean.type.dtype))
+
+
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """`mean` of the elements that are not NaN."""
+    return _mean_of_present(_floats(x), axis, keepdims)
+
+
+def nanvar(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+    """`var` of the elements that are not NaN."""
+    x = _floats(x)
+    deviation = x - nanmean(x, axis=axis, keepdims=True)
+    squares = pt.sqr(pt.abs(deviation)) if x.type.numpy_dtype.kind == "c" else pt.sqr(deviation)
+    return _mean_of_present(squares, axis, keepdims, ddof)
+
+
+def nanstd(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+    """`std` of the elements that are not NaN."""
+    return pt.sqrt(nanvar(x, axis=axis, ddof=ddof, keepdims=keepdims))
+
+
+def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """`median` of the elements that are not NaN; NaN where there is none."""
+    return nanquantile(x, 0.5, axis, "midpoint", keepdims)
+
+
+def nanquantile(
+    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
+) -> Variable:
+    """`quantile` of the elements that are not NaN; NaN where there is none."""
+    return _quantile(_floats(x), q, axis, method, keepdims, True)
+
+
+def nanpercentile(
+    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
+) -> Variable:
+    """`nanquantile` with ``q`` in percent."""
+    return nanquantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims)
+
+
+# -- moments of several variables ----------------------------------------------------------------------------
+
+
+def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Variable:
+    """Mean, weighted by an array of x's shape or a vector along the axis."""
+    x = as_tensor_variable(x)
+    if weights is None:
+        return pt.mean(x, axis=axis, keepdims=keepdims)
+    weights = as_tensor_variable(weights)
+    if weights.type.ndim == 1 and x.type.ndim != 1:
+        (along,) = normalize_axes(axis, x.type.ndim, "average")
+        weights = pt.dimshuffle(weights, tuple(0 if a == along else "x" for a in range(x.type.ndim)))
+    weights = weights if x.type.numpy_dtype.kind in "fc" else cast_to(weights, "float64")
+    total = pt.sum(weights, axis=axis, keepdims=keepdims)
+    return pt.sum(x * weights, axis=axis, keepdims=keepdims) / total
+
+
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Variable:
+    """Covariance matrix of variables.
+
+    Args:
+        m: vector, or matrix with a variable in each row.
+        y: more variables, of the same form.
+        rowvar: whether variables are rows; else they are columns.
+        bias: divide by the number of observations instead of one less.
+        ddof: the number that is subtracted from that of observations; overrides ``bias``.
+    """
+    rows = _variables(m, rowvar)
+    if y is not None:
+        rows = pt.concatenate([rows, _variables(y, rowvar)], axis=0)
+    deviation = rows - pt.mean(rows, axis=1, keepdims=True)
+    less = (0 if bias else 1) if ddof is None else ddof
+    real = "float32" if rows.type.dtype in ("float32", "complex64") else "float64"
+    count = pt.cast(size_of(rows, 1) - less, real)
+    result = pt.dot(deviation, pt.conj(deviation).T) / count
+    scalar = known_size(size_of(rows, 0)) == 1
+    return result[0, 0] if scalar else result
+
+
+def _variables(m: Any, rowvar: bool) -> Any:
+    x = as_tensor_variable(m)
+    if x.type.ndim > 2:
+        raise ValueError(f"cov takes a vector or a matrix, got {x} of type {x.type}")
+    if x.type.numpy_dtype.kind not in "fc":
+        x = cast_to(x, config.floatX)
+    if x.type.ndim < 2:
+        return pt.reshape(x, [1, -1])
+    return x if rowvar else x.T
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Variable:
+    """Correlation coefficients of variables; arguments as `cov`."""
+    c = cov(x, y, rowvar)
+    if c.type.ndim == 0:  # type: ignore[attr-defined]
+        return c / c
+    deviation = pt.sqrt(pt.diagonal(pt.real(c)))
+    c = c / pt.expand_dims(deviation, 1) / pt.expand_dims(deviation, 0)
+    if c.type.numpy_dtype.kind == "c":
+        return pt.complex(pt.clip(pt.real(c), -1, 1), pt.clip(pt.imag(c), -1, 1))
+    return pt.clip(c, -1, 1)

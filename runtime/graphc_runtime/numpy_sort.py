@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""NumPy's sort functions as C functions: ``int sort(void *start, npy_intp n, void *)``.
+
+NumPy keeps one for each dtype in the table `PyArray_ArrFuncs`; for plain integers they use the widest vector
+instructions that the machine has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+# Position of `sort[0]` (quicksort) in the table: behind 21 casts and 12 other functions.
+_SORT = 33
+# Slot of `_PyDataType_GetArrFuncs` in NumPy's C API, which never changes within ABI 2.0.
+_GET_ARR_FUNCS = 365
+
+
+@cache
+def address(dtype: str) -> int | None:
+    """Address of the sort function of an integer dtype; None where there is none that works."""
+    from graphc_runtime.symbols import numpy_api_table
+
+    if int(np.__version__.split(".")[0]) < 2:
+        return None
+    getter = ctypes.c_uint64.from_address(numpy_api_table() + 8 * _GET_ARR_FUNCS).value
+    if not getter:
+        return None
+    get: Any = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(getter)
+    table = get(np.dtype(dtype))
+    found = ctypes.c_uint64.from_address(table + 8 * _SORT).value if table else 0
+    return found if found and _works(found, dtype) else None
+
+
+def _works(found: int, dtype: str) -> bool:
+    """Whether the function sorts an example."""
+    function: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)(found)
+    example = (np.arange(100, dtype=np.uint64) * 37 % 101).astype(dtype)
+    wanted = np.sort(example)
+    return function(example.ctypes.data, example.size, None) == 0 and bool((example == wanted).all())
+
+
+def available() -> bool:
+    """Whether all unsigned integers can be sorted this way."""
+    return all(address(f"uint{bits}") for bits in (8, 16, 32, 64))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The text of draws is valid and loads on each architecture."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphc.codegen.random import define_random
+from graphc.codegen.random_draws import DRAWS
+from graphc.codegen.random_generators import WORDS
+from graphc.codegen.random_vectors import VECTORS
+from graphc.tensor.random.state import LENGTHS
+from graphc_runtime import elf, relocate
+
+NAMES = [f"{generator}_{name}" for generator in WORDS for name in (*DRAWS, *VECTORS)]
+
+
+def _text(finished=""):
+    return define_random("".join(f"declare void @graphc_random_{name}(ptr)\n" for name in NAMES), finished)
+
+
+def test_states_have_the_same_length_everywhere():
+    assert {name.lower(): length for name, length in LENGTHS.items()} == WORDS
+
+
+def test_kernels_without_draws_stay_as_they_are():
+    assert define_random("declare void @other(ptr)\n", "define void @f() { ret void }\n").count("define") == 1
+
+
+def test_nothing_is_declared_twice():
+    finished = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
+    assert _text(finished).count("@llvm.memset.p0.i64(ptr, i8, i64, i1)\n") == 1
+
+
+@pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"])
+def test_all_draws_compile_to_what_the_loader_knows(triple):
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = llvm.parse_assembly(_text())
+    module.verify()
+    module.triple = triple
+    machine = llvm.Target.from_triple(triple).create_target_machine(opt=1, reloc="pic", codemodel="default")
+    parsed = elf.parse(machine.emit_object(module))
+    kinds = {entry.kind for entries in parsed.relocations.values() for entry in entries}
+    assert all(kind in relocate._FORMULAS[parsed.machine] for kind in kinds)
+    external = set(elf.external_symbols(machine.emit_object(module)))
+    assert {name for name in external if not name.startswith("npyrandom_")} <= {
+        *("exp", "expm1", "log1p", "pow", "memset", "memcpy", "_GLOBAL_OFFSET_TABLE_", "__multi3")
+    }

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions in other processes: pickled with their code, or inherited by a fork."""
+
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+
+
+def double_plus_one(x):
+    return 2 * x + 1
+
+
+LOADER = """
+import pickle, sys
+import numpy as np
+{setup}
+f, state = pickle.load(open({path!r}, "rb"))
+print(f(np.array([1.0, 2.0])).tolist(), f(np.array([1.0, 2.0])).tolist(), state.get_value().tolist())
+names = ("llvmlite", "mlir", "torch_mlir")
+print([name for name in sys.modules if name.partition(".")[0] in names])
+print(f.report.fast_call, bool(f.report.fallbacks))
+"""
+
+
+@pytest.mark.parametrize("kind", ["native", "mixed", "loop"])
+def test_a_pickle_needs_no_compiler(kind, tmp_path):
+    x = pt.dvector("x")
+    state = graphc.shared(np.zeros(2), "state")
+    y = pt.exp(x) + state
+    if kind == "mixed":
+        y = graphc.wrap_py(double_plus_one, [pt.dvector], [pt.dvector])(y) * 2
+    if kind == "loop":
+        y = graphc.scan(lambda h: pt.tanh(h), outputs_info=y, n_steps=4)[-1]
+    f = graphc.function([x], y, updates={state: state + x})
+    path = tmp_path / "f.pickle"
+    with open(path, "wb") as file:
+        pickle.dump((f, state), file)
+    expected = [f(np.array([1.0, 2.0])).tolist() for _ in range(2)]
+    # The test module is known to the other process, for the function in it; the disk cache is switched off.
+    setup = f"sys.path.insert(0, {os.path.dirname(__file__)!r})"
+    environment = {**os.environ, "GRAPHC_CACHE_DIR": ""}
+    command = [sys.executable, "-c", LOADER.format(setup=setup, path=str(path))]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    values, modules, report = ran.stdout.splitlines()
+    assert values == f"{expected[0]} {expected[1]} [2.0, 4.0]"
+    assert modules == "[]", "loading and calling must not import the compiler"
+    tier = os.environ.get("GRAPHC_CALL_TIER", "struct")
+    assert report == f"{kind != 'mixed' and tier == 'struct'} {kind == 'mixed'}"
+    np.testing.assert_array_equal(state.get_value(), [2, 4])
+
+
+def _in_child(f, state, queue):
+    try:
+        first = [f(np.ones(3)).tolist(), f(np.ones(3)).tolist(), state.get_value().tolist()]
+        x = pt.dvector("x")
+        g = graphc.function(
+            [x], pt.cosh(x * 3).sum() + graphc.scan(lambda v: v * x, outputs_info=x, n_steps=3)[-1]
+        )
+        queue.put((first, g(np.zeros(2)).tolist()))
+    except BaseException as error:
+        queue.put(repr(error))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+def test_after_a_fork_the_child_calls_and_compiles():
+    x = pt.dvector("x")
+    state = graphc.shared(np.zeros(3), "state")
+    f = graphc.function([x], x @ x + state, updates={state: state + x})
+    f(np.ones(3))
+    context = multiprocessing.get_context("fork")
+    queues = [context.Queue() for _ in range(3)]
+    children = [context.Process(target=_in_child, args=(f, state, queue)) for queue in queues]
+    with graphc.config.change_flags(cache_dir=""):
+        for child in children:
+            child.start()
+    answers = [queue.get(timeout=60) for queue in queues]
+    for child in children:
+        child.join(timeout=60)
+        assert child.exitcode == 0
+    assert answers == [([[4.0] * 3, [5.0] * 3, [3.0] * 3], [2.0, 2.0])] * 3
+    np.testing.assert_array_equal(state.get_value(), np.ones(3))
+    np.testing.assert_array_equal(f(np.ones(3)), np.full(3, 4.0))

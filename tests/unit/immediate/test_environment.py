@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The namespace of an environment, its errors and resources, and code that runs in both modes."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.immediate import Environment, OpWrapper, Tensor, current
+
+
+def network(gt, x, w, b):
+    """Layers, softmax and a loss, as users write them."""
+    h = gt.tanh(gt.dot(x, w) + b)
+    h = gt.concatenate([h, h**2], axis=1)
+    p = gt.special.softmax(h, axis=-1)
+    return -gt.mean(gt.log(p[gt.arange(x.shape[0]), gt.argmax(p, axis=1)]))
+
+
+def statistics(gt, x):
+    """Composites, sizes and indexing."""
+    centred = x - x.mean(axis=0, keepdims=True)
+    cov = gt.dot(centred.T, centred) / (x.shape[0] - 1)
+    half = gt.zeros((x.shape[1], 2))[0].set(gt.ones(2))
+    return gt.stack([cov.sum(), gt.where(cov > 0, cov, 0).max(), half.sum(), gt.clip(x, -1, 0.5).std()])
+
+
+def loop(gt, x):
+    """A scan that reads a tensor from around it."""
+    scale = x[0] + 1.0
+    total = gt.scan(lambda row, s: s + gt.tanh(row * scale), sequences=x, outputs_info=gt.zeros_like(x[0]))
+    return total[-1]
+
+
+def sizes(gt, x):
+    """Creation by sizes."""
+    n, d = x.shape[0], x.shape[1]
+    return gt.arange(n).sum() + gt.eye(d).sum() + gt.full((n, d), 0.5).sum() + gt.reshape(x, (d, n)).sum()
+
+
+class Symbolic:
+    """``graphc.tensor`` with the loops, as an environment has them."""
+
+    scan = staticmethod(graphc.scan)
+
+    def __getattr__(self, name):
+        return getattr(pt, name)
+
+
+X, W, B = np.linspace(-2, 2, 12).reshape(4, 3), np.linspace(-1, 1, 6).reshape(3, 2), np.array([0.1, -0.2])
+PROGRAMS = [(network, (X, W, B)), (statistics, (X,)), (loop, (X,)), (sizes, (X,))]
+
+
+@pytest.mark.parametrize(("program", "values"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
+def test_unchanged_code_runs_in_both_modes(gt, program, values):
+    variables = [pt.TensorType("float64", (None,) * v.ndim)() for v in values]
+    compiled = graphc.function(variables, program(Symbolic(), *variables), mode="reference")(*values)
+    tensors = [gt.numpy_to_tensor(v) for v in values]
+    for _ in range(2):
+        result = program(gt, *tensors)
+        np.testing.assert_allclose(np.asarray(result), compiled, rtol=1e-12)
+        assert result.dtype == compiled.dtype.name
+
+
+def test_every_public_name_is_mirrored(env):
+    same = {"until", "transfer", "register_transfer", "is_weak_scalar"}
+    for name in dir(pt):
+        value = getattr(pt, name)
+        is_foreign = isinstance(value, ModuleType) and not value.__name__.startswith("graphc.tensor")
+        if name.startswith("_") or is_foreign:
+            continue
+        mirrored = getattr(env, name)
+        assert name in dir(env)
+        is_ours = getattr(value, "__module__", "").startswith("graphc")
+        if callable(value) and not isinstance(value, type) and is_ours and name not in same:
+            assert callable(mirrored) and mirrored is not value, name
+
+
+def test_nested_namespaces_and_missing_names(env):
+    assert isinstance(env.special.softmax, OpWrapper) and env.nn is not None and "softmax" in dir(env.special)
+    np.testing.assert_allclose(np.asarray(env.nnet.relu(env.as_tensor([-1.0, 2.0]))), [0, 2])
+    for space in (env, env.special):
+        with pytest.raises(AttributeError, match="no_such_function"):
+            getattr(space, "no_such_" + "function")
+    assert env.pi == np.pi and env.newaxis is None and env.TensorType is pt.TensorType
+
+
+def test_constructors_say_what_to_do(env):
+    for name in ("vector", "matrix", "scalar", "tensor", "fmatrices"):
+        with pytest.raises(TypeError, match=rf"{name}\(\) makes a symbolic input.*as_tensor"):
+            getattr(env, name)("x")
+
+
+def test_symbolic_arguments_build_graphs(env):
+    x, t = pt.vector("x"), env.as_tensor([1.0, 2.0])
+    results = [env.exp(x) + t, t * x, x - t, env.concatenate([x, t]), t[env.argmax(x) :]]
+    assert all(isinstance(y, pt.TensorVariable) for y in results)
+    values = graphc.function([x], results, mode="reference")(np.array([0.0, 1.0]))
+    np.testing.assert_allclose(values[0], np.exp([0.0, 1.0]) + np.array([1, 2]))
+    np.testing.assert_allclose(values[3], [0, 1, 1, 2])
+
+
+def test_as_tensor_and_constant(env):
+    x = env.as_tensor([1.0, 2.0], name="x")
+    assert x.name == "x" and env.as_tensor(x) is x and env.as_tensor(x, ndim=2).shape == (1, 2)
+    assert env.constant(3).dtype == "int64" and env.as_tensor(1.5).dtype == "float64"
+    assert env.as_tensor([x, x * 2]).tolist() == [[1, 2], [2, 4]]
+    assert env.as_tensor([1, 2], dtype="float32").dtype == "float32"
+    assert env.get_underlying_scalar_constant_value(x[0]) == 1
+    array = np.ones(3)
+    shared, copied = env.numpy_to_tensor(array, copy=False), env.numpy_to_tensor(array)
+    array[0] = 5
+    assert shared.tolist() == [5, 1, 1] and copied.tolist() == [1, 1, 1]
+
+
+def test_functions_as_arguments(gt):
+    x, w = gt.as_tensor([1.0, 2.0, 3.0]), gt.as_tensor(10.0)
+    assert gt.map(lambda v: v * w, x).tolist() == [10, 20, 30]
+    w = gt.as_tensor(2.0)  # what a function reads may change
+    assert gt.map(lambda v: v * w, x).tolist() == [2, 4, 6]
+    big = np.arange(40.0)
+    for offset in (0.0, 1.0):
+        data = big + offset
+        found = gt.map(lambda v, data=data: gt.sum(data) * v, x)
+        assert found.tolist() == [data.sum() * k for k in (1, 2, 3)]
+    zero = gt.as_tensor(0.0)
+    nested = gt.scan(lambda v, s: s + gt.reduce(lambda u, r: r + u * v, x, zero), x, zero)
+    assert nested.tolist() == [6, 18, 36]
+    assert gt.scan(lambda v: gt.exp(gt.as_tensor(0.0)) + v, x).tolist() == [2, 3, 4]
+
+
+def test_loops_of_one_form_share_an_executable():
+    env = Environment()
+    for k in range(3):
+        env.map(lambda v, k=k: v * env.as_tensor(float(k)), env.as_tensor(np.ones(k + 2)))
+    assert env.cache_info().misses == 1 and env.cache_info().hits == 2
+
+
+def test_mixing_environments_names_both(env):
+    other = Environment(name="the other one")
+    x, y = env.as_tensor([1.0]), other.as_tensor([1.0])
+    for mix in (lambda: x + y, lambda: env.exp(y), lambda: env.concatenate([x, y]), lambda: x[0].set(y[0]),
+                lambda: env.map(lambda v: v + y[0], x), lambda: np.add(x, y)):  # fmt: skip
+        with pytest.raises(TypeError, match=r"two environments meet.*(the other one|shared by)"):
+            mix()
+    assert (x + env.numpy_to_tensor(np.asarray(y))).tolist() == [2]
+
+
+def test_with_makes_an_environment_the_current_one():
+    a, b, found = Environment(), Environment(), []
+    with a:
+        assert current() is a
+        with b:
+            assert current() is b
+        assert current() is a
+        thread = threading.Thread(target=lambda: found.append(current()))
+        thread.start(), thread.join()
+    assert found[0] is current() and found[0] not in (a, b)
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="no target 'tpu'"):
+        Environment("tpu")
+    with pytest.raises(ValueError, match="cache_size"):
+        Environment(cache_size=0)
+    with pytest.raises(ValueError, match="queue_size"):
+        Environment(queue_size=0)
+    assert "lazy" in repr(Environment(lazy=True))
+
+
+@pytest.mark.parametrize("mode", ["reference", "fast_compile"])
+def test_modes_agree(env, mode):
+    other = Environment(mode=mode)
+    results = [np.asarray(network(each, *map(each.numpy_to_tensor, (X, W, B)))) for each in (env, other)]
+    np.testing.assert_allclose(*results, rtol=1e-12)
+
+
+def test_memory_goes_back_to_zero(gt):
+    gt.flush()
+    gc.collect()
+    before = gt.live_bytes
+    x = gt.numpy_to_tensor(np.ones(1000))
+    assert gt.live_bytes == before + 8000
+    y = x + 1
+    alias = x[:]
+    assert (np.asarray(y) == 2).all() and alias.shape == (1000,)
+    assert gt.live_bytes == before + 24000
+    view = np.asarray(y)
+    del x, alias
+    with gt.tape() as tape:
+        z = (y * y).sum()
+    tape.gradient(z, y)
+    del y, z, tape
+    gc.collect()
+    assert gt.live_bytes == before and view[0] == 2
+
+
+def test_threads_share_an_environment(gt):
+    errors = []
+
+    def work(k):
+        try:
+            a = np.arange(k + 2.0)
+            for i in range(60):
+                x = gt.numpy_to_tensor(a)
+                y = gt.exp(x) * 2 + x.sum()
+                if i % 20 == 0:
+                    y = y + gt.map(lambda v: v * 0.0, x)
+                np.testing.assert_allclose(np.asarray(y), np.exp(a) * 2 + a.sum())
+                if i % 10 == 0:
+                    with gt.tape() as t:
+                        loss = (x * x).sum()
+                    np.testing.assert_allclose(np.asarray(t.gradient(loss, x)), 2 * a)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_full_tracing_lists_operations():
+    env = Environment(full_tracing=True)
+    x = env.numpy_to_tensor(np.ones((2, 3)))
+    for _ in range(2):
+        env.exp(x) + x
+    log = env.trace()
+    assert [event.name for event in log] == ["exp", "add"] * 2
+    assert log[1].inputs == ("float64[2, 3]",) * 2 and log[0].bytes == 48 and log.seconds > 0
+    assert "exp" in str(log) and "float64[2, 3]" in str(log)
+    log.clear()
+    assert len(env.trace()) == 0
+    lazy = Environment(lazy=True, full_tracing=True)
+    np.asarray(lazy.exp(lazy.as_tensor([1.0])) + 1)
+    assert [event.operations for event in lazy.trace()] == [2]
+    with pytest.raises(ValueError, match="full_tracing=True"):
+        Environment().trace()
+
+
+def test_results_that_are_no_tensors_pass_through(env):
+    assert env.is_weak_scalar(2.0) and type(env.ones_like(env.as_tensor(1.0))) is Tensor

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernel language: what it computes is what Python computes."""
+
+from __future__ import annotations
+
+import ctypes
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from graphc.codegen.object import host_target
+from graphc.kernels.builtins import cast, copysign, isnan, local, sqrt, view
+from graphc.kernels.translate import KernelError, Translator
+from graphc.kernels.types import I64, Static, Value, type_of_dtype
+
+_KEEP = []
+
+
+def compiled(function, *arguments, **attributes):
+    """A ctypes function of a kernel; arrays are passed as pointers, ints as i64."""
+    translator = Translator()
+    formal = []
+    for i, x in enumerate(arguments):
+        kind = type_of_dtype(x.dtype).to if isinstance(x, np.ndarray) else I64
+        formal.append(Value(f"%a{i}", kind))
+    result = translator.define(function, "kernel", [*formal, *map(Static, attributes.values())])
+    host_target()
+    module = llvm.parse_assembly(translator.text())
+    module.verify()
+    engine = llvm.create_mcjit_compiler(
+        module, llvm.Target.from_default_triple().create_target_machine(opt=2)
+    )
+    engine.finalize_object()
+    _KEEP.append(engine)
+    types = [ctypes.c_void_p if isinstance(x, np.ndarray) else ctypes.c_int64 for x in arguments]
+    results = {"i64": ctypes.c_int64, "f64": ctypes.c_double, "bool": ctypes.c_bool}
+    return ctypes.CFUNCTYPE(None if result is None else results[result.name], *types)(
+        engine.get_function_address("kernel")
+    )
+
+
+def both(function, *arguments, **attributes):
+    """Runs a kernel compiled and as Python on copies; returns both results after comparing the arrays."""
+    f = compiled(function, *arguments, **attributes)
+    ours = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+    theirs = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+    got = f(*(x.ctypes.data if isinstance(x, np.ndarray) else x for x in ours))
+    with np.errstate(all="ignore"):
+        expected = function(*theirs, **attributes)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+    return got, expected
+
+
+def running_sum(x, out, n):
+    total = 0.0
+    for i in range(n):
+        total += x[i]
+        out[i] = total
+    return n
+
+
+def helper(x, n):
+    if n == 0:
+        return -1
+    best = 0
+    for i in range(1, n):
+        if x[i] > x[best]:
+            best = i
+    return best
+
+
+def control(x, out, n, *, backwards):
+    count = 0
+    for i in range(n - 1, -1, -1):
+        if x[i] < 0.0:
+            continue
+        if x[i] > 100.0:
+            break
+        out[count if backwards else n - 1 - count] = x[i]
+        count += 1
+    while count < n and not (x[count] > 2.0 or count == 3):
+        count += 1
+    return count + helper(x, n) * 1000 + helper(x[1:], n - 1) * 1000000
+
+
+def integers(a, out, n):
+    for i in range(n):
+        for j in range(n):
+            k = (i * n + j) * 6
+            out[k] = a[i] // a[j] if a[j] != 0 else 0
+            out[k + 1] = a[i] % a[j] if a[j] != 0 else 0
+            out[k + 2] = (a[i] << 2) ^ (a[j] >> 1) | 1
+            out[k + 3] = min(a[i], a[j]) - max(a[i], 3)
+            out[k + 4] = abs(a[i]) & ~a[j]
+            out[k + 5] = -a[i]
+
+
+def swaps(x, n):
+    w = local(4, "float64")
+    for i in range(4):
+        w[i] = x[i]
+    w[0], w[3] = w[3], w[0]
+    for i in range(4):
+        x[i] = w[i]
+
+
+def numbers(x, out, n):
+    for i in range(n):
+        y = sqrt(abs(x[i])) if x[i] != 0.0 else 1.0
+        out[i] = copysign(y / (1.0 + y), x[i]) if not isnan(x[i]) else 7.0
+        out[i] += cast(cast(y, "int64"), "float64") if y < 100.0 else 0.0
+
+
+def bits(x, out, n):
+    raw = view(x, "uint64")
+    words = view(out, "uint64")
+    for i in range(n):
+        words[i] = (raw[i] >> 3) ^ (raw[i] << 5)
+
+
+def bools(a, b, out, n):
+    for i in range(n):
+        out[i] = (a[i] and not b[i]) or (i == 2 <= n)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_loops_and_arrays(rng):
+    x = rng.normal(size=50)
+    assert both(running_sum, x, np.zeros(50), 50) == (50, 50)
+    assert both(running_sum, np.zeros(1), np.zeros(1), 0) == (0, 0)
+
+
+@pytest.mark.parametrize("backwards", [True, False])
+def test_control_flow_routines_and_static_attributes(rng, backwards):
+    for n in (1, 2, 7, 20):
+        x = rng.normal(size=n) * 60
+        got, expected = both(control, x, np.zeros(n), n, backwards=backwards)
+        assert got == expected
+
+
+def test_integers_divide_as_in_python():
+    a = np.array([-7, -2, -1, 0, 1, 3, 8], np.int64)
+    both(integers, a, np.zeros(7 * 7 * 6, np.int64), 7)
+
+
+def test_floats_and_conversions(rng):
+    x = np.concatenate([rng.normal(size=20) * 50, [0.0, -0.0, np.nan, np.inf]])
+    both(numbers, x, np.zeros(24), 24)
+
+
+def test_views_of_bits_and_unsigned_shifts(rng):
+    both(bits, rng.normal(size=8), np.zeros(8), 8)
+
+
+def test_local_memory_and_exchange(rng):
+    both(swaps, rng.normal(size=4), 4)
+
+
+def test_booleans(rng):
+    a, b = rng.random(9) < 0.5, rng.random(9) < 0.5
+    both(bools, a, b, np.zeros(9, bool), 9)
+
+
+def not_defined(x, n):
+    return missing_name(x)  # noqa: F821
+
+
+def float_to_int(x, n):
+    k = 0
+    k = x[0]
+    return k
+
+
+def with_statement(x, n):
+    with x:
+        pass
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        (not_defined, "missing_name is not defined"),
+        (float_to_int, "a f64 does not fit into a i64; use cast"),
+        (with_statement, "With is not part of the kernel language"),
+    ],
+)
+def test_errors_name_the_line(function, message):
+    with pytest.raises(KernelError, match=rf"test_language:\d+: {message}"):
+        compiled(function, np.zeros(1), 1)
