@@ -6,6 +6,7 @@ from __future__ import annotations
 import cases
 import immediate_lines
 import join_lines
+import lazy_lines
 import model_lines
 import random_lines
 import scan_lines
@@ -14,6 +15,7 @@ CASES = [
     *cases.CASES,
     *join_lines.CASES,
     *random_lines.CASES,
+    *lazy_lines.CASES,
     *immediate_lines.CASES,
     *model_lines.CASES,
     *scan_lines.CASES,

@@ -33,6 +33,7 @@ class Case:
             them until the result is needed; empty for compiled functions.
         memory_lead: how many times less memory than a peer, by peer, a call may take; such a line stands in
             the table of models.
+        form: the function is made by this entry of `lazy_lines`; the expression is only the reference.
         draws: whether the result is random, so that only its mean and deviation are compared.
     """
 
@@ -50,6 +51,7 @@ class Case:
     eager: str = ""
     memory_lead: tuple[tuple[str, float], ...] = ()
     draws: bool = False
+    form: str = ""
 
     @property
     def section(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import lazy_lines
 import memory
 import numpy as np
 import random_lines
@@ -160,6 +161,8 @@ class _Symbolic(_Compiling):
         variables = [
             self.pt.TensorType(str(v.dtype), case.shape(i, v))() for i, v in enumerate(names.values())
         ]
+        if case.form:
+            return lazy_lines.SYMBOLIC[case.form](self.package, self.pt, self.function), names
         result = case.expression(self.m, *variables)
         if case.wrt:
             derivatives = self.package.grad(result, [variables[i] for i in case.wrt])
@@ -273,6 +276,10 @@ class Jax(_Compiling):
 
     def _function(self, case: Case) -> Any:
         m, jax = self.m, self.jax
+        if case.form:
+            if case.form not in lazy_lines.JAX:
+                raise NotOffered("functions have no state")
+            return lazy_lines.JAX[case.form](jax)
 
         def f(*args: Any) -> Any:
             return case.expression(m, *args)
