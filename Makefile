@@ -5,6 +5,7 @@
 #   make test   lint, types, lit and pytest       make docs   regenerate the generated pages of docs/
 #   make lint   ruff and import contracts         make fuzz   random graphs and inputs, FUZZ_EXAMPLES each
 #   make types  mypy                              make clean  remove what these made
+#   make ulp    measure the accuracy of all functions, for docs/math.md
 #
 # PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
 
@@ -22,7 +23,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench docs fuzz format clean
+.PHONY: help demo test lint types lit pytest tiers bench docs fuzz ulp format clean
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -89,6 +90,10 @@ bench: $(VENV)/.demo $(PEERS)/.peers
 
 docs: $(VENV)/.test
 	$(BIN)/python -m graphc_tools.docs
+
+# The table of errors in docs/math.md; takes minutes.
+ulp: $(VENV)/.test
+	$(BIN)/python tests/numeric/ulp.py --write
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix-only --quiet

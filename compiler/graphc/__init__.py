@@ -85,6 +85,7 @@ _NAMES = {
 }
 _RENAMED = {"as_symbolic": "as_tensor_variable"}
 _SUBMODULES = (
+    "array_api",
     "compile",
     "errors",
     "function",
@@ -97,6 +98,7 @@ _SUBMODULES = (
     "printing",
     "raise_op",
     "scan",
+    "sparse",
     "tensor",
 )
 

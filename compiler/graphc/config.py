@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+FASTMATH = ("off", "contract", "reassoc", "fast")
 MODES = ("fast_run", "fast_compile", "reference", "debug")
 
 
@@ -88,6 +89,11 @@ class Config:
         _positive_int,
         "number of threads that share large loops; 0 stands for the cores that this process may use",
         apply=_set_threads,
+    )
+    fastmath: str = _setting(
+        "off",
+        _one_of(*FASTMATH),
+        "what compiled arithmetic may change: nothing, fused multiply-add, also order, also reciprocals",
     )
     poison_memory: bool = _setting(
         False,

@@ -96,8 +96,11 @@ _BUFFER: list[Entry] = [
     ("graphc-poll-interrupts", "long loops notice Ctrl-C, where that costs nothing"),
 ]
 
+_PARTS: list[Entry] = [("graphc-outline-loops", "LLVM takes time n squared for n loops in one function")]
+
 # Also where nothing is vectorised: upstream lowers log1p(x) to log(1 + x) and expm1(x) to exp(x) - 1.
 _MATH: list[Entry] = [
+    ("graphc-fast-math", "the liberties that config.fastmath gives; none to the expansions behind it"),
     ("convert-complex-to-standard", "complex functions become real ones"),
     ("graphc-expand-math", "inline math that vectorises and is accurate near 0"),
 ]
@@ -115,6 +118,7 @@ _LLVM: list[Entry] = [
         ),
         "the llvm dialect",
     ),
+    ("graphc-noalias-buffers", "loops are vectorised without comparing addresses"),
     ("graphc-arena-allocation", "heap buffers belong to the call and are freed with it"),
     ("canonicalize,cse", "what conversion left over"),
 ]
@@ -130,6 +134,7 @@ FAST_RUN: list[Entry] = [
     *_TENSOR,
     *_BUFFER,
     ("graphc-parallel-loops", "large loops are shared by several cores"),
+    *_PARTS,
     *_MATH,
     *_LLVM,
 ]
@@ -142,6 +147,7 @@ FAST_COMPILE: list[Entry] = [
     *_SHAPES,
     *_TENSOR,
     *_BUFFER,
+    *_PARTS,
     *_MATH,
     *_LLVM,
 ]

@@ -108,3 +108,34 @@ _add("conv2d_filters", "(n,c,h,w),(n,o,r,s)->(o,d,p,q)", "Adjoint of conv2d in t
 _add("max_pool", "(h,w)->(r,s),(r,s)", "Maxima of windows of a matrix, and where in it they are.")
 _add("window_sum", "(h,w)->(r,s)", "Sums of windows of a matrix.")
 _add("window_spread", "(r,s)->(h,w)", "Adjoint of window_sum.")
+_add(
+    "arg_extreme", "(n)->()", "Position of the first largest element, or with `smallest` smallest; NaN wins."
+)
+_add("topk", "(n)->(k),(k)", "The k largest elements, or with `smallest` smallest, and their positions.")
+_add("contained", "(n),(k)->(n)", "Which elements occur in a sorted array.")
+_add("count_true", "(n)->()", "Number of true elements.")
+_add("bin_length", "(n)->()", "The largest number plus 1, of numbers that are not negative.")
+_add("count_bins", "(n)->(k)", "How often each number below k occurs.")
+_add("sum_bins", "(n),(n)->(k)", "For each number below k, the sum of its weights.")
+_add("histogram", "(n),(k),()->(k)", "Elements in each bin: left edges, last edge; `uniform`: equal widths.")
+_add("weighted_histogram", "(n),(n),(k),()->(k)", "The same with sums of weights.")
+_add("fft", "(b,n),(n)->(b,n)", "Discrete Fourier transform of rows; the roots of unity are given.")
+_add("fft_any", "(b,n),(n)->(b,n)", "As fft; the size may have large prime factors.")
+_add(
+    "rfft",
+    "(b,n),(n)->(b,k)",
+    "Transform of real rows of even size: the k = n / 2 + 1 frequencies from 0 on.",
+)
+_add("irfft", "(b,k),(n)->(b,n)", "Inverse of rfft, times n.")
+_add("fft_table", "()->(n)", "Roots of unity: exp(-2 pi i k / n).")
+_add("running", "(n)->(n)", "Running sum, product, maximum or minimum (`kind`); `reverse`: from the end.")
+_add(
+    "csr_product",
+    "(z),(z),(p),(k,n)->(m,n)",
+    "Product of compressed rows (values, columns, starts) and a matrix.",
+)
+_add(
+    "csr_sampled_product",
+    "(z),(p),(m,n),(k,n)->(z)",
+    "The elements of a b^T at the places of compressed rows.",
+)

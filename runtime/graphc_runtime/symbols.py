@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import importlib.util
 import re
 import sys
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,7 +127,28 @@ def _python(match: re.Match[str]) -> int | None:
     return _function(ctypes.pythonapi, name)
 
 
+# Subroutines: functions that return numbers are called in a way of their own through cython_blas.
+_SUBROUTINES = re.compile(r"[sdcz](ge|sy|he|tr|po|or|un|gg)\w+")
+
+
+@cache
+def _bundled_openblas() -> ctypes.CDLL | None:
+    """The library that SciPy's wheels bring along; importing SciPy, which opens it too, takes 0.2 s."""
+    spec = importlib.util.find_spec("scipy")
+    if spec is None or spec.origin is None:
+        return None
+    found = list(Path(spec.origin).parents[1].glob("scipy.libs/libscipy_openblas-*.so"))
+    try:
+        return ctypes.CDLL(str(found[0])) if len(found) == 1 else None
+    except OSError:
+        return None
+
+
 def _linear_algebra(match: re.Match[str]) -> int | None:
+    bundled = _bundled_openblas() if _SUBROUTINES.fullmatch(match[2]) else None
+    address = None if bundled is None else _function(bundled, f"scipy_{match[2]}_")
+    if address is not None:
+        return address
     try:
         module = importlib.import_module(f"scipy.linalg.cython_{match[1]}")
     except ImportError:
@@ -244,7 +268,7 @@ _FINDERS: list[tuple[str, Callable[[re.Match[str]], int | None]]] = [
     (r"(blas|lapack)_(\w+)", _linear_algebra),
     (r"special_(d+)_(\w+)", _special),
     (r"_ZGV\w+", _vector_math),
-    (r"graphc_share(_blas)?", _threads),
+    (r"graphc_share(_blas|_short)?", _threads),
     (r"npyrandom_(\w+)", _random),
     (r"numpy_sort_(\w+)", _numpy_sort),
     (r"\w+", _c_library),

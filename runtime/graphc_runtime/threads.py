@@ -123,8 +123,8 @@ def address(symbol: str) -> int:
     with _state.lock:
         if _state.pool is None:
             _load()
-        if symbol == "graphc_share_blas":
-            _find_blas()
+    if symbol == "graphc_share_blas":
+        _find_blas()
     return int(_state.pool.address(symbol))
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import cases
 import immediate_lines
+import indexing_lines
 import join_lines
 import lazy_lines
+import linalg_lines
 import model_lines
+import nn_lines
 import random_lines
 import scan_lines
 
@@ -15,6 +18,9 @@ CASES = [
     *cases.CASES,
     *join_lines.CASES,
     *random_lines.CASES,
+    *indexing_lines.CASES,
+    *linalg_lines.CASES,
+    *nn_lines.CASES,
     *lazy_lines.CASES,
     *immediate_lines.CASES,
     *model_lines.CASES,

@@ -11,8 +11,11 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import indexing_lines
 import lazy_lines
+import linalg_lines
 import memory
+import nn_lines
 import numpy as np
 import random_lines
 import scan_forms
@@ -61,6 +64,8 @@ def _numpy_namespace() -> Any:
     listed = ("exp", "log", "log1p", "abs", "tanh", "dot", "concatenate")
     names = {name: getattr(np, name) for name in listed} | {"gradients": None}
     names |= scan_forms.numpy_forms() | random_lines.numpy_draws()
+    names |= nn_lines.numpy_networks()
+    names |= linalg_lines.numpy_matrices() | indexing_lines.numpy_indexing()
     return SimpleNamespace(**names, softmax=softmax, sigmoid=lambda x: 1 / (1 + np.exp(-x)))
 
 
@@ -152,7 +157,8 @@ class _Symbolic(_Compiling):
         self.package, self.pt, self.function, self.version = package, tensor, function, package.__version__
         listed = ("exp", "log", "log1p", "abs", "tanh", "sigmoid", "dot", "concatenate")
         names = {name: getattr(tensor, name) for name in listed} | forms
-        names |= random_lines.symbolic_draws(tensor)
+        names |= random_lines.symbolic_draws(tensor) | linalg_lines.symbolic_matrices(tensor)
+        names |= indexing_lines.symbolic_indexing(tensor) | nn_lines.symbolic_networks(tensor)
         names["gradients"] = lambda f, *xs: package.grad(f(*xs), list(xs))
         self.m = SimpleNamespace(**names, softmax=lambda x: softmax(x, axis=-1))
 
@@ -248,7 +254,8 @@ class Jax(_Compiling):
         self.jax, self.version = jax, jax.__version__
         listed = ("exp", "log", "log1p", "abs", "tanh", "dot", "concatenate")
         names = {name: getattr(jnp, name) for name in listed} | scan_forms.jax_forms()
-        names |= random_lines.jax_draws()
+        names |= nn_lines.jax_networks()
+        names |= random_lines.jax_draws() | linalg_lines.jax_matrices() | indexing_lines.jax_indexing()
         names["gradients"] = lambda f, *xs: jax.grad(f, argnums=tuple(range(len(xs))))(*xs)
         self.m = SimpleNamespace(**names, softmax=jax.nn.softmax, sigmoid=jax.nn.sigmoid)
 

@@ -36,6 +36,51 @@ def _tolerance(graph: Graph) -> float:
     return max((TOLERANCES[dtype] for dtype in dtypes if dtype in TOLERANCES), default=0.0)
 
 
+def merged(graphs: Sequence[Graph]) -> Graph:
+    """Several graphs as one, which compiles in less time."""
+    return Graph(
+        inputs=[x for graph in graphs for x in graph.inputs],
+        values=[value for graph in graphs for value in graph.values],
+        outputs=[y for graph in graphs for y in graph.outputs],
+        scale=max(graph.scale for graph in graphs),
+        steps=[step for graph in graphs for step in graph.steps],
+    )
+
+
+def check_all(graphs: Sequence[Graph], mode: str, threads: Sequence[int] = (1,)) -> None:
+    """`check` several graphs in one function, with each of the numbers of threads.
+
+    Raises:
+        AssertionError: showing the first graph that fails on its own, or saying that they only fail together.
+    """
+    try:
+        function, expected = _both(merged(graphs), mode)
+        for count in threads:
+            with graphc.threads(count):
+                _check_parts(graphs, function, expected, f"{mode}, {count} threads")
+    except Exception as error:
+        for graph in graphs:
+            try:
+                check(graph, mode)
+            except Exception as own:
+                raise AssertionError(f"{own}\n{graph}") from own
+        raise AssertionError(f"fails only together with others: {error}\n{list(graphs)}") from error
+
+
+def _both(graph: Graph, mode: str) -> tuple[Any, list[Any]]:
+    """The compiled function and the results of the reference mode."""
+    reference = graphc.function(graph.inputs, graph.outputs, mode="reference", on_unused_input="ignore")
+    return compile_checked(graph.inputs, graph.outputs, mode), reference(*(x.copy() for x in graph.values))
+
+
+def _check_parts(graphs: Sequence[Graph], function: Any, expected: list[Any], what: str) -> None:
+    results = iter(function(*(value for graph in graphs for value in graph.values)))
+    wanted = iter(expected)
+    for graph in graphs:
+        for y in graph.outputs:
+            _compare(next(results), next(wanted), _tolerance(graph), graph, f"{y} in mode {what}")
+
+
 def check(graph: Graph, mode: str) -> None:
     """Run a graph in a compiled mode and in the reference mode, twice, and compare.
 

@@ -3,8 +3,9 @@
 
     python tests/numeric/fuzz.py --minutes 10            run until the time is over, print every failure
     python tests/numeric/fuzz.py --seed 1234             run one graph and show it
+    python tests/numeric/fuzz.py --programs              programs: compiled, immediate, lazy and reference
 
-`make fuzz` runs the same graphs through hypothesis, which also shrinks what fails.
+`make fuzz` runs the same graphs and programs through hypothesis, which also shrinks what fails.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--mode", action="append", help="modes to compare with the reference (default fast_run)"
     )
+    parser.add_argument("--programs", action="store_true", help="run programs in four ways instead of graphs")
     parser.add_argument("--max-failures", type=int, default=10, help="stop after so many")
     return parser.parse_args()
 
@@ -50,20 +52,47 @@ def run_seed(seed: int, steps: int, modes: list[str]) -> str | None:
     return None
 
 
+def run_program(seed: int, steps: int) -> str | None:
+    """The error of a seed's program, or None."""
+    from four_ways import check_program
+    from graphs import Choices
+    from programs import build_program
+
+    program = None
+    try:
+        program = build_program(Choices.seeded(seed), max_steps=steps)
+        check_program(program)
+    except Exception:
+        shown = "" if program is None else f"{program}\n"
+        return f"seed {seed} with --programs --steps {steps}\n{shown}{traceback.format_exc()}"
+    return None
+
+
+def show(options: argparse.Namespace) -> None:
+    """Print the graph or program of the seed given."""
+    from graphs import Choices, build
+    from programs import build_program
+
+    make = build_program if options.programs else build
+    print(make(Choices.seeded(options.seed), max_steps=options.steps))
+
+
 def main() -> int:
     """Run; the exit status is 1 when a graph failed."""
     options = arguments()
     modes = options.mode or ["fast_run"]
-    if options.seed is not None:
-        from graphs import Choices, build
 
-        print(build(Choices.seeded(options.seed), max_steps=options.steps))
-        error = run_seed(options.seed, options.steps, modes)
+    def run(seed: int) -> str | None:
+        return run_program(seed, options.steps) if options.programs else run_seed(seed, options.steps, modes)
+
+    if options.seed is not None:
+        show(options)
+        error = run(options.seed)
         print(error or "agrees")
         return int(error is not None)
     seed, failures, end = options.start, 0, time.monotonic() + 60 * options.minutes
     while time.monotonic() < end and failures < options.max_failures:
-        error = run_seed(seed, options.steps, modes)
+        error = run(seed)
         if error is not None:
             failures += 1
             print(error, flush=True)

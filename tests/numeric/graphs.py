@@ -15,7 +15,7 @@ casts to integers. They are applied only to *exact* variables: inputs, and what 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,10 +93,23 @@ class Graph:
 
 
 class Builder:
-    """A graph that grows, and the values of its variables."""
+    """A graph that grows, and the values of its variables.
 
-    def __init__(self, choices: Choices) -> None:
-        self.choices = choices
+    Args:
+        choices: source of decisions.
+        table: the steps to choose from.
+        sizes: the sizes of inputs to choose from; simple ones first.
+        max_elements: how large values may be.
+    """
+
+    def __init__(
+        self,
+        choices: Choices,
+        table: Mapping[str, Callable[[Any], Any]] = STEPS,
+        sizes: Sequence[int] = SIZES,
+        max_elements: int = MAX_ELEMENTS,
+    ) -> None:
+        self.choices, self.table, self.sizes, self.max_elements = choices, table, sizes, max_elements
         self.graph = Graph()
         self.pool: list[Variable] = []
         self.exact: set[Variable] = set()
@@ -120,8 +133,8 @@ class Builder:
     def add_input(self) -> Variable:
         """An input of random dtype, rank, partly known shape, strides and values."""
         c = self.choices
-        shape = tuple(c.pick(SIZES) for _ in range(c.pick((1, 2, 0, 3))))
-        if np.prod(shape) > MAX_ELEMENTS:
+        shape = tuple(c.pick(self.sizes) for _ in range(c.pick((1, 2, 0, 3))))
+        if np.prod(shape) > self.max_elements:
             shape = shape[:1]
         static = tuple(size if c.chance(2) or (size == 1 and c.chance(2)) else None for size in shape)
         dtype = c.pick(DTYPES)
@@ -171,13 +184,13 @@ class Builder:
 
     def step(self) -> None:
         """Try one step; one that does not apply changes nothing."""
-        name = self.choices.pick(list(STEPS))
-        made = STEPS[name](self)
+        name = self.choices.pick(list(self.table))
+        made = self.table[name](self)
         if made is None:
             return
         result, exact = made
         value = self.value(result)
-        if value.size > MAX_ELEMENTS or result in self.pool:
+        if value.size > self.max_elements or result in self.pool:
             return
         self.graph.steps.append(name)
         self.pool.append(result)
@@ -210,16 +223,20 @@ class Builder:
         return graphc.grad(costs[-1].sum(), wrt, disconnected_inputs="ignore")
 
 
-def build(choices: Choices, max_inputs: int = 3, max_steps: int = 8) -> Graph:
+def build(
+    choices: Choices, max_inputs: int = 3, max_steps: int = 8, min_steps: int = 1, **options: Any
+) -> Graph:
     """A random graph.
 
     Args:
         choices: source of decisions.
-        max_inputs, max_steps: largest numbers of these.
+        max_inputs: largest number of inputs.
+        min_steps, max_steps: how many steps are tried.
+        options: further arguments of `Builder`.
     """
-    builder = Builder(choices)
+    builder = Builder(choices, **options)
     for _ in range(choices.integer(1, max_inputs)):
         builder.add_input()
-    for _ in range(choices.integer(1, max_steps)):
+    for _ in range(choices.integer(min_steps, max_steps)):
         builder.step()
     return builder.finish()

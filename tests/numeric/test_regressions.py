@@ -78,3 +78,12 @@ def test_an_infinite_imaginary_part_leaves_the_real_part_alone(mode: str) -> Non
     z = graphc.function([x, y], pt.complex(x, y), mode=mode)(np.ones(3), np.array([np.inf, -np.inf, np.nan]))
     np.testing.assert_array_equal(z.real, np.ones(3))
     np.testing.assert_array_equal(z.imag, [np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.parametrize("mode", [*COMPILED_MODES, "reference"])
+def test_the_second_operand_may_be_the_longer_one(mode: str) -> None:
+    a, b = pt.tensor("a", shape=(2, 3)), pt.tensor("b", shape=(2, 1))
+    values = np.arange(6.0).reshape(2, 3), np.ones((2, 1))
+    found = graphc.function([a, b], pt.broadcast_arrays(a, b), mode=mode)(*values)
+    for got, want in zip(found, np.broadcast_arrays(*values), strict=True):
+        np.testing.assert_array_equal(got, want)

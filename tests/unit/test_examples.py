@@ -79,6 +79,30 @@ def test_sunspot_models_in_the_reference_mode(tmp_path):
     assert "FAIL AR: largest difference of a parameter" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "mode", "checks"),
+    [
+        ("trust_region.py", "fast_run", 1),
+        ("trust_region.py", "reference", 1),
+        ("hmc.py", "fast_run", 4),
+        ("immediate_session.py", "fast_run", 5),
+    ],
+)
+def test_conditionals_draws_and_immediate_mode(name, mode, checks, tmp_path):
+    picture = tmp_path / "picture.png"
+    done = run(name, "--mode", mode, "--plot", str(picture))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FAIL" not in done.stdout and done.stdout.count("\nok  ") == checks
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_sampler_in_the_reference_mode(tmp_path):
+    done = run("hmc.py", "--mode", "reference", "--draws", "20", "--plot", str(tmp_path / "hmc.png"))
+    # So few draws say little of the moments; but the program runs.
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    assert done.stdout.count("standard errors") == 4
+
+
 def test_the_network_learns(tmp_path):
     picture = tmp_path / "rnn.png"
     done = run("char_rnn.py", "--updates", "150", "--hidden", "32", "--plot", str(picture))

@@ -171,12 +171,20 @@ def _result(row: Any, sample: str) -> str:
 
 
 def _gradient(row: Any) -> str:
+    from graphc.ops.elementwise import Undefined
+
     if row.grad is None:
         return f"none: {_cell(row.absent or 'not defined')}"
     zero = [position for position, rule in enumerate(row.grad) if rule is None]
     if len(zero) == len(row.grad):
         return "zero"
-    return f"yes (zero for operand {', '.join(map(str, zero))})" if zero else "yes"
+    undefined = [position for position, rule in enumerate(row.grad) if isinstance(rule, Undefined)]
+    notes = [
+        f"{what} for operand {', '.join(map(str, positions))}"
+        for what, positions in (("zero", zero), ("none", undefined))
+        if positions
+    ]
+    return f"yes ({'; '.join(notes)})" if notes else "yes"
 
 
 def _cell(text: str) -> str:

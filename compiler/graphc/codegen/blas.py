@@ -4,17 +4,29 @@
     graphc_?gemm(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, accumulate)     c = op(a) op(b)
 
 `lda`, `ldb` and `ldc` are the distances of rows in elements. The product is added to c on demand.
+
+Large products are divided into blocks, which the threads of the pool share, each with a BLAS that uses one
+thread. Why not the threads of BLAS itself: those of OpenBLAS look for work for 25 milliseconds after each
+product, at the cost of whatever else runs then, and a caller has to wait for all of them; rounding depends on
+their number; only a global setting bounds it. Blocks cost 2 to 5 percent more, since parts of the operands
+are packed several times.
 """
 
 from __future__ import annotations
 
-_TYPES = {"s": "float", "d": "double", "c": "{float, float}", "z": "{double, double}"}
-_ONE = {
-    "s": "float 1.0",
-    "d": "double 1.0",
-    "c": "{float, float} {float 1.0, float 0.0}",
-    "z": "{double, double} {double 1.0, double 0.0}",
-}
+from graphc.codegen.product_ranges import (
+    BLOCK_FRAME,
+    PRODUCT,
+    ROW,
+    ROW_FRAME,
+    TYPES,
+    arguments,
+    block_range,
+    block_stores,
+    row_range,
+    row_stores,
+)
+
 PARAMETERS = (
     "i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, ptr %a, i64 %lda, ptr %b, i64 %ldb, ptr %c, i64 %ldc, "
     "i1 %accumulate"
@@ -24,6 +36,16 @@ PARAMETERS = (
 # element of the matrix is used once: there is nothing to gain until threads and prefetching help.
 SMALL_WORK = 4096
 SMALL_ROW = 512 * 512
+# Up to this many, OpenBLAS uses one thread whatever it is told. From the second number on there are several
+# blocks: of about 256 by 256, at least 2, and at most 8 by 8.
+ONE_THREAD = 1 << 18
+DIVIDED = 1 << 20
+# Time of a multiplication and addition.
+_PICOSECONDS = {"s": 17, "d": 34, "c": 68, "z": 136}
+# A vector times a matrix of so many bytes may be shared with threads that look for work: 2.5 microseconds at
+# what one core reads from its second-level cache.
+SHARED_BYTES = 256 << 10
+_PICOSECONDS_PER_BYTE = 10
 
 # A column is a row if operands, and hence everything about them, are exchanged. Strides that BLAS does not
 # accept (rows that overlap or run backwards) are left to the small path, whatever the size.
@@ -49,6 +71,8 @@ _SMALL = """  %row = icmp eq i64 %m, 1
   %limit = select i1 %vector, i64 {row}, i64 {small}
   %fits = icmp ule i64 %work, %limit
   %take = or i1 %fits, %unfit
+  %heavy = icmp uge i64 %work, {shared}
+  %long = and i1 %vector, %heavy
   %sai = select i1 %fa1, i64 1, i64 %la
   %sap = select i1 %fa1, i64 %la, i64 1
   br i1 %take, label %small, label %large
@@ -64,12 +88,19 @@ rows:
   %c.at = getelementptr {type}, ptr %c, i64 %ci
   br i1 %fb1, label %transposed, label %plain
 plain:
+  br i1 %long, label %shared, label %single
+single:
   call void @graphc_{letter}row(i64 %k, i64 %n1, ptr %a.at, i64 %sap, ptr %pb, i64 %lb, ptr %c.at,
     i1 %accumulate)
   br label %row.end
 transposed:
   br i1 %unit, label %dots, label %elements
 dots:
+  br i1 %long, label %shared, label %single.dots
+shared:
+  call void @graphc_{letter}row.shared({row_arguments})
+  br label %row.end
+single.dots:
   call void @graphc_{letter}dots(i64 %k, i64 %n1, ptr %a.at, ptr %pb, i64 %lb, ptr %c.at, i1 %accumulate)
   br label %row.end
 elements:
@@ -92,42 +123,129 @@ done:
 """
 
 
-def gemm(letter: str) -> str:
-    """The definition of `graphc_<letter>gemm`.
+# The stride of a matrix with at most one row says nothing; BLAS wants it to be as long as a row all the same.
+# Blocks are multiples of 16, which suits the kernels of BLAS.
+_LARGE = """  %mn.all = mul i64 %m, %n
+  %work.all = mul i64 %mn.all, %k
+  %m.blocks = lshr i64 %m, 8
+  %n.blocks = lshr i64 %n, 8
+  %m.some = call i64 @llvm.smax.i64(i64 %m.blocks, i64 1)
+  %n.some = call i64 @llvm.smax.i64(i64 %n.blocks, i64 1)
+  %m.few = call i64 @llvm.smin.i64(i64 %m.some, i64 8)
+  %n.few = call i64 @llvm.smin.i64(i64 %n.some, i64 8)
+  %grid = mul i64 %m.few, %n.few
+  %undivided = icmp eq i64 %grid, 1
+  %worth = icmp uge i64 %work.all, {divided}
+  %halve = and i1 %undivided, %worth
+  %tall = icmp sge i64 %m, %n
+  %halve.m = and i1 %halve, %tall
+  %halve.n = xor i1 %halve, %halve.m
+  %m.parts = select i1 %halve.m, i64 2, i64 %m.few
+  %n.parts = select i1 %halve.n, i64 2, i64 %n.few
+  %alone = icmp ule i64 %work.all, {one_thread}
+  %down.all = select i1 %alone, i64 1, i64 %m.parts
+  %across.all = select i1 %alone, i64 1, i64 %n.parts
+{height}{width}{stores}  br i1 %alone, label %call, label %divide
+call:
+  call void @graphc_{letter}gemm.range(ptr %blocks, i64 0, i64 1)
+  ret void
+divide:
+  %count = mul i64 %down, %across
+  %each = udiv i64 %work.all, %count
+  %time = mul i64 %each, {picoseconds}
+  call void @graphc_share_blas(ptr @graphc_{letter}gemm.range, ptr %blocks, i64 0, i64 %count, i64 %time,
+    i64 1)
+  ret void
+"""
 
-    A row-major C = A B is the column-major C^T = B^T A^T, so the operands swap and nothing is copied. The
-    external symbols `blas_?gemm` (LP64 Fortran interface) are resolved when the object is loaded. The stride
-    of a matrix with at most one row says nothing; BLAS wants it to be as long as a row all the same.
+
+def _part(name: str, size: str, parts: str, count: str) -> str:
+    """The size of blocks, and how many there are."""
+    return f"""  %{name}.less = sub i64 {parts}, 1
+  %{name}.sum = add i64 {size}, %{name}.less
+  %{name}.fair = udiv i64 %{name}.sum, {parts}
+  %{name}.up = add i64 %{name}.fair, 15
+  %{name}.even = and i64 %{name}.up, -16
+  %{name} = call i64 @llvm.smax.i64(i64 %{name}.even, i64 16)
+  %{count}.sum = add i64 {size}, %{name}
+  %{count}.up = sub i64 %{count}.sum, 1
+  %{count}.some = udiv i64 %{count}.up, %{name}
+  %{count} = call i64 @llvm.smax.i64(i64 %{count}.some, i64 1)
+"""
+
+
+def gemm(letter: str, tile: int) -> str:
+    """The definition of `graphc_<letter>gemm` and of what it shares.
+
+    Args:
+        letter: s, d, c or z.
+        tile: elements of a row of the result that the functions for rows do at a time, or a multiple: threads
+            share them without changing a single sum.
     """
-    kind = _TYPES[letter]
+    row = _small(letter) if letter in "sd" else "  br label %large\n"
+    large = _LARGE.format(
+        letter=letter,
+        divided=DIVIDED,
+        one_thread=ONE_THREAD,
+        picoseconds=_PICOSECONDS[letter],
+        height=_part("height", "%m", "%down.all", "down"),
+        width=_part("width", "%n", "%across.all", "across"),
+        stores=block_stores("%blocks"),
+    )
+    ranges = block_range(letter)
     if letter in "sd":
-        small = _SMALL.format(type=kind, letter=letter, row=SMALL_ROW, small=SMALL_WORK)
-    else:
-        small = "  br label %large\n"
-    return f"""declare void @blas_{letter}gemm({", ".join(["ptr"] * 13)})
+        ranges += row_range(letter, tile) + _shared_row(letter, tile)
+    return f"""{ranges}
+define internal void @graphc_{letter}gemm.large({arguments(PRODUCT)}) noinline nounwind {{
+  %blocks = alloca {BLOCK_FRAME}
+{large}}}
 define void @graphc_{letter}gemm({PARAMETERS}) nounwind {{
 entry:
-  %ca = alloca i8
-  %cb = alloca i8
-  %ints = alloca [6 x i32]
-  %one = alloca {kind}
-  %beta = alloca {kind}
   %fa = icmp ne i64 %ta, 0
   %fb = icmp ne i64 %tb, 0
 {_stride("a", "%fa", "%m", "%k")}{_stride("b", "%fb", "%k", "%n")}{_stride("c", "false", "%m", "%n")}\
   %unfit.ab = or i1 %unfit.a, %unfit.b
   %unfit = or i1 %unfit.ab, %unfit.c
-{small}large:
-  %sa = select i1 %fa, i8 84, i8 78
-  %sb = select i1 %fb, i8 84, i8 78
-  %start = select i1 %accumulate, {_ONE[letter]}, {kind} zeroinitializer
-  store i8 %sa, ptr %ca
-  store i8 %sb, ptr %cb
-  store {_ONE[letter]}, ptr %one
-  store {kind} %start, ptr %beta
-{"".join(_integer(i, value) for i, value in enumerate(("%m", "%n", "%k", "%fit.a", "%fit.b", "%fit.c")))}\
-  call void @blas_{letter}gemm(ptr %cb, ptr %ca, ptr %int1, ptr %int0, ptr %int2, ptr %one, ptr %b, ptr %int4,
-    ptr %a, ptr %int3, ptr %beta, ptr %c, ptr %int5)
+{row}large:
+  call void @graphc_{letter}gemm.large({arguments(PRODUCT)})
+  ret void
+}}
+"""
+
+
+def declarations(letter: str) -> set[str]:
+    """What the definitions of `gemm` call."""
+    return {
+        f"declare void @blas_{letter}gemm({', '.join(['ptr'] * 13)})",
+        "declare void @graphc_share_blas(ptr, ptr, i64, i64, i64, i64)",
+        "declare void @graphc_share_short(ptr, ptr, i64, i64)",
+        "declare i64 @llvm.smin.i64(i64, i64)",
+        "declare i64 @llvm.smax.i64(i64, i64)",
+    }
+
+
+def _small(letter: str) -> str:
+    size = 4 if letter == "s" else 8
+    return _SMALL.format(
+        type=TYPES[letter],
+        letter=letter,
+        row=SMALL_ROW,
+        small=SMALL_WORK,
+        shared=SHARED_BYTES // size,
+        row_arguments=arguments(ROW),
+    )
+
+
+def _shared_row(letter: str, tile: int) -> str:
+    """A vector times a matrix, with the help of threads that look for work."""
+    time = _PICOSECONDS_PER_BYTE * (4 if letter == "s" else 8)
+    return f"""define internal void @graphc_{letter}row.shared({arguments(ROW)}) noinline nounwind {{
+  %frame = alloca {ROW_FRAME}
+{row_stores("%frame")}  %tiles.up = add i64 %n1, {tile - 1}
+  %tiles = udiv i64 %tiles.up, {tile}
+  %work = mul i64 %k, %n1
+  %cost = mul i64 %work, {time}
+  call void @graphc_share_short(ptr @graphc_{letter}row.range, ptr %frame, i64 %tiles, i64 %cost)
   ret void
 }}
 """
@@ -142,12 +260,4 @@ def _stride(name: str, transposed: str, rows: str, columns: str) -> str:
   %single.{name} = icmp sle i64 %rows.{name}, 1
   %fit.{name} = select i1 %single.{name}, i64 %length.{name}, i64 %ld{name}
   %unfit.{name} = icmp slt i64 %fit.{name}, %length.{name}
-"""
-
-
-def _integer(position: int, value: str) -> str:
-    """Stores a number as an argument `%int<position>`."""
-    return f"""  %int{position} = getelementptr i32, ptr %ints, i64 {position}
-  %short{position} = trunc i64 {value} to i32
-  store i32 %short{position}, ptr %int{position}
 """

@@ -5,10 +5,8 @@ One region runs at a time. The caller of a region works on it itself and never w
 begun: a worker that wakes late finds the region closed. Who finds the pool busy (a kernel called inside a
 region, or by another thread) does all of its work alone.
 
-* `graphc_share(body, frame, lower, upper, cost, alignment)` calls `body(frame, first, past)` for ranges that
-  cover lower..upper, several for each thread, multiples of the alignment but for the last. `cost` is the time
-  of one position in picoseconds. With one thread, or not enough work for two ranges, there is one call.
-* `graphc_share_blas` is the same for bodies that call BLAS (`graphc.codegen.pool_blas`).
+* `graphc_share`, `graphc_share_short` and `graphc_share_blas` divide ranges among threads
+  (`graphc.codegen.pool_share`, `graphc.codegen.pool_blas`).
 * `graphc_parallel(body, arguments, chunks, threads)` calls `body(arguments, i)` once for each i in
   0..chunks-1, on at most `threads` threads. Chunks are claimed in order.
 * `graphc_thread_count()` is the number of threads that kernels of the calling thread may use.
@@ -29,6 +27,7 @@ from __future__ import annotations
 import platform
 
 from graphc.codegen.pool_blas import POOL_BLAS
+from graphc.codegen.pool_share import POOL_SHARE
 
 _NUMBERS = {
     # Pauses of a worker before it sleeps: about 50 microseconds.
@@ -39,6 +38,9 @@ _NUMBERS = {
     # fewer keep neighbouring memory together.
     "LEAST": 8_000_000,
     "RANGES": 4,
+    # Picoseconds of short regions done alone before workers are called for the next one: ten times what that
+    # costs.
+    "CALL_AFTER": 100_000_000,
 }
 _PAUSE = {
     "x86_64": ("@llvm.x86.sse2.pause", "", ""),
@@ -54,7 +56,7 @@ def pool_ir(machine: str) -> str:
         machine: `x86_64` or `aarch64`.
     """
     name, kind, value = _PAUSE[machine]
-    text = _POOL.replace("PAUSE", f"call void {name}({kind}{value})") + POOL_BLAS
+    text = _POOL.replace("PAUSE", f"call void {name}({kind}{value})") + POOL_BLAS + POOL_SHARE
     text += f"declare void {name}({kind})\n"
     for name, number in _NUMBERS.items():
         text = text.replace(name, str(number))
@@ -191,17 +193,16 @@ again:
 sleep:
   %l = call i32 @pthread_mutex_lock(ptr @mutex)
   %s0 = atomicrmw add ptr @sleeping, i64 1 seq_cst
-  br label %check
-check:
   %woken = call i1 @wanted()
   br i1 %woken, label %wake, label %wait
 wait:
   %w = call i32 @pthread_cond_wait(ptr @cond, ptr @mutex)
-  br label %check
+  br label %wake
 wake:
+; Too late for the region that it was called for, a worker may be in time for the next one.
   %s1 = atomicrmw sub ptr @sleeping, i64 1 seq_cst
   %u = call i32 @pthread_mutex_unlock(ptr @mutex)
-  br label %enter
+  br label %watch
 enter:
   %in = atomicrmw add ptr @inside, i64 1 seq_cst
   %state = load atomic i64, ptr @open seq_cst, align 64
@@ -270,6 +271,12 @@ done:
 }
 
 define void @graphc_parallel(ptr %body, ptr %arguments, i64 %chunks, i64 %threads) nounwind {
+  call void @region(ptr %body, ptr %arguments, i64 %chunks, i64 %threads, i1 true)
+  ret void
+}
+
+define internal void @region(ptr %body, ptr %arguments, i64 %chunks, i64 %threads, i1 %calls) nounwind {
+; Calls sleeping workers only if it is told to.
 entry:
   %pair = cmpxchg ptr @busy, i64 0, i64 1 acq_rel monotonic
   %mine = extractvalue {i64, i1} %pair, 1
@@ -304,7 +311,8 @@ publish:
   store atomic i64 1, ptr @open seq_cst, align 64
   %asleep = load atomic i64, ptr @sleeping seq_cst, align 64
   %number = call i64 @llvm.smin.i64(i64 %asleep, i64 %slots)
-  %any = icmp sgt i64 %number, 0
+  %some.asleep = icmp sgt i64 %number, 0
+  %any = and i1 %some.asleep, %calls
   br i1 %any, label %wake, label %help
 wake:
   call void @rouse(i64 %number)
@@ -331,62 +339,6 @@ yield:
   br label %wait
 close:
   store atomic i64 0, ptr @busy release, align 64
-  ret void
-}
-
-%task = type { ptr, ptr, i64, i64, i64 }
-
-define internal void @range(ptr %task, i64 %i) nounwind {
-  %frame_at = getelementptr %task, ptr %task, i64 0, i32 1
-  %lower_at = getelementptr %task, ptr %task, i64 0, i32 2
-  %upper_at = getelementptr %task, ptr %task, i64 0, i32 3
-  %size_at = getelementptr %task, ptr %task, i64 0, i32 4
-  %body = load ptr, ptr %task
-  %frame = load ptr, ptr %frame_at
-  %lower = load i64, ptr %lower_at
-  %upper = load i64, ptr %upper_at
-  %size = load i64, ptr %size_at
-  %offset = mul i64 %size, %i
-  %first = add i64 %lower, %offset
-  %next = add i64 %first, %size
-  %past = call i64 @llvm.smin.i64(i64 %next, i64 %upper)
-  call void %body(ptr %frame, i64 %first, i64 %past)
-  ret void
-}
-
-define void @graphc_share(ptr %body, ptr %frame, i64 %lower, i64 %upper, i64 %cost, i64 %alignment) nounwind {
-entry:
-  %task = alloca %task, align 8
-  %threads = call i64 @graphc_thread_count()
-  %extent = sub i64 %upper, %lower
-  %ranges = mul i64 %threads, RANGES
-  %fair = udiv i64 %extent, %ranges
-  %least = udiv i64 LEAST, %cost
-  %wanted = call i64 @llvm.smax.i64(i64 %fair, i64 %least)
-  %blocks = udiv i64 %wanted, %alignment
-  %more = add i64 %blocks, 1
-  %size = mul i64 %more, %alignment
-  %rest = sub i64 %extent, 1
-  %last = udiv i64 %rest, %size
-  %many = icmp ugt i64 %last, 0
-  %several = icmp ugt i64 %threads, 1
-  %both = and i1 %many, %several
-  br i1 %both, label %share, label %alone
-alone:
-  call void %body(ptr %frame, i64 %lower, i64 %upper)
-  ret void
-share:
-  %frame_at = getelementptr %task, ptr %task, i64 0, i32 1
-  %lower_at = getelementptr %task, ptr %task, i64 0, i32 2
-  %upper_at = getelementptr %task, ptr %task, i64 0, i32 3
-  %size_at = getelementptr %task, ptr %task, i64 0, i32 4
-  store ptr %body, ptr %task
-  store ptr %frame, ptr %frame_at
-  store i64 %lower, ptr %lower_at
-  store i64 %upper, ptr %upper_at
-  store i64 %size, ptr %size_at
-  %count = add i64 %last, 1
-  call void @graphc_parallel(ptr @range, ptr %task, i64 %count, i64 %threads)
   ret void
 }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """LLVM IR of the part of the thread pool that keeps BLAS from using threads of its own.
 
-`graphc_share_blas` is `graphc_share` for bodies that call BLAS: BLAS is told to use one thread until all callers
-that asked for it are done. `graphc_blas_get` and `graphc_blas_set` are the library's functions, null where it
-has none.
+`graphc_share_blas` is `graphc_share` for bodies that call BLAS: BLAS is told to use one thread until all
+callers that asked for it are done. `graphc_blas_get` and `graphc_blas_set` are the library's functions, null
+where it has none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ done:
   ret void
 }
 
-define void @graphc_share_blas(ptr %body, ptr %frame, i64 %lower, i64 %upper, i64 %cost, i64 %alignment) nounwind {
+define void @graphc_share_blas(ptr %body, ptr %frame, i64 %lower, i64 %upper, i64 %cost,
+  i64 %alignment) nounwind {
 entry:
   %get = load ptr, ptr @graphc_blas_get
   %set = load ptr, ptr @graphc_blas_set

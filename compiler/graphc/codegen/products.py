@@ -6,9 +6,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from graphc.codegen.blas import PARAMETERS, gemm
+from graphc.codegen import blas
+from graphc.codegen.blas import PARAMETERS
 from graphc.codegen.block_products import block_product
-from graphc.codegen.row_products import dot_products, row_product
+from graphc.codegen.row_products import SUMS, dot_products, row_product
 from graphc.codegen.vector_ir import VectorWriter, register_bytes
 
 _GEMM = re.compile(r"^declare void @graphc_([sdcz])gemm\(.*\n", re.MULTILINE)
@@ -45,7 +46,8 @@ def define_products(ir_text: str, features: str) -> tuple[str, str]:
     declarations: set[str] = set()
     for letter in gemms:
         text += f"declare void @graphc_{letter}gemm({_argument_types(PARAMETERS)}) {_ATTRIBUTES}\n"
-        definitions.append(gemm(letter))
+        definitions.append(blas.gemm(letter, SUMS * register // (4 if letter == "s" else 8)))
+        declarations |= blas.declarations(letter)
         if letter in "sd":
             more, needed = _row_functions(letter, register)
             definitions.append(more)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from graphc.codegen.vector_ir import Body, VectorWriter
 
 # Sums are kept in this many registers: enough to hide the latency of an addition, half of what AVX2 has.
-_SUMS = 8
+SUMS = 8
 
 
 def row_product(letter: str, register: int) -> VectorWriter:
@@ -115,7 +115,7 @@ def dot_products(letter: str, register: int) -> VectorWriter:
     """
     w = VectorWriter(letter, register)
     w.label("entry")
-    tile = _Rows(w, min(_SUMS, w.lanes))
+    tile = _Rows(w, min(SUMS, w.lanes))
     count = w.let(f"udiv i64 {w.let(f'add nsw i64 %n, {tile.rows - 1}')}, {tile.rows}")
     w.loop(count, [("ptr", "%b"), ("ptr", "%y"), ("i64", "%n")], tile.body)
     return w
@@ -125,7 +125,7 @@ class _Rows:
     """A tile of rows of `graphc_?dots`."""
 
     def __init__(self, w: VectorWriter, rows: int) -> None:
-        self._w, self.rows, self._ways = w, rows, max(1, _SUMS // rows)
+        self._w, self.rows, self._ways = w, rows, max(1, SUMS // rows)
 
     def body(self, values: list[str]) -> list[str]:
         """One tile; carries the matrix, the result and the number of rows from there on."""

@@ -5,9 +5,8 @@
 work with a threshold and either calls the body, or puts what is captured into memory and lets `graphc_share`
 of the pool call `graphc_range_<n>(frame, lower, upper)`, which calls the body. The body is compiled once.
 
-`graphc_split_blas_<n>` is the same for products of matrices that may go to BLAS. Products of middle size are
-shared with BLAS kept to one thread; the largest are done one after the other, with the threads that BLAS has.
-Which it is depends on sizes only: BLAS rounds otherwise with another number of threads.
+`graphc_split_products_<n>` is the same for a batch of products of matrices, unless these are so large that
+they are better divided themselves.
 """
 
 from __future__ import annotations
@@ -16,12 +15,13 @@ import re
 
 # Work below this stays on one core: several times what it costs to wake a sleeping thread.
 THRESHOLD_PICOSECONDS = 40_000_000
-_DECLARATION = re.compile(r"^declare void @graphc_split_(blas_)?(\d+)\((.*)\)(?: #\d+)?\n", re.MULTILINE)
+_DECLARATION = re.compile(r"^declare void @graphc_split_(products_)?(\d+)\((.*)\)(?: #\d+)?\n", re.MULTILINE)
+_BODY = re.compile(r"^define [^\n]*@graphc_body_(\d+)\([^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+_VALUE = re.compile(r"%(\d+)\b")
 SHARE = "declare void @graphc_share(ptr, ptr, i64, i64, i64, i64) cold nounwind"
-SHARE_BLAS = "declare void @graphc_share_blas(ptr, ptr, i64, i64, i64, i64) cold nounwind"
-# Picoseconds of a product from which BLAS may use threads (OpenBLAS: more than 64 * 64 * 64 multiplications),
-# and from which its own threads share a product as well as ours share the batch.
-_BLAS_SPLITS, _BLAS_SCALES = 10_000_000, 5_000_000_000
+# Picoseconds of a product from which it is divided itself rather than the batch (`graphc.codegen.blas`): some
+# hundred rows and columns.
+_LARGE_PRODUCT = 5_000_000_000
 
 
 def define_splits(ir_text: str) -> str:
@@ -30,12 +30,12 @@ def define_splits(ir_text: str) -> str:
     if not found:
         return ir_text
     # The loops over batches of kernels may have declared it.
-    text = [_DECLARATION.sub("", ir_text).replace(f"{SHARE}\n", "").replace(f"{SHARE_BLAS}\n", "")]
-    for blas, number, types in found:
-        captured = _types(types)[4:]
-        text += [_split(number, captured, blas), _range(number, captured)]
-    used = [SHARE, *([SHARE_BLAS] if any(blas for blas, _, _ in found) else [])]
-    return "".join([*text, *(f"{line}\n" for line in used)])
+    text = [_DECLARATION.sub("", ir_text).replace(f"{SHARE}\n", "")]
+    used = {number: set(map(int, _VALUE.findall(body))) for number, body in _BODY.findall(ir_text)}
+    for products, number, types in found:
+        captured = _Captured(number, _types(types)[4:], used[number])
+        text += [captured.split(products), captured.range()]
+    return "".join([*text, f"{SHARE}\n"])
 
 
 def _types(text: str) -> list[str]:
@@ -43,60 +43,71 @@ def _types(text: str) -> list[str]:
     return re.findall(r"(?:\{[^}]*\}|[^,{]+)", text.replace(", ", ","))
 
 
-def _body(number: str, arguments: list[str]) -> str:
-    passed = ", ".join(["ptr null", "i64 %lower", "i64 %upper", *arguments])
-    return f"  %status = call i64 @graphc_body_{number}({passed}) noinline\n"
+class _Captured:
+    """The two functions around a body.
 
+    Most of what a body captures are parts of descriptors that it does not read: they are left out.
 
-def _split(number: str, captured: list[str], blas: str) -> str:
-    arguments = [f"{kind} %c{i}" for i, kind in enumerate(captured)]
-    parameters = ", ".join(["i64 %lower", "i64 %upper", "i64 %cost", "i64 %alignment", *arguments])
-    frame = _frame(captured)
-    stores = "".join(
-        f"  %p{i} = getelementptr {frame}, ptr %frame, i64 0, i32 {i}\n  store {value}, ptr %p{i}\n"
-        for i, value in enumerate(arguments)
-    )
-    passed = f"(ptr @graphc_range_{number}, ptr %frame, i64 %lower, i64 %upper, i64 %cost, i64 %alignment)"
-    share = f"  call void @graphc_share{passed}\n  ret void\n"
-    large = f"  %large = icmp sgt i64 %work, {THRESHOLD_PICOSECONDS}\n"
-    if blas:
-        share = (
-            f"  %middle = icmp ugt i64 %cost, {_BLAS_SPLITS}\n"
-            f"  br i1 %middle, label %limited, label %free\n"
-            f"limited:\n  call void @graphc_share_blas{passed}\n  ret void\n"
-            f"free:\n{share}"
+    Args:
+        number: that of the body.
+        kinds: types of what it captures.
+        used: numbers of the values that it reads; the first captured one is number 3.
+    """
+
+    def __init__(self, number: str, kinds: list[str], used: set[int]) -> None:
+        self._number, self._kinds = number, kinds
+        self._used = [i + 3 in used for i in range(len(kinds))]
+        kept = [kind for kind, is_used in zip(kinds, self._used, strict=True) if is_used]
+        self._frame = "{ " + ", ".join(kept) + " }"
+
+    def split(self, products: str) -> str:
+        """The text of `graphc_split_<n>`, or `graphc_split_products_<n>`."""
+        parameters = [f"{kind} %c{i}" for i, kind in enumerate(self._kinds)]
+        stores = "".join(
+            f"  %p{i} = {place}\n  store {self._kinds[i]} %c{i}, ptr %p{i}\n" for i, place in self._places()
         )
-        large = (
-            f"  %long = icmp sgt i64 %work, {THRESHOLD_PICOSECONDS}\n"
-            f"  %scales = icmp ult i64 %cost, {_BLAS_SCALES}\n"
-            "  %several = icmp sgt i64 %extent, 1\n"
-            "  %both = and i1 %long, %scales\n"
-            "  %large = and i1 %both, %several\n"
+        header = ", ".join(["i64 %lower", "i64 %upper", "i64 %cost", "i64 %alignment", *parameters])
+        sizes = "i64 %lower, i64 %upper, i64 %cost, i64 %alignment"
+        large = f"  %large = icmp sgt i64 %work, {THRESHOLD_PICOSECONDS}\n"
+        if products:
+            large = (
+                f"  %long = icmp sgt i64 %work, {THRESHOLD_PICOSECONDS}\n"
+                f"  %middle = icmp ult i64 %cost, {_LARGE_PRODUCT}\n"
+                "  %large = and i1 %long, %middle\n"
+            )
+        return (
+            f"define internal void @graphc_split_{products}{self._number}({header}) alwaysinline {{\n"
+            f"  %frame = alloca {self._frame}, align 16\n"
+            "  %extent = sub i64 %upper, %lower\n"
+            "  %work = mul i64 %extent, %cost\n"
+            f"{large}"
+            "  br i1 %large, label %share, label %alone\n"
+            f"alone:\n{self._call()}  ret void\n"
+            f"share:\n{stores}"
+            f"  call void @graphc_share(ptr @graphc_range_{self._number}, ptr %frame, {sizes})\n"
+            "  ret void\n}\n"
         )
-    return (
-        f"define internal void @graphc_split_{blas}{number}({parameters}) alwaysinline {{\n"
-        f"  %frame = alloca {frame}, align 16\n"
-        "  %extent = sub i64 %upper, %lower\n"
-        "  %work = mul i64 %extent, %cost\n"
-        f"{large}"
-        "  br i1 %large, label %share, label %alone\n"
-        "alone:\n" + _body(number, arguments) + "  ret void\n"
-        f"share:\n{stores}{share}}}\n"
-    )
 
+    def range(self) -> str:
+        """The text of `graphc_range_<n>`."""
+        loads = "".join(
+            f"  %p{i} = {place}\n  %c{i} = load {self._kinds[i]}, ptr %p{i}\n" for i, place in self._places()
+        )
+        return (
+            f"define internal void @graphc_range_{self._number}(ptr %frame, i64 %lower, i64 %upper) {{\n"
+            f"{loads}{self._call()}  ret void\n}}\n"
+        )
 
-def _range(number: str, captured: list[str]) -> str:
-    frame = _frame(captured)
-    loads = "".join(
-        f"  %p{i} = getelementptr {frame}, ptr %frame, i64 0, i32 {i}\n  %c{i} = load {kind}, ptr %p{i}\n"
-        for i, kind in enumerate(captured)
-    )
-    arguments = [f"{kind} %c{i}" for i, kind in enumerate(captured)]
-    return (
-        f"define internal void @graphc_range_{number}(ptr %frame, i64 %lower, i64 %upper) {{\n"
-        f"{loads}{_body(number, arguments)}  ret void\n}}\n"
-    )
+    def _places(self) -> list[tuple[int, str]]:
+        """Numbers of what is in the frame, and the addresses there."""
+        used = [i for i, is_used in enumerate(self._used) if is_used]
+        step = f"getelementptr {self._frame}, ptr %frame, i64 0, i32"
+        return [(i, f"{step} {position}") for position, i in enumerate(used)]
 
-
-def _frame(captured: list[str]) -> str:
-    return "{ " + ", ".join(captured) + " }"
+    def _call(self) -> str:
+        arguments = [
+            f"{kind} " + (f"%c{i}" if is_used else "poison")
+            for i, (kind, is_used) in enumerate(zip(self._kinds, self._used, strict=True))
+        ]
+        passed = ", ".join(["ptr null", "i64 %lower", "i64 %upper", *arguments])
+        return f"  %status = call i64 @graphc_body_{self._number}({passed}) noinline\n"

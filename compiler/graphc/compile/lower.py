@@ -79,7 +79,14 @@ _ENTERED = {
 }
 
 
-def lower(text: str, mode: str, *, keep_stages: bool = False, donate: Sequence[Any] = ()) -> Lowered:
+def lower(
+    text: str,
+    mode: str,
+    *,
+    keep_stages: bool = False,
+    donate: Sequence[Any] = (),
+    fastmath: str = "",
+) -> Lowered:
     """Compiles graph-stage text to LLVM IR.
 
     Args:
@@ -87,6 +94,7 @@ def lower(text: str, mode: str, *, keep_stages: bool = False, donate: Sequence[A
         mode: a key of `graphc.pipelines.PIPELINES`.
         keep_stages: record the IR at each stage (slower: upstream passes run one by one).
         donate: arguments that results may be computed in (see `graphc.passes.convert_to_linalg`).
+        fastmath: a level of `graphc.passes.fast_math`; empty for the flags that lowering sets.
 
     Raises:
         CompileError: a pass or the verifier refused the module; the message carries MLIR's diagnostics.
@@ -95,13 +103,13 @@ def lower(text: str, mode: str, *, keep_stages: bool = False, donate: Sequence[A
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _lower(text, mode, keep_stages, donate)
+        return _lower(text, mode, keep_stages, donate, fastmath)
     finally:
         if collecting:
             gc.enable()
 
 
-def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any]) -> Lowered:
+def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastmath: str) -> Lowered:
     from graphc.passes._base import run_pipeline
     from graphc.pipelines import pipeline
 
@@ -117,6 +125,8 @@ def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any]) -> Lo
             module = ir.Module.parse(text)
             if donate:
                 module.operation.attributes["graphc.donate"] = ir.StringAttr.get(json.dumps(list(donate)))
+            if fastmath:
+                module.operation.attributes["graphc.fastmath"] = ir.StringAttr.get(fastmath)
             seconds["parse"] = time.perf_counter() - start
             start = time.perf_counter()
             snapshots = _Snapshots(module) if keep_stages else None

@@ -200,7 +200,7 @@ class NativeExecutable:
 
     def _load(self, signature: Signature) -> Executable:
         start = time.perf_counter()
-        settings = (config.workspace_limit_mb, config.poison_memory, self._donate)
+        settings = (config.workspace_limit_mb, config.poison_memory, self._donate, self.report.fastmath)
         key = fingerprint(self.fgraph, self.mode, signature, settings) if config.cache_dir else None
         disk = disk_cache(config.cache_dir, config.cache_size_mb)
         data = disk.get(key) if key is not None else None
@@ -256,14 +256,15 @@ class NativeExecutable:
         """Lowers with donations; without those of cells if memory could run out while they change."""
         from graphc.compile.lower import lower
 
-        lowered = lower(text, self.mode, keep_stages=keep_stages, donate=self._donate)
+        options: dict[str, Any] = {"keep_stages": keep_stages, "fastmath": self.report.fastmath}
+        lowered = lower(text, self.mode, donate=self._donate, **options)
         kept_on_failure = {argument for argument, _, keeps in self._donate if keeps}
         if kept_on_failure.isdisjoint(argument for argument, _ in lowered.donated):
             return lowered
         if takes_memory_first(lowered.llvm_ir):
             return lowered
         others = [request for request in self._donate if not request[2]]
-        lowered = lower(text, self.mode, keep_stages=keep_stages, donate=others)
+        lowered = lower(text, self.mode, donate=others, **options)
         lowered.kept += [(argument, "memory could run out later") for argument in sorted(kept_on_failure)]
         return lowered
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphc.config import config
+from graphc.config import FASTMATH, config
 from graphc.errors import UnusedInputError
 from graphc.function.io import In, OutputForm, as_inputs, with_donated
 from graphc.function.modes import build_executor, get_mode
@@ -41,6 +41,7 @@ def function(
     trust_input: bool = False,
     donate: Sequence[Variable | str | int] | None = None,
     nan_guard: str | None = None,
+    fastmath: str | None = None,
 ) -> Function:
     """Compile a graph into a callable.
 
@@ -69,6 +70,9 @@ def function(
             the first op that makes a NaN or an infinity, with line, index and iterations of loops. For
             debugging: it is slow, and it sees the graph as written, without the compiler's stabilisation.
             ``"off"`` by default, see ``config.nan_guard``.
+        fastmath: what compiled arithmetic may change: ``"off"`` nothing, ``"contract"`` products and sums may
+            become fused multiply-adds, ``"reassoc"`` also the order of sums and products, ``"fast"`` also
+            quotients into products with the reciprocal; ``config.fastmath`` by default. See docs/math.md.
 
     Returns:
         A `Function`.
@@ -81,6 +85,7 @@ def function(
     """
     mode_name = get_mode(mode)
     report = CompileReport(name or "function", mode_name, nan_guard=_nan_guard(nan_guard))
+    report.fastmath = _fastmath(fastmath)
     with report.phase("graph"):
         input_list = with_donated(as_inputs(inputs), donate)
         form = OutputForm(outputs)
@@ -109,6 +114,14 @@ def _nan_guard(action: str | None) -> str:
     if action not in ("off", "warn", "raise"):
         raise ValueError(f"nan_guard must be 'off', 'warn' or 'raise', got {action!r}")
     return action
+
+
+def _fastmath(level: str | None) -> str:
+    if level is None:
+        return config.fastmath
+    if level not in FASTMATH:
+        raise ValueError(f"fastmath must be one of {', '.join(FASTMATH)}, got {level!r}")
+    return level
 
 
 def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:

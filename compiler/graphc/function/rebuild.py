@@ -69,6 +69,7 @@ def _swapped(f: Function, swap: Swap, n_outputs: int) -> FunctionGraph:
 def _compiled_again(f: Function, swap: Swap, delete_updates: bool, signature: Any) -> Function:
     fgraph = _swapped(f, swap, f.signature.form.count if delete_updates else len(f.fgraph.outputs))
     report = CompileReport(signature.name or "function", f.report.mode, nan_guard=f.report.nan_guard)
+    report.fastmath = f.report.fastmath
     executor = build_executor(fgraph, f.report.mode, report.name, report)
     return Function(signature, fgraph, executor, report)
 

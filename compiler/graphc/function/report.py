@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from graphc.config import config
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
 
@@ -43,6 +44,7 @@ class CompileReport:
         cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
         donations: what became of donated inputs and of the memory of updated shared variables.
         nan_guard: what is done about values that become NaN or infinite: "off", "warn" or "raise".
+        fastmath: what compiled arithmetic may change, see ``config.fastmath``.
         fast_call: whether calls go straight to machine code.
     """
 
@@ -57,6 +59,7 @@ class CompileReport:
     cache: list[str] = field(default_factory=list)
     donations: list[str] = field(default_factory=list)
     nan_guard: str = "off"
+    fastmath: str = field(default_factory=lambda: config.fastmath)
     fast_call: bool = False
 
     @property

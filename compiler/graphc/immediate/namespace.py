@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,10 @@ _AS_THEY_ARE = frozenset({"register_transfer", "transfer", "until", "is_weak_sca
 _DERIVATIVES = frozenset(
     {"grad", "jacobian", "hessian", "pullback", "pushforward", "Lop", "Rop", "verify_grad"}
 )
+
+
+# These take a function and return another one.
+_OF_FUNCTIONS = frozenset({"vectorize", "vmap"})
 
 
 class Namespace:
@@ -91,6 +96,8 @@ def mirrored(env: Environment, module: ModuleType, name: str) -> Any:
         return _refusal(env, name)
     if name in _DERIVATIVES:
         return _derivative(env, name, value)
+    if name in _OF_FUNCTIONS:
+        return _batched(env, name, value)
     return OpWrapper(env, qualified, value)
 
 
@@ -145,3 +152,23 @@ def _derivative(env: Environment, name: str, function: Any) -> Any:
         )
 
     return differentiate
+
+
+def _batched(env: Environment, name: str, transform: Any) -> Any:
+    def make(func: Any = None, *given: Any, **options: Any) -> Any:
+        if func is None:
+            return functools.partial(make, *given, **options)
+
+        def call(function: Any, *args: Any) -> Any:
+            return transform(function, *given, **options)(*args)
+
+        wrapper = OpWrapper(env, name, call)
+
+        @functools.wraps(func)
+        def batched(*args: Any) -> Any:
+            return wrapper(func, *args)
+
+        return batched
+
+    make.__name__, make.__doc__ = name, transform.__doc__
+    return make

@@ -7,30 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from graphc.tensor.variable import _UFUNC_NAMES
+from graphc.tensor.dispatch import Target, call_function, call_ufunc
 
-# What a ufunc's reduce computes, by the ufunc's name.
-_REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
-}
 # NumPy functions that answer in Python or print: these see the arrays.
 _ABOUT_ARRAYS = frozenset(
     "allclose array_equal array_equiv array_repr array_str array2string ndim shape size may_share_memory "
     "shares_memory result_type can_cast common_type iscomplexobj isrealobj min_scalar_type save savez "
     "savetxt savez_compressed isscalar".split()
 )
-_FUNCTION_NAMES = {
-    "amax": "max",
-    "amin": "min",
-    "product": "prod",
-    "astype": "cast",
-    "trapezoid": "trapezoid",
-}
+
+_ADVICE = "use the functions of the environment, or NumPy on np.asarray(t)"
 
 
 class Protocols:
@@ -57,31 +43,17 @@ class Protocols:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Let ``np.exp(t)`` and ``array + t`` run in the environment."""
-        env = self._kind.env  # type: ignore[attr-defined]
-        name = ufunc.__name__
-        if method == "reduce" and name in _REDUCTIONS:
-            given = {key: value for key, value in kwargs.items() if value is not None or key == "axis"}
-            given.setdefault("axis", 0)
-            return _checked(env, _REDUCTIONS[name], f"np.{name}.reduce")(*inputs, **given)
-        function = env._find(_UFUNC_NAMES.get(name, name)) if method == "__call__" else None
-        if function is None or kwargs:
-            what = f"np.{name}" + ("" if method == "__call__" else f".{method}")
-            options = f" with {', '.join(kwargs)}=" if function is not None else ""
-            raise TypeError(
-                f"{what}{options} has no counterpart for tensors of an immediate environment; use the "
-                f"functions of the environment, or NumPy on np.asarray(t)"
-            )
-        return function(*inputs)
+        return call_ufunc(self._target(), ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Let ``np.concatenate([t, u])`` and the like run in the environment."""
         if func.__name__ in _ABOUT_ARRAYS:
             return func(*map(_as_array, args), **{key: _as_array(value) for key, value in kwargs.items()})
+        return call_function(self._target(), func, args, kwargs)
+
+    def _target(self) -> Target:
         env = self._kind.env  # type: ignore[attr-defined]
-        module = (func.__module__ or "numpy").split(".")[1:]
-        module = [part for part in module if not part.startswith(("_", "lib"))]
-        name = ".".join([*module, _FUNCTION_NAMES.get(func.__name__, func.__name__)])
-        return _checked(env, name, f"np.{'.'.join([*module, func.__name__])}")(*args, **kwargs)
+        return Target(env, env._find, "tensors of an immediate environment", _ADVICE)
 
     # DLPack ------------------------------------------------------------------------------------------------
 
@@ -123,13 +95,3 @@ def _as_array(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return type(x)(map(_as_array, x))
     return np.asarray(x) if isinstance(x, Protocols) else x
-
-
-def _checked(env: Any, name: str, called: str) -> Any:
-    function = env._find(name)
-    if function is None:
-        raise TypeError(
-            f"{called} has no counterpart in the environment, so it cannot run on its tensors; use NumPy on "
-            "np.asarray(t)"
-        )
-    return function

@@ -11,19 +11,20 @@ Three functions around the core function of a kernel, which does one element:
 * `<symbol>(arrays, batch, cost, scratch bytes, sizes)` is what compiled functions call. It does all alone
   where the work is small, or where there was no memory.
 
-Elements of middle size that call BLAS or LAPACK are shared with BLAS kept to one thread, so that there are not
-more threads than cores. The largest ones are done one after the other, with the threads that BLAS has. Which of
-these it is depends on sizes only: BLAS rounds otherwise with another number of threads.
+Elements of middle size that call BLAS or LAPACK are shared with BLAS kept to one thread, so that there are
+not more threads than cores. The largest ones are done one after the other, with the threads that BLAS has.
+Which of these it is depends on sizes only: BLAS rounds otherwise with another number of threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphc.codegen.splits import SHARE, SHARE_BLAS, THRESHOLD_PICOSECONDS
+from graphc.codegen.splits import SHARE, THRESHOLD_PICOSECONDS
 from graphc.kernels.types import Value
 from graphc_dialects.signatures import Signature
 
+_SHARE_BLAS = SHARE.replace("share", "share_blas")
 _MEMORY = ("declare ptr @malloc(i64)", "declare void @free(ptr)")
 # Picoseconds of an element from which BLAS may use threads (products of 64 x 64 matrices), and from which its
 # own threads share one element as well as ours share the batch.
@@ -74,7 +75,7 @@ class Batches:
         """What they call."""
         names = {SHARE}
         if self._calls_blas:
-            names.add(SHARE_BLAS)
+            names.add(_SHARE_BLAS)
         return names | set(_MEMORY) if self._has_scratch else names
 
     def _call(self, status: str, first: str, past: str) -> str:
@@ -159,7 +160,8 @@ work:
 skip:
   ret void
 do:
-{loads}{take}{self._call("%error", "%first", "%past")}  %old = atomicrmw umin ptr %error.at, i64 %error monotonic
+{loads}{take}{self._call("%error", "%first", "%past")}\
+  %old = atomicrmw umin ptr %error.at, i64 %error monotonic
 {give}  ret void
 }}
 """

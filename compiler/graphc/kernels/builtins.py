@@ -39,6 +39,11 @@ def type_of(x: Any) -> Type:
     return type_of_dtype(np.asarray(x).dtype)
 
 
+def choose(condition: Any, a: Any, b: Any) -> Any:
+    """a or b, without a branch: for conditions that nothing predicts."""
+    return a if condition else b
+
+
 def isnan(x: Any) -> bool:
     """Whether a number is not a number."""
     return bool(x != x)
@@ -63,14 +68,20 @@ sqrt, floor, ceil, exp, log = math.sqrt, math.floor, math.ceil, math.exp, math.l
 copysign = math.copysign
 
 
-_C_LIBRARY = {"log1p": np.log1p, "lgamma": math.lgamma, "pow": np.power, "sin": np.sin, "cos": np.cos}
+_C_LIBRARY: dict[str, Any] = {
+    "log1p": np.log1p,
+    "lgamma": math.lgamma,
+    "pow": np.power,
+    "sin": np.sin,
+    "cos": np.cos,
+}
 
 
 def call(symbol: str, *arguments: Any, returns: str | None = None) -> Any:
     """Calls a C function by its symbol, as `graphc_runtime.symbols` resolves it.
 
-    A ``?`` in the symbol stands for the BLAS letter of the kernel's first operand. The functions of the C library
-    that Python has too run in Python.
+    A ``?`` in the symbol stands for the BLAS letter of the kernel's first operand. The functions of the C
+    library that Python has too run in Python.
     """
     if symbol in _C_LIBRARY:
         return _C_LIBRARY[symbol](*arguments)

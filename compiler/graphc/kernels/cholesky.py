@@ -49,24 +49,33 @@ def factor(a, out, n, lower):
 
 
 def small(a, out, n, lower):
-    """The lower factor, row by row, transposed at the end where the upper one is asked for."""
+    """The lower factor, transposed at the end where the upper one is asked for.
+
+    First the factors L D L^H with ones on the diagonal of L, row by row: the next row waits for one division
+    then, and not for a square root and a division.
+    """
     for i in range(n):
-        for j in range(i + 1, n):
-            out[i * n + j] = 0.0
         for j in range(i):
             total = a[i * n + j] if lower else conj(a[j * n + i])
             for k in range(j):
                 total -= out[i * n + k] * conj(out[j * n + k])
-            out[i * n + j] = total * real(out[j * n + j])
+            out[i * n + j] = total
         rest = real(a[i * n + i])
-        for k in range(i):
-            rest -= real(out[i * n + k] * conj(out[i * n + k]))
+        for j in range(i):
+            x = out[i * n + j]
+            y = x / real(out[j * n + j])
+            out[i * n + j] = y
+            rest -= real(x * conj(y))
         if not rest > 0.0:
             return 1
-        # Reciprocals until all rows are done: one division a row.
-        out[i * n + i] = 1.0 / sqrt(rest)
-    for i in range(n):
-        out[i * n + i] = 1.0 / real(out[i * n + i])
+        out[i * n + i] = rest
+    for j in range(n):
+        root = sqrt(real(out[j * n + j]))
+        out[j * n + j] = root
+        for i in range(j):
+            out[i * n + j] = 0.0
+        for i in range(j + 1, n):
+            out[i * n + j] *= root
     if not lower:
         for i in range(n):
             for j in range(i):

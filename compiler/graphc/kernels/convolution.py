@@ -215,7 +215,8 @@ def conv2d(
                         stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
                     )  # fmt: skip
                     product(
-                        weights, patches, want[top * s :], each, rows * s, taps, max(taps, 1), max(rows * s, 1), max(r * s, 1),
+                        weights, patches, want[top * s :], each, rows * s, taps,
+                        max(taps, 1), max(rows * s, 1), max(r * s, 1),
                         False, False, False,
                     )  # fmt: skip
                     top += step
@@ -269,7 +270,8 @@ def conv2d_input(
             while top < r:
                 rows = min(step, r - top)
                 product(
-                    weights, have[top * s :], patches, taps, rows * s, each, max(taps, 1), max(r * s, 1), max(rows * s, 1),
+                    weights, have[top * s :], patches, taps, rows * s, each,
+                    max(taps, 1), max(r * s, 1), max(rows * s, 1),
                     True, False, False,
                 )  # fmt: skip
                 scatter(
@@ -302,7 +304,8 @@ def conv2d_filters(
                     stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
                 )  # fmt: skip
                 product(
-                    from_result[top * s :], patches, want, each, taps, rows * s, max(r * s, 1), max(rows * s, 1), max(taps, 1),
+                    from_result[top * s :], patches, want, each, taps, rows * s,
+                    max(r * s, 1), max(rows * s, 1), max(taps, 1),
                     False, True, True,
                 )  # fmt: skip
                 top += step

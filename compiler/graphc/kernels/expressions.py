@@ -231,6 +231,12 @@ class Expressions(Numbers):
         kind = kind_of(type_.value)
         return Value(pointer.text, kind.to)
 
+    def _call_choose(self, node: Any, condition: Any, a: Any, b: Any) -> Value:
+        a, b = self.promote(a, b, node)
+        test, kind = self.truth(condition, node), a.type.llvm
+        text = f"select i1 {test.text}, {kind} {a.text}, {kind} {b.text}, !unpredictable !{{}}"
+        return self.assign(text, a.type)
+
     def _call_word(self, node: Any, pointer: Value, i: Any) -> Value:
         return self.assign(f"load i64, ptr {self.address(pointer, i, node)}, align 1", Type("u64"))
 

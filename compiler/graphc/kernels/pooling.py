@@ -44,7 +44,11 @@ def _reference_spread(attributes, g, h, w):
     *batch, r, s = g.shape
     out = np.zeros((*batch, int(h), int(w)), g.dtype)
     for rows, columns, inside in _windows(attributes, int(h), int(w), r, s) if h * w else ():
-        at = (..., np.broadcast_to(rows, inside.shape)[inside], np.broadcast_to(columns, inside.shape)[inside])
+        at = (
+            ...,
+            np.broadcast_to(rows, inside.shape)[inside],
+            np.broadcast_to(columns, inside.shape)[inside],
+        )
         np.add.at(out, at, g[..., inside])
     return out
 

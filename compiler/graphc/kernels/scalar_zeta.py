@@ -32,7 +32,7 @@ def zeta_positive(s, q):
     total = 0.0
     lost = 0.0
     w = q
-    limit = max(12.0, 0.5 * s + 8.0)
+    limit = s + 10.0
     while w < limit:
         term = call("pow", w, -s, returns="double")
         # Kahan's sum: the first terms of small q are large.

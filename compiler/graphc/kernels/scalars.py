@@ -47,7 +47,8 @@ def reference(name: str) -> Callable[..., np.ndarray]:
         broadcast = np.broadcast(*arrays)
         result = np.empty(broadcast.shape, np.result_type(*arrays))
         with np.errstate(all="ignore"):
-            result.flat = [function(*map(np.float64, values)) for values in broadcast]
+            for place, values in enumerate(broadcast):
+                result.flat[place] = function(*map(np.float64, values))
         return result
 
     return run

@@ -7,7 +7,10 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import cast, imag, real, type_of, view, word
+from graphc.kernels.builtins import cast, choose, imag, real, type_of, view, word
+
+# The product with a word of bytes has their sum in its last byte.
+SUM_OF_BYTES = 0x0101010101010101
 
 
 def less(a, b):
@@ -22,9 +25,10 @@ def less(a, b):
             return imag(a) < imag(b) or (imag(b) != imag(b) and imag(a) == imag(a))
         return real(b) != real(b)
     if kind.is_float:
-        return a < b or (b != b and a == a)
+        # Without branches: nothing predicts comparisons of a search.
+        return (a < b) | ((b != b) & (a == a))
     if kind.is_bool:
-        return b and not a
+        return b & (not a)
     return a < b
 
 
@@ -38,25 +42,74 @@ def _searched(attributes, x, values):
     return out
 
 
+def place_of(value, x, n, right):
+    """Where a value goes among sorted ones. One comparison halves the length, whatever its result: there is
+    nothing to predict.
+    """
+    first, length = 0, n
+    while length > 1:
+        half = length >> 1
+        if right:
+            first = choose(less(value, x[first + half - 1]), first, first + half)
+        else:
+            first = choose(less(x[first + half - 1], value), first + half, first)
+        length -= half
+    if length == 1:
+        if right:
+            first += cast(not less(value, x[first]), "i64")
+        else:
+            first += cast(less(x[first], value), "i64")
+    return first
+
+
+def belongs(value, x, n, place, right):
+    """Whether a value goes to a place."""
+    if right:
+        return (place == 0 or not less(value, x[place - 1])) and (place == n or less(value, x[place]))
+    return (place == 0 or less(x[place - 1], value)) and (place == n or not less(x[place], value))
+
+
 @kernel("searchsorted", _searched)
 def searchsorted(x, values, out, n, k, *, right):
+    place = 0
+    sorted_ = True
     for i in range(k):
-        value = values[i]
-        first, length = 0, n
-        # One comparison halves the length, whatever its result: nothing to predict.
-        while length > 1:
-            half = length >> 1
-            if right:
-                first += half if not less(value, x[first + half - 1]) else 0
-            else:
-                first += half if less(x[first + half - 1], value) else 0
-            length -= half
-        if length == 1:
-            if right:
-                first += cast(not less(value, x[first]), "i64")
-            else:
-                first += cast(less(x[first], value), "i64")
-        out[i] = first
+        # Sorted values often go where the one before went. Whether they are sorted is asked now and then.
+        if sorted_ or i & 15 == 0:
+            sorted_ = belongs(values[i], x, n, place, right)
+        if not sorted_:
+            place = place_of(values[i], x, n, right)
+        out[i] = place
+
+
+def _contained(attributes, x, others):
+    return np.isin(x, others)
+
+
+@kernel("contained", _contained)
+def contained(x, others, out, n, k):
+    for i in range(n):
+        place = place_of(x[i], others, k, False)
+        out[i] = place < k and others[min(place, k - 1)] == x[i]
+
+
+def _counted(attributes, mask):
+    return np.count_nonzero(mask, axis=-1)
+
+
+@kernel("count_true", _counted)
+def count_true(mask, out, n):
+    bytes_ = view(mask, "u8")
+    total = 0
+    for block in range(n // 128):
+        # Sums of bytes, which do not overflow: at most 16.
+        lanes = cast(0, "u64")
+        for i in range(16):
+            lanes += word(bytes_, block * 128 + i * 8)
+        total += cast((lanes * cast(SUM_OF_BYTES, "u64")) >> 56, "i64")
+    for i in range(n // 128 * 128, n):
+        total += cast(bytes_[i], "i64")
+    out[0] = total
 
 
 def _positions(attributes, mask, count):

@@ -113,20 +113,42 @@ def select_pairs(keys, positions, other, others, n, rank):
     insert_pairs(keys[first:], positions[first:], last - first)
 
 
+def ascending(kth, n, k):
+    """Whether ranks ascend; negative ones count from the end."""
+    for r in range(1, k):
+        before = kth[r - 1] + n if kth[r - 1] < 0 else kth[r - 1]
+        if before > (kth[r] + n if kth[r] < 0 else kth[r]):
+            return False
+    return True
+
+
+def smallest_first(keys, n):
+    """Exchanges the smallest key with the first."""
+    best = keys[0]
+    for i in range(n):
+        best = min(best, keys[i])
+    at = 0
+    while keys[at] != best:
+        at += 1
+    keys[at] = keys[0]
+    keys[0] = best
+
+
 def select_ranks(x, kth, out, other, n, k):
     keys = view(out, UNSIGNED[type_of(x).bits])
     for i in range(n):
         keys[i] = key_of(x, i, True)
-    if k > 2:
+    if not ascending(kth, n, k):
         sort_keys(keys, other, n)
-    done = n
-    for r in range(k if k <= 2 else 0):
+        k = 0
+    done = -1
+    for r in range(k):
         rank = kth[r] + n if kth[r] < 0 else kth[r]
-        # What lies on one side of a rank that is in its place stays there.
-        if r > 0 and rank > done:
+        # What lies behind a rank that is in its place stays there.
+        if rank == done + 1:
+            smallest_first(keys[rank:], n - rank)
+        elif rank > done:
             select(keys[done + 1 :], other, n - done - 1, rank - done - 1)
-        elif rank < done:
-            select(keys, other, done, rank)
         done = rank
     for i in range(n):
         restore(out, i)

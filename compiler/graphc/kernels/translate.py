@@ -125,12 +125,17 @@ class _Function(Expressions):
 
     # -- statements ------------------------------------------------------------------------------------------
 
-    def _block(self, statements: Sequence[Any]) -> None:
+    def _block(self, statements: Sequence[Any]) -> bool:
+        """Translates statements; says whether they certainly return. Nothing behind that is looked at, so
+        that it need not make sense for the types at hand.
+        """
         for statement in statements:
             method = getattr(self, f"_do_{type(statement).__name__.lower()}", None)
             if method is None:
                 self.fail(statement, f"{type(statement).__name__} is not part of the kernel language")
-            method(statement)
+            if method(statement):
+                return True
+        return False
 
     def _do_expr(self, node: Any) -> None:
         if not isinstance(node.value, ast.Constant):
@@ -176,7 +181,7 @@ class _Function(Expressions):
             self.names[name] = known = Value(slot, number.type)
         self.emit(f"store {known.type.llvm} {self.convert(value, known.type, node).text}, ptr {known.text}")
 
-    def _do_return(self, node: Any) -> None:
+    def _do_return(self, node: Any) -> bool:
         if node.value is None:
             self.emit("ret void")
         else:
@@ -185,12 +190,12 @@ class _Function(Expressions):
             value = self.convert(value, self._result, node)
             self.emit(f"ret {value.type.llvm} {value.text}")
         self.start(self.label())
+        return True
 
-    def _do_if(self, node: Any) -> None:
+    def _do_if(self, node: Any) -> bool:
         test = self.expression(node.test)
         if isinstance(test, Static):
-            self._block(node.body if test.value else node.orelse)
-            return
+            return self._block(node.body if test.value else node.orelse)
         then, other, behind = self.label(), self.label(), self.label()
         self.branch(self.truth(test, node), then, other)
         self.start(then)
@@ -200,6 +205,7 @@ class _Function(Expressions):
         self._block(node.orelse)
         self.jump(behind)
         self.start(behind)
+        return False
 
     def _do_while(self, node: Any) -> None:
         head, body, behind = self.label(), self.label(), self.label()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.lowering import build
+from graphc.lowering.contiguous import is_contiguous
 from graphc.lowering.scan_buffers import allocate
 from graphc.lowering.types import dtype_of
 from graphc_dialects._mlir import ir
@@ -18,8 +19,14 @@ def place(context: Any, value: Any, sizes: list[Any]) -> Any:
 
 def readable(tensor: Any) -> Any:
     """A contiguous buffer with the elements of a tensor, which nobody may write to."""
+    if not is_contiguous(tensor):
+        copied = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0])}
+        tensor = build.create("bufferization.alloc_tensor", [tensor.type], [tensor], **copied).result
     kind = ir.RankedTensorType(tensor.type)
-    memref = ir.MemRefType.get(kind.shape, kind.element_type)
+    # Every buffer converts to a type with unknown strides; to another one, only by a copy.
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    layout = ir.StridedLayoutAttr.get(unknown, [unknown] * kind.rank)
+    memref = ir.MemRefType.get(kind.shape, kind.element_type, layout)
     return build.create("bufferization.to_buffer", [memref], [tensor], read_only=ir.UnitAttr.get()).result
 
 

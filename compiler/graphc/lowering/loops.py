@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.lowering import build, partial_reductions
+from graphc.lowering.carried import carry, loop
 from graphc.lowering.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 
@@ -273,12 +274,12 @@ class LoopNest:
         )
 
     def _combiner(self, operand: _Operand) -> Any:
-        """The `arith.addf` that adds to this output's accumulator, if that is how it is combined."""
+        """The addition of floats to this output's accumulator, if that is how it is combined."""
         position = [o.argument for o in self._outputs].index(operand.argument)
         terminator = list(self._block.operations)[-1]
         value = terminator.operands[position]
         owner = value.owner
-        if isinstance(owner, ir.Block) or owner.name != "arith.addf":
+        if isinstance(owner, ir.Block) or owner.name not in ("arith.addf", "complex.add"):
             return None
         return owner if operand.argument in list(owner.operands) else None
 
@@ -288,17 +289,28 @@ class LoopNest:
         last = depth == len(self._groups) - 1
         if last and self._sum_positions:
             return self._blocked(depth, indices, values, accumulators)
-        nest, block = loop(self._bounds[depth], values, start=self._starts.get(depth))
-        with ir.InsertionPoint(block):
-            position, *carried = block.arguments
+        return self._loop(depth, indices, values, accumulators)
+
+    def _loop(
+        self,
+        depth: int,
+        indices: list[Any],
+        values: list[Any],
+        accumulators: list[_Operand],
+        *,
+        bounds: tuple[Any, Any] | None = None,
+    ) -> list[Any]:
+        """One loop of a reduction, and those inside."""
+        start, stop = bounds or (self._starts.get(depth), self._bounds[depth])
+
+        def body(position: Any, carried: list[Any]) -> list[Any]:
             inner = [*indices, position]
             self._load_ready(depth + 1, inner)
-            step = self._body if last else self._reduce_next
-            build.create("scf.yield", [], step(inner, carried, accumulators))
-        return list(nest.results)
+            if depth == len(self._groups) - 1:
+                return self._body(inner, carried, accumulators)
+            return self._reduce(depth + 1, inner, carried, accumulators)
 
-    def _reduce_next(self, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
-        return self._reduce(len(indices), indices, values, accumulators)
+        return carry(stop, values, body, start=start)
 
     def _blocked(
         self, depth: int, indices: list[Any], values: list[Any], accumulators: list[_Operand]
@@ -306,41 +318,23 @@ class LoopNest:
         bound = self._bounds[depth]
         number = build.constant_value(bound)
         if number is not None and number <= SUM_BLOCK:
-            return self._block_of(depth, indices, build.const_index(0), bound, values, accumulators)
+            bounds = build.const_index(0), bound
+            return self._loop(depth, indices, values, accumulators, bounds=bounds)
         width = build.const_index(SUM_BLOCK)
-        outer, block = loop(bound, values, start=self._starts.get(depth), step=width)
-        with ir.InsertionPoint(block):
-            start, *carried = block.arguments
+
+        def body(start: Any, carried: list[Any]) -> list[Any]:
             stop = build.index_op("minsi", build.index_op("addi", start, width), bound)
-            zeros = [
-                _zero_like(value) if i in self._sum_positions else value for i, value in enumerate(carried)
+            begin = [
+                partial_reductions.constant(value.type, 0.0) if i in self._sum_positions else value
+                for i, value in enumerate(carried)
             ]
-            partial = self._block_of(depth, indices, start, stop, zeros, accumulators)
-            total = [
-                build.create("arith.addf", [value.type], [value, part]).result
-                if i in self._sum_positions
-                else part
+            partial = self._loop(depth, indices, begin, accumulators, bounds=(start, stop))
+            return [
+                _add(value, part) if i in self._sum_positions else part
                 for i, (value, part) in enumerate(zip(carried, partial, strict=True))
             ]
-            build.create("scf.yield", [], total)
-        return list(outer.results)
 
-    def _block_of(
-        self,
-        depth: int,
-        indices: list[Any],
-        start: Any,
-        stop: Any,
-        values: list[Any],
-        accumulators: list[_Operand],
-    ) -> list[Any]:
-        nest, block = loop(stop, values, start=start)
-        with ir.InsertionPoint(block):
-            position, *carried = block.arguments
-            inner = [*indices, position]
-            self._load_ready(depth + 1, inner)
-            build.create("scf.yield", [], self._body(inner, carried, accumulators))
-        return list(nest.results)
+        return carry(bound, values, body, start=self._starts.get(depth), step=width)
 
     def _body(self, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
         """Moves the body here; returns the new accumulators and stores the other outputs."""
@@ -387,14 +381,6 @@ def _is_allocated(buffer: Any) -> bool:
     return not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.alloc"
 
 
-def _zero_like(value: Any) -> Any:
-    return build.create("arith.constant", [value.type], [], value=ir.FloatAttr.get(value.type, 0.0)).result
-
-
-def loop(stop: Any, values: list[Any], *, start: Any = None, step: Any = None) -> tuple[Any, Any]:
-    """An empty `scf.for` with iter_args; returns the operation and its block."""
-    start = build.const_index(0) if start is None else start
-    step = build.const_index(1) if step is None else step
-    types = [value.type for value in values]
-    loop = ir.Operation.create("scf.for", results=types, operands=[start, stop, step, *values], regions=1)
-    return loop, ir.Block.create_at_start(loop.regions[0], [build.index_type(), *types])
+def _add(a: Any, b: Any) -> Any:
+    name = "complex.add" if isinstance(a.type, ir.ComplexType) else "arith.addf"
+    return build.create(name, [a.type], [a, b]).result

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.lowering import build, calls
+from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
-from graphc.lowering.loops import loop
 from graphc_dialects._mlir import ir
 
 # Largest size of a product that gets a function of its own.

@@ -19,8 +19,16 @@ LEAST = 16384
 # Columns of a block: two pages of doubles, which stay in the first-level cache while rows are added.
 COLUMNS = 512
 
-_FLOATS = {"addf": 0.0, "mulf": 1.0, "maximumf": float("-inf"), "minimumf": float("inf")}
-_INTEGERS = ("addi", "muli", "maxsi", "minsi", "maxui", "minui", "andi", "ori", "xori")
+_FLOATS = {
+    "arith.addf": 0.0,
+    "arith.mulf": 1.0,
+    "arith.maximumf": float("-inf"),
+    "arith.minimumf": float("inf"),
+    "complex.add": 0.0,
+}
+_INTEGERS = tuple(
+    f"arith.{name}" for name in ("addi", "muli", "maxsi", "minsi", "maxui", "minui", "andi", "ori", "xori")
+)
 
 
 class Combiner(NamedTuple):
@@ -30,41 +38,46 @@ class Combiner(NamedTuple):
     neutral: Any
 
     def combine(self, a: Any, b: Any) -> Any:
-        return build.create(f"arith.{self.name}", [a.type], [a, b]).result
+        return build.create(self.name, [a.type], [a, b]).result
 
     def constant(self, value_type: Any) -> Any:
         """The value that changes nothing."""
-        kind = ir.FloatAttr if isinstance(self.neutral, float) else ir.IntegerAttr
-        return build.create(
-            "arith.constant", [value_type], [], value=kind.get(value_type, self.neutral)
-        ).result
+        return constant(value_type, self.neutral)
+
+
+def constant(value_type: Any, number: Any) -> Any:
+    """A float, complex (of two equal parts) or integer constant."""
+    if isinstance(value_type, ir.ComplexType):
+        part = ir.FloatAttr.get(value_type.element_type, number)
+        return build.create("complex.constant", [value_type], [], value=ir.ArrayAttr.get([part, part])).result
+    kind = ir.FloatAttr if isinstance(number, float) else ir.IntegerAttr
+    return build.create("arith.constant", [value_type], [], value=kind.get(value_type, number)).result
 
 
 def combiner(value: Any, accumulator: Any) -> Combiner | None:
     """How `value`, which a body yields, is made from the accumulator; None if it cannot be done in parts."""
     owner = value.owner
-    if isinstance(owner, ir.Block) or not owner.name.startswith("arith."):
+    if isinstance(owner, ir.Block):
         return None
-    name = owner.name.removeprefix("arith.")
     uses = list(accumulator.uses)
     if len(uses) != 1 or uses[0].owner.operation != owner.operation:
         return None
-    if name in _FLOATS:
-        return Combiner(name, _FLOATS[name])
-    if name in _INTEGERS:
-        return Combiner(name, _neutral(name, ir.IntegerType(value.type).width))
+    if owner.name in _FLOATS:
+        return Combiner(owner.name, _FLOATS[owner.name])
+    if owner.name in _INTEGERS:
+        return Combiner(owner.name, _neutral(owner.name, ir.IntegerType(value.type).width))
     return None
 
 
 def _neutral(name: str, width: int) -> int:
     """As the signed number with these bits."""
-    if name in ("addi", "ori", "xori", "maxui"):
+    if name in ("arith.addi", "arith.ori", "arith.xori", "arith.maxui"):
         return 0
-    if name == "muli":
+    if name == "arith.muli":
         return 1
-    if name in ("andi", "minui"):
+    if name in ("arith.andi", "arith.minui"):
         return -1
-    return -(1 << width - 1) if name == "maxsi" else (1 << width - 1) - 1
+    return -(1 << width - 1) if name == "arith.maxsi" else (1 << width - 1) - 1
 
 
 def is_in_loop(op: Any) -> bool:

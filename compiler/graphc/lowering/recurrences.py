@@ -29,10 +29,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.lowering import build
+from graphc.lowering import build, partial_reductions
+from graphc.lowering.carried import loop
 from graphc.lowering.generic import ZERO, GenericBuilder
 from graphc.lowering.kinds import VIEWS, is_elementwise, static_shape
-from graphc.lowering.loops import loop
 from graphc.lowering.recompute import CHEAP
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of
@@ -135,6 +135,7 @@ class _Recurrence:
         self._kept = int(ir.BoolAttr(op.attributes["keep_initial"]).value)
         self._row = list(static_shape(initial))[1:]
         self._sizes = context.sizes_of(initial)[1:]
+        self._columns: tuple[Any, Any] | None = None
         self._zero, self._one = build.const_index(0), build.const_index(1)
         rows = build.index_op("addi", self.steps, self._one) if self._kept else self.steps
         self.type = build.storage_type(op.results[0].type)
@@ -239,13 +240,29 @@ class _Recurrence:
     # -- rows in memory --------------------------------------------------------------------------------------
 
     def in_memory(self) -> Any:
-        """Reads the row before from the result."""
+        """Reads the row before from the result; long rows in blocks of columns, which cores can share."""
+        if not self._has_long_rows():
+            return self._all_steps(self.result)
+        stop, width = self._sizes[-1], build.const_index(partial_reductions.COLUMNS)
+        nest, block = loop(stop, [self.result], step=width)
+        with ir.InsertionPoint(block):
+            start, carried = block.arguments
+            self._columns = start, build.index_op("minsi", build.index_op("addi", start, width), stop)
+            build.create("scf.yield", [], [self._all_steps(carried)])
+        return nest.results[0]
+
+    def _has_long_rows(self) -> bool:
+        in_function = ir.InsertionPoint.current.block.owner.operation.name == "func.func"
+        columns = self._row[-1] if self._row else 1
+        return in_function and (columns is None or columns > partial_reductions.COLUMNS)
+
+    def _all_steps(self, tensor: Any) -> Any:
         if self._kept:
             place = self.steps if self._reverse else self._zero
-            tensor = self._rows(self.result, place, lambda _, cell: self._initial.read(self._zero, cell))
+            tensor = self._rows(tensor, place, lambda _, cell: self._initial.read(self._zero, cell))
             return self._steps(tensor, self._zero, self.steps, self._from_result)
         first = build.index_op("minui", self.steps, self._one)
-        tensor = self._steps(self.result, self._zero, first, self._from_initial)
+        tensor = self._steps(tensor, self._zero, first, self._from_initial)
         return self._steps(tensor, self._one, self.steps, self._from_result)
 
     def _from_initial(self, tensor: Any, s: Any, cell: list[Any]) -> Scalar:
@@ -272,7 +289,10 @@ class _Recurrence:
         if len(cell) == len(self._row):
             where = list(cell)
             return insert(self.b, element(tensor, where), tensor, [row, *where])
-        nest, block = loop(self._sizes[len(cell)], [tensor])
+        start, stop = None, self._sizes[len(cell)]
+        if self._columns is not None and len(cell) + 1 == len(self._row):
+            start, stop = self._columns
+        nest, block = loop(stop, [tensor], start=start)
         with ir.InsertionPoint(block):
             i, carried = block.arguments
             build.create("scf.yield", [], [self._rows(carried, row, element, (*cell, i))])

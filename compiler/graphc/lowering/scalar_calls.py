@@ -13,6 +13,10 @@ _DOUBLE = np.dtype("float64")
 class CallMixin:
     """Functions that are neither arithmetic nor in the math dialect."""
 
+    def fma(self: Any, x: Any, y: Any, z: Any) -> Any:
+        """x * y + z of float32 or float64, rounded once."""
+        return self.op("math.fma", x.dtype, x, y, z)
+
     def external(self: Any, symbol: str, *xs: Any) -> Any:
         """A pure function ``double symbol(double, ...)``, for operands and a result of any float dtype.
 

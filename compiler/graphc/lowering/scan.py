@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.lowering import build
-from graphc.lowering.loops import loop
+from graphc.lowering.carried import loop
 from graphc.lowering.polls import Polls
 from graphc.lowering.scalar_work import is_one_element
 from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows

@@ -121,7 +121,8 @@ class Conv2dInput(_Convolution):
 class Conv2dFilters(_Convolution):
     """Adjoint of `Conv2d` in the filters.
 
-    Takes images (n, c, h, w), (n, o, r, s), the sizes c / groups, p and q; the result is (o, c / groups, p, q).
+    Takes images (n, c, h, w), (n, o, r, s), and the sizes c / groups, p and q of the result, which is
+    (o, c / groups, p, q).
     """
 
     kernel = "conv2d_filters"

@@ -14,6 +14,7 @@ from graphc.graph.op import Op
 from graphc.ops._pt import pt
 from graphc.ops.batching import all_batched
 from graphc.ops.elementwise import is_discrete
+from graphc.ops.kernel import KernelOp
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
 
@@ -155,6 +156,52 @@ class Cumulative(_Running):
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
         """The new axis goes behind the first."""
         return [pt.swapaxes(self(pt.swapaxes(inputs[0], 0, 1)), 0, 1)]
+
+
+class Running(KernelOp):
+    """As `Cumulative`, along the last axis.
+
+    Args:
+        kind, reverse: as for `Cumulative`.
+    """
+
+    kernel = "running"
+    __props__ = ("kind", "reverse")
+
+    def __init__(self, kind: str | int, reverse: bool = False) -> None:
+        self.first_axis = Cumulative(kind if isinstance(kind, str) else list(_UFUNCS)[kind], reverse)
+        self.kind = list(_UFUNCS).index(self.first_axis.kind)
+        self.reverse = bool(reverse)
+
+    def __str__(self) -> str:
+        return f"Running{{{self.first_axis.kind}{', reverse' if self.reverse else ''}}}"
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return given, given
+
+    def make_node(self, *inputs: Any) -> Apply:
+        node = super().make_node(*inputs)
+        if self.kind > 1 and node.outputs[0].type.numpy_dtype.kind == "c":  # type: ignore[attr-defined]
+            raise TypeError(f"{self} needs numbers that can be compared, got {node.inputs[0].type}")
+        return node
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (x,), (out,), (g,) = inputs, outputs, cotangents
+        if g is None or is_discrete(x):
+            return [None]
+        if self.kind == 0:
+            return [Running("add", not self.reverse)(g)]
+        x, out, g = (pt.moveaxis(v, -1, 0) for v in (x, out, g))
+        return [pt.moveaxis(self.first_axis.pullback([x], [out], [g])[0], 0, -1)]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        (x,), (out,), (t,) = inputs, outputs, tangents
+        if t is None or is_discrete(x):
+            return [None]
+        if self.kind == 0:
+            return [self(t)]
+        x, out, t = (pt.moveaxis(v, -1, 0) for v in (x, out, t))
+        return [pt.moveaxis(self.first_axis.pushforward([x], [out], [t])[0], 0, -1)]
 
 
 def _put_rows(g: Any, positions: Any) -> Any:

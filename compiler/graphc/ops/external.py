@@ -37,21 +37,21 @@ def scipy_function(name: str) -> Callable[..., Any]:
     return reference
 
 
-def register_scipy(name: str, doc: str, grad: tuple[Any, ...], scipy: str = "") -> Elementwise:
-    """A row that calls SciPy's C code for float64; other dtypes are converted.
+def register_scipy(name: str, doc: str, grad: tuple[Any, ...], scalar: Any = None) -> Elementwise:
+    """A row whose reference is SciPy's function of that name.
 
     Args:
-        name: of the row.
+        name: of the row, and in ``scipy.special``.
         doc: one sentence.
         grad: as in `Row`; its length is the number of operands.
-        scipy: name in ``scipy.special``, if it is another one.
+        scalar: as in `Row`; by default a call of SciPy's C code for float64, to which others are converted.
     """
-    symbol = f"special_{'d' * len(grad)}_{scipy or name}"
+    symbol = f"special_{'d' * len(grad)}_{name}"
     return register(
         name,
-        scipy_function(scipy or name),
+        scipy_function(name),
         doc,
-        lambda b, *xs: b.external(symbol, *xs),
+        scalar or (lambda b, *xs: b.external(symbol, *xs)),
         nin=len(grad),
         dtypes=real_floats,
         grad=grad,

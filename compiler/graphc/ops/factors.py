@@ -145,8 +145,8 @@ class QR(_MatrixOp):
     Args:
         complete: k is m; otherwise it is min(m, n).
 
-    Source of the gradient: S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions",
-    2010; for wide matrices, the columns beyond the square part follow linearly.
+    Source of the gradient: S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra
+    functions", 2010; for wide matrices, the columns beyond the square part follow linearly.
     """
 
     kernel = "qr"

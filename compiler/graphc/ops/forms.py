@@ -77,37 +77,6 @@ def hypot(b: Any, x: Scalar, y: Scalar) -> Scalar:
     return b.select(infinite, b.const(np.inf, x.dtype), b.select(none, zero, length))
 
 
-def digamma(b: Any, x: Scalar) -> Scalar:
-    """Logarithmic derivative of gamma: reflection, ten steps of recurrence, then the asymptotic series.
-
-    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.5, 6.3.7 and 6.3.18.
-    """
-    dtype, f64 = x.dtype, np.dtype("float64")
-    x = b.cast(x, f64)
-    zero, one = b.const(0, f64), b.const(1, f64)
-    low = b.le(x, zero)
-    z = b.select(low, b.sub(one, x), x)
-    total = zero
-    for _ in range(10):
-        total = b.sub(total, b.truediv(one, z))
-        z = b.add(z, one)
-    inverse = b.truediv(one, b.mul(z, z))
-    series = zero
-    for coefficient in (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
-        series = b.mul(inverse, b.add(series, b.const(coefficient, f64)))
-    value = b.sub(b.add(total, b.math("log", z)), b.add(b.truediv(b.const(0.5, f64), z), series))
-    # Only the fraction enters the reflection, so that the tangent is taken near the origin.
-    angle = scaled(b, b.sub(x, b.rint(x)), np.pi)
-    reflected = b.sub(value, b.truediv(b.const(np.pi, f64), b.math("tan", angle)))
-    pole = b.logical_and(low, b.eq(x, b.floor(x)))
-    reflected = b.select(pole, b.const(np.nan, f64), reflected)
-    reflected = b.select(b.eq(x, zero), b.neg(b.copysign(b.const(np.inf, f64), x)), reflected)
-    result = b.select(low, reflected, value)
-    if dtype == np.float16:
-        result = b.cast(result, np.dtype("float32"))
-    return b.cast(result, dtype)
-
-
 def sinh_complex(b: Any, x: Scalar) -> Scalar:
     re, im = b.real(x), b.imag(x)
     return b.complex(

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from graphc.ops import forms
+from graphc.ops.digamma_polynomial import DIGAMMA, DIGAMMA_ROOT
 
 Scalar = Any
 _F64 = np.dtype("float64")
@@ -27,11 +29,143 @@ def _zero(b: Any, x: Scalar) -> Scalar:
     return b.const(0, x.dtype)
 
 
+def _square(b: Any, x: Scalar) -> tuple[Scalar, Scalar]:
+    """x**2 as a sum of two numbers."""
+    high = b.mul(x, x)
+    return high, b.fma(x, x, b.neg(high))
+
+
+@in_double
+def erfcx(b: Any, x: Scalar) -> Scalar:
+    """SciPy's for positive x, 2 exp(x^2) - erfcx(-x) for negative x, with the rounding error of x^2."""
+    positive = b.call("special_d_erfcx", b.abs(x))
+    high, low = _square(b, x)
+    power = b.math("exp", high)
+    power = b.select(b.isinf(power), power, b.fma(power, low, power))
+    reflected = b.sub(b.add(power, power), positive)
+    return b.select(b.lt(x, _zero(b, x)), reflected, positive)
+
+
+def _odd_series(b: Any, x: Scalar, coefficients: list[float]) -> Scalar:
+    """x times a polynomial in x^2."""
+    square = b.mul(x, x)
+    total = b.const(coefficients[-1], _F64)
+    for coefficient in reversed(coefficients[:-1]):
+        total = b.fma(total, square, b.const(coefficient, _F64))
+    return b.mul(x, total)
+
+
+@in_double
+def dawsn(b: Any, x: Scalar) -> Scalar:
+    """SciPy's, but near 0, where that is only absolutely accurate, sum of (-2)^k x^(2k + 1) / (2k + 1)!!."""
+    coefficients = [1.0]
+    for k in range(1, 15):
+        coefficients.append(coefficients[-1] * -2 / (2 * k + 1))
+    small = b.lt(b.abs(x), b.const(0.5, _F64))
+    return b.select(small, _odd_series(b, x, coefficients), b.call("special_d_dawsn", x))
+
+
+@in_double
+def erfi(b: Any, x: Scalar) -> Scalar:
+    """The series of x^(2k + 1) / (k! (2k + 1)) up to a half, exp(x^2) times Dawson's integral above.
+
+    The exponential is the square of one, which overflows later.
+    """
+    factor = float(2 / np.sqrt(np.pi))
+    coefficients = [factor / (math.factorial(k) * (2 * k + 1)) for k in range(13)]
+    high, low = _square(b, x)
+    root = b.math("exp", forms.scaled(b, high, 0.5))
+    rest = b.select(b.lt(b.abs(x), b.const(30, _F64)), b.add(low, b.const(1, _F64)), b.const(1, _F64))
+    dawson = b.mul(forms.scaled(b, b.call("special_d_dawsn", x), factor), rest)
+    value = b.mul(root, b.mul(root, dawson))
+    value = b.select(b.isinf(root), b.copysign(root, x), value)
+    small = b.lt(b.abs(x), b.const(0.5, _F64))
+    return b.select(small, _odd_series(b, x, coefficients), value)
+
+
+def ndtr(b: Any, x: Scalar) -> Scalar:
+    """erfc(-x / sqrt(2)) / 2, with the rounding error of the argument: erfc falls fast."""
+    root = np.sqrt(np.longdouble(0.5))
+    high = x.dtype.type(root)
+    low = float(root - np.longdouble(high))
+    minus = b.const(-float(high), x.dtype)
+    z = b.mul(x, minus)
+    rest = b.fma(x, b.const(-low, x.dtype), b.fma(x, minus, b.neg(z)))
+    slope = forms.scaled(b, b.math("exp", b.neg(b.mul(z, z))), float(2 / np.sqrt(np.pi)))
+    value = b.math("erfc", z)
+    # Where erfc is 0 or 2 nothing is to be corrected, and rest may be NaN.
+    tail = b.lt(b.abs(x), b.const(40, x.dtype))
+    value = b.select(tail, b.sub(value, b.mul(slope, rest)), value)
+    return forms.scaled(b, value, 0.5)
+
+
+@in_double
+def log_ndtr(b: Any, x: Scalar) -> Scalar:
+    """SciPy's below -1, log1p(-ndtr(-x)) above."""
+    above = b.math("log1p", b.neg(ndtr(b, b.neg(x))))
+    return b.select(b.lt(x, b.const(-1, _F64)), b.call("special_d_log_ndtr", x), above)
+
+
 @in_double
 def gamma(b: Any, x: Scalar) -> Scalar:
     """tgamma of the C library, but NaN for minus infinity and the negative integers, as in SciPy."""
     pole = b.logical_and(b.lt(x, _zero(b, x)), b.eq(x, b.floor(x)))
     return b.select(pole, b.const(np.nan, x.dtype), b.math("tgamma", x))
+
+
+@in_double
+def gammaln(b: Any, x: Scalar) -> Scalar:
+    """lgamma of the C library, but minus infinity for minus infinity, as in SciPy."""
+    lowest = b.eq(x, b.const(-np.inf, _F64))
+    return b.select(lowest, x, b.math("lgamma", x))
+
+
+def _digamma_positive(b: Any, x: Scalar) -> Scalar:
+    """Digamma for x > 0: (x - root) P(x) on [1, 2], recurrence up to 10, the asymptotic series above.
+
+    Source of the series: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.5 and 6.3.18.
+    """
+    one = b.const(1, _F64)
+    tiny = b.lt(x, one)
+    # The argument moved to [1, 2): up by one step, or down by whole steps, which are exact.
+    steps = b.minimum(b.maximum(b.sub(b.floor(x), one), _zero(b, x)), b.const(8, _F64))
+    y = b.select(tiny, b.add(x, one), b.sub(x, steps))
+    total = b.neg(b.truediv(one, x))
+    total = b.select(tiny, total, _zero(b, x))
+    up = _zero(b, x)
+    for k in range(8):
+        offset = b.const(k, _F64)
+        term = b.truediv(one, b.add(y, offset))
+        up = b.add(up, b.select(b.gt(steps, offset), term, _zero(b, x)))
+    centred = b.sub(y, b.const(DIGAMMA_ROOT[0], _F64))
+    centred = b.sub(centred, b.const(DIGAMMA_ROOT[1], _F64))
+    t = b.sub(y, b.const(1.5, _F64))
+    value = b.const(DIGAMMA[-1], _F64)
+    for coefficient in reversed(DIGAMMA[:-1]):
+        value = b.fma(value, t, b.const(coefficient, _F64))
+    near = b.add(b.add(b.mul(centred, value), up), total)
+    inverse = b.truediv(one, x)
+    square = b.mul(inverse, inverse)
+    series = _zero(b, x)
+    for coefficient in (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
+        series = b.mul(square, b.add(series, b.const(coefficient, _F64)))
+    far = b.sub(b.math("log", x), b.add(b.mul(inverse, b.const(0.5, _F64)), series))
+    return b.select(b.lt(x, b.const(10, _F64)), near, far)
+
+
+@in_double
+def digamma(b: Any, x: Scalar) -> Scalar:
+    """Logarithmic derivative of gamma; psi(1 - x) - pi / tan(pi x) for negative x."""
+    zero, one = b.const(0, _F64), b.const(1, _F64)
+    low = b.le(x, zero)
+    value = _digamma_positive(b, b.select(low, b.sub(one, x), x))
+    # Only the fraction enters the reflection, so that the tangent is taken near the origin.
+    angle = forms.scaled(b, b.sub(x, b.rint(x)), np.pi)
+    reflected = b.sub(value, b.truediv(b.const(np.pi, _F64), b.math("tan", angle)))
+    pole = b.logical_and(low, b.eq(x, b.floor(x)))
+    reflected = b.select(pole, b.const(np.nan, _F64), reflected)
+    infinity = b.neg(b.copysign(b.const(np.inf, _F64), x))
+    return b.select(low, b.select(b.eq(x, zero), infinity, reflected), value)
 
 
 @in_double
@@ -62,8 +196,6 @@ def trigamma(b: Any, x: Scalar) -> Scalar:
     reflected = b.sub(b.mul(quotient, quotient), value)
     pole = b.eq(x, b.floor(x))
     reflected = b.select(pole, b.const(np.inf, _F64), reflected)
-    # Of minus infinity nothing is known.
-    reflected = b.select(b.isinf(x), b.const(np.nan, _F64), reflected)
     return b.select(low, reflected, value)
 
 
@@ -75,7 +207,7 @@ def polygamma(b: Any, n: Scalar, x: Scalar) -> Scalar:
     magnitude = b.mul(b.math("tgamma", order), b.call("graphc_scalar.zeta", order, x))
     half = b.mul(b.const(0.5, _F64), n)
     value = b.select(b.eq(half, b.floor(half)), b.neg(magnitude), magnitude)
-    value = b.select(b.eq(n, zero), forms.digamma(b, x), value)
+    value = b.select(b.eq(n, zero), digamma(b, x), value)
     whole = b.logical_and(b.ge(n, zero), b.eq(n, b.floor(n)))
     return b.select(whole, value, b.const(np.nan, _F64))
 
@@ -138,16 +270,23 @@ def rel_entr(b: Any, x: Scalar, y: Scalar) -> Scalar:
 
 @in_double
 def kl_div(b: Any, x: Scalar, y: Scalar) -> Scalar:
-    """x log(x / y) - x + y for positive operands, y for x = 0 <= y, infinite otherwise."""
-    value = b.add(b.sub(b.mul(x, log_ratio(b, x, y)), x), y)
-    # With d = x/y - 1 it is y (d^2/2 - d^3/6 + ...): the series where the terms above would cancel.
+    """x log(x / y) - x + y for positive operands, y for x = 0 <= y, infinite otherwise.
+
+    With d = x / y - 1 and s = d / (2 + d) it is 2 y s^2 (1 + s (1 + s) (1/3 + s^2/5 + ...)) / (1 - s),
+    where the terms above would cancel.
+    """
+    one = b.const(1, _F64)
+    far = b.add(b.sub(b.mul(x, log_ratio(b, x, y)), x), y)
     d = b.truediv(b.sub(x, y), y)
-    series = b.const(0, x.dtype)
-    for k in range(16, 1, -1):
-        series = b.add(b.mul(series, d), b.const((-1) ** k / (k * (k - 1)), x.dtype))
-    near = b.mul(b.mul(b.mul(d, d), series), y)
-    value = b.select(b.lt(b.abs(d), b.const(0.1, x.dtype)), near, value)
-    return _on_quadrants(b, x, y, value, y, b.const(np.inf, x.dtype))
+    close = b.logical_and(b.gt(d, b.const(-2 / 3, _F64)), b.lt(d, b.const(2, _F64)))
+    s = b.select(close, b.truediv(d, b.add(d, b.const(2, _F64))), b.const(0, _F64))
+    square = b.mul(s, s)
+    series = b.const(1 / 57, _F64)
+    for k in range(55, 1, -2):
+        series = b.fma(series, square, b.const(1 / k, _F64))
+    factor = b.add(one, b.mul(b.mul(s, b.add(one, s)), series))
+    near = b.mul(b.truediv(b.mul(forms.scaled(b, square, 2.0), factor), b.sub(one, s)), y)
+    return _on_quadrants(b, x, y, b.select(close, near, far), y, b.const(np.inf, _F64))
 
 
 def _on_quadrants(b: Any, x: Scalar, y: Scalar, inside: Scalar, edge: Scalar, outside: Scalar) -> Scalar:
@@ -172,12 +311,56 @@ def logaddexp2(b: Any, x: Scalar, y: Scalar) -> Scalar:
 @forms.wide
 def sinc(b: Any, x: Scalar) -> Scalar:
     """sin(pi x) / (pi x), of the distance from the nearest integer, which is exact."""
-    zero, one, half = b.const(0, x.dtype), b.const(1, x.dtype), b.const(0.5, x.dtype)
+    one, half = b.const(1, x.dtype), b.const(0.5, x.dtype)
     nearest = b.rint(x)
     sine = b.math("sin", forms.scaled(b, b.sub(x, nearest), np.pi))
     halved = b.mul(nearest, half)
     sine = b.select(b.eq(halved, b.floor(halved)), sine, b.neg(sine))
-    none = b.eq(x, zero)
+    none = b.eq(x, _zero(b, x))
     value = b.truediv(sine, forms.scaled(b, b.select(none, one, x), np.pi))
-    value = b.select(b.isinf(x), zero, value)
     return b.select(none, one, value)
+
+
+@in_double
+def rgamma(b: Any, x: Scalar) -> Scalar:
+    """SciPy's, which is 0 above 170; there, 1 / tgamma(x - 6) over a product."""
+    y = b.sub(x, b.const(6, _F64))
+    product = y
+    for k in range(1, 6):
+        product = b.mul(product, b.add(y, b.const(k, _F64)))
+    large = b.truediv(b.truediv(b.const(1, _F64), b.math("tgamma", y)), product)
+    return b.select(b.gt(x, b.const(170, _F64)), large, b.call("special_d_rgamma", x))
+
+
+@forms.wide
+def exprel(b: Any, x: Scalar) -> Scalar:
+    """expm1(x) / x; where that overflows early, exp(x / 2) (exp(x / 2) / x)."""
+    zero, one = _zero(b, x), b.const(1, x.dtype)
+    none = b.eq(x, zero)
+    small = b.truediv(b.math("expm1", x), b.select(none, one, x))
+    root = b.math("exp", forms.scaled(b, x, 0.5))
+    large = b.mul(root, b.truediv(root, x))
+    value = b.select(b.gt(x, b.const(80 if x.dtype == np.float32 else 700, x.dtype)), large, small)
+    value = b.select(b.eq(x, b.const(np.inf, x.dtype)), x, value)
+    return b.select(none, one, value)
+
+
+def with_small(name: str, small: Callable[[Any, Scalar], Scalar]) -> Callable[..., Scalar]:
+    """SciPy's function, but `small` below 1e-300, where it overflows within."""
+
+    @in_double
+    def scalar(b: Any, x: Scalar) -> Scalar:
+        tiny = b.logical_and(b.gt(x, _zero(b, x)), b.lt(x, b.const(1e-300, _F64)))
+        return b.select(tiny, small(b, x), b.call(f"special_d_{name}", x))
+
+    return scalar
+
+
+def log_of_two_over(b: Any, x: Scalar) -> Scalar:
+    """log(2 / x) - gamma, with Euler's constant: the modified Bessel function k0 of a tiny number."""
+    return b.sub(b.const(float(np.log(2.0) - np.euler_gamma), x.dtype), b.math("log", x))
+
+
+def reciprocal(b: Any, x: Scalar) -> Scalar:
+    """1 / x: the modified Bessel function k1 of a tiny number."""
+    return b.truediv(b.const(1, x.dtype), x)

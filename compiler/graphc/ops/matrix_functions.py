@@ -78,8 +78,8 @@ class Inv(_MatrixOp):
 class Pinv(_MatrixOp):
     """Pseudo-inverse; the second input is what singular values count as 0 below, relative to the largest.
 
-    Source of the gradient: G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least
-    squares problems whose variables separate", 1973.
+    Source of the gradient: G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear
+    least squares problems whose variables separate", 1973.
     """
 
     kernel = "pinv"

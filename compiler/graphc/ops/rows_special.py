@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import forms
+from graphc.ops import forms, forms_special
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import register
 from graphc.ops.external import real_floats, register_scipy, scipy_function
@@ -50,29 +50,50 @@ register(
     dtypes=real_floats,
     grad=(lambda x, out, g: -g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),),
 )
-register_scipy(
+register(
     "erfcx",
+    scipy_function("erfcx"),
     "exp(x**2) * erfc(x), without overflow of the exponential.",
-    (lambda x, out, g: g * (2 * x * out - _ERF_SLOPE),),
+    forms_special.erfcx,
+    nin=1,
+    dtypes=real_floats,
+    grad=(lambda x, out, g: g * (2 * x * out - _ERF_SLOPE),),
 )
-register_scipy("erfi", "Imaginary error function.", (lambda x, out, g: g * _ERF_SLOPE * pt.exp(pt.sqr(x)),))
+register(
+    "erfi",
+    scipy_function("erfi"),
+    "Imaginary error function.",
+    forms_special.erfi,
+    nin=1,
+    dtypes=real_floats,
+    grad=(lambda x, out, g: g * _ERF_SLOPE * pt.exp(pt.sqr(x)),),
+)
 register_scipy("erfinv", "Inverse of erf.", (lambda x, out, g: g / _ERF_SLOPE * pt.exp(pt.sqr(out)),))
 register_scipy("erfcinv", "Inverse of erfc.", (lambda x, out, g: -g / _ERF_SLOPE * pt.exp(pt.sqr(out)),))
 register_scipy(
     "dawsn",
     "Dawson's integral, sqrt(pi) / 2 * exp(-x**2) * erfi(x).",
     (lambda x, out, g: g * (1 - 2 * x * out),),
+    forms_special.dawsn,
 )
-register_scipy(
+register(
     "ndtr",
+    scipy_function("ndtr"),
     "Distribution function of the standard normal distribution.",
-    (lambda x, out, g: g * _normal_density(x),),
+    forms.wide(forms_special.ndtr),
+    nin=1,
+    dtypes=real_floats,
+    grad=(lambda x, out, g: g * _normal_density(x),),
 )
 register_scipy("ndtri", "Inverse of ndtr.", (lambda x, out, g: g / _normal_density(out),))
-register_scipy(
+register(
     "log_ndtr",
+    scipy_function("log_ndtr"),
     "Logarithm of ndtr, also where that underflows.",
+    forms_special.log_ndtr,
+    nin=1,
+    dtypes=real_floats,
     # The density over the distribution function, both scaled by exp(x**2 / 2).
-    (lambda x, out, g: g * (2 / _SQRT_2PI) / pt.erfcx(-_SQRT_HALF * x),),
+    grad=(lambda x, out, g: g * (2 / _SQRT_2PI) / pt.erfcx(-_SQRT_HALF * x),),
 )
 register_scipy("owens_t", "Owen's T function of h and a.", (_owens_t_h, _owens_t_a))

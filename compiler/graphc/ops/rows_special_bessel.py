@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ops import forms_special
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined
 from graphc.ops.external import NO_CLOSED_FORM, register_scipy
@@ -78,18 +79,32 @@ register_scipy(
 )
 register_scipy("ive", "exp(-abs(x)) * iv(v, x).", (Undefined(_ORDER), _ive))
 register_scipy(
-    "k0", "Modified Bessel function of the second kind of order 0.", (lambda x, out, g: -g * pt.k1(x),)
+    "k0",
+    "Modified Bessel function of the second kind of order 0.",
+    (lambda x, out, g: -g * pt.k1(x),),
+    forms_special.with_small("k0", forms_special.log_of_two_over),
 )
 register_scipy(
     "k1",
     "Modified Bessel function of the second kind of order 1.",
     (lambda x, out, g: -0.5 * g * (pt.k0(x) + pt.kv(2, x)),),
+    forms_special.with_small("k1", forms_special.reciprocal),
 )
 register_scipy(
     "kv",
     "Modified Bessel function of the second kind of order v.",
     (Undefined(_ORDER), lambda v, x, out, g: -_of_orders("kv", 1)(v, x, out, g)),
 )
-register_scipy("k0e", "exp(x) * k0(x).", (lambda x, out, g: g * (out - pt.k1e(x)),))
-register_scipy("k1e", "exp(x) * k1(x).", (lambda x, out, g: g * (out - 0.5 * (pt.k0e(x) + pt.kve(2, x))),))
+register_scipy(
+    "k0e",
+    "exp(x) * k0(x).",
+    (lambda x, out, g: g * (out - pt.k1e(x)),),
+    forms_special.with_small("k0e", forms_special.log_of_two_over),
+)
+register_scipy(
+    "k1e",
+    "exp(x) * k1(x).",
+    (lambda x, out, g: g * (out - 0.5 * (pt.k0e(x) + pt.kve(2, x))),),
+    forms_special.with_small("k1e", forms_special.reciprocal),
+)
 register_scipy("kve", "exp(x) * kv(v, x).", (Undefined(_ORDER), _kve))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import forms, forms_special
+from graphc.ops import forms_special
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined, register
 from graphc.ops.external import NO_CLOSED_FORM, real_floats, register_kernel, register_scipy, scipy_function
@@ -47,7 +47,7 @@ register(
     "gammaln",
     scipy_function("gammaln"),
     "Logarithm of the magnitude of the gamma function.",
-    forms.libm("lgamma"),
+    forms_special.gammaln,
     nin=1,
     dtypes=real_floats,
     grad=(lambda x, out, g: g * pt.psi(x),),
@@ -56,7 +56,7 @@ register(
     "digamma",
     scipy_function("psi"),
     "Derivative of gammaln.",
-    forms.digamma,
+    forms_special.digamma,
     nin=1,
     dtypes=real_floats,
     grad=(lambda x, out, g: g * pt.trigamma(x),),
@@ -89,7 +89,12 @@ register_kernel(
     reference=scipy_function("zeta"),
     grad=(Undefined(NO_CLOSED_FORM), lambda s, q, out, g: -g * s * pt.zeta(s + 1, q)),
 )
-register_scipy("rgamma", "1 / gamma(x), 0 at the poles.", (lambda x, out, g: -g * out * pt.digamma(x),))
+register_scipy(
+    "rgamma",
+    "1 / gamma(x), 0 at the poles.",
+    (lambda x, out, g: -g * out * pt.digamma(x),),
+    forms_special.rgamma,
+)
 register_scipy(
     "beta",
     "Beta function, gamma(a) * gamma(b) / gamma(a + b).",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops import forms_special
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined
 from graphc.ops.external import NO_CLOSED_FORM, register_kernel, register_scipy
@@ -59,7 +60,12 @@ register_scipy(
     "Confluent hypergeometric function of a, b and x.",
     (Undefined(NO_CLOSED_FORM), Undefined(NO_CLOSED_FORM), _hyp1f1_x),
 )
-register_scipy("exprel", "(exp(x) - 1) / x, 1 at 0.", (lambda x, out, g: 0.5 * g * pt.hyp1f1(2.0, 3.0, x),))
+register_scipy(
+    "exprel",
+    "(exp(x) - 1) / x, 1 at 0.",
+    (lambda x, out, g: 0.5 * g * pt.hyp1f1(2.0, 3.0, x),),
+    forms_special.exprel,
+)
 register_scipy("expi", "Exponential integral Ei.", (lambda x, out, g: g * pt.exp(x) / x,))
 register_scipy("exp1", "Exponential integral E1.", (lambda x, out, g: -g * pt.exp(-x) / x,))
 register_scipy("spence", "Integral of log(t) / (1 - t) from 1 to x, a dilogarithm.", (_spence,))

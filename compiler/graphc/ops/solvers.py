@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.graph.basic import Apply, Variable
@@ -41,7 +41,7 @@ class _Solver(_MatrixOp):
         return [columns_solved(self, a, b)]
 
 
-def columns_solved(op: _Solver, a: Any, b: Any) -> Any:
+def columns_solved(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """``op(a, b)`` for one matrix and a batch of right-hand sides, with a single factorization."""
     *batch, n, k = sizes_of(b)
     rank = b.type.ndim

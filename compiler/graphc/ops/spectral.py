@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Eigenvalues and singular values.
 
-Gradients of vectors hold for functions that do not depend on their signs and phases, and divide by differences
-of the values: equal ones give infinities.
+Gradients of vectors hold for functions that do not depend on their signs and phases, and divide by
+differences of the values: equal ones give infinities.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ from graphc.ops.matrices import (
     conj,
     diagonal,
     differences,
-    eye_like,
     in_triangle,
     is_complex,
     mm,
     on_diagonal,
-    real,
     real_dtype,
 )
 
@@ -181,6 +179,3 @@ def _svd_pullback(u: Any, s: Any, vh: Any, g_u: Any, g_s: Any, g_vh: Any) -> Any
         outer.append(mm(u / row, adjoint(g_v - mm(v, turned))))
     middle = _as(add(inner), u) if any(x is not None for x in inner) else None
     return add([None if middle is None else mm(mm(u, middle), vh), *outer])
-
-
-__all__ = ["SVD", "Eig", "Eigh", "Eigvalsh", "SVDFull", "SingularValues", "eye_like", "real"]

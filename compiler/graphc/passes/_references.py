@@ -175,7 +175,10 @@ def _scan_seq(op: Any, x: np.ndarray, i: int) -> np.ndarray:
 
 
 def _shifted(op: Any, x: np.ndarray) -> np.ndarray:
-    return np.asarray(x - np.max(x, axis=_axes(op), keepdims=True, initial=-np.inf))
+    top = np.max(x, axis=_axes(op), keepdims=True, initial=-np.inf)
+    if "guarded" in op.attributes and _flag(op, "guarded"):
+        top = np.where(np.isfinite(top), top, 0)
+    return np.asarray(x - top)
 
 
 def _softmax(op: Any, x: np.ndarray) -> np.ndarray:

@@ -17,9 +17,11 @@ from graphc.passes._rewrite import tensor_type
 from graphc.passes._scan_batch import Batch, Batcher, Rule, attributes_of
 from graphc.passes._scan_batch_matmul import matmul
 from graphc.passes._scan_index import CannotBatch, constant_index
-from graphc_dialects._base import const_index
+from graphc.passes._totality import never_fails
+from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
+from graphc_dialects.signatures import SIGNATURES
 
 _RULES: dict[str, Rule] = {"graphc.matmul": matmul}
 _NEVER_FAIL = frozenset(
@@ -39,8 +41,11 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 def rule_of(name: str) -> Rule | None:
     """The rule of an operation, None if it has none."""
     known = _RULES.get(name)
-    if known is None and name.startswith("graphc.") and name[7:] in ELEMENTWISE:
-        return elementwise
+    if known is None and name.startswith("graphc."):
+        if name[7:] in ELEMENTWISE:
+            return elementwise
+        if name[7:] in SIGNATURES:
+            return kernel
     return known
 
 
@@ -48,6 +53,8 @@ def is_total(op: Any) -> bool:
     """Whether an operation cannot fail, whatever its operands hold."""
     if op.name in CONSTANTS or op.name in _NEVER_FAIL:
         return True
+    if op.name.startswith("graphc.") and op.name[7:] in SIGNATURES:
+        return never_fails(op) and _fits(op)
     if not op.name.startswith("graphc.") or op.name[7:] not in ELEMENTWISE:
         return False
     shapes = zip(*(operand.type.shape for operand in op.operands), strict=True)
@@ -56,6 +63,35 @@ def is_total(op: Any) -> bool:
 
 def _agree(sizes: list[int]) -> bool:
     return len(sizes) < 2 or (sizes[0] >= 0 and len(set(sizes)) == 1)
+
+
+def _fits(op: Any) -> bool:
+    """Whether the operands of a kernel operation have sizes that are known to be right."""
+    signature = SIGNATURES[op.name[7:]]
+    sizes: dict[Any, list[int]] = {}
+    for operand, core in zip(op.operands, signature.operands, strict=False):
+        shape = operand.type.shape
+        for axis, dim in enumerate([*range(len(shape) - len(core)), *core]):
+            sizes.setdefault(dim, []).append(shape[axis])
+    return not signature.given and all(_agree(found) for found in sizes.values())
+
+
+def kernel(b: Batcher, op: Any, xs: list[Batch]) -> Any:
+    """One more dimension in front is one more batch dimension."""
+    if len(op.results) != 1:
+        raise CannotBatch("an operation with several results")
+    signature = SIGNATURES[op.name[7:]]
+    stacks = [b.repeated(x) for x in xs]
+    sizes: dict[Any, Any] = {}
+    for i, core in enumerate(signature.operands):
+        rank = len(stacks[i].type.shape)
+        for axis, dim in enumerate([*range(1, rank - len(core)), *core], 1):
+            if dim in sizes:
+                stacks[i] = b.fit(stacks[i], axis, sizes[dim])
+            else:
+                sizes[dim] = dim_of(stacks[i], axis)
+    given = [b.size(x) for x in list(op.operands)[len(signature.operands) :]]
+    return b.create(op.name, [*stacks, *given], b.stack_type(op.results[0].type), **attributes_of(op))
 
 
 def elementwise(b: Batcher, op: Any, xs: list[Batch]) -> Any:

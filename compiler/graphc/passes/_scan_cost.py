@@ -9,6 +9,7 @@ from graphc.passes._rewrite import is_removable
 from graphc.passes._scan import ScanView, retention
 from graphc.passes._walk import walk
 from graphc_dialects._mlir import ir
+from graphc_dialects.signatures import SIGNATURES
 
 # What a size that is not known counts as.
 UNKNOWN = 64
@@ -32,14 +33,18 @@ def row_elements(type_: Any) -> int:
 
 
 def is_expensive(op: Any) -> bool:
-    """Whether an operation is worth a stack: products, elementary functions and reductions.
+    """Whether an operation is worth a stack: products, elementary functions, kernels and reductions.
 
     Arithmetic is not: an iteration does it in the time it takes to load a stored result.
     """
     if op.name == "graphc.matmul":
         a = op.operands[0].type.shape
         return bool(a[-2 if ir.BoolAttr(op.attributes["transpose_a"]).value else -1] != 1)
-    return op.name in _MATH or op.name.startswith("graphc.reduce_")
+    return (
+        op.name in _MATH
+        or op.name.startswith("graphc.reduce_")
+        or op.name.removeprefix("graphc.") in SIGNATURES
+    )
 
 
 def loop_elements(view: ScanView) -> int:

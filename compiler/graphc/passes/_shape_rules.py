@@ -174,7 +174,8 @@ def useless_resize(rw: Rewriter, op: Any) -> Any:
 def second_as_broadcast(rw: Rewriter, op: Any) -> Any:
     """`second(x, y)` needs only the sizes of x; as a broadcast of y it does not keep x alive."""
     x, y = op.operands
-    sizes = [size_of(rw, x, axis) for axis in range(len(x.type.shape))]
+    # Where x has size 1, it is y that says how long the result is.
+    sizes = [size_of(rw, y if size == 1 else x, axis) for axis, size in enumerate(x.type.shape)]
     return rw.create("graphc.broadcast_to", [y, *sizes], op.results[0].type)
 
 

@@ -17,12 +17,12 @@ _rule = registrar(RULES)
 _ROUNDINGS = ("floor", "ceil", "trunc", "round", "round_half_away")
 
 
-def _inverse_root(rw: Rewriter, x: Any) -> Any:
-    """x ** -1/2 as 1 / sqrt(x), but 0 for -inf as pow has it."""
-    root = unary(rw, "reciprocal", unary(rw, "sqrt", x))
+def _root(rw: Rewriter, x: Any) -> Any:
+    """The square root, but inf for -inf and +0 for -0, as C's pow has x ** 1/2."""
     condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))
     lowest = rw.create("graphc.eq", [x, rw.scalar_like(-np.inf, x)], condition)
-    return rw.create("graphc.switch", [lowest, rw.scalar_like(0, x), root], x.type)
+    root = unary(rw, "abs", unary(rw, "sqrt", x))
+    return rw.create("graphc.switch", [lowest, rw.scalar_like(np.inf, x), root], x.type)
 
 
 _POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
@@ -38,8 +38,8 @@ _FLOAT_POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
     -1: lambda rw, x: unary(rw, "reciprocal", x),
     -2: lambda rw, x: unary(rw, "sqr", unary(rw, "reciprocal", x)),
     0.5: lambda rw, x: unary(rw, "sqrt", x),
-    -0.5: _inverse_root,
-    1.5: lambda rw, x: rw.create("graphc.mul", [x, unary(rw, "sqrt", x)], x.type),
+    -0.5: lambda rw, x: unary(rw, "reciprocal", _root(rw, x)),
+    1.5: lambda rw, x: rw.create("graphc.mul", [unary(rw, "abs", x), _root(rw, x)], x.type),
 }
 
 

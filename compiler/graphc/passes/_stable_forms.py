@@ -108,9 +108,9 @@ def log_of_unary(rw: Rewriter, op: Any) -> Any:
     if inner.name == "graphc.sigmoid":
         return negated(rw, unary(rw, "softplus", negated(rw, inner.operands[0])))
     if inner.name == "graphc.softmax":
-        return rw.create(
-            "graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=inner.attributes["axes"]
-        )
+        guarded = {"guarded": inner.attributes["guarded"]} if "guarded" in inner.attributes else {}
+        axes = inner.attributes["axes"]
+        return rw.create("graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=axes, **guarded)
     if inner.name == "graphc.expm1":
         x = inner.operands[0]
         return rw.create("graphc.add", [x, unary(rw, "log1mexp", negated(rw, x))], x.type)
@@ -231,4 +231,5 @@ def quotient_to_softmax(rw: Rewriter, op: Any) -> Any:
     order = list(view.attributes["order"]) if view is not None else list(range(rank - len(axes)))
     if order != wanted:
         return None
-    return rw.create("graphc.softmax", [x], x.type, axes=reduction.attributes["axes"])
+    guarded = ir.BoolAttr.get(True)
+    return rw.create("graphc.softmax", [x], x.type, axes=reduction.attributes["axes"], guarded=guarded)

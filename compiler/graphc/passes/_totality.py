@@ -15,6 +15,7 @@ from graphc.passes._scan_rows import definition
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of
 from graphc_dialects.elementwise import ELEMENTWISE
+from graphc_dialects.signatures import SIGNATURES
 
 _ALWAYS = frozenset(
     {
@@ -57,6 +58,8 @@ class Totality:
             return not name.startswith(_DIVISIONS) or bool(integer(op.operands[1]))
         if name in POSITIONAL and guarded:
             return False
+        if name.removeprefix("graphc.") in SIGNATURES:
+            return never_fails(op) and self.kernel(op)
         rule = _RULES.get(name)
         if rule is not None:
             return rule(self, op)
@@ -83,6 +86,18 @@ class Totality:
             if any(not self._keys.same(key, wide[0]) for key in wide[1:]):
                 return False
         return True
+
+    def kernel(self, op: Any) -> bool:
+        """Dimensions of one name have one size, and so have those of the batch."""
+        signature = SIGNATURES[op.name.removeprefix("graphc.")]
+        first: dict[Any, tuple[Any, int]] = {}
+        for x, core in zip(op.operands, signature.operands, strict=False):
+            rank = len(x.type.shape)
+            for axis, dim in enumerate([*range(rank - len(core)), *core]):
+                if not self.same(first.setdefault(dim, (x, axis)), (x, axis)):
+                    return False
+        sizes = list(op.operands)[len(signature.operands) :]
+        return all(self._keys.is_size(size) for size in sizes)
 
     def extremum(self, op: Any) -> bool:
         """There is an element along each reduced axis."""
@@ -193,6 +208,14 @@ class Totality:
             if inner.name != "graphc.scan_seq" and not self.is_total(inner, guarded=False):
                 return False
         return True
+
+
+def never_fails(op: Any) -> bool:
+    """Whether the kernel of an operation reports no errors."""
+    from graphc.kernels import find
+    from graphc.lowering.kernels import attributes_of
+
+    return not find(op.name.removeprefix("graphc.")).errors or attributes_of(op).get("check") == 0
 
 
 def integer(value: Any) -> int | None:

@@ -53,8 +53,9 @@ class AlgebraicSimplification(Pass):
       subnormal nor infinite;
     * `sqrt(sqr(x))` to abs(x), `log(exp(x))` to x, `1 / exp(x)` to exp(-x), `log(1 / x)` to -log(x).
 
-    `pow(x, 1/2)` differs from sqrt at -inf: inf there, NaN here. For smaller constants `sum(x * c)` stays,
-    because sum(x) can overflow.
+    `pow(x, 1/2)` is `sqrt(x)`, which is NaN for -inf: so NumPy has it for one exponent, while arrays of
+    exponents give inf. Powers of -1/2 and 3/2 give 0 and inf there, as in NumPy. For smaller constants
+    `sum(x * c)` stays, because sum(x) can overflow.
 
     Source: PyTensor's `tensor/rewriting/math.py` and `elemwise.py` (`local_add_neg_to_sub`,
     `local_pow_specialize`, `AlgebraicCanonizer`, ...).

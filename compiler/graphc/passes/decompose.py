@@ -8,6 +8,9 @@ from typing import Any
 
 from graphc.passes._base import Pass
 
+# Rows of so many elements are not worth a call.
+_SHORT_ROW = 16
+
 
 @dataclass
 class Decompose(Pass):
@@ -16,8 +19,8 @@ class Decompose(Pass):
     With `m = max(x)` over the axes and `e = exp(x - m)`, softmax is `e * (1 / sum(e))`, one division a row
     instead of one an element, and log_softmax is `(x - m) - log(sum(e))`. No exponential exceeds 1, so
     nothing overflows; the sum is at least 1, so the logarithm is finite. A NaN or +inf in a row, and a row
-    of nothing but -inf, gives NaN, as the definition does. float16 is computed in float32, because a sum of
-    more than 2048 terms near 1 does not fit its precision.
+    of nothing but -inf, gives NaN. With the attribute `guarded`, m is 0 where the maximum is not finite.
+    float16 is computed in float32, because a sum of more than 2048 terms near 1 does not fit its precision.
 
     It runs late, after the rewrites that recognise `log(softmax(x))`.
 
@@ -31,11 +34,17 @@ class Decompose(Pass):
         from graphc.passes._walk import functions
 
         for function in functions(module):
-            rules: Any = {"graphc.softmax": [_softmax], "graphc.log_softmax": [_log_softmax]}
+            rules: Any = {
+                "graphc.softmax": [_softmax],
+                "graphc.log_softmax": [_log_softmax],
+                "graphc.argmax": [_arg_extreme],
+                "graphc.argmin": [_arg_extreme],
+            }
             rewriter = Rewriter(function, rules)
             rewriter.run()
             self.count("softmax", rewriter.counts.get("_softmax", 0))
             self.count("log softmax", rewriter.counts.get("_log_softmax", 0))
+            self.count("positions of extremes", rewriter.counts.get("_arg_extreme", 0))
 
 
 class _Normaliser:
@@ -53,8 +62,12 @@ class _Normaliser:
         if self._half:
             x = rewriter.create("graphc.cast", [x], tensor_type(x.type.shape, ir.F32Type.get()))
         self.x = x
-        top = self._keep_dims(self._reduce("graphc.reduce_max", x, allow_empty=ir.BoolAttr.get(True)))
-        self.centred = self.binary("sub", x, top)
+        top = self._reduce("graphc.reduce_max", x, allow_empty=ir.BoolAttr.get(True))
+        if "guarded" in op.attributes:
+            finite = tensor_type(top.type.shape, ir.IntegerType.get_signless(1))
+            flag = rewriter.create("graphc.isfinite", [top], finite)
+            top = rewriter.create("graphc.switch", [flag, top, rewriter.scalar_like(0, top)], top.type)
+        self.centred = self.binary("sub", x, self._keep_dims(top))
         self.exp = rewriter.create("graphc.exp", [self.centred], x.type)
         self.total = self._keep_dims(self._reduce("graphc.reduce_sum", self.exp))
 
@@ -93,3 +106,19 @@ def _softmax(rewriter: Any, op: Any) -> Any:
 def _log_softmax(rewriter: Any, op: Any) -> Any:
     parts = _Normaliser(rewriter, op)
     return parts.finish(parts.binary("sub", parts.centred, parts.unary("log", parts.total)))
+
+
+def _arg_extreme(rewriter: Any, op: Any) -> Any:
+    from graphc_dialects._mlir import ir
+
+    x = op.operands[0]
+    shape = x.type.shape
+    short = 0 <= shape[-1] <= _SHORT_ROW
+    if (
+        op.attributes["axis"].value != len(shape) - 1
+        or short
+        or str(x.type.element_type).startswith("complex")
+    ):
+        return None
+    smallest = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(op.name == "graphc.argmin"))
+    return rewriter.create("graphc.arg_extreme", [x], op.results[0].type, smallest=smallest)

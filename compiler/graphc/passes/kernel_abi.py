@@ -14,8 +14,11 @@ from graphc.passes._base import Pass
 class KernelAbi(Pass):
     """Makes `@main` and `@shapes` (in cf form) return a status, and each `graphc.check` a branch.
 
-    * A context pointer becomes the first argument; buffer arguments are marked `llvm.noalias`, which the
-      entry point guarantees.
+    * A context pointer becomes the first argument. The attribute `graphc.buffers` lists the positions that
+      the data pointers of buffer arguments will have in the llvm dialect: they do not overlap, which the
+      entry point guarantees, and `noalias-buffers` says so. (Upstream's conversion drops `llvm.noalias`.)
+    * Functions with the attribute `graphc.part` (see outline-loops) are called by kernels, and only get that
+      list.
     * Index results of `@shapes` are stored through a pointer that becomes its last argument.
     * A failed check stores what was given and expected in the context and returns its site number + 1; the
       module attribute `graphc.sites` lists message, error class and graph node of each site. Success returns
@@ -51,6 +54,9 @@ class _Function:
     def rewrite(self) -> None:
         ir = self._ir
         function_type = ir.FunctionType(ir.TypeAttr(self._op.attributes["function_type"]).value)
+        if "graphc.part" in self._op.attributes:
+            self._op.attributes["graphc.buffers"] = self._data_pointers(function_type.inputs)
+            return
         entry = self._op.regions[0].blocks[0]
         location = self._op.location
         self._results = len(function_type.results)
@@ -66,13 +72,23 @@ class _Function:
             self._out = entry.add_argument(self._pointer, location)
             inputs.append(self._pointer)
         self._op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, [self._i64]))
-        self._op.attributes["arg_attrs"] = ir.ArrayAttr.get([self._argument_attributes(t) for t in inputs])
+        if "arg_attrs" in self._op.attributes:
+            # Those of the old arguments; no later pass reads them.
+            del self._op.attributes["arg_attrs"]
+        self._op.attributes["graphc.buffers"] = self._data_pointers(inputs)
         for block in list(self._op.regions[0].blocks):
             self._rewrite_block(block)
 
-    def _argument_attributes(self, argument_type: Any) -> Any:
-        noalias = {"llvm.noalias": self._ir.UnitAttr.get()}
-        return self._ir.DictAttr.get(noalias if str(argument_type).startswith("memref") else {})
+    def _data_pointers(self, inputs: list[Any]) -> Any:
+        """Positions, once each memref is two pointers, an offset, sizes and strides."""
+        positions = []
+        at = 0
+        for kind in inputs:
+            is_buffer = str(kind).startswith("memref")
+            if is_buffer:
+                positions.append(at + 1)
+            at += 3 + 2 * self._ir.MemRefType(kind).rank if is_buffer else 1
+        return self._ir.DenseI32ArrayAttr.get(positions)
 
     def _rewrite_block(self, block: Any) -> None:
         """Splits the block behind each check, last check first, so that every operation moves once."""

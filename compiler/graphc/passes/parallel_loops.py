@@ -24,8 +24,8 @@ class ParallelLoops(Pass):
     ranges to the threads of the pool. Memory is captured as a whole, and views of it are made again in the
     body, so that its arguments do not overlap.
 
-    The function is `@graphc_split_blas_<n>` where the body is a product of matrices of any size, one for each
-    position in a batch: BLAS is then kept to one thread, or left to use its own if the products are large.
+    The function is `@graphc_split_products_<n>` where the body is a product of matrices of any size, one for
+    each position in a batch: large ones are divided themselves.
 
     Left alone are loops that carry values, that contain checks, allocations or calls other than products of
     matrices, whose iterations may depend on each other, and those that are known to be short.
@@ -97,9 +97,11 @@ class _Outlining:
 
     def outline(self) -> None:
         from graphc.lowering import build
+        from graphc.passes._captured import Captured
         from graphc_dialects._mlir import ir
 
-        captured = _Captured(self._loop)
+        bounds = [x for x in (self._lower, self._upper) if not _is_used_inside(x, self._loop)]
+        captured = Captured([self._loop], without=bounds)
         values = captured.values
         index = build.index_type()
         types = [value.type for value in values]
@@ -108,7 +110,7 @@ class _Outlining:
         step = self._constant_step or 1
         alignment = step if nested or step != 1 else _ALIGNMENT
         operands = [self._lower, self._upper, self._cost.value(), build.const_index(alignment), *values]
-        name = f"graphc_split_{'blas_' if self._calls_blas() else ''}{self._number}"
+        name = f"graphc_split_{'products_' if self._has_products() else ''}{self._number}"
         build.create("func.call", [], operands, callee=ir.FlatSymbolRefAttr.get(name))
         self._declare(name, [index] * 4 + types)
         body = self._define(f"graphc_body_{self._number}", [index] * 2 + types)
@@ -120,7 +122,7 @@ class _Outlining:
             captured.replace(arguments)
         self._loop.operands[0], self._loop.operands[1] = lower, upper
 
-    def _calls_blas(self) -> bool:
+    def _has_products(self) -> bool:
         from graphc.passes._independence import is_gemm
         from graphc.passes._walk import walk
 
@@ -148,62 +150,6 @@ class _Outlining:
             "sym_visibility": ir.StringAttr.get("private"),
         }
         return ir.Operation.create("func.func", attributes=attributes, regions=1)
-
-
-class _Captured:
-    """What a loop uses from outside.
-
-    Attributes:
-        values: roots of memory and scalars, each once.
-    """
-
-    def __init__(self, loop: Any) -> None:
-        from graphc.passes._walk import inputs_of
-
-        self._loop = loop
-        self.values: list[Any] = []
-        self._again: list[Any] = []
-        bounds = list(loop.operands)[:2]
-        used = [value for value in inputs_of(loop) if value not in bounds or _is_used_inside(value, loop)]
-        seen: set[Any] = set()
-        for value in used:
-            self._need(value, seen)
-
-    def _need(self, value: Any, seen: set[Any]) -> None:
-        """Captures a value, or notes the operation that makes it, behind those that make its operands."""
-        from graphc.passes._independence import is_view
-        from graphc_dialects._mlir import ir
-
-        op = value.owner
-        again = not isinstance(op, ir.Block) and (op.name == "arith.constant" or is_view(op))
-        what = op.operation if again else value
-        if what in seen:
-            return
-        seen.add(what)
-        if again:
-            for operand in op.operands:
-                self._need(operand, seen)
-            self._again.append(what)
-        else:
-            self.values.append(value)
-
-    def replace(self, arguments: list[Any]) -> None:
-        """Makes the loop use arguments, and copies of the operations in front of it."""
-        from graphc.passes._walk import walk
-
-        new = dict(zip(self.values, arguments, strict=True))
-        for op in self._again:
-            copy = op.clone()
-            _rename(copy, new)
-            new.update(zip(op.results, copy.results, strict=True))
-        for op in [self._loop, *walk(self._loop)]:
-            _rename(op, new)
-
-
-def _rename(op: Any, new: dict[Any, Any]) -> None:
-    for i, operand in enumerate(op.operands):
-        if operand in new:
-            op.operands[i] = new[operand]
 
 
 def _is_used_inside(value: Any, loop: Any) -> bool:

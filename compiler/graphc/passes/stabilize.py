@@ -31,7 +31,8 @@ class Stabilize(Pass):
     | `1 - erf(x)`, `1 - erfc(x)` | `erfc(x)`, `erf(x)` | 0 for x > 6; lost digits |
 
     In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and
-    +inf and NaN come through. Sums that are shifted by a maximum already are recognised and stay. Where the
+    +inf and NaN come through. The softmax of a quotient is `guarded` in the same way, so that +inf makes NaN
+    only where it stands and 0 elsewhere, as the quotient has it. Sums that are shifted by a maximum already are recognised and stay. Where the
     original is finite and accurate, results agree to a few units in the last place.
 
     Source: PyTensor's `tensor/rewriting/math.py` (names `log1p`, `local_log_sum_exp`, `local_1msigmoid`,

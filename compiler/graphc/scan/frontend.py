@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
 from graphc.ops.sizes import known_size, size_of
 from graphc.scan.arguments import (
     OutputArgument,
@@ -229,8 +230,6 @@ def _steps(sequences: list[SequenceArgument], n_steps: Any, callee: Callee) -> A
 
 def _length(given: SequenceArgument) -> Any:
     """How many steps a sequence allows."""
-    import graphc.tensor as pt
-
     oldest, newest = _reach(given.taps)
     length = size_of(given.variable, 0)
     if oldest == newest:
@@ -238,15 +237,13 @@ def _length(given: SequenceArgument) -> Any:
     static = known_size(length)
     if static is not None:
         return constant(max(static - (newest - oldest), 0), dtype="int64")
-    return pt.maximum(length - (newest - oldest), 0)  # type: ignore[attr-defined]
+    return pt.maximum(length - (newest - oldest), 0)
 
 
 def _minimum(lengths: list[Any]) -> Any:
-    import graphc.tensor as pt
-
     least = lengths[0]
     for length in lengths[1:]:
-        least = pt.minimum(least, length)  # type: ignore[attr-defined]
+        least = pt.minimum(least, length)
     return least
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from graphc.ops import rows  # noqa: F401
 from graphc.ops.ifelse import ifelse
 from graphc.tensor.accumulating import *  # noqa: F403
+from graphc.tensor.at import *  # noqa: F403
 from graphc.tensor.basic import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.creation import *  # noqa: F403
@@ -15,6 +16,7 @@ from graphc.tensor.indexing import *  # noqa: F403
 from graphc.tensor.joining import *  # noqa: F403
 from graphc.tensor.masks import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
+from graphc.tensor.numeric import *  # noqa: F403
 from graphc.tensor.padding import *  # noqa: F403
 from graphc.tensor.products import *  # noqa: F403
 from graphc.tensor.rearranging import *  # noqa: F403

@@ -13,7 +13,7 @@ from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
-from graphc.ops.cumulative import Cumulative
+from graphc.ops.cumulative import Cumulative, Running
 from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
@@ -21,6 +21,8 @@ from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import parse_dtype
 
 __all__ = [
+    "convolve",
+    "correlate",
     "cummax",
     "cummin",
     "cumprod",
@@ -41,6 +43,8 @@ def _running(kind: str, x: Any, axis: Any) -> Any:
     axis = normalize_axis(axis, x.type.ndim, f"cumulative {kind}")
     if axis == 0:
         return Cumulative(kind)(x)
+    if axis == x.type.ndim - 1:
+        return Running(kind)(x)
     return pt.moveaxis(Cumulative(kind)(pt.moveaxis(x, axis, 0)), 0, axis)
 
 
@@ -219,3 +223,47 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     change = pt.switch(pt.lt(pt.abs(steps), half if discont is None else discont), 0, change)
     first, rest = p[_part(axis, None, 1)], p[_part(axis, 1, None)]
     return pt.concatenate([first, rest + cumsum(change, axis)], axis=axis)
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Variable:
+    """Convolution of two vectors.
+
+    Args:
+        a, v: vectors, not empty.
+        mode: ``full``: wherever they overlap; ``same``: the middle part, as long as the longer one;
+            ``valid``: where they overlap completely.
+    """
+    return _middle(*_vectors(a, v, "convolve"), mode, mirrored=False)
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> Variable:
+    """Cross-correlation of two vectors, ``c[k] = sum(a[n + k] * conj(v[n]))``; arguments as `convolve`."""
+    a, v = _vectors(a, v, "correlate")
+    return _middle(a, pt.conj(v[::-1]), mode, mirrored=True)
+
+
+def _vectors(a: Any, v: Any, what: str) -> tuple[Any, Any]:
+    a, v = as_tensor_variable(a), as_tensor_variable(v)
+    if a.type.ndim != 1 or v.type.ndim != 1:
+        raise ValueError(f"{what} takes two vectors, got types {a.type} and {v.type}")
+    return a, v
+
+
+def _middle(a: Any, v: Any, mode: str, mirrored: bool) -> Any:
+    """The part of the full convolution that a mode asks for."""
+    from graphc.tensor.signal import convolve1d
+
+    full = convolve1d(a, v, mode="full")
+    if mode == "full":
+        return full
+    m, n = size_of(a, 0), size_of(v, 0)
+    short, long = pt.minimum(m, n), pt.maximum(m, n)
+    if mode == "valid":
+        return full[short - 1 : long]  # type: ignore[index]
+    if mode != "same":
+        raise ValueError(f"mode must be full, same or valid, got {mode!r}")
+    # NumPy mirrors a correlation whose second vector is longer, and with it the middle.
+    start = pt.int_div(short - 1, 2)
+    if mirrored:
+        start = pt.switch(pt.gt(n, m), pt.int_div(short, 2), start)
+    return full[start : start + long]  # type: ignore[index]

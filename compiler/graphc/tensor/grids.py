@@ -53,7 +53,9 @@ def linspace(
         axis: where the new axis is.
     """
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
-    kind = promote(first.type.numpy_dtype, last.type.numpy_dtype, np.dtype(config.floatX)).name
+    kind = promote(first.type.numpy_dtype, last.type.numpy_dtype).name
+    if np.dtype(kind).kind not in "fc":
+        kind = promote(np.dtype(kind), np.dtype(config.floatX)).name
     first, last = pt.cast(first, kind), pt.cast(last, kind)
     count = as_size(num, "linspace")
     if known_size(count) is not None and known_size(count) < 0:  # type: ignore[operator]

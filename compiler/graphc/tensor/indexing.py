@@ -28,7 +28,12 @@ from graphc.tensor.masks import masked, true_positions
 from graphc.tensor.parse_index import ParsedIndex, mask_of, parse_index
 from graphc.tensor.shaping import product_of
 
-__all__ = ["getitem", "inc_subtensor", "set_subtensor", "take"]
+__all__ = [
+    "getitem",
+    "inc_subtensor",
+    "set_subtensor",
+    "take",
+]
 
 
 @dataclass(frozen=True)
@@ -212,14 +217,20 @@ def getitem(x: Any, index: Any) -> Variable:
     return result
 
 
-def _replace(target: Any, y: Any, accumulate: bool) -> Any:
+def lenses_behind(target: Any) -> tuple[Any, list[Lens]]:
+    """The array and the lenses of an indexed variable."""
     indexing = getattr(target.tag, "indexing", None) if isinstance(target, Variable) else None
     if indexing is None:
         raise TypeError(
-            f"set_subtensor and inc_subtensor take an indexed variable such as x[1:], got {target}"
+            f"set_subtensor and its like take an indexed variable such as x[1:], got {target}"
             f"{describe(target.location) if isinstance(target, Variable) else ''}"
         )
     x, lenses = indexing
+    return x, lenses
+
+
+def _replace(target: Any, y: Any, accumulate: bool) -> Any:
+    x, lenses = lenses_behind(target)
     values = [x]
     for lens in lenses:
         values.append(lens.get(values[-1]))

@@ -17,6 +17,7 @@ from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import describe
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
+from graphc.ops.counting import CountTrue
 from graphc.ops.elementwise import cast_to
 from graphc.ops.masks import Compress, FlatNonzero, RepeatPositions
 from graphc.ops.rows_arithmetic import promote
@@ -37,15 +38,20 @@ __all__ = [
 ]
 
 
+def _count(mask: Any) -> Any:
+    """Number of true elements: of what is computed, a sum that is fused with it."""
+    return pt.sum(mask, dtype="int64") if mask.owner is not None else CountTrue()(mask)
+
+
 def true_positions(mask: Any) -> Any:
     """Positions of the true elements of a vector of booleans."""
-    return FlatNonzero()(mask, pt.sum(mask, dtype="int64"))
+    return FlatNonzero()(mask, _count(mask))
 
 
 def masked(x: Any, mask: Any) -> Any:
     """Rows of x where a vector of booleans is true."""
     if x.type.ndim == 1:
-        return Compress()(x, mask, pt.sum(mask, dtype="int64"))
+        return Compress()(x, mask, _count(mask))
     return x[true_positions(mask)]
 
 

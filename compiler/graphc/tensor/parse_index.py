@@ -100,7 +100,9 @@ def _check_mask(x: Any, mask: Any, axis: int | None) -> None:
 def mask_of(x: Any, index: Any) -> Any:
     """The boolean variable that is the whole index, with `x` having its shape there; else None."""
     items = index if isinstance(index, tuple) else (index,)
-    while len(items) > 1 and (items[-1] is Ellipsis or items[-1] == slice(None)):
+    while len(items) > 1 and (
+        items[-1] is Ellipsis or (isinstance(items[-1], slice) and items[-1] == slice(None))
+    ):
         items = items[:-1]
     if len(items) != 1 or not isinstance(items[0], Variable):
         return None

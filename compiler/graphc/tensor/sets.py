@@ -12,6 +12,7 @@ from graphc.graph.location import describe
 from graphc.ops._pt import pt
 from graphc.ops.advanced import Put
 from graphc.ops.axes import normalize_axis
+from graphc.ops.counting import BinLength, Contained, CountBins, Histogram, SumBins, WeightedHistogram
 from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
@@ -137,17 +138,8 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
         for i in range(others.type.shape[0]):
             found = found | pt.eq(x, others[i])
     else:
-        found = _found(x, pt.sort(others))
+        found = pt.reshape(Contained()(pt.ravel(x), pt.sort(others)), sizes_of(x))
     return ~found if invert else found
-
-
-def _found(x: Any, ordered: Any) -> Any:
-    """Whether elements occur in a sorted vector, which may be empty."""
-    length = size_of(ordered, 0)
-    at = pt.searchsorted(ordered, x)
-    # Behind the last element one more stands that only an empty vector is asked for.
-    padded = pt.concatenate([ordered, pt.zeros((1,), dtype=ordered.type.dtype)])
-    return pt.lt(at, length) & pt.eq(padded[at], x)
 
 
 def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
@@ -203,20 +195,14 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, assert_nonneg: boo
             f"bincount takes a vector of integers, got {numbers}{describe(numbers.location)} of type "
             f"{numbers.type}"
         )
-    from graphc.raise_op import CheckAndRaise
-
     numbers = cast_to(numbers, "int64")
-    padded = pt.concatenate([numbers, pt.constant(np.array([-1]))])
-    smallest = pt.min(pt.concatenate([numbers, pt.constant(np.array([0]))]))
-    length = pt.maximum(pt.max(padded) + 1, as_size(minlength, "bincount"))
-    length = CheckAndRaise(ValueError, "bincount: numbers must not be negative")(length, pt.ge(smallest, 0))
+    length = pt.maximum(BinLength()(numbers), as_size(minlength, "bincount"))
     if weights is None:
-        return Put(0)(pt.zeros((length,), dtype="int64"), pt.ones((1,), dtype="int64"), numbers)
+        return CountBins()(numbers, length)
     values = as_tensor_variable(weights)
     if values.type.ndim != 1:
         raise ValueError(f"bincount takes a vector of weights, got {values} of type {values.type}")
-    values = pt.specify_shape(cast_to(values, "float64"), sizes_of(numbers))
-    return Put(0)(pt.zeros((length,), dtype="float64"), values, numbers)
+    return SumBins()(numbers, cast_to(values, "float64"), length)
 
 
 def _edges(a: Any, bins: Any, range_: Any) -> tuple[Any, bool]:
@@ -275,16 +261,13 @@ def histogram(
     flat = pt.ravel(x)
     dtype = promote(flat.type.numpy_dtype, edges.type.numpy_dtype).name
     flat, inner = cast_to(flat, dtype), cast_to(edges, dtype)
-    last = size_of(edges, 0) - 1
-    place = pt.searchsorted(inner, flat, side="right") - 1
-    place = pt.switch(pt.eq(flat, inner[-1]), last - 1, place)
-    # What lies outside goes to a bin of its own, which is cut off.
-    place = pt.switch(pt.ge(place, 0) & pt.lt(place, last), place, last)
+    uniform = uniform and np.dtype(dtype).kind == "f"
     if weights is None:
-        values: Any = pt.ones((1,), dtype="int64")
+        counts = Histogram(uniform)(flat, inner[:-1], inner[-1])
     else:
-        values = pt.ravel(as_tensor_variable(weights))
-    counts = Put(0)(pt.zeros((last + 1,), dtype=values.type.dtype), values, place)[:-1]
+        counts = WeightedHistogram(uniform)(
+            flat, pt.ravel(as_tensor_variable(weights)), inner[:-1], inner[-1]
+        )
     if density:
         counts = pt.cast(counts, "float64")
         counts = counts / pt.cast(pt.diff(edges), "float64") / pt.sum(counts)

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Constant, Variable
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
+from graphc.ops.counting import TopK
 from graphc.ops.elementwise import cast_to
 from graphc.ops.scattering import Gather, Scatter
 from graphc.ops.sizes import size_of, sizes_of
@@ -139,17 +140,20 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Vari
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Variable:
     """Number of the bin of each element: ``bins[i - 1] <= x < bins[i]``, or with ``right``
-    ``bins[i - 1] < x <= bins[i]``; bins ascend or descend.
+    ``bins[i - 1] < x <= bins[i]``; of descending bins it is ``bins[i - 1] > x >= bins[i]``, or with ``right``
+    ``bins[i - 1] >= x > bins[i]``.
     """
     edges = as_tensor_variable(bins)
     if edges.type.ndim != 1:
         raise ValueError(f"digitize takes a vector of bins, got {edges} of type {edges.type}")
-    up = searchsorted(edges, x, side="left" if right else "right")
-    down = size_of(edges, 0) - searchsorted(edges[::-1], x, side="right" if right else "left")
-    count = size_of(edges, 0)
-    # The first and the last edge, one of them twice where there is only one.
-    descends = pt.any(edges[1:] < edges[:-1]) if edges.type.shape[0] != 1 else pt.lt(count, 0)
-    return pt.switch(descends, down, up)
+    side = "left" if right else "right"
+    if isinstance(edges, Constant):
+        descends = bool((np.diff(edges.data) < 0).any())  # type: ignore[attr-defined]
+        found = searchsorted(edges[::-1] if descends else edges, x, side=side)
+        return size_of(edges, 0) - found if descends else found  # type: ignore[operator]
+    falling = pt.any(edges[1:] < edges[:-1])
+    found = searchsorted(pt.switch(falling, edges[::-1], edges), x, side=side)
+    return pt.switch(falling, size_of(edges, 0) - found, found)  # type: ignore[operator]
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Variable:
@@ -208,27 +212,23 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1, mode: st
     return along_last(Scatter(mode), axis, x, cast_to(values, x.type.dtype), positions)
 
 
-def _top(x: Any, kth: Any, axis: Any, what: str) -> tuple[Any, Any]:
-    """The array along its last axis, and positions of the largest (or with negative kth, smallest)."""
+def _top(x: Any, kth: Any, axis: Any, what: str) -> list[Any]:
+    """The largest (or with negative kth, smallest) elements along the last axis, and their positions."""
     x, axis = _with_axis(x, axis, what)
     count = as_tensor_variable(kth)
     if count.type.ndim or count.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"{what} takes an integer, got {kth}")
-    number = int(count.data) if hasattr(count, "data") else None
+    number = int(count.data) if isinstance(count, Constant) else None  # type: ignore[attr-defined]
     if number == 0:
         raise ValueError(f"{what} takes a kth other than 0")
-    last = pt.moveaxis(x, axis, -1)
-    order = ArgSort()(last)
-    if number is not None:
-        part = order[..., -1 : -number - 1 : -1] if number > 0 else order[..., :-number]
-    else:
-        part = order[..., ::-1][..., :count]
-    return last, part
+    smallest = number is not None and number < 0
+    return TopK(smallest)(pt.moveaxis(x, axis, -1), pt.abs(count) if smallest else count)
 
 
 def topk(x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str = "int64") -> Variable:
-    """The ``kth`` largest elements along an axis, the largest first; with negative ``kth`` the smallest, the
-    smallest first. A symbolic ``kth`` must be positive.
+    """The ``kth`` largest elements along an axis, the largest (NaN before all) first; with negative ``kth``
+    the smallest, the smallest first. Of equal elements the first come first. A symbolic ``kth`` must be
+    positive.
 
     Args:
         x: array-like.
@@ -250,7 +250,6 @@ def topk_and_argtopk(
 ) -> list[Variable]:
     """`topk` and `argtopk`."""
     place = 0 if axis is None else normalize_axis(axis, as_tensor_variable(x).type.ndim, "topk")
-    last, positions = _top(x, kth, axis, "topk")
-    values = Gather()(last, positions)
+    values, positions = _top(x, kth, axis, "topk")
     positions = pt.cast(positions, np.dtype(idx_dtype).name)
     return [pt.moveaxis(values, -1, place), pt.moveaxis(positions, -1, place)]

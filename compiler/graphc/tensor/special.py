@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Special functions under the names of ``scipy.special`` and of PyTensor's ``tensor.special``.
 
-Elementwise ones are rows of the table of operations (docs/operations.md). Those without vector code of our own call
-SciPy's C code, through pointers: a function, or an artifact, that uses one needs SciPy where it runs.
+Elementwise ones are rows of the table of operations (docs/operations.md). Those without vector code of our
+own call SciPy's C code, through pointers: what uses one needs SciPy where it runs, artifacts too.
 """
 
 from __future__ import annotations

@@ -37,6 +37,8 @@ __all__ = [
     "quantile",
 ]
 
+# So many quantiles are selected instead of sorting everything.
+FEW = 4
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
@@ -64,10 +66,8 @@ def _kept(result: Any, axes: tuple[int, ...], ndim: int, lead: int = 0) -> Any:
 
 
 def _with_nan(result: Any, rows: Any) -> Any:
-    """NaN where a row has one; it is the last element of a sorted row."""
-    if rows.type.numpy_dtype.kind not in "fc":
-        return result
-    return pt.switch(pt.isnan(rows[..., -1]), np.array(np.nan, result.type.dtype), result)
+    """NaN where a row has one."""
+    return pt.switch(pt.any(pt.isnan(rows), axis=-1), np.array(np.nan, result.type.dtype), result)
 
 
 def median(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
@@ -81,10 +81,10 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     x = _floats(x)
     rows, axes = _joined_last(x, axis, "median")
     count = size_of(rows, rows.type.ndim - 1)
-    last = pt.constant(np.int64(-1))
-    ordered = Partition()(rows, pt.stack([pt.int_div(count - 1, 2), pt.int_div(count, 2), last]))
-    low, high = ordered[..., pt.int_div(count - 1, 2)], ordered[..., pt.int_div(count, 2)]
-    result = _with_nan(pt.switch(pt.eq(low, high), low, (low + high) / 2), ordered)
+    lower, upper = pt.int_div(count - 1, 2), pt.int_div(count, 2)
+    ordered = Partition()(rows, pt.stack([lower, upper]))
+    low, high = ordered[..., lower], ordered[..., upper]
+    result = _with_nan(pt.switch(pt.eq(low, high), low, (low + high) / 2), rows)
     return _kept(result, axes, x.type.ndim) if keepdims else result
 
 
@@ -135,6 +135,11 @@ def _at(ordered: Any, positions: Any) -> Any:
     return pt.moveaxis(Gather()(ordered, pt.moveaxis(positions, 0, -1)), -1, 0)
 
 
+def _ranks(place: Any) -> Any:
+    """The ranks of the elements around places, ascending."""
+    return pt.cast(Sort()(pt.concatenate([pt.floor(place), pt.ceil(place)])), "int64")
+
+
 def quantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False, **kwargs: Any
 ) -> Variable:
@@ -162,18 +167,17 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
     _check_quantile(q)
     fractions = pt.atleast_1d(cast_to(q, "float64" if x.type.dtype != "float32" else "float32"))
     rows, axes = _joined_last(x, axis, "quantile")
-    ordered = Sort()(rows)
     count = size_of(rows, rows.type.ndim - 1)
     if skip:
         count = pt.sum(~pt.isnan(rows), axis=-1)
         fractions = pt.dimshuffle(fractions, (0, *["x"] * count.type.ndim))
         count = pt.maximum(count, 1)
     place = fractions * pt.cast(count - 1, fractions.type.dtype)
-    if skip and place.type.ndim == 1:
-        place = pt.expand_dims(place, 1)[:, 0]
+    few = not skip and fractions.type.shape[0] is not None and fractions.type.shape[0] <= FEW
+    ordered = Partition()(rows, _ranks(place)) if few else Sort()(rows)
     result = _between(ordered, place, method)
     if not skip:
-        result = _with_nan(result, ordered)
+        result = _with_nan(result, rows)
     result = _kept(result, axes, x.type.ndim, 1) if keepdims else result
     return result if q.type.ndim else result[0]
 
@@ -270,9 +274,7 @@ def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return nanquantile(x, 0.5, axis, "midpoint", keepdims)
 
 
-def nanquantile(
-    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
-) -> Variable:
+def nanquantile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Variable:
     """`quantile` of the elements that are not NaN; NaN where there is none."""
     return _quantile(_floats(x), q, axis, method, keepdims, True)
 

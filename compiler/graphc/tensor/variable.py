@@ -10,27 +10,7 @@ import numpy as np
 
 from graphc.errors import AsTensorError
 from graphc.graph.basic import Constant, Variable
-
-# NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
-_UFUNC_NAMES = {
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "true_div",
-    "true_divide": "true_div",
-    "floor_divide": "int_div",
-    "remainder": "mod",
-    "power": "pow",
-    "negative": "neg",
-    "absolute": "abs",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "equal": "eq",
-    "not_equal": "neq",
-    "invert": "bitwise_not",
-    "conjugate": "conj",
-}
+from graphc.tensor.dispatch import NumpyProtocols
 
 
 def _namespace() -> Any:
@@ -62,7 +42,7 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
-class TensorOperators:
+class TensorOperators(NumpyProtocols):
     """Operators and methods of tensor variables; arguments follow NumPy."""
 
     __hash__ = object.__hash__
@@ -107,6 +87,12 @@ class TensorOperators:
     ceil, floor, trunc, round = (_method(n) for n in ("ceil", "floor", "trunc", "round"))
     deg2rad, rad2deg, conj, clip, abs = (_method(n) for n in ("deg2rad", "rad2deg", "conj", "clip", "abs"))
     ravel, squeeze, swapaxes, take = (_method(n) for n in ("ravel", "squeeze", "swapaxes", "take"))
+    cumsum, cumprod, sort, argsort, argtopk, topk = (
+        _method(n) for n in ("cumsum", "cumprod", "sort", "argsort", "argtopk", "topk")
+    )
+    nonzero, nonzero_values, choose, repeat, searchsorted = (
+        _method(n) for n in ("nonzero", "nonzero_values", "choose", "repeat", "searchsorted")
+    )
     zeros_like, ones_like = _method("zeros_like"), _method("ones_like")
     set, inc, copy = _method("set_subtensor"), _method("inc_subtensor"), _method("tensor_copy")
 
@@ -202,10 +188,19 @@ class TensorOperators:
             return pt.max(pt.abs(self), axis=axis, keepdims=keepdims)
         return pt.pow(pt.sum(pt.pow(pt.abs(self), L), axis=axis, keepdims=keepdims), 1.0 / L)
 
+    def compress(self, condition: Any, axis: Any = None) -> Any:
+        """``graphc.tensor.compress(condition, self, axis)``."""
+        return _namespace().compress(condition, self, axis)
+
     # Indexing ----------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
         return _namespace().getitem(self, index)
+
+    @property
+    def at(self) -> Any:
+        """Changes at an index: ``x.at[index].max(y)``; also set, add, multiply and min."""
+        return _namespace().At(self)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(
@@ -232,17 +227,6 @@ class TensorOperators:
             "use graphc.tensor.switch(condition, a, b)"
         )
 
-    # NumPy -------------------------------------------------------------------------------------------------
-
-    __array_priority__ = 1000
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Let ``np.exp(x)`` and ``array + x`` build graphs."""
-        function = getattr(_namespace(), _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__), None)
-        if method != "__call__" or kwargs or function is None:
-            return NotImplemented
-        return function(*inputs)
-
 
 class TensorVariable(TensorOperators, Variable):
     """A variable whose values are NumPy arrays."""
@@ -259,6 +243,16 @@ class TensorConstant(TensorVariable, Constant):
             array = np.array(array, order="C", copy=True)
             array.flags.writeable = False
             self.data = array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The value: read-only, unless another dtype or ``copy`` makes a copy of it."""
+        if copy or (dtype is not None and np.dtype(dtype) != self.data.dtype):
+            if copy is False:
+                raise ValueError(
+                    f"a constant of {self.type} cannot become an array of {dtype} without a copy"
+                )
+            return np.array(self.data, dtype=dtype, copy=True)
+        return self.data
 
     @property
     def unique_value(self) -> Any:

@@ -107,14 +107,11 @@ def _split(
             "excluded=, or give them by position"
         )
     try:
-        parameters = list(inspect.signature(function).parameters)
+        parameters: list[Any] = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         parameters = []
-    places = [
-        i
-        for i in range(len(args))
-        if i not in excluded and (parameters[i : i + 1] or [None])[0] not in excluded
-    ]
+    parameters += [None] * (len(args) - len(parameters))
+    places = [i for i in range(len(args)) if i not in excluded and parameters[i] not in excluded]
     return places, kwargs
 
 

@@ -47,6 +47,9 @@ def test_arrays_share_memory_and_are_read_only(gt):
         lambda x: np.argmax(x, axis=0),
         lambda x: np.clip(x, -1, 1),
         lambda x: np.amax(x),
+        lambda x: np.add.accumulate(x),
+        lambda x: np.split(x, 3, axis=1)[1],
+        lambda x: np.round(x, 1),
     ],
 )
 def test_numpy_functions_run_in_the_environment(gt, f):
@@ -63,14 +66,14 @@ def test_questions_about_arrays_are_numpys(gt):
 
 def test_what_has_no_counterpart_is_an_error(env):
     x = env.numpy_to_tensor(A)
-    with pytest.raises(TypeError, match=r"np.unwrap has no counterpart.*np.asarray"):
-        np.unwrap(x)
+    with pytest.raises(TypeError, match=r"np.trim_zeros has no counterpart.*np.asarray"):
+        np.trim_zeros(x)
     with pytest.raises(TypeError, match=r"np.nextafter has no counterpart"):
         np.nextafter(x, x)
     with pytest.raises(TypeError, match=r"np.add with out= has no counterpart"):
         np.add(x, x, out=np.empty_like(A))
-    with pytest.raises(TypeError, match=r"np.add.accumulate has no counterpart"):
-        np.add.accumulate(x)
+    with pytest.raises(TypeError, match=r"np.hypot.accumulate has no counterpart"):
+        np.hypot.accumulate(x)
 
 
 def test_dlpack_both_ways(gt):

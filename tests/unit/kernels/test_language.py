@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.object import host_target
-from graphc.kernels.builtins import cast, copysign, isnan, local, sqrt, view
+from graphc.kernels.builtins import cast, choose, copysign, isnan, local, sqrt, view, word
 from graphc.kernels.translate import KernelError, Translator
 from graphc.kernels.types import I64, Static, Value, type_of_dtype
 
@@ -160,6 +160,28 @@ def test_views_of_bits_and_unsigned_shifts(rng):
 
 def test_local_memory_and_exchange(rng):
     both(swaps, rng.normal(size=4), 4)
+
+
+def by_type(x, out, n, *, twice):
+    if twice:
+        for i in range(n):
+            out[i] = choose(x[i] > 0.0, 2.0 * x[i], x[i])
+        return 2
+    return missing_in_the_other_case(x)  # noqa: F821
+
+
+def bytes_at(x, out):
+    raw = view(x, "u8")
+    words = view(out, "uint64")
+    words[0] = word(raw, 3)
+
+
+def test_what_stands_behind_a_return_need_not_make_sense(rng):
+    assert both(by_type, rng.normal(size=9), np.zeros(9), 9, twice=True) == (2, 2)
+
+
+def test_words_at_any_place(rng):
+    both(bytes_at, rng.normal(size=3), np.zeros(1))
 
 
 def test_booleans(rng):

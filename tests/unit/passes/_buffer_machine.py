@@ -157,6 +157,8 @@ class Machine:
                 self.accesses[owner].add(self._position)
 
     def _call(self, name: str, x: list[Any]) -> list[Any]:
+        if name.startswith("graphc_part_"):
+            return self._block(self._functions[name].regions[0].blocks[0], x)
         if name.startswith("graphc_workspace_"):
             return [Workspace(x[0])]
         if name.startswith("graphc_plan_"):

@@ -114,3 +114,18 @@ def test_vmap():
         graphc.vmap(lambda a: a, in_axes=(0, 1))(v)
     with pytest.raises(ValueError, match="axes of different sizes"):
         graphc.vmap(lambda a, b: a)(v, m)
+
+
+def test_in_immediate_mode():
+    gt = graphc.immediate.Environment()
+
+    @gt.vectorize(signature="(n),(n)->()")
+    def distance(p, q):
+        return gt.sqrt(((p - q) ** 2).sum())
+
+    points = gt.as_tensor([[0.0, 0.0], [3.0, 4.0]])
+    np.testing.assert_allclose(distance(points[:, None], points[None]), [[0, 5], [5, 0]])
+    # Other functions of the same name are other functions.
+    total, largest = (gt.vectorize(f, signature="(n)->()") for f in (lambda v: v.sum(), lambda v: v.max()))
+    assert total(points).tolist() == [0, 7] and largest(points).tolist() == [0, 4]
+    assert gt.vmap(lambda v: v.sum(), 1)(points).tolist() == [3, 4]

@@ -5,14 +5,22 @@ Names and arguments follow PyTensor's ``tensor.linalg`` and ``numpy.linalg``. In
 becomes float32.
 """
 
+from graphc.tensor.linalg import decompositions, diagonals, equations, functions, norms, products, solving
 from graphc.tensor.linalg.decompositions import *  # noqa: F403
+from graphc.tensor.linalg.diagonals import *  # noqa: F403
 from graphc.tensor.linalg.equations import *  # noqa: F403
 from graphc.tensor.linalg.functions import *  # noqa: F403
 from graphc.tensor.linalg.norms import *  # noqa: F403
 from graphc.tensor.linalg.products import *  # noqa: F403
 from graphc.tensor.linalg.solving import *  # noqa: F403
 from graphc.tensor.products import matmul, outer, tensordot
-from graphc.tensor.rearranging import diagonal, trace
 from graphc.tensor.shaping import matrix_transpose
 
-__all__ = ["diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "trace"]
+__all__ = ["matmul", "matrix_transpose", "outer", "tensordot"]
+__all__ += decompositions.__all__
+__all__ += diagonals.__all__
+__all__ += equations.__all__
+__all__ += functions.__all__
+__all__ += norms.__all__
+__all__ += products.__all__
+__all__ += solving.__all__

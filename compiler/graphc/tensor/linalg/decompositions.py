@@ -8,7 +8,7 @@ from typing import Any
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
 from graphc.ops.factors import QR, Cholesky, LUFactor, PermuteRows, PivotToPermutation, QRRaw, QRUpper
-from graphc.ops.matrices import adjoint
+from graphc.ops.matrices import adjoint, diagonal, on_diagonal, real
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveTriangular
 from graphc.ops.spectral import SVD, Eig, Eigh, Eigvalsh, SingularValues, SVDFull
@@ -171,8 +171,7 @@ def _standard(a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
     factor = Cholesky(lower)(square(b, "eigh"))
     factor = factor if lower else adjoint(factor)
     half = pt.tril(a, -1) if lower else pt.triu(a, 1)
-    diagonal = pt.tril(pt.triu(a))
-    whole = half + adjoint(half) + diagonal
+    whole = half + adjoint(half) + on_diagonal(real(diagonal(a)))
     left = SolveTriangular(True)(factor, whole)
     return adjoint(SolveTriangular(True)(factor, adjoint(left))), factor
 

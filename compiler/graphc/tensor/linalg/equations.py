@@ -12,7 +12,7 @@ from graphc.ops.sizes import size_of, sizes_of
 from graphc.ops.solvers import Sylvester
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.functions import inv
-from graphc.tensor.linalg.products import kron
+from graphc.tensor.linalg.products import matrix_kron
 from graphc.tensor.linalg.solving import solve
 from graphc.tensor.products import matmul
 
@@ -53,11 +53,11 @@ def solve_discrete_lyapunov(A: Any, Q: Any, method: str = "bilinear") -> Variabl
     if method == "bilinear":
         away = inv(adjoint(a) + eye)
         b = matmul(adjoint(a) - eye, away)
-        c = 2 * matmul(matmul(inv(a + eye), q), away)
-        return solve_continuous_lyapunov(adjoint(b), -c)
+        c: Any = matmul(matmul(inv(a + eye), q), away)
+        return solve_continuous_lyapunov(adjoint(b), -2 * c)
     if method != "direct":
         raise ValueError(f'method must be "bilinear" or "direct", got {method!r}')
-    product = kron(a, conj(a))
+    product = matrix_kron(a, conj(a))
     *batch, n, _ = sizes_of(q)
     system = pt.eye(size_of(product, product.type.ndim - 1), dtype=a.type.dtype) - product  # type: ignore[attr-defined]
     flat = solve(system, pt.reshape(q, (*batch, n * n)), b_ndim=1)

@@ -106,10 +106,17 @@ def kron(a: Any, b: Any) -> Variable:
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     rank = max(a.type.ndim, b.type.ndim)
     a, b = (pt.shape_padleft(x, rank - x.type.ndim) if x.type.ndim < rank else x for x in (a, b))
-    wide = pt.expand_dims(a, [2 * i + 1 for i in range(rank)]) * pt.expand_dims(
-        b, [2 * i for i in range(rank)]
-    )
-    return pt.reshape(wide, tuple(m * n for m, n in zip(sizes_of(a), sizes_of(b), strict=True)))
+    wide = pt.expand_dims(a, [2 * i + 1 for i in range(rank)])
+    tall = pt.expand_dims(b, [2 * i for i in range(rank)])
+    return pt.reshape(wide * tall, tuple(m * n for m, n in zip(sizes_of(a), sizes_of(b), strict=True)))
+
+
+def matrix_kron(a: Any, b: Any) -> Any:
+    """`kron` of the last two axes, for equal batches."""
+    *batch, m, n = sizes_of(a)
+    p, q = sizes_of(b)[-2:]
+    wide = pt.expand_dims(a, (-3, -1)) * pt.expand_dims(b, (-4, -2))
+    return pt.reshape(wide, (*batch, m * p, n * q))
 
 
 def block_diag(*matrices: Any) -> Variable:

@@ -31,7 +31,7 @@ _KINDS = {
     "lower triangular": "lower",
     "upper triangular": "upper",
 }
-_TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2, False: 0, True: 1}
+_TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
 def _right_hand_side(a: Any, b: Any, b_ndim: int | None, what: str) -> tuple[Any, bool]:
@@ -62,10 +62,8 @@ def _with_columns(
         several: one matrix may serve a batch of right-hand sides, which are then its columns.
     """
     b, dropped = _right_hand_side(a, b, b_ndim, what)
-    if several and a.type.ndim == 2 and b.type.ndim > 2:
-        result = columns_solved(do, a, b)
-    else:
-        result = do(a, b)
+    together = several and a.type.ndim == 2 and b.type.ndim > 2
+    result = columns_solved(do, a, b) if together else do(a, b)
     return pt.squeeze(result, result.type.ndim - 1) if dropped else result
 
 

@@ -12,7 +12,7 @@ from graphc.ops.convolution import Conv2d, Conv2dInput
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.nn.windows import Window, known, parse_padding, per_axis, sides, window
+from graphc.tensor.nn.windows import Window, folded, known, parse_padding, per_axis, sides, window
 
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose"]
 
@@ -35,9 +35,9 @@ def conv2d(
         filters: (o, c / groups, p, q).
         stride: steps of the filters along both axes.
         padding: zeros around the images. ``"valid"``: none; ``"same"``: so many that there are
-            ``ceil(h / stride)`` results, one more behind where the number is odd; ``"full"``: every place where
-            filter and image overlap; ``"half"``: p // 2 on each side; or a number, one for each axis, or for each
-            axis a pair (in front, behind).
+            ``ceil(h / stride)`` results, one more behind where the number is odd; ``"full"``: every place
+            where filter and image overlap; ``"half"``: p // 2 on each side; or a number, one for each axis,
+            or for each axis a pair (in front, behind).
         dilation: distances of the elements of the filters along both axes.
         groups: channels of input and output are divided into so many groups, which do not mix.
         flip: turn the filters around, so that this is the convolution of mathematics.
@@ -85,8 +85,8 @@ def _with_channels(what: str, x: Any, f: Any, groups: int) -> Any:
     of_x, of_f, filters = x.type.shape[1], f.type.shape[1], f.type.shape[0]
     if of_x is not None and of_f is not None and of_x != of_f * groups:
         raise ValueError(
-            f"{what}: {x} has {of_x} channels, but filters {f} of shape {f.type.shape} in {groups} groups take "
-            f"{of_f * groups}"
+            f"{what}: {x} has {of_x} channels, but filters {f} of shape {f.type.shape} in {groups} groups "
+            f"take {of_f * groups}"
         )
     if groups > 1 and filters is None:
         raise ValueError(
@@ -157,9 +157,9 @@ def conv2d_transpose(
                 f"{what}: the size of the filters {f} must be known for padding {rule!r}; use specify_shape"
             )
         lows.append(number)
-        sizes.append(pt.maximum(size + more[i], 0))
+        sizes.append(folded(pt.maximum(size + more[i], 0)))
     op = Conv2dInput(strides, (lows[0], lows[1]), dilations, groups)  # type: ignore[arg-type]
-    return _result(op(x, f, size_of(f, 1) * groups, *sizes), x, f)
+    return _result(op(x, f, folded(size_of(f, 1) * groups), *sizes), x, f)
 
 
 def _image(x: Any) -> Any:

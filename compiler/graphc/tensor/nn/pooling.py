@@ -129,4 +129,5 @@ def avg_pool1d(
     count_include_pad: bool = False,
 ) -> Variable:
     """Means of windows along the last axis; arguments as `avg_pool2d`."""
-    return pt.squeeze(avg_pool2d(*_line(x, "avg_pool1d", window, stride, padding), count_include_pad), -2)
+    images, taps, step, rule = _line(x, "avg_pool1d", window, stride, padding)
+    return pt.squeeze(avg_pool2d(images, taps, step, rule, count_include_pad), -2)

@@ -6,8 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from graphc.ops._pt import pt
 from graphc.ops.sizes import known_size, size_of
+from graphc.tensor.basic import constant
 
 _NAMES = ("valid", "same", "full", "half")
 
@@ -79,7 +82,7 @@ class Window:
         """How many windows there are."""
         room = self.size + self.low + self.high - self.reach
         # Below 0 there is none, however far below.
-        return pt.maximum(room // self.stride + 1, 0)
+        return folded(pt.maximum(room // self.stride + 1, 0))
 
 
 def window(x: Any, axis: int, taps: Any, stride: int, padding: Any, dilation: int) -> Window:
@@ -115,6 +118,12 @@ def sides(padding: Any, size: Any, reach: Any, stride: int) -> tuple[Any, Any]:
             total = pt.maximum((results - 1) * stride + reach - size, 0)
         return total // 2, total - total // 2
     return padding
+
+
+def folded(size: Any) -> Any:
+    """A size as a constant, where it is known: then results have it in their types."""
+    number = known(size)
+    return size if number is None else constant(np.asarray(number, np.int64))
 
 
 def known(x: Any) -> int | None:

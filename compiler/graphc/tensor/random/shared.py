@@ -79,7 +79,7 @@ def shared_rng(
     """A shared generator.
 
     Args:
-        value: a ``numpy.random.Generator``; otherwise a new one is made.
+        value: a ``numpy.random.Generator``; otherwise a new one is made. A number is taken as the seed.
         seed: its seed, as ``numpy.random.default_rng`` takes it.
         name: a name for people.
         borrow: accepted for compatibility.
@@ -90,6 +90,8 @@ def shared_rng(
     """
     if value is not None and seed is not None:
         raise ValueError("give a generator or a seed, not both")
+    if isinstance(value, int | np.integer | np.random.SeedSequence):
+        value, seed = None, value
     variable = share_generator(np.random.default_rng(seed) if value is None else value, name)
     variable._location = capture()
     return variable

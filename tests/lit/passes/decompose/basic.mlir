@@ -26,3 +26,17 @@ func.func @half(%x: tensor<?xf16>) -> tensor<?xf16> {
   %0 = "graphc.softmax"(%x) {axes = array<i64: 0>} : (tensor<?xf16>) -> tensor<?xf16>
   return %0 : tensor<?xf16>
 }
+
+// -----
+
+// Long rows go to a kernel; other axes, short rows and complex numbers stay.
+// CHECK-LABEL: @positions
+// CHECK: "graphc.arg_extreme"(%arg0) {smallest = 1 : i64}
+// CHECK: "graphc.argmax"(%arg0) {axis = 0 : i64}
+// CHECK: "graphc.argmax"(%arg1)
+func.func @positions(%x: tensor<?x?xf64>, %y: tensor<?x4xf64>) -> (tensor<?xi64>, tensor<?xi64>, tensor<?xi64>) {
+  %0 = "graphc.argmin"(%x) {axis = 1 : i64} : (tensor<?x?xf64>) -> tensor<?xi64>
+  %1 = "graphc.argmax"(%x) {axis = 0 : i64} : (tensor<?x?xf64>) -> tensor<?xi64>
+  %2 = "graphc.argmax"(%y) {axis = 1 : i64} : (tensor<?x4xf64>) -> tensor<?xi64>
+  return %0, %1, %2 : tensor<?xi64>, tensor<?xi64>, tensor<?xi64>
+}

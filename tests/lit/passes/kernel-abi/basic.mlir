@@ -2,7 +2,7 @@
 // RUN: graphc-opt --graphc-kernel-abi %s | filecheck %s
 
 // CHECK: module attributes {graphc.sites = [{error = "ValueError", message = "sizes differ: {given} and {expected}", node = "n3"}]}
-// CHECK: func.func @main(%{{.*}}: !llvm.ptr, %{{.*}}: memref<?xf64> {llvm.noalias}) -> i64
+// CHECK: func.func @main(%{{.*}}: !llvm.ptr, %{{.*}}: memref<?xf64>) -> i64 attributes {graphc.buffers = array<i32: 2>}
 // CHECK: cf.cond_br %{{.*}}, ^[[OK:.*]], ^[[BAD:.*]]
 // CHECK: ^[[OK]]:
 // CHECK: memref.store
@@ -23,7 +23,7 @@ func.func @main(%x: memref<?xf64>) {
 }
 
 // The sizes go through a pointer that becomes the last argument.
-// CHECK: func.func @shapes(%{{.*}}: !llvm.ptr, %{{.*}}: memref<?xf64> {llvm.noalias}, %[[OUT:[a-z0-9]+]]: !llvm.ptr) -> i64
+// CHECK: func.func @shapes(%{{.*}}: !llvm.ptr, %{{.*}}: memref<?xf64>, %[[OUT:[a-z0-9]+]]: !llvm.ptr) -> i64
 // CHECK: %[[N:.*]] = arith.index_cast
 // CHECK: llvm.store %[[N]], %[[OUT]]
 func.func @shapes(%x: memref<?xf64>) -> index {

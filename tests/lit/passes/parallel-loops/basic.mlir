@@ -100,6 +100,45 @@ func.func @batch(%x: memref<?x8x8xf64>, %y: memref<?x8x8xf64>, %n: index) {
 
 // -----
 
+// A batch of products of any sizes: each writes the matrix at its place in the batch, which has two dimensions.
+// CHECK-LABEL: func.func @products
+// CHECK: call @graphc_split_products_0({{.*}}!llvm.ptr
+// A product that is written to the same place again and again stays.
+// CHECK: scf.for
+// CHECK: call @graphc_dgemm
+// CHECK-LABEL: func.func private @graphc_body_0
+func.func private @graphc_dgemm(i64, i64, i64, i64, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i1)
+func.func @products(%x: memref<?x?x?x?xf64>, %y: memref<?x?x?x?xf64>, %b: index, %c: index, %s: i64, %t: i64, %n: i64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0 : i64
+  %false = arith.constant false
+  %x0 = memref.extract_aligned_pointer_as_index %x : memref<?x?x?x?xf64> -> index
+  %x1 = arith.index_cast %x0 : index to i64
+  %x2 = llvm.inttoptr %x1 : i64 to !llvm.ptr
+  %y0 = memref.extract_aligned_pointer_as_index %y : memref<?x?x?x?xf64> -> index
+  %y1 = arith.index_cast %y0 : index to i64
+  %y2 = llvm.inttoptr %y1 : i64 to !llvm.ptr
+  scf.for %i = %c0 to %b step %c1 {
+    scf.for %j = %c0 to %c step %c1 {
+      %i0 = arith.index_cast %i : index to i64
+      %i1 = arith.muli %i0, %s : i64
+      %j0 = arith.index_cast %j : index to i64
+      %j1 = arith.muli %j0, %t : i64
+      %at = arith.addi %i1, %j1 : i64
+      %from = llvm.getelementptr %x2[%at] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+      %to = llvm.getelementptr %y2[%at] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+      func.call @graphc_dgemm(%zero, %zero, %n, %n, %n, %from, %n, %from, %n, %to, %n, %false) : (i64, i64, i64, i64, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i1) -> ()
+    }
+  }
+  scf.for %i = %c0 to %b step %c1 {
+    func.call @graphc_dgemm(%zero, %zero, %n, %n, %n, %x2, %n, %x2, %n, %y2, %n, %false) : (i64, i64, i64, i64, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i1) -> ()
+  }
+  return
+}
+
+// -----
+
 // Iterations that depend on each other, or might: the next element, any element, a call, a carried value, a
 // buffer that is reached in two ways.
 // CHECK-NOT: graphc_split

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise functions of the array API standard."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+import graphc.tensor as pt
+from graphc.array_api.types import as_array
+
+_UNARY = (
+    "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite "
+    "isinf isnan log log1p log2 log10 logical_not negative positive real round sign signbit sin sinh "
+    "square sqrt tan tanh trunc"
+).split()
+_BINARY = (
+    "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide "
+    "equal floor_divide greater greater_equal hypot less less_equal logaddexp logical_and logical_or "
+    "logical_xor maximum minimum multiply not_equal pow remainder subtract"
+).split()
+# Names that differ, or whose function takes more than operands.
+_NAMES = {"positive": "tensor_copy"}
+# Real results of integers have the default dtype.
+_INTEGERS_STAY = frozenset({"ceil", "floor", "trunc", "round"})
+
+__all__ = ["clip", *_UNARY, *_BINARY]
+
+
+def _make(name: str, parameters: tuple[str, ...]) -> Any:
+    function = getattr(pt, _NAMES.get(name, name))
+
+    def apply(*operands: Any) -> Any:
+        if len(operands) != len(parameters):
+            raise TypeError(f"{name} takes {len(parameters)} arrays, got {len(operands)}")
+        if name in _INTEGERS_STAY and np.dtype(as_array(operands[0]).dtype).kind not in "fc":
+            return as_array(operands[0])
+        return function(*operands)
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = f"``graphc.tensor.{_NAMES.get(name, name)}``, elementwise."
+    only = inspect.Parameter.POSITIONAL_ONLY
+    apply.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(parameter, only) for parameter in parameters]
+    )
+    return apply
+
+
+globals().update({name: _make(name, ("x",)) for name in _UNARY})
+globals().update({name: _make(name, ("x1", "x2")) for name in _BINARY})
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+    """Elements within limits; None is no limit. The dtype is that of x."""
+    x = as_array(x)
+    low, high = (None if limit is None else pt.cast(limit, x.dtype) for limit in (min, max))
+    if low is not None and high is not None:
+        return pt.clip(x, low, high)
+    if low is not None:
+        return pt.maximum(x, low)
+    return x if high is None else pt.minimum(x, high)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The Fourier transform extension of the array API standard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.array_api.types import check_device
+from graphc.tensor import fft as transforms
+
+__all__ = [
+    "fft",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfftn",
+    "rfft",
+    "rfftfreq",
+    "rfftn",
+]
+
+
+def _along_axis(name: str) -> Any:
+    def transform(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+        return getattr(transforms, name)(x, n, axis, norm)
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"``graphc.tensor.fft.{name}`` along one axis."
+    return transform
+
+
+def _along_axes(name: str) -> Any:
+    def transform(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+        return getattr(transforms, name)(x, s, axes, norm)
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"``graphc.tensor.fft.{name}`` along several axes."
+    return transform
+
+
+fft, ifft, rfft, irfft, hfft, ihfft = map(_along_axis, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))
+fftn, ifftn, rfftn, irfftn = map(_along_axes, ("fftn", "ifftn", "rfftn", "irfftn"))
+
+
+def fftfreq(n: Any, /, *, d: Any = 1.0, device: Any = None) -> Any:
+    """Frequencies of the elements of `fft`."""
+    check_device(device)
+    return transforms.fftfreq(n, d)
+
+
+def rfftfreq(n: Any, /, *, d: Any = 1.0, device: Any = None) -> Any:
+    """Frequencies of the elements of `rfft`."""
+    check_device(device)
+    return transforms.rfftfreq(n, d)
+
+
+def fftshift(x: Any, /, *, axes: Any = None) -> Any:
+    """The frequency zero in the middle."""
+    return transforms.fftshift(x, axes)
+
+
+def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
+    """The inverse of `fftshift`."""
+    return transforms.ifftshift(x, axes)

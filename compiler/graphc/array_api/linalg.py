@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The linear algebra extension of the array API standard."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphc.tensor as pt
+from graphc.array_api.linear import matmul, matrix_transpose, tensordot, vecdot
+from graphc.array_api.types import as_array
+from graphc.tensor import linalg
+
+__all__ = [
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues and eigenvectors."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """The factors of ``x = Q @ R``."""
+
+    Q: Any
+    R: Any
+
+
+class SlogdetResult(NamedTuple):
+    """Sign and logarithm of the absolute value of a determinant."""
+
+    sign: Any
+    logabsdet: Any
+
+
+class SVDResult(NamedTuple):
+    """The factors of ``x = U @ diag(S) @ Vh``."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def cholesky(x: Any, /, *, upper: Any = False) -> Any:
+    """Cholesky factors, lower or upper triangular."""
+    return linalg.cholesky(x, lower=not upper)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Cross products of vectors of three elements."""
+    return linalg.cross(x1, x2, axis=axis)
+
+
+def det(x: Any, /) -> Any:
+    """Determinants."""
+    return linalg.det(x)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """Diagonals of the last two axes."""
+    return linalg.diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """Sums of the diagonals of the last two axes."""
+    return pt.sum(diagonal(x, offset=offset), -1, None if dtype is None else np.dtype(dtype).name)
+
+
+def eigh(x: Any, /) -> EighResult:
+    """Eigenvalues in ascending order and eigenvectors of Hermitian matrices."""
+    return EighResult(*linalg.eigh(x))
+
+
+def eigvalsh(x: Any, /) -> Any:
+    """Eigenvalues of Hermitian matrices in ascending order."""
+    return linalg.eigvalsh(x)
+
+
+def inv(x: Any, /) -> Any:
+    """Inverses."""
+    return linalg.inv(x)
+
+
+def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
+    """Norms of matrices."""
+    return linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
+
+
+def matrix_power(x: Any, n: int, /) -> Any:
+    """Powers of square matrices."""
+    return linalg.matrix_power(x, n)
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
+    """Numbers of singular values above a limit relative to the largest."""
+    return linalg.matrix_rank(x, rtol=rtol)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """Products of all pairs of elements of two vectors."""
+    return linalg.outer(x1, x2)
+
+
+def pinv(x: Any, /, *, rtol: Any = None) -> Any:
+    """Pseudo-inverses."""
+    return linalg.pinv(x, rcond=rtol)
+
+
+def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+    """QR decompositions."""
+    return QRResult(*linalg.qr(x, mode=mode))
+
+
+def slogdet(x: Any, /) -> SlogdetResult:
+    """Signs and logarithms of determinants."""
+    return SlogdetResult(*linalg.slogdet(x))
+
+
+def solve(x1: Any, x2: Any, /) -> Any:
+    """Solutions of ``x1 @ x = x2``; a vector is only one where ``x2`` has one dimension."""
+    x2 = as_array(x2)
+    return linalg.solve(x1, x2, b_ndim=1 if x2.ndim == 1 else 2)
+
+
+def svd(x: Any, /, *, full_matrices: Any = True) -> SVDResult:
+    """Singular value decompositions."""
+    return SVDResult(*linalg.svd(x, full_matrices=full_matrices))
+
+
+def svdvals(x: Any, /) -> Any:
+    """Singular values in descending order."""
+    return linalg.svdvals(x)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
+    """Norms of vectors."""
+    return linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of the array API standard, which are in its main namespace and in ``linalg``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphc.tensor as pt
+from graphc.tensor import linalg
+
+__all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+
+
+def matmul(x1: Any, x2: Any, /) -> Any:
+    """Matrix products."""
+    return pt.matmul(x1, x2)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """Matrices with rows and columns exchanged."""
+    return pt.matrix_transpose(x)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+    """Sums of products over pairs of axes."""
+    return pt.tensordot(x1, x2, axes)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Sums of products along an axis; the first operand is conjugated."""
+    return linalg.vecdot(x1, x2, axis=axis)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of the array API standard that rearrange arrays."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import graphc.tensor as pt
+from graphc.array_api.types import as_array
+
+__all__ = [
+    "concat",
+    "expand_dims",
+    "flip",
+    "moveaxis",
+    "permute_dims",
+    "repeat",
+    "reshape",
+    "roll",
+    "squeeze",
+    "stack",
+    "take",
+    "tile",
+    "unstack",
+]
+
+
+def concat(arrays: Any, /, *, axis: Any = 0) -> Any:
+    """Arrays joined along an axis; None flattens them first."""
+    if axis is None:
+        return pt.concatenate([pt.ravel(x) for x in arrays], axis=0)
+    return pt.concatenate(list(arrays), axis=axis)
+
+
+def expand_dims(x: Any, /, *, axis: Any = 0) -> Any:
+    """A new axis of size 1."""
+    return pt.expand_dims(x, axis)
+
+
+def flip(x: Any, /, *, axis: Any = None) -> Any:
+    """Elements in reverse order along axes, by default all."""
+    return pt.flip(x, axis)
+
+
+def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
+    """Axes moved to other places."""
+    return pt.moveaxis(x, source, destination)
+
+
+def permute_dims(x: Any, /, axes: Any) -> Any:
+    """Axes in another order."""
+    return pt.transpose(x, axes)
+
+
+def repeat(x: Any, repeats: Any, /, *, axis: Any = None) -> Any:
+    """Each element, or each slice along an axis, several times."""
+    return pt.repeat(x, repeats, axis)
+
+
+def reshape(x: Any, /, shape: Any, *, copy: Any = None) -> Any:
+    """The elements in another shape."""
+    return pt.reshape(x, shape)
+
+
+def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
+    """Elements shifted along axes; those shifted out come back at the other end."""
+    return pt.roll(x, shift, axis)
+
+
+def squeeze(x: Any, /, axis: Any) -> Any:
+    """Without axes of size 1."""
+    return pt.squeeze(x, axis)
+
+
+def stack(arrays: Any, /, *, axis: int = 0) -> Any:
+    """Arrays joined along a new axis."""
+    return pt.stack(list(arrays), axis=axis)
+
+
+def take(x: Any, indices: Any, /, *, axis: Any = None) -> Any:
+    """Elements at positions along an axis, which must be given unless there is just one."""
+    x = as_array(x)
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"take needs an axis for an array of {x.ndim} dimensions")
+    return pt.take(x, indices, axis=0 if axis is None else axis)
+
+
+def tile(x: Any, repetitions: Any, /) -> Any:
+    """The array repeated along its axes."""
+    return pt.tile(x, repetitions)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis of static size."""
+    moved = pt.moveaxis(as_array(x), axis, 0)
+    return builtins.tuple(moved)

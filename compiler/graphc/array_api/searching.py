@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of the array API standard that search, sort and compare elements, and those of sets."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import graphc.tensor as pt
+from graphc.array_api.types import as_array
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "argsort",
+    "nonzero",
+    "searchsorted",
+    "sort",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "where",
+]
+
+
+def argmax(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+    """Positions of largest elements."""
+    return pt.argmax(x, axis, keepdims)
+
+
+def argmin(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+    """Positions of smallest elements."""
+    return pt.argmin(x, axis, keepdims)
+
+
+def nonzero(x: Any, /) -> tuple[Any, ...]:
+    """Positions of the elements that are not zero, one vector for each axis."""
+    return tuple(pt.nonzero(x))
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Any:
+    """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere."""
+    return pt.where(condition, x1, x2)
+
+
+def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Any:
+    """Where elements of ``x2`` would have to be put to keep ``x1`` sorted."""
+    return pt.searchsorted(x1, x2, side=side, sorter=sorter)
+
+
+def sort(x: Any, /, *, axis: int = -1, descending: Any = False, stable: Any = True) -> Any:
+    """Sorted elements along an axis."""
+    found = pt.sort(x, axis)
+    return pt.flip(found, axis) if descending else found
+
+
+def argsort(x: Any, /, *, axis: int = -1, descending: Any = False, stable: Any = True) -> Any:
+    """Positions of the elements in sorted order; equal ones keep their order."""
+    if not descending:
+        return pt.argsort(x, axis, kind="stable")
+    # The last of equal elements comes first in the reversed array, and so first of all after sorting it.
+    x = as_array(x)
+    back = pt.argsort(pt.flip(x, axis), axis, kind="stable")
+    return x.shape[axis] - 1 - pt.flip(back, axis)
+
+
+class UniqueAll(NamedTuple):
+    """Distinct values, where each is first, where each element's value is, and how often each occurs."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """Distinct values and how often each occurs."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """Distinct values, and where each element's value is among them."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def _inverse(x: Any, found: Any) -> Any:
+    return pt.reshape(found, x.shape, ndim=x.ndim) if found.ndim != x.ndim else found
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """Distinct elements and all about them."""
+    x = as_array(x)
+    values, indices, inverse, counts = pt.unique(x, True, True, True)
+    return UniqueAll(values, indices, _inverse(x, inverse), counts)
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """Distinct elements and their counts."""
+    return UniqueCounts(*pt.unique(x, return_counts=True))
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """Distinct elements and how to put the array together from them."""
+    x = as_array(x)
+    values, inverse = pt.unique(x, return_inverse=True)
+    return UniqueInverse(values, _inverse(x, inverse))
+
+
+def unique_values(x: Any, /) -> Any:
+    """Distinct elements."""
+    return pt.unique(x)

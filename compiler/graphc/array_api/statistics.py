@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions and cumulative functions of the array API standard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import graphc.tensor as pt
+from graphc.array_api.types import as_array
+
+__all__ = ["all", "any", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
+
+
+def _name(dtype: Any) -> str | None:
+    return None if dtype is None else np.dtype(dtype).name
+
+
+def all(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+    """Whether all elements are nonzero."""
+    return pt.all(x, axis, keepdims)
+
+
+def any(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+    """Whether some element is nonzero."""
+    return pt.any(x, axis, keepdims)
+
+
+def max(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+    """Largest elements."""
+    return pt.max(x, axis, keepdims)
+
+
+def min(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+    """Smallest elements."""
+    return pt.min(x, axis, keepdims)
+
+
+def mean(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+    """Arithmetic means."""
+    return pt.mean(x, axis, keepdims=keepdims)
+
+
+def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+    """Sums; those of small integers are int64 or uint64."""
+    return pt.sum(x, axis, _name(dtype), keepdims)
+
+
+def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+    """Products; those of small integers are int64 or uint64."""
+    return pt.prod(x, axis, _name(dtype), keepdims)
+
+
+def _spread(x: Any, axis: Any, correction: Any, keepdims: Any) -> Any:
+    if isinstance(correction, int) or float(correction).is_integer():
+        return pt.var(x, axis, int(correction), keepdims)
+    x = as_array(x)
+    square = pt.sum(pt.square(x - pt.mean(x, axis, keepdims=True)), axis, keepdims=keepdims)
+    count = pt.sum(pt.ones_like(x), axis, keepdims=keepdims)
+    return square / (count - correction)
+
+
+def var(x: Any, /, *, axis: Any = None, correction: Any = 0.0, keepdims: Any = False) -> Any:
+    """Variances; the divisor is the number of elements less ``correction``."""
+    return _spread(x, axis, correction, keepdims)
+
+
+def std(x: Any, /, *, axis: Any = None, correction: Any = 0.0, keepdims: Any = False) -> Any:
+    """Standard deviations; ``correction`` as in `var`."""
+    return pt.sqrt(_spread(x, axis, correction, keepdims))
+
+
+def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: Any = False) -> Any:
+    """Running sums along an axis, which must be given unless there is just one.
+
+    Raises:
+        ValueError: no axis of several.
+    """
+    x = as_array(x)
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"cumulative_sum needs an axis for an array of {x.ndim} dimensions")
+    axis = 0 if axis is None else axis
+    sums = pt.cumsum(x, axis, _name(dtype))
+    if not include_initial:
+        return sums
+    first = pt.sum(pt.zeros_like(sums), axis, keepdims=True)
+    return pt.concatenate([pt.cast(first, sums.dtype), sums], axis=axis)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Dtypes of the array API standard, and questions about them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphc.tensor as pt
+from graphc.graph.basic import Variable
+from graphc.tensor.basic import as_tensor_variable
+
+__all__ = [
+    "astype",
+    "bool",
+    "broadcast_arrays",
+    "broadcast_to",
+    "can_cast",
+    "complex64",
+    "complex128",
+    "finfo",
+    "float32",
+    "float64",
+    "iinfo",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "isdtype",
+    "result_type",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
+# They equal the names that variables have as their ``dtype``.
+bool = np.dtype("bool")
+int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+float32, float64 = np.dtype("float32"), np.dtype("float64")
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+
+_KINDS: dict[str, tuple[np.dtype[Any], ...]] = {
+    "bool": (bool,),
+    "signed integer": (int8, int16, int32, int64),
+    "unsigned integer": (uint8, uint16, uint32, uint64),
+    "integral": (int8, int16, int32, int64, uint8, uint16, uint32, uint64),
+    "real floating": (float32, float64),
+    "complex floating": (complex64, complex128),
+}
+_KINDS["numeric"] = (*_KINDS["integral"], *_KINDS["real floating"], *_KINDS["complex floating"])
+
+
+def check_device(device: Any) -> None:
+    """Refuse devices other than the one there is.
+
+    Raises:
+        ValueError: another device.
+    """
+    if device not in (None, "cpu"):
+        raise ValueError(
+            f"graphs are placed on a device when they are compiled; device= must be 'cpu', got {device!r}"
+        )
+
+
+def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Any:
+    """The elements converted to a dtype; variables do not change, so ``copy`` has no effect."""
+    check_device(device)
+    return pt.cast(x, np.dtype(dtype).name)
+
+
+def broadcast_arrays(*arrays: Any) -> list[Any]:
+    """Arrays broadcast against each other."""
+    return list(pt.broadcast_arrays(*arrays))
+
+
+def broadcast_to(x: Any, /, shape: Any) -> Any:
+    """An array broadcast to a shape."""
+    return pt.broadcast_to(x, shape)
+
+
+def _dtype(x: Any) -> Any:
+    return np.dtype(x.dtype) if isinstance(x, Variable) else x
+
+
+def can_cast(from_: Any, to: Any, /) -> Any:
+    """Whether conversion follows the promotion rules."""
+    return np.can_cast(np.dtype(_dtype(from_)), np.dtype(to), "safe")
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype that arrays, dtypes and Python numbers are promoted to."""
+    return np.result_type(*map(_dtype, arrays_and_dtypes))
+
+
+def finfo(type: Any, /) -> Any:
+    """Limits of a floating dtype."""
+    return np.finfo(np.dtype(_dtype(type)))
+
+
+def iinfo(type: Any, /) -> Any:
+    """Limits of an integer dtype."""
+    return np.iinfo(np.dtype(_dtype(type)))
+
+
+def isdtype(dtype: Any, kind: Any) -> Any:
+    """Whether a dtype is of a kind: a name, a dtype, or a tuple of these.
+
+    Raises:
+        ValueError: a name that the standard does not know.
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, each) for each in kind)
+    if isinstance(kind, str) and kind not in _KINDS:
+        raise ValueError(f"a kind must be one of {', '.join(_KINDS)}, got {kind!r}")
+    return np.dtype(dtype) in _KINDS[kind] if isinstance(kind, str) else np.dtype(dtype) == np.dtype(kind)
+
+
+class _Info(NamedTuple):
+    """What ``__array_namespace_info__`` returns."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What depends on the library: masks and sizes that depend on data are compiled, too."""
+        return {"boolean indexing": True, "data-dependent shapes": True}
+
+    def default_device(self) -> str:
+        """The device of arrays that name none."""
+        return "cpu"
+
+    def devices(self) -> list[str]:
+        """All devices."""
+        return ["cpu"]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """Dtypes of arrays that name none."""
+        check_device(device)
+        real = np.dtype(pt.constant(1.0).dtype)
+        return {
+            "real floating": real,
+            "complex floating": np.result_type(real, np.complex64),
+            "integral": int64,
+            "indexing": int64,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        """All dtypes, or those of a kind, by name."""
+        check_device(device)
+        wanted = ("bool", "numeric") if kind is None else kind
+        listed = (*_KINDS["bool"], *_KINDS["numeric"])
+        return {each.name: each for each in listed if isdtype(each, wanted)}
+
+
+def namespace_info() -> _Info:
+    """What the namespace offers (``__array_namespace_info__``)."""
+    return _Info()
+
+
+def as_array(x: Any) -> Any:
+    """An argument as a variable."""
+    return as_tensor_variable(x)

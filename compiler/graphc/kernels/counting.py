@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Counts and sums by number (bincount) and by interval (histogram)."""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.kernels import kernel
+from graphc.kernels.builtins import cast
+from graphc.kernels.searching import place_of
+
+
+def _length(attributes, numbers):
+    if numbers.size and numbers.min() < 0:
+        raise ValueError("bincount: a number is negative")
+    return np.max(numbers, axis=-1, initial=-1) + 1
+
+
+@kernel("bin_length", _length, errors=[("ValueError", "a number is negative (bincount)")])
+def bin_length(numbers, out, n):
+    largest, smallest = -1, 0
+    for i in range(n):
+        largest = max(largest, numbers[i])
+        smallest = min(smallest, numbers[i])
+    out[0] = largest + 1
+    return 1 if smallest < 0 else 0
+
+
+_OUTSIDE = [("ValueError", "a number is out of bounds")]
+
+
+def _counts(attributes, numbers, count):
+    return np.bincount(numbers, minlength=int(count))
+
+
+@kernel("count_bins", _counts, errors=_OUTSIDE)
+def count_bins(numbers, out, n, k):
+    for j in range(k):
+        out[j] = 0
+    for i in range(n):
+        at = numbers[i]
+        if at < 0 or at >= k:
+            return 1
+        out[at] += 1
+    return 0
+
+
+def _sums(attributes, numbers, weights, count):
+    out = np.zeros(int(count), weights.dtype)
+    np.add.at(out, numbers, weights)
+    return out
+
+
+@kernel("sum_bins", _sums, errors=_OUTSIDE)
+def sum_bins(numbers, weights, out, n, k):
+    for j in range(k):
+        out[j] = 0
+    for i in range(n):
+        at = numbers[i]
+        if at < 0 or at >= k:
+            return 1
+        out[at] = out[at] + weights[i]
+    return 0
+
+
+def bin_of(value, edges, last, k, low, scale, uniform):
+    """The bin of a value, or k if it has none. The last bin has both its edges."""
+    if not (value >= edges[0] and value <= last):
+        return k
+    if uniform:
+        at = min(cast((value - low) * scale, "i64"), k - 1)
+        # Rounding can lead to a neighbour.
+        if value < edges[at]:
+            at -= 1
+        elif at + 1 < k and value >= edges[at + 1]:
+            at += 1
+        return at
+    return max(min(place_of(value, edges, k, True) - 1, k - 1), 0)
+
+
+def _histogram(attributes, x, edges, last):
+    return np.histogram(x, np.append(edges, last))[0]
+
+
+@kernel("histogram", _histogram)
+def histogram(x, edges, last, out, n, k, *, uniform):
+    for j in range(k):
+        out[j] = 0
+    low = edges[0]
+    scale = k / (last[0] - low)
+    for i in range(n):
+        at = bin_of(x[i], edges, last[0], k, low, scale, uniform)
+        if at < k:
+            out[at] += 1
+
+
+def _weighted(attributes, x, weights, edges, last):
+    return np.histogram(x, np.append(edges, last), weights=weights)[0]
+
+
+@kernel("weighted_histogram", _weighted)
+def weighted_histogram(x, weights, edges, last, out, n, k, *, uniform):
+    for j in range(k):
+        out[j] = 0
+    low = edges[0]
+    scale = k / (last[0] - low)
+    for i in range(n):
+        at = bin_of(x[i], edges, last[0], k, low, scale, uniform)
+        if at < k:
+            out[at] = out[at] + weights[i]

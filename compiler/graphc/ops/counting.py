@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ops that count: true elements, numbers, elements in intervals; and the largest few elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.graph.basic import Apply, Variable
+from graphc.ops.elementwise import is_discrete
+from graphc.ops.kernel import KernelOp
+from graphc.ops.masks import _Selecting
+from graphc.ops.scattering import Gather, Scatter
+from graphc.ops.sorting import _Discrete
+
+Variables = Sequence[Variable]
+Maybe = Sequence[Variable | None]
+
+
+class CountTrue(_Discrete):
+    """Number (int64) of true elements along the last axis."""
+
+    kernel = "count_true"
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return ["bool"], ["int64"]
+
+
+class BinLength(_Discrete):
+    """The largest number plus 1; negative numbers raise ValueError."""
+
+    kernel = "bin_length"
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return ["int64"], ["int64"]
+
+
+class Contained(_Discrete):
+    """Which elements occur in a sorted array. Operands: elements, sorted ones of the same dtype."""
+
+    kernel = "contained"
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return given, ["bool"]
+
+
+class CountBins(_Selecting):
+    """How often each number below a length occurs. Operands: numbers, length."""
+
+    kernel = "count_bins"
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return ["int64"], ["int64"]
+
+
+class _Weighted(_Selecting):
+    """Base of ops whose second operand is summed."""
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[i == 1] for i in range(len(node.inputs))]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        if tangents[1] is None or is_discrete(inputs[1]):
+            return [None]
+        return [self(inputs[0], tangents[1], *inputs[2:])]
+
+
+class SumBins(_Weighted):
+    """For each number below a length the sum of its weights. Operands: numbers, weights, length."""
+
+    kernel = "sum_bins"
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return ["int64", given[1]], [given[1]]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (g,), (numbers, weights, _) = cotangents, inputs
+        if g is None or is_discrete(weights):
+            return [None, None, None]
+        return [None, Gather()(g, numbers), None]
+
+
+class Histogram(_Selecting):
+    """Number (int64) of elements in each bin. Operands: elements, left edges, last edge, of one dtype.
+
+    Args:
+        uniform: whether the bins have equal widths.
+    """
+
+    kernel = "histogram"
+    __props__ = ("uniform",)
+
+    def __init__(self, uniform: bool) -> None:
+        self.uniform = bool(uniform)
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return given, ["int64"]
+
+
+class WeightedHistogram(_Weighted):
+    """Sum of the weights of the elements in each bin. Operands: elements, weights, left edges, last edge.
+
+    Args:
+        uniform: as for `Histogram`.
+    """
+
+    kernel = "weighted_histogram"
+    __props__ = ("uniform",)
+
+    def __init__(self, uniform: bool) -> None:
+        self.uniform = bool(uniform)
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return given, [given[1]]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        from graphc.ops._pt import pt
+
+        (g,), (x, weights, edges, last) = cotangents, inputs
+        if g is None or is_discrete(weights):
+            return [None] * 4
+        place = pt.searchsorted(edges, x, side="right") - 1
+        inside = pt.ge(place, 0) & pt.le(x, last)
+        return [None, pt.switch(inside, Gather()(g, pt.switch(inside, place, 0)), 0), None, None]
+
+
+class TopK(KernelOp):
+    """The largest elements along the last axis in descending order, NaN first, and their positions (int64).
+
+    Operands: array, number of elements.
+
+    Args:
+        smallest: the smallest in ascending order instead, NaN last.
+    """
+
+    kernel = "topk"
+    __props__ = ("smallest",)
+
+    def __init__(self, smallest: bool = False) -> None:
+        self.smallest = bool(smallest)
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return given, [given[0], "int64"]
+
+    def make_node(self, *inputs: Any) -> Apply:
+        node = super().make_node(*inputs)
+        if node.outputs[0].type.numpy_dtype.kind == "c":  # type: ignore[attr-defined]
+            raise TypeError(f"{self} takes real numbers, got {node.inputs[0]} of type {node.inputs[0].type}")
+        return node
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True, False], [False, False]]
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        x, g = inputs[0], cotangents[0]
+        if g is None or is_discrete(x):
+            return [None, None]
+        return [Scatter("set")(x.zeros_like(), g, outputs[1]), None]  # type: ignore[attr-defined]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        if tangents[0] is None or is_discrete(inputs[0]):
+            return [None, None]
+        return [Gather()(tangents[0], outputs[1]), None]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tells LLVM that the buffers which a function is given do not overlap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes._base import Pass
+
+
+@dataclass
+class NoaliasBuffers(Pass):
+    """Marks the arguments at the positions in `graphc.buffers` (see kernel-abi) as `llvm.noalias`.
+
+    Without it the vectoriser compares the addresses of all buffers in front of each loop, and gives up where
+    there are many.
+    """
+
+    stage = "llvm"
+
+    def run(self, module: Any) -> None:
+        from graphc_dialects._mlir import ir
+
+        nothing = ir.DictAttr.get({})
+        noalias = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
+        for op in [op.operation for op in module.body.operations]:
+            if op.name != "llvm.func" or "graphc.buffers" not in op.attributes:
+                continue
+            attributes = [nothing] * len(op.regions[0].blocks[0].arguments)
+            for position in ir.DenseI32ArrayAttr(op.attributes["graphc.buffers"]):
+                attributes[position] = noalias
+                self.count("arguments")
+            op.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
+            del op.attributes["graphc.buffers"]

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products, sums and elementwise functions of sparse matrices.
+
+What keeps the places of the values is done on them by compiled code, as are products with dense matrices.
+Sums and products of two sparse matrices, whose places depend on data, are left to SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.sparse import CsrProduct
+from graphc.sparse.basic import (
+    CSM,
+    as_sparse_or_tensor_variable,
+    as_sparse_variable,
+    csm_data,
+    csm_properties,
+    dense_from_sparse,
+    is_sparse,
+    positions,
+    same_pattern,
+    size_along,
+)
+from graphc.sparse.type import SparseTensorType
+
+
+def with_data(x: Any, data: Any) -> Any:
+    """The sparse matrix with other values at the same places."""
+    return CSM(x.type.format)(data, *csm_properties(x)[1:])
+
+
+def transpose(x: Any) -> Any:
+    """The transpose; compressed rows become compressed columns."""
+    x = as_sparse_variable(x)
+    data, indices, indptr, sizes = csm_properties(x)
+    other = "csc" if x.type.format == "csr" else "csr"
+    known = x.type.shape[::-1]
+    swapped = pt.stack([size_along(x, 1), size_along(x, 0)]) if None not in known else sizes[::-1]
+    return CSM(other)(data, indices, indptr, swapped)
+
+
+# -- products ------------------------------------------------------------------------------------------------
+
+
+def structured_dot(x: Any, y: Any) -> Any:
+    """The product of a sparse matrix and a dense matrix or vector, or of a dense and a sparse one.
+
+    Args:
+        x, y: matrices, one of them sparse; the dense one may be a vector.
+
+    Returns:
+        A tensor. Its gradient by the sparse matrix has values where that has them.
+
+    Raises:
+        TypeError: none of them is sparse, or the dense one has other than 1 or 2 dimensions.
+        ValueError: sizes do not fit.
+    """
+    if not is_sparse(x) and not is_sparse(y):
+        raise TypeError(f"structured_dot takes a sparse matrix, got {x} and {y}")
+    if not is_sparse(x):
+        return _dense_times_sparse(as_sparse_or_tensor_variable(x), as_sparse_variable(y))
+    x, y = as_sparse_variable(x), as_sparse_or_tensor_variable(y)
+    if is_sparse(y):
+        return true_dot(x, y)
+    if y.type.ndim not in (1, 2):
+        raise TypeError(f"a sparse matrix is multiplied by matrices and vectors, got {y} of type {y.type}")
+    m, n = x.type.shape[1], y.type.shape[0]
+    if m is not None and n is not None and m != n:
+        raise ValueError(
+            f"product of {x} of type {x.type} and {y} of type {y.type}: sizes {m} and {n} differ"
+        )
+    dense = (
+        pt.specify_shape(y, (size_along(x, 1), *[None] * (y.type.ndim - 1))) if m is None or n is None else y
+    )
+    dense = pt.dimshuffle(dense, (0, "x")) if y.type.ndim == 1 else dense
+    data, indices, indptr, _ = csm_properties(x)
+    out: Any = CsrProduct(x.type.format == "csc")(data, indices, indptr, dense, size_along(x, 0))
+    return pt.dimshuffle(out, (0,)) if y.type.ndim == 1 else out
+
+
+def _dense_times_sparse(x: Any, y: Any) -> Any:
+    if x.type.ndim not in (1, 2):
+        raise TypeError(f"a sparse matrix is multiplied by matrices and vectors, got {x} of type {x.type}")
+    out = structured_dot(transpose(y), pt.transpose(x))
+    return pt.transpose(out)
+
+
+def dot(x: Any, y: Any) -> Any:
+    """Matrix product where at least one operand is sparse; of two sparse ones, sparse."""
+    if is_sparse(x) and is_sparse(y):
+        return true_dot(x, y)
+    return structured_dot(x, y)
+
+
+def true_dot(x: Any, y: Any) -> Any:
+    """The product of two sparse matrices, sparse; SciPy computes it."""
+    return SparseSparse("dot")(x, y)
+
+
+# -- elementwise ---------------------------------------------------------------------------------------------
+
+
+def structured(function: Callable[[Any], Any], x: Any) -> Any:
+    """A function of the values; what has no value stays without."""
+    x = as_sparse_variable(x)
+    return with_data(x, function(csm_data(x)))
+
+
+def neg(x: Any) -> Any:
+    """The negative."""
+    return structured(lambda v: -v, x)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """The values in another dtype."""
+    return structured(lambda v: pt.cast(v, dtype), x)
+
+
+def sp_zeros_like(x: Any) -> Any:
+    """Zeros at the places of the values."""
+    return structured(pt.zeros_like, x)
+
+
+def _two(x: Any, y: Any, what: str) -> tuple[Any, Any]:
+    x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
+    if not is_sparse(x) and not is_sparse(y):
+        raise TypeError(f"{what} takes a sparse matrix, got {x} of type {x.type} and {y} of type {y.type}")
+    for a, b in zip(x.type.shape, y.type.shape, strict=False):
+        if x.type.ndim == y.type.ndim and a is not None and b not in (None, a) and 1 not in (a, b):
+            raise ValueError(f"{what}: {x} of type {x.type} and {y} of type {y.type} differ in shape")
+    return x, y
+
+
+def add(x: Any, y: Any) -> Any:
+    """The sum: sparse of two sparse matrices, else dense."""
+    x, y = _two(x, y, "add")
+    if is_sparse(x) and is_sparse(y):
+        if same_pattern(x, y):
+            return with_data(x, csm_data(x) + csm_data(y))
+        return SparseSparse("add")(x, y)
+    return (dense_from_sparse(x) if is_sparse(x) else x) + (dense_from_sparse(y) if is_sparse(y) else y)
+
+
+def sub(x: Any, y: Any) -> Any:
+    """The difference; as `add`."""
+    x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
+    return add(x, neg(y) if is_sparse(y) else -y)
+
+
+def mul(x: Any, y: Any) -> Any:
+    """The product of elements, sparse.
+
+    Args:
+        x, y: matrices of one shape, one of them sparse; the other may be a number, a vector (along the last
+            axis), or a matrix with axes of static size 1.
+    """
+    x, y = _two(x, y, "mul")
+    if is_sparse(x) and is_sparse(y):
+        if same_pattern(x, y):
+            return with_data(x, csm_data(x) * csm_data(y))
+        return SparseSparse("mul")(x, y)
+    if is_sparse(y):
+        x, y = y, x
+    if y.type.ndim > 2:
+        raise TypeError(f"a sparse matrix is multiplied by at most 2 dimensions, got {y} of type {y.type}")
+    return with_data(x, csm_data(x) * _along(y, x))
+
+
+def _along(y: Any, x: Any) -> Any:
+    """The elements of a tensor at the places of the values of a sparse matrix."""
+    if all(y.type.broadcastable):
+        return pt.dimshuffle(y, ())
+    rows, columns = positions(x)
+    if y.type.ndim == 1:
+        return y[columns]
+    if y.type.broadcastable[0]:
+        return pt.dimshuffle(y, (1,))[columns]
+    if y.type.broadcastable[1]:
+        return pt.dimshuffle(y, (0,))[rows]
+    dense = pt.specify_shape(y, (size_along(x, 0), size_along(x, 1)))
+    return pt.reshape(dense, (-1,))[rows * size_along(x, 1) + columns]
+
+
+def col_scale(x: Any, s: Any) -> Any:
+    """The columns of a sparse matrix times the elements of a vector."""
+    return mul(x, s)
+
+
+def row_scale(x: Any, s: Any) -> Any:
+    """The rows of a sparse matrix times the elements of a vector."""
+    return mul(x, pt.dimshuffle(s, (0, "x")))
+
+
+def sp_sum(x: Any, axis: int | None = None, sparse_grad: bool = False) -> Any:
+    """Sums of a sparse matrix: of all elements, or along an axis, a vector.
+
+    Args:
+        x: sparse matrix.
+        axis: 0, 1, or None for all elements.
+        sparse_grad: accepted for compatibility: gradients have values where the matrix has them.
+    """
+    x = as_sparse_variable(x)
+    if axis is None:
+        return pt.sum(csm_data(x))
+    kept = 1 - normalize_axis(axis, 2, "sp_sum")
+    zeros = pt.zeros(size_along(x, kept), dtype=x.type.dtype)
+    return pt.inc_subtensor(zeros[positions(x)[kept]], csm_data(x))
+
+
+def diag(x: Any) -> Any:
+    """The main diagonal of a sparse matrix, a vector."""
+    x = as_sparse_variable(x)
+    rows, columns = positions(x)
+    size = pt.minimum(size_along(x, 0), size_along(x, 1))
+    values = pt.switch(pt.eq(rows, columns), csm_data(x), 0)
+    inside = pt.minimum(rows, pt.maximum(size - 1, 0))
+    return pt.inc_subtensor(pt.zeros(size, dtype=x.type.dtype)[inside], values)
+
+
+def _structured(name: str) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        return structured(getattr(pt, name), x)
+
+    function.__name__ = function.__qualname__ = f"structured_{name}"
+    function.__doc__ = f"``{name}`` of the values of a sparse matrix; what has no value stays without."
+    return function
+
+
+structured_exp, structured_log, structured_sigmoid = map(_structured, ("exp", "log", "sigmoid"))
+sqr, sqrt, sin, tanh, expm1, log1p = map(_structured, ("sqr", "sqrt", "sin", "tanh", "expm1", "log1p"))
+
+
+def structured_pow(x: Any, y: Any) -> Any:
+    """The values to the power y."""
+    return structured(lambda v: v**y, x)
+
+
+class SparseSparse(Op):
+    """Sum, product of elements, or matrix product of two sparse matrices of one format, by SciPy.
+
+    Args:
+        kind: add, mul or dot.
+    """
+
+    __props__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def make_node(self, x: Any, y: Any) -> Apply:  # type: ignore[override]
+        x, y = as_sparse_variable(x), as_sparse_variable(y)
+        dtype = np.result_type(x.type.numpy_dtype, y.type.numpy_dtype).name
+        if self.kind == "dot":
+            shape = (x.type.shape[0], y.type.shape[1])
+        else:
+            shape = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
+        return Apply(self, [x, y], [SparseTensorType(x.type.format, dtype, shape).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        x, y = inputs
+        if self.kind != "dot" and x.shape != y.shape:
+            raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")
+        out = x + y if self.kind == "add" else x.multiply(y) if self.kind == "mul" else x @ y
+        output_storage[0][0] = node.outputs[0].type.filter(out.asformat(x.format), allow_downcast=True)
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (x, y), (g,) = inputs, cotangents
+        if g is None:
+            return [None, None]
+        if self.kind == "add":
+            return [g, g]
+        if self.kind == "mul":
+            return [mul(g, y), mul(g, x)]
+        return [true_dot(g, transpose(y)), true_dot(transpose(x), g)]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (x, y), (t_x, t_y) = inputs, tangents
+        if self.kind == "add":
+            terms = [t for t in (t_x, t_y) if t is not None]
+        else:
+            terms = [] if t_x is None else [self(t_x, y)]  # type: ignore[list-item]
+            terms += [] if t_y is None else [self(x, t_y)]  # type: ignore[list-item]
+        return [None if not terms else terms[0] if len(terms) == 1 else add(*terms)]

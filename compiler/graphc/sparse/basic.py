@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sparse variables and the way between them and their arrays.
+
+Compiled code works on the arrays of a sparse matrix, which are tensors: `CSMProperties` takes a matrix apart,
+`CSM` puts one together. Both only pass pointers on, in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from typing import cast as typed
+
+import numpy as np
+
+from graphc.config import config
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.location import capture
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.sparse.type import SparseConstant, SparseTensorType, SparseVariable
+from graphc.tensor.basic import as_tensor_variable, constant
+from graphc.tensor.type import TensorType
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether this is a sparse variable or a matrix of SciPy."""
+    return isinstance(x, SparseVariable) or (hasattr(x, "tocsr") and hasattr(x, "format"))
+
+
+def as_sparse_variable(x: Any, name: str | None = None) -> Any:
+    """A sparse variable from itself or from a matrix of SciPy.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(x, SparseVariable):
+        return x
+    if not is_sparse(x):
+        raise TypeError(f"expected a sparse variable or a sparse matrix of SciPy, got {x!r:.80}")
+    x = x if x.format in ("csr", "csc") else x.tocsr()
+    result = SparseConstant(SparseTensorType(x.format, x.dtype, x.shape), x, name)
+    result._location = capture()
+    return result
+
+
+as_sparse = as_sparse_variable
+
+
+def as_sparse_or_tensor_variable(x: Any, name: str | None = None) -> Any:
+    """A sparse variable where the value is sparse, else a tensor variable."""
+    return as_sparse_variable(x, name) if is_sparse(x) else as_tensor_variable(x, name)
+
+
+def matrix(format: str, name: str | None = None, dtype: Any = None, shape: Any = None) -> Any:
+    """An input variable: a sparse matrix.
+
+    Args:
+        format: ``"csr"`` or ``"csc"``.
+        name: a name for people.
+        dtype: of the values; ``config.floatX`` by default.
+        shape: two sizes, None where unknown.
+    """
+    return SparseTensorType(format, dtype or config.floatX, shape)(name)
+
+
+def csr_matrix(name: str | None = None, dtype: Any = None, shape: Any = None) -> Any:
+    """An input variable: a matrix of compressed rows; arguments as `matrix`."""
+    return matrix("csr", name, dtype, shape)
+
+
+def csc_matrix(name: str | None = None, dtype: Any = None, shape: Any = None) -> Any:
+    """An input variable: a matrix of compressed columns; arguments as `matrix`."""
+    return matrix("csc", name, dtype, shape)
+
+
+class CSMProperties(Op):
+    """Values, indices, indptr and shape (int64) of a sparse matrix."""
+
+    __props__ = ()
+
+    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+        x = as_sparse_variable(x)
+        kinds = [(x.type.dtype, (None,)), ("int32", (None,)), ("int32", (None,)), ("int64", (2,))]
+        sizes = dict(zip(("csr", "csc"), x.type.shape, strict=True))
+        rows = sizes[x.type.format]
+        kinds[2] = ("int32", (None if rows is None else rows + 1,))
+        return Apply(self, [x], [TensorType(dtype, shape).make_variable() for dtype, shape in kinds])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        (x,) = inputs
+        count = int(x.indptr[-1])
+        arrays = (x.data[:count], x.indices[:count], x.indptr, np.asarray(x.shape, np.int64))
+        for cell, value, output in zip(output_storage, arrays, node.outputs, strict=True):
+            cell[0] = np.ascontiguousarray(value, output.type.dtype)  # type: ignore[attr-defined]
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True, False, False, False]]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        if cotangents[0] is None:
+            return [None]
+        format = typed(Any, inputs[0]).type.format
+        return [CSM(format)(cotangents[0], *outputs[1:])]  # type: ignore[list-item]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        t = tangents[0]
+        return [None if t is None else csm_data(t), None, None, None]
+
+
+class CSM(Op):
+    """A sparse matrix of values, indices, indptr and shape.
+
+    Args:
+        format: ``"csr"`` or ``"csc"``.
+    """
+
+    __props__ = ("format",)
+
+    def __init__(self, format: str) -> None:
+        self.format = format
+
+    def make_node(self, data: Any, indices: Any, indptr: Any, shape: Any) -> Apply:  # type: ignore[override]
+        data = as_tensor_variable(data)
+        parts = [pt.cast(as_tensor_variable(x), "int32") for x in (indices, indptr)]
+        sizes = pt.cast(as_tensor_variable(shape), "int64")
+        for what, x in zip(("data", "indices", "indptr", "shape"), (data, *parts, sizes), strict=True):
+            if x.type.ndim != 1:
+                raise TypeError(f"{what} of a sparse matrix must be a vector, got {x} of type {x.type}")
+        known = static_shape(sizes)
+        output = SparseTensorType(self.format, data.type.dtype, known).make_variable()
+        return Apply(self, [data, *parts, sizes], [output])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        import scipy.sparse
+
+        data, indices, indptr, shape = inputs
+        make = getattr(scipy.sparse, f"{self.format}_matrix")
+        output_storage[0][0] = make((data, indices, indptr), tuple(map(int, shape)))
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[True], [False], [False], [False]]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        g = cotangents[0]
+        if g is None:
+            return [None] * 4
+        return [values_at(g, outputs[0]), None, None, None]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        t = tangents[0]
+        return [None if t is None else self(t, *inputs[1:])]  # type: ignore[list-item]
+
+
+def static_shape(sizes: Any) -> tuple[int | None, ...]:
+    """What is known of a vector of two sizes."""
+    from graphc.ops.sizes import known_size, vector_entries
+
+    if sizes.owner is not None and isinstance(sizes.owner.op, CSMProperties):
+        return tuple(sizes.owner.inputs[0].type.shape)
+    entries = vector_entries(sizes)
+    return (None, None) if entries is None else tuple(known_size(x) for x in entries)
+
+
+def CSR(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+    """The matrix of compressed rows with these values, columns, starts of rows, and shape."""
+    return CSM("csr")(data, indices, indptr, shape)
+
+
+def CSC(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+    """The matrix of compressed columns with these values, rows, starts of columns, and shape."""
+    return CSM("csc")(data, indices, indptr, shape)
+
+
+def csm_properties(x: Any) -> tuple[Any, Any, Any, Any]:
+    """Values, indices, indptr and shape of a sparse matrix, as tensors."""
+    x = as_sparse_variable(x)
+    if x.owner is not None and isinstance(x.owner.op, CSM):
+        data, indices, indptr, shape = x.owner.inputs
+        return data, indices, indptr, shape
+    if isinstance(x, SparseConstant):
+        value = x.data
+        return (
+            constant(value.data),
+            constant(value.indices.astype(np.int32)),
+            constant(value.indptr.astype(np.int32)),
+            constant(np.asarray(value.shape, np.int64)),
+        )
+    # One node for each variable: it runs in Python.
+    if x.parts is None:
+        x.parts = tuple(CSMProperties()(x, return_list=True))
+    return x.parts  # type: ignore[no-any-return]
+
+
+def csm_data(x: Any) -> Any:
+    """The values of a sparse matrix, a vector."""
+    return csm_properties(x)[0]
+
+
+def csm_indices(x: Any) -> Any:
+    """The columns of the values of a CSR matrix, the rows of those of a CSC matrix."""
+    return csm_properties(x)[1]
+
+
+def csm_indptr(x: Any) -> Any:
+    """Where the rows of a CSR matrix, or the columns of a CSC matrix, begin in its values."""
+    return csm_properties(x)[2]
+
+
+def shape(x: Any) -> Any:
+    """The shape of a sparse matrix, a vector of two int64."""
+    return csm_properties(x)[3]
+
+
+def size_along(x: Any, axis: int) -> Any:
+    """One size as a 0-d int64: a constant where it is static."""
+    known = x.type.shape[axis]
+    return shape(x)[axis] if known is None else constant(np.asarray(known, np.int64))
+
+
+def majors(x: Any) -> Any:
+    """For each value of a CSR matrix its row, of a CSC matrix its column: a vector of int64."""
+    data, _, indptr, _ = csm_properties(x)
+    at = pt.arange(data.shape[0], dtype="int64")
+    return pt.searchsorted(pt.cast(indptr, "int64"), at, side="right") - 1
+
+
+def positions(x: Any) -> tuple[Any, Any]:
+    """Row and column of each value, vectors of int64."""
+    x = as_sparse_variable(x)
+    minor = pt.cast(csm_indices(x), "int64")
+    return (majors(x), minor) if x.type.format == "csr" else (minor, majors(x))
+
+
+def values_at(x: Any, pattern: Any) -> Any:
+    """The elements of a sparse matrix, or of a dense one, at the places of another sparse matrix."""
+    if is_sparse(x):
+        if x.owner is not None and isinstance(x.owner.op, CSM) and same_pattern(x, pattern):
+            return csm_data(x)
+        x = dense_from_sparse(x)
+    rows, columns = positions(pattern)
+    flat = pt.reshape(x, (-1,))
+    return flat[rows * size_along(pattern, 1) + columns]
+
+
+def same_pattern(x: Any, y: Any) -> bool:
+    """Whether two variables have their values at the same places, as far as the graph tells."""
+    a, b = csm_properties(x), csm_properties(y)
+    return x.type.format == y.type.format and all(m is n for m, n in zip(a[1:3], b[1:3], strict=True))
+
+
+def dense_from_sparse(x: Any) -> Any:
+    """A sparse matrix as a tensor."""
+    x = as_sparse_variable(x)
+    rows, columns = positions(x)
+    sizes = [size_along(x, 0), size_along(x, 1)]
+    flat = pt.zeros(sizes[0] * sizes[1], dtype=x.type.dtype)
+    filled = pt.inc_subtensor(flat[rows * sizes[1] + columns], csm_data(x))
+    return pt.reshape(filled, sizes)

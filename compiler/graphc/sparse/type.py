@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``SparseTensorType``: SciPy's matrices of compressed rows or columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Constant, Variable
+from graphc.graph.type import Type
+from graphc.tensor.type import parse_dtype
+
+FORMATS = ("csr", "csc")
+
+
+class SparseVariable(Variable):
+    """A symbolic sparse matrix. Operators with tensors follow `graphc.sparse`."""
+
+    # NumPy arrays leave operators to this class.
+    __array_priority__ = 100
+    __array_ufunc__ = None
+    # Its arrays as tensors, once somebody asked for them.
+    parts: Any = None
+
+    @property
+    def dtype(self) -> str:
+        return str(self.type.dtype)  # type: ignore[attr-defined]
+
+    @property
+    def format(self) -> str:
+        return str(self.type.format)  # type: ignore[attr-defined]
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def shape(self) -> Any:
+        return _functions().shape(self)
+
+    @property
+    def T(self) -> Any:
+        return _functions().transpose(self)
+
+    @property
+    def data(self) -> Any:
+        return _functions().csm_data(self)
+
+    def transpose(self) -> Any:
+        return self.T
+
+    def toarray(self) -> Any:
+        return _functions().dense_from_sparse(self)
+
+    def sum(self, axis: int | None = None) -> Any:
+        return _functions().sp_sum(self, axis)
+
+    def zeros_like(self) -> Any:
+        return _functions().sp_zeros_like(self)
+
+    def astype(self, dtype: Any) -> Any:
+        return _functions().cast(self, dtype)
+
+    def __add__(self, other: Any) -> Any:
+        return _functions().add(self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _functions().add(other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _functions().sub(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _functions().sub(other, self)
+
+    def __neg__(self) -> Any:
+        return _functions().neg(self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _functions().mul(self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _functions().mul(other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return _functions().dot(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _functions().dot(other, self)
+
+    def dot(self, other: Any) -> Any:
+        return _functions().dot(self, other)
+
+
+class SparseConstant(SparseVariable, Constant):
+    """A sparse matrix that is known."""
+
+    # `Constant` stores its value as `data`, of which the property of variables would take the place.
+    data: Any = None
+
+
+def _functions() -> Any:
+    import graphc.sparse
+
+    return graphc.sparse
+
+
+class SparseTensorType(Type):
+    """Sparse matrices in one of SciPy's formats.
+
+    Args:
+        format: ``"csr"`` (compressed rows) or ``"csc"`` (compressed columns).
+        dtype: of the values.
+        shape: two sizes, None where unknown.
+        name: a name for people.
+
+    Raises:
+        ValueError: another format, or not two sizes.
+    """
+
+    __props__ = ("format", "dtype", "shape")
+    variable_type = SparseVariable
+    constant_type = SparseConstant
+    ndim = 2
+
+    def __init__(
+        self, format: str, dtype: Any, shape: Iterable[int | None] | None = None, name: str | None = None
+    ) -> None:
+        if format not in FORMATS:
+            raise ValueError(f"the format of a sparse matrix must be csr or csc, got {format!r}")
+        self.format = format
+        self.dtype = parse_dtype(dtype)
+        self.numpy_dtype = np.dtype(self.dtype)
+        self.shape: tuple[int | None, ...] = (None, None) if shape is None else tuple(shape)
+        self.name = name
+        if len(self.shape) != 2:
+            raise ValueError(f"a sparse matrix has two sizes, got {self.shape}")
+
+    def clone(self, format: Any = None, dtype: Any = None, shape: Any = None, **kwargs: Any) -> Type:
+        """The type with another format, dtype or shape."""
+        return SparseTensorType(
+            format or self.format, dtype or self.dtype, self.shape if shape is None else shape
+        )
+
+    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> Any:
+        """A SciPy matrix of this format and dtype, with sorted columns and no duplicates.
+
+        Args:
+            value: a sparse matrix or array of SciPy.
+            strict: accept this format and dtype only.
+            allow_downcast: True allows conversions of the values that lose information.
+
+        Raises:
+            TypeError: it is none, or would have to be converted in a way that is not allowed.
+        """
+        if getattr(value, "format", None) is None or not hasattr(value, "tocsr"):
+            raise TypeError(
+                f"expected a sparse matrix of SciPy, got {type(value).__name__}; convert it with "
+                f"scipy.sparse.{self.format}_matrix"
+            )
+        if any(want not in (None, have) for want, have in zip(self.shape, value.shape, strict=True)):
+            raise TypeError(f"expected a sparse matrix of shape {self.shape}, got {value.shape}")
+        if value.format != self.format:
+            if strict:
+                raise TypeError(f"expected a matrix in {self.format} format, got {value.format}")
+            value = value.asformat(self.format)
+        if value.dtype.name != self.dtype:
+            if strict or not (allow_downcast or np.can_cast(value.dtype, self.dtype)):
+                raise TypeError(f"expected a sparse matrix of {self.dtype}, got {value.dtype}")
+            value = value.astype(self.dtype)
+        if not value.has_canonical_format:
+            value = value.copy()
+            value.sum_duplicates()
+        return value
+
+    def values_eq(self, a: Any, b: Any) -> bool:
+        """Whether two matrices have the same values at the same places."""
+        return self._same(a, b, np.array_equal)
+
+    def values_eq_approx(self, a: Any, b: Any) -> bool:
+        """Whether two matrices have nearly the same values at the same places."""
+        return self._same(a, b, lambda x, y: np.allclose(x, y, equal_nan=True))
+
+    def _same(self, a: Any, b: Any, values: Any) -> bool:
+        return (
+            a.shape == b.shape
+            and a.format == b.format
+            and np.array_equal(a.indptr, b.indptr)
+            and np.array_equal(a.indices, b.indices)
+            and bool(values(a.data, b.data))
+        )
+
+    def is_super(self, otype: Type) -> bool:
+        """Whether the other type is the same but for sizes that are known in addition."""
+        return (
+            isinstance(otype, SparseTensorType)
+            and (otype.format, otype.dtype) == (self.format, self.dtype)
+            and all(m in (None, n) for m, n in zip(self.shape, otype.shape, strict=True))
+        )
+
+    @staticmethod
+    def may_share_memory(a: Any, b: Any) -> bool:
+        """Whether the values of two matrices may overlap."""
+        return bool(np.may_share_memory(a.data, b.data))
+
+    def __str__(self) -> str:
+        sizes = ", ".join("?" if n is None else str(n) for n in self.shape)
+        return f"Sparse{self.format.upper()}({self.dtype}, shape=({sizes}))"
+
+    __repr__ = __str__

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Changes at an index beyond setting and adding, and ``x.at[index]``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import OPS, expand_left
+from graphc.ops.scattering import Scatter
+from graphc.ops.sizes import sizes_of
+from graphc.ops.subtensor import fitting
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.indexing import TakeLens, inc_subtensor, lenses_behind, set_subtensor
+
+__all__ = ["At", "max_subtensor", "min_subtensor", "mul_subtensor"]
+
+_COMBINE = {"mul": "mul", "max": "maximum", "min": "minimum"}
+
+
+def _combine(target: Any, y: Any, kind: str) -> Any:
+    """The array of an indexed variable with the selected elements combined with others, one by one."""
+    x, lenses = lenses_behind(target)
+    y = fitting(as_tensor_variable(y), target.type, f"{kind}_subtensor")
+    if not lenses or not isinstance(lenses[-1], TakeLens):
+        return set_subtensor(target, OPS[_COMBINE[kind]](target, y))
+    values = [x]
+    for lens in lenses[:-1]:
+        values.append(lens.get(values[-1]))
+    result = _scattered(values[-1], lenses[-1], expand_left(y, target.type.ndim), target, kind)
+    for lens, value in zip(reversed(lenses[:-1]), reversed(values[:-1]), strict=True):
+        result = lens.put(value, result, False)
+    return result
+
+
+def _scattered(x: Any, lens: TakeLens, y: Any, target: Any, kind: str) -> Any:
+    """x with rows at positions combined with y, which broadcasts to the target."""
+    rank, last = lens.indices.type.ndim, x.type.ndim - 1
+    if None in y.type.shape or y.type.shape != target.type.shape:
+        y = pt.broadcast_to(y, sizes_of(target))
+    chosen = range(lens.axis, lens.axis + rank)
+    kept = [a for a in range(y.type.ndim) if a not in chosen]
+    y = pt.dimshuffle(y, (*kept, *chosen))
+    y = pt.reshape(y, [*(sizes_of(y)[: len(kept)]), -1])
+    changed = Scatter(kind)(pt.moveaxis(x, lens.axis, last), y, pt.ravel(lens.indices))
+    return pt.moveaxis(changed, last, lens.axis)
+
+
+def mul_subtensor(x: Any, y: Any) -> Variable:
+    """A copy of an array in which an indexed part is multiplied; repeated positions multiply again.
+
+    Args:
+        x: an indexed variable, ``a[index]``.
+        y: array-like that broadcasts to the part.
+    """
+    return _combine(x, y, "mul")
+
+
+def max_subtensor(x: Any, y: Any) -> Variable:
+    """A copy of an array in which an indexed part is the larger one of it and ``y``; of repeated positions
+    the largest counts. Arguments as `mul_subtensor`.
+    """
+    return _combine(x, y, "max")
+
+
+def min_subtensor(x: Any, y: Any) -> Variable:
+    """A copy of an array in which an indexed part is the smaller one of it and ``y``; of repeated positions
+    the smallest counts. Arguments as `mul_subtensor`.
+    """
+    return _combine(x, y, "min")
+
+
+class At:
+    """``x.at[index]``: changes of an array at an index, by JAX's names.
+
+    Args:
+        x: the array.
+        index: once it is known.
+    """
+
+    def __init__(self, x: Any, index: Any = None) -> None:
+        self._x = x
+        self._index = index
+
+    def __getitem__(self, index: Any) -> At:
+        return At(self._x, index)
+
+    def _part(self) -> Any:
+        return self._x[self._index]
+
+    def get(self) -> Any:
+        """The part itself."""
+        return self._part()
+
+    def set(self, y: Any) -> Variable:
+        """`set_subtensor`."""
+        return set_subtensor(self._part(), y)
+
+    def add(self, y: Any) -> Variable:
+        """`inc_subtensor`."""
+        return inc_subtensor(self._part(), y)
+
+    def multiply(self, y: Any) -> Variable:
+        """`mul_subtensor`."""
+        return mul_subtensor(self._part(), y)
+
+    mul = multiply
+
+    def max(self, y: Any) -> Variable:
+        """`max_subtensor`."""
+        return max_subtensor(self._part(), y)
+
+    def min(self, y: Any) -> Variable:
+        """`min_subtensor`."""
+        return min_subtensor(self._part(), y)

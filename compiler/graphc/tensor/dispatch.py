@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""NumPy's functions on symbolic variables: ``np.exp(x)`` and ``np.concatenate([x, y])`` build graphs.
+
+Names are mapped to those of ``graphc.tensor``; where arguments differ, `graphc.tensor.dispatch_adapters` has
+the translation. Environments of `graphc.immediate` use the same tables for their tensors.
+
+Source: NEP 13 (``__array_ufunc__``) and NEP 18 (``__array_function__``).
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
+UFUNC_NAMES = {
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "true_div",
+    "true_divide": "true_div",
+    "floor_divide": "int_div",
+    "remainder": "mod",
+    "power": "pow",
+    "negative": "neg",
+    "absolute": "abs",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "equal": "eq",
+    "not_equal": "neq",
+    "invert": "bitwise_not",
+    "conjugate": "conj",
+    "degrees": "rad2deg",
+    "radians": "deg2rad",
+    "positive": "tensor_copy",
+    "vecdot": "linalg.vecdot",
+    "matvec": "linalg.matvec",
+    "vecmat": "linalg.vecmat",
+}
+# What a ufunc's reduce and accumulate compute, by the ufunc's name.
+REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+    "logaddexp": "logsumexp",
+}
+ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+# NumPy functions of other names.
+FUNCTION_NAMES = {
+    "amax": "max",
+    "amin": "min",
+    "product": "prod",
+    "cumulative_sum": "cumsum",
+    "cumulative_prod": "cumprod",
+    "astype": "cast",
+    "copy": "tensor_copy",
+    "permute_dims": "transpose",
+    "concat": "concatenate",
+    "cross": "linalg.cross",
+    "kron": "linalg.kron",
+    "vdot": "linalg.vdot",
+}
+# How NumPy is to compute or store; a graph says what is computed.
+_WITHOUT_EFFECT = frozenset({"subok", "kind", "stable", "optimize", "casting", "like", "device", "copy"})
+# These change their argument.
+_IN_PLACE = {
+    "fill_diagonal": "graphc.tensor.fill_diagonal, which returns the changed array",
+    "put_along_axis": "graphc.tensor.put_along_axis, which returns the changed array",
+    **dict.fromkeys(("copyto", "put", "place", "putmask"), "y = x[index].set(value)"),
+}
+
+
+class Target(NamedTuple):
+    """Where NumPy's calls go.
+
+    Attributes:
+        namespace: what has the functions, by the names of ``graphc.tensor``.
+        find: the function of a name with dots, or None.
+        what: what the arguments are, for messages.
+        advice: what to do where there is no counterpart; None names similar functions.
+    """
+
+    namespace: Any
+    find: Callable[[str], Any]
+    what: str
+    advice: str | None
+
+
+def missing(target: Target, called: str, name: str, because: str = "") -> TypeError:
+    """The error for a NumPy function without a counterpart."""
+    advice = target.advice
+    if advice is None:
+        import graphc.tensor as pt
+        from graphc.tensor.constructors import CONSTRUCTORS
+
+        names = [each for each in dir(pt) if each not in CONSTRUCTORS and callable(getattr(pt, each))]
+        similar = difflib.get_close_matches(name.rpartition(".")[2], names, 3, 0.5)
+        near = "; similar ones are " + ", ".join(f"graphc.tensor.{each}" for each in similar)
+        advice = f"use functions of graphc.tensor{near if similar else ''}"
+    return TypeError(f"{called}{because} has no counterpart for {target.what}; {advice}")
+
+
+# Ufuncs -----------------------------------------------------------------------------------------------------
+
+
+def call_ufunc(
+    target: Target, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """What ``__array_ufunc__`` returns.
+
+    Raises:
+        TypeError: the ufunc, its method or an option has no counterpart.
+    """
+    name = ufunc.__name__
+    called = f"np.{name}" + ("" if method == "__call__" else f".{method}")
+    if kwargs.get("out") is not None:
+        raise (
+            missing(target, called, name, " with out=")
+            if target.advice
+            else TypeError(
+                f"{called} cannot store its result in out=, as {target.what} do not change and have no value "
+                f"yet; write y = np.{name}(...), or y = a + x instead of a += x"
+            )
+        )
+    options = {key: value for key, value in kwargs.items() if key != "out" and value is not None}
+    if method == "__call__":
+        return _elementwise(target, name, called, inputs, options)
+    if method == "outer":
+        a, b = (_as_operand(target, x) for x in inputs)
+        a = target.find("expand_dims")(a, tuple(range(a.ndim, a.ndim + b.ndim))) if b.ndim else a
+        return _elementwise(target, name, called, (a, b), options)
+    table = {"reduce": REDUCTIONS, "accumulate": ACCUMULATIONS}.get(method, {})
+    function = target.find(table[name]) if name in table else None
+    if function is None:
+        hint = " (use y = x[index].inc(value))" if method == "at" else ""
+        raise missing(target, called + hint, table.get(name, name))
+    axis = kwargs["axis"] if method == "reduce" and "axis" in kwargs else options.pop("axis", 0)
+    options.pop("axis", None)
+    return _with_options(target, function, table[name], called, inputs, {"axis": axis, **options})
+
+
+def _elementwise(target: Target, name: str, called: str, inputs: Sequence[Any], options: Any) -> Any:
+    from graphc.tensor.dispatch_adapters import UFUNCS
+
+    options = {key: value for key, value in options.items() if key not in _WITHOUT_EFFECT}
+    if options.get("order", "K") in ("K", "C", "A"):
+        options.pop("order", None)
+    ours = UFUNC_NAMES.get(name, name)
+    function = target.find(ours)
+    if name in UFUNCS and function is None:
+        adapter = UFUNCS[name]
+        function = lambda *operands: adapter(target.find, *operands)  # noqa: E731
+    # SciPy's functions are ufuncs, too.
+    function = function or target.find(f"special.{name}")
+    if function is None or options:
+        because = f" with {', '.join(f'{key}=' for key in options)}" if function is not None else ""
+        raise missing(target, called, name, because)
+    return function(*inputs)
+
+
+def _as_operand(target: Target, x: Any) -> Any:
+    return x if hasattr(x, "ndim") else target.find("as_tensor_variable")(x)
+
+
+def _with_options(
+    target: Target, function: Any, name: str, called: str, inputs: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    known = _parameters(name)
+    unknown = [key for key in options if known is not None and key not in known]
+    if unknown:
+        raise missing(target, called, name, f" with {', '.join(f'{key}=' for key in unknown)}")
+    return function(*inputs, **options)
+
+
+# Other functions --------------------------------------------------------------------------------------------
+
+
+def call_function(target: Target, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What ``__array_function__`` returns.
+
+    Raises:
+        TypeError: the function or an argument has no counterpart.
+    """
+    from graphc.tensor.dispatch_adapters import FUNCTIONS
+
+    module = [
+        part for part in (func.__module__ or "numpy").split(".")[1:] if not part.startswith(("_", "lib"))
+    ]
+    name = ".".join([*module, func.__name__])
+    called = f"np.{name}"
+    if name in _IN_PLACE:
+        raise TypeError(f"{called} changes its argument, which {target.what} do not; use {_IN_PLACE[name]}")
+    if name in FUNCTIONS:
+        return FUNCTIONS[name](target.find, *args, **kwargs)
+    ours = FUNCTION_NAMES.get(name, name)
+    function = target.find(ours)
+    if function is None:
+        raise missing(target, called, name)
+    positional, keywords = _translated(target, func, ours, called, args, kwargs)
+    return function(*positional, **keywords)
+
+
+def _parameters(name: str) -> list[str] | None:
+    """Names of the parameters of a function of graphc.tensor; None for those that take any."""
+    import graphc.tensor as pt
+
+    function: Any = pt
+    for part in name.split("."):
+        function = getattr(function, part, None)
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return None
+    return list(parameters)
+
+
+def _translated(
+    target: Target, func: Any, name: str, called: str, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments as our function takes them: those that NumPy requires by position, others by name."""
+    try:
+        parameters = inspect.signature(func).parameters
+        given = inspect.signature(func).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return list(args), dict(kwargs)
+    known = _parameters(name)
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for key, value in given.items():
+        theirs = parameters[key]
+        if theirs.kind is theirs.VAR_POSITIONAL:
+            positional += value
+        elif theirs.kind is theirs.VAR_KEYWORD:
+            keywords.update(value)
+        elif theirs.default is theirs.empty and not keywords:
+            positional.append(value)
+        elif value is theirs.default and (known is None or key not in known):
+            continue
+        elif known is None or key in known:
+            keywords[key] = value
+        elif not (key in _WITHOUT_EFFECT or (key == "order" and value in ("C", "K", "A"))):
+            raise missing(target, called, name, f" with {key}=")
+    return positional, keywords
+
+
+# Symbolic variables -----------------------------------------------------------------------------------------
+
+
+def _find(name: str) -> Any:
+    import graphc.tensor as pt
+
+    found: Any = pt
+    for part in name.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            return None
+    return found if callable(found) else None
+
+
+def symbolic_target() -> Target:
+    """Where calls on symbolic variables go."""
+    import graphc.tensor as pt
+
+    return Target(pt, _find, "symbolic variables", None)
+
+
+class NumpyProtocols:
+    """What symbolic tensors offer to NumPy and to array-API consumers."""
+
+    __array_priority__ = 1000
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Let ``np.exp(x)``, ``array + x`` and ``np.add.reduce(x)`` build graphs."""
+        return call_ufunc(symbolic_target(), ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Let ``np.concatenate([x, y])`` and the like build graphs."""
+        return call_function(symbolic_target(), func, args, kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError(
+            f"{self} has no value before it is run, so it cannot become a NumPy array; compile it with "
+            "graphc.function([inputs], outputs), or use its eval({input: value}); a shared variable "
+            "has get_value()"
+        )
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The namespace of the array API standard: `graphc.array_api`."""
+        import graphc.array_api
+
+        return graphc.array_api.namespace(api_version)
+
+    @property
+    def device(self) -> str:
+        """The device, as the array API standard asks for it."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """The variable itself, on the one device there is.
+
+        Raises:
+            ValueError: another device.
+        """
+        from graphc.array_api.types import check_device
+
+        check_device(device)
+        return self

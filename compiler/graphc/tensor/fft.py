@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Discrete Fourier transforms, by the names and arguments of ``numpy.fft``.
+
+Single precision gives single precision. Compiled code does transforms itself, fastest where the size is
+static and has small prime factors only; real ones of even static size by complex ones of half the size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.fourier import COMPLEX, REAL, Fft, FftAny, Irfft, Rfft, is_smooth, table
+from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.shaping import product_of
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+_NORMS = (None, "backward", "ortho", "forward")
+
+
+def _operand(a: Any, what: str, real: bool = False) -> Any:
+    """An operand in the dtype that it is transformed in."""
+    x = as_tensor_variable(a)
+    if x.type.ndim == 0:
+        raise ValueError(f"{what} needs at least one dimension, got {x} of type {x.type}")
+    dtype = x.type.dtype
+    if real and x.type.numpy_dtype.kind == "c":
+        raise TypeError(f"{what} takes real numbers, got {x} of type {x.type}")
+    if dtype == "float16":
+        return pt.cast(x, "float32")
+    return x if dtype in COMPLEX or dtype in REAL else pt.cast(x, "float64")
+
+
+def _complex(x: Any) -> Any:
+    return pt.cast(x, COMPLEX[x.type.dtype]) if x.type.dtype in COMPLEX else x
+
+
+def _check_norm(norm: str | None, what: str) -> None:
+    if norm not in _NORMS:
+        raise ValueError(f'{what}: norm must be "backward", "ortho" or "forward", got {norm!r}')
+
+
+def _scaled(x: Any, n: Any, norm: str | None, inverse: bool) -> Any:
+    """A transform of size n divided by n, by its root, or by nothing."""
+    if norm == "ortho":
+        power = -0.5
+    elif (norm in (None, "backward")) == inverse:
+        power = -1.0
+    else:
+        return x
+    dtype = REAL.get(x.type.dtype, x.type.dtype)
+    known = known_size(n)
+    if known is not None:
+        return x * pt.constant(float(max(known, 1)) ** power, dtype=dtype)
+    return x * pt.cast(pt.cast(n, "float64") ** power, dtype)
+
+
+def _resized(x: Any, axis: int, n: Any) -> Any:
+    """Cut off, or filled up with zeros, so that an axis has size n."""
+    have, want = known_size(size_of(x, axis)), known_size(n)
+    if have is not None and have == want:
+        return x
+    if have is None or want is None or want < have:
+        at = (*[slice(None)] * axis, slice(None, n if want is None else want))
+        x = x[at]
+    if have is None or want is None or want > have:
+        widths: list[Any] = [(0, 0)] * x.type.ndim
+        widths[axis] = (0, n - size_of(x, axis))
+        x = pt.pad(x, widths)
+    if want is not None and x.type.shape[axis] != want:
+        x = pt.specify_shape(x, [want if i == axis else None for i in range(x.type.ndim)])
+    return x
+
+
+def _as_n(n: Any, default: Any, what: str) -> Any:
+    if n is None:
+        return default
+    size = as_size(n, what)
+    known = known_size(size)
+    if known is not None and known < 1:
+        raise ValueError(f"{what}: invalid number of data points ({known}) specified; it must be at least 1")
+    return size
+
+
+def _on_rows(x: Any, axis: int, transform: Any) -> Any:
+    """Applies a function of matrices to an axis."""
+    last = pt.moveaxis(x, axis, -1)
+    *lead, n = sizes_of(last)
+    rows = last if len(lead) == 1 else pt.reshape(last, [product_of(lead), n])
+    out = transform(rows)
+    out = out if len(lead) == 1 else pt.reshape(out, [*lead, size_of(out, 1)])
+    return pt.moveaxis(out, -1, axis)
+
+
+def _transform(rows: Any, inverse: bool) -> Any:
+    """Complex rows, not scaled."""
+    n = size_of(rows, 1)
+    known = known_size(n)
+    op = Fft(inverse) if known is not None and is_smooth(known) else FftAny(inverse)
+    return op(rows, table(n, rows.type.dtype))
+
+
+def _complex_transform(a: Any, n: Any, axis: int, norm: str | None, inverse: bool, what: str) -> Any:
+    _check_norm(norm, what)
+    x = _complex(_operand(a, what))
+    axis = normalize_axis(axis, x.type.ndim, what)
+    size = _as_n(n, size_of(x, axis), what)
+    out = _on_rows(_resized(x, axis, size), axis, lambda rows: _transform(rows, inverse))
+    return _scaled(out, size, norm, inverse)
+
+
+def fft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+    """Discrete Fourier transform along an axis.
+
+    Args:
+        a: array-like, real or complex.
+        n: size of the transform: the input is cut off or filled up with zeros; by default that of the axis.
+        axis: the axis.
+        norm: where it is divided by n: ``"backward"`` (the default; by the inverse), ``"ortho"`` (both by the
+            root of n) or ``"forward"``.
+
+    Raises:
+        ValueError: 0-d input, n below 1, or an unknown norm.
+    """
+    return _complex_transform(a, n, axis, norm, False, "fft")
+
+
+def ifft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+    """Inverse of `fft`, with the same arguments."""
+    return _complex_transform(a, n, axis, norm, True, "ifft")
+
+
+def rfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+    """`fft` of real numbers: the ``n // 2 + 1`` frequencies that are not negative."""
+    _check_norm(norm, "rfft")
+    x = _operand(a, "rfft", real=True)
+    axis = normalize_axis(axis, x.type.ndim, "rfft")
+    size = _as_n(n, size_of(x, axis), "rfft")
+    return _scaled(_on_rows(_resized(x, axis, size), axis, _real_rows), size, norm, False)
+
+
+def _is_even(n: Any) -> bool:
+    known = known_size(n)
+    return known is not None and known > 0 and known % 2 == 0 and is_smooth(known // 2)
+
+
+def _real_rows(rows: Any) -> Any:
+    n = size_of(rows, 1)
+    if _is_even(n):
+        return Rfft()(rows, table(n, COMPLEX[rows.type.dtype]), n // 2 + 1)
+    known = known_size(n)
+    return _transform(_complex(rows), False)[:, : (n // 2 + 1 if known is None else known // 2 + 1)]
+
+
+def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+    """Inverse of `rfft`: n real numbers, ``2 * (size of the axis - 1)`` by default."""
+    _check_norm(norm, "irfft")
+    x = _complex(_operand(a, "irfft"))
+    axis = normalize_axis(axis, x.type.ndim, "irfft")
+    size = _as_n(n, (size_of(x, axis) - 1) * 2, "irfft")
+    x = _resized(x, axis, size // 2 + 1)
+    return _scaled(_on_rows(x, axis, lambda rows: _inverse_rows(rows, size)), size, norm, True)
+
+
+def _inverse_rows(rows: Any, n: Any) -> Any:
+    if _is_even(n):
+        return Irfft()(rows, table(n, rows.type.dtype))
+    # The negative frequencies are the conjugates of the positive ones.
+    known = known_size(n)
+    mirrored = pt.conj(rows[:, 1 : ((n + 1) // 2 if known is None else (known + 1) // 2)])[:, ::-1]
+    full = pt.concatenate([rows, mirrored], axis=1)
+    if known is not None:
+        full = pt.specify_shape(full, (None, known))
+    return pt.real(_transform(full, True))
+
+
+def hfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+    """Transform of a signal that is symmetric in conjugation, of which one half is given: n real numbers."""
+    x = _operand(a, "hfft")
+    return irfft(pt.conj(x), n, axis, _swapped(norm, "hfft"))
+
+
+def ihfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+    """Inverse of `hfft`."""
+    return pt.conj(rfft(a, n, axis, _swapped(norm, "ihfft")))
+
+
+def _swapped(norm: str | None, what: str) -> str:
+    _check_norm(norm, what)
+    return {"backward": "forward", "forward": "backward"}.get(norm or "backward", "ortho")
+
+
+# -- several axes --------------------------------------------------------------------------------------------
+
+
+def _axes(x: Any, s: Any, axes: Any, what: str) -> list[tuple[int, Any]]:
+    """Pairs of axis and size."""
+    if axes is None:
+        axes = range(x.type.ndim) if s is None else range(x.type.ndim - len(s), x.type.ndim)
+    numbers = [normalize_axis(axis, x.type.ndim, what) for axis in axes]
+    sizes = [None] * len(numbers) if s is None else list(s)
+    if len(sizes) != len(numbers):
+        raise ValueError(f"{what}: {len(sizes)} sizes are given for {len(numbers)} axes")
+    # NumPy lets -1 stand for the size of the axis.
+    sizes = [None if isinstance(n, int) and n == -1 else n for n in sizes]
+    return list(zip(numbers, sizes, strict=True))
+
+
+def fftn(
+    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Variable:
+    """`fft` along several axes, all of them by default; ``s`` has their sizes."""
+    x = _operand(a, "fftn")
+    for axis, n in reversed(_axes(x, s, axes, "fftn")):
+        x = fft(x, n, axis, norm)
+    return _complex(x)
+
+
+def ifftn(
+    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Variable:
+    """Inverse of `fftn`."""
+    x = _operand(a, "ifftn")
+    for axis, n in reversed(_axes(x, s, axes, "ifftn")):
+        x = ifft(x, n, axis, norm)
+    return _complex(x)
+
+
+def rfftn(
+    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Variable:
+    """`rfft` along the last of the axes, `fft` along the others."""
+    x = _operand(a, "rfftn", real=True)
+    *others, (last, n) = _axes(x, s, axes, "rfftn")
+    x = rfft(x, n, last, norm)
+    for axis, size in reversed(others):
+        x = fft(x, size, axis, norm)
+    return x
+
+
+def irfftn(
+    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Variable:
+    """Inverse of `rfftn`."""
+    x = _operand(a, "irfftn")
+    *others, (last, n) = _axes(x, s, axes, "irfftn")
+    for axis, size in others:
+        x = ifft(x, size, axis, norm)
+    return irfft(x, n, last, norm)
+
+
+def fft2(
+    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Variable:
+    """`fftn` along two axes."""
+    return fftn(a, s, axes, norm)
+
+
+def ifft2(
+    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Variable:
+    """`ifftn` along two axes."""
+    return ifftn(a, s, axes, norm)
+
+
+def rfft2(
+    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Variable:
+    """`rfftn` along two axes."""
+    return rfftn(a, s, axes, norm)
+
+
+def irfft2(
+    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+) -> Variable:
+    """`irfftn` along two axes."""
+    return irfftn(a, s, axes, norm)
+
+
+# -- frequencies ---------------------------------------------------------------------------------------------
+
+
+def fftfreq(n: Any, d: Any = 1.0) -> Variable:
+    """Frequencies of `fft` in cycles per unit of the sample spacing d: 0, 1, ..., -2, -1 over d * n."""
+    size = as_size(n, "fftfreq")
+    at = pt.arange(size)
+    return pt.switch(pt.lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
+
+
+def rfftfreq(n: Any, d: Any = 1.0) -> Variable:
+    """Frequencies of `rfft` in cycles per unit of the sample spacing d."""
+    size = as_size(n, "rfftfreq")
+    return pt.arange(size // 2 + 1) / (size * as_tensor_variable(d))
+
+
+def _shifted(x: Any, axes: Any, what: str, sign: int) -> Any:
+    x = as_tensor_variable(x)
+    if axes is None:
+        axes = range(x.type.ndim)
+    chosen = [axes] if isinstance(axes, int) else list(axes)
+    for axis in (normalize_axis(a, x.type.ndim, what) for a in chosen):
+        size = size_of(x, axis)
+        known = known_size(size)
+        half = size // 2 if known is None else known // 2
+        x = pt.roll(x, half * sign, axis)
+    return x
+
+
+def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Variable:
+    """The frequency 0 in the middle of the axes, all of them by default."""
+    return _shifted(x, axes, "fftshift", 1)
+
+
+def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Variable:
+    """Inverse of `fftshift`."""
+    return _shifted(x, axes, "ifftshift", -1)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Diagonals and traces of matrices and of batches of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.tensor import rearranging
+
+__all__ = ["diagonal", "trace"]
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Variable:
+    """A diagonal of each matrix, as ``numpy.linalg.diagonal``: ``(..., m, n) -> (..., k)``.
+
+    Args:
+        a: array-like of at least 2 dimensions.
+        offset: which diagonal; positive ones are above the main diagonal.
+        axis1, axis2: the axes of the matrices.
+    """
+    return rearranging.diagonal(a, offset, axis1, axis2)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Variable:
+    """The sum of a diagonal of each matrix, as ``numpy.linalg.trace``; arguments as `diagonal`."""
+    return rearranging.trace(a, offset, axis1, axis2)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise functions of ``graphc.tensor`` that are made of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import cast_to
+from graphc.ops.rows_arithmetic import promote
+from graphc.tensor.basic import as_tensor_variable
+
+__all__ = [
+    "bitwise_count",
+    "fix",
+    "float_power",
+    "fmax",
+    "fmin",
+    "fmod",
+    "heaviside",
+    "isneginf",
+    "isposinf",
+    "modf",
+    "nan_to_num",
+    "positive",
+]
+
+
+def _common(x: Any, y: Any) -> tuple[Any, Any]:
+    a, b = as_tensor_variable(x), as_tensor_variable(y)
+    dtype = promote(a.type.numpy_dtype, b.type.numpy_dtype).name
+    return cast_to(a, dtype), cast_to(b, dtype)
+
+
+def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Variable:
+    """x with NaN and infinities replaced.
+
+    Args:
+        x: array-like; integers stay as they are.
+        nan: what replaces NaN.
+        posinf, neginf: what replaces infinities; by default the largest and the smallest number.
+    """
+    x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind == "c":
+        parts = [nan_to_num(part, nan, posinf, neginf) for part in (pt.real(x), pt.imag(x))]
+        return pt.complex(*parts)
+    if x.type.numpy_dtype.kind != "f":
+        return x
+    limits = np.finfo(x.type.numpy_dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    result = pt.switch(pt.isnan(x), cast_to(as_tensor_variable(nan), x.type.dtype), x)
+    for infinity, number in ((np.inf, high), (-np.inf, low)):
+        at = pt.eq(x, np.asarray(infinity, x.type.dtype))
+        result = pt.switch(at, cast_to(as_tensor_variable(number), x.type.dtype), result)
+    return result
+
+
+def isposinf(x: Any) -> Variable:
+    """Whether x is positive infinity."""
+    x = as_tensor_variable(x)
+    return pt.isinf(x) & pt.gt(x, 0)
+
+
+def isneginf(x: Any) -> Variable:
+    """Whether x is negative infinity."""
+    x = as_tensor_variable(x)
+    return pt.isinf(x) & pt.lt(x, 0)
+
+
+def positive(x: Any) -> Variable:
+    """x itself."""
+    return as_tensor_variable(x)
+
+
+def fmax(x: Any, y: Any) -> Variable:
+    """Larger operand; a number wins over NaN."""
+    x, y = _common(x, y)
+    return pt.maximum(x, y) if x.type.numpy_dtype.kind != "f" else _number_of(x, y, pt.maximum)
+
+
+def fmin(x: Any, y: Any) -> Variable:
+    """Smaller operand; a number wins over NaN."""
+    x, y = _common(x, y)
+    return pt.minimum(x, y) if x.type.numpy_dtype.kind != "f" else _number_of(x, y, pt.minimum)
+
+
+def _number_of(x: Any, y: Any, choose: Any) -> Any:
+    return pt.switch(pt.isnan(x), y, pt.switch(pt.isnan(y), x, choose(x, y)))
+
+
+def fmod(x: Any, y: Any) -> Variable:
+    """Remainder of a division, with the sign of x; of integers, 0 for division by 0."""
+    x, y = _common(x, y)
+    kind = x.type.numpy_dtype.kind
+    if kind in "ub":
+        return pt.mod(x, y)
+    rest = pt.mod(pt.abs(x), pt.abs(y))
+    return pt.copysign(rest, x) if kind == "f" else pt.switch(pt.lt(x, 0), -rest, rest)
+
+
+def modf(x: Any) -> tuple[Variable, Variable]:
+    """Fractional and integral part, both with the sign of x."""
+    x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind != "f":
+        x = cast_to(x, "float64")
+    whole = pt.trunc(x)
+    return pt.copysign(pt.switch(pt.isinf(x), 0, x - whole), x), whole
+
+
+def fix(x: Any) -> Variable:
+    """Rounded towards 0; integers stay as they are."""
+    x = as_tensor_variable(x)
+    return pt.trunc(x) if x.type.numpy_dtype.kind == "f" else x
+
+
+def float_power(x: Any, y: Any) -> Variable:
+    """x to the power y in float64 or complex128."""
+    x, y = as_tensor_variable(x), as_tensor_variable(y)
+    is_complex = "c" in (x.type.numpy_dtype.kind, y.type.numpy_dtype.kind)
+    dtype = "complex128" if is_complex else "float64"
+    return pt.pow(cast_to(x, dtype), cast_to(y, dtype))
+
+
+def heaviside(x: Any, y: Any) -> Variable:
+    """0 below zero, 1 above, y at zero."""
+    x, y = _common(x, y)
+    if x.type.numpy_dtype.kind != "f":
+        x, y = cast_to(x, "float64"), cast_to(y, "float64")
+    step = pt.switch(pt.eq(x, 0), y, pt.cast(pt.gt(x, 0), x.type.dtype))
+    return pt.switch(pt.isnan(x), x, step)
+
+
+def bitwise_count(x: Any) -> Variable:
+    """Number of bits set in the magnitude of an integer (uint8)."""
+    x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind not in "biu":
+        raise TypeError(f"bitwise_count takes integers, got {x} of type {x.type}")
+    bits = pt.cast(pt.abs(pt.cast(x, "int64")) if x.type.numpy_dtype.kind == "i" else x, "uint64")
+    # Sums of 2, 4 and 8 neighbouring bits; the product adds the bytes up.
+    for shift, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333)):
+        low = pt.constant(np.uint64(mask))
+        bits = (bits & low) + ((bits >> np.uint64(shift)) & low)
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return pt.cast((bits * np.uint64(0x0101010101010101)) >> np.uint64(56), "uint8")

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Cases of special functions that are no elementwise rows, of Fourier transforms and of convolutions of signals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.signal
+import scipy.special as sp
+from op_table import COMPLEX, FLOATS, Family, arg, between
+
+POSITIVE, SHAPE = arg("n", "n+1", make=between(0.5, 3)), arg("n", "n+1", make=between(0.6, 2))
+X = arg("n", "n+1")
+
+# Special functions --------------------------------------------------------------------------------
+
+case = Family("special", "special", tolerance=100, jax=False)
+case("chi2sf", [POSITIVE, SHAPE], reference=lambda x, k: sp.chdtrc(k, x))
+case("factorial", [POSITIVE], reference=lambda x: sp.gamma(x + 1), jax=lambda m, x: m.factorial(x))
+case("gammal", [SHAPE, POSITIVE], reference=lambda k, x: sp.gammainc(k, x) * sp.gamma(k), gradient=(1,))
+case("gammau", [SHAPE, POSITIVE], reference=lambda k, x: sp.gammaincc(k, x) * sp.gamma(k), gradient=(1,))
+case("log_expit", [X])
+case("loggamma", [POSITIVE], reference=sp.gammaln)
+case("multigammaln", [arg("n", make=between(2, 4))], lambda m, x: m.multigammaln(x, 3),
+     lambda x: np.array([sp.multigammaln(a, 3) for a in x], x.dtype), jax=True)
+
+# Fourier transforms -------------------------------------------------------------------------------
+
+case = Family("fft", "fft", dtypes=COMPLEX, tolerance=40, sizes=(4, 1, 7, 12))
+LINES, PICTURE = arg(2, "n"), arg("n", "n+1")
+for name in ("fft", "ifft"):
+    case(name, [LINES])
+    case(f"{name}:longer", [PICTURE], lambda m, x, name=name: getattr(m, name)(x, n=9, axis=0, norm="ortho"))
+    case(f"{name}2", [arg(2, "n", "n+1")], lambda m, x, name=name: getattr(m, name + "2")(x))
+    case(f"{name}n", [PICTURE], lambda m, x, name=name: getattr(m, name + "n")(x, norm="forward"))
+case("hfft", [LINES], lambda m, x: m.hfft(x, n=6))
+case("irfft", [LINES], lambda m, x: m.irfft(x, n=7))
+case("irfft:default", [arg(2, "n+1")])
+case("irfft2", [PICTURE], lambda m, x: m.irfft2(x, s=(3, 5)))
+case("irfftn", [PICTURE], lambda m, x: m.irfftn(x, s=(4, 4)))
+case("fftshift", [PICTURE])
+case("ifftshift", [PICTURE], lambda m, x: m.ifftshift(x, axes=1))
+case = Family("fft of reals", "fft", dtypes=FLOATS, tolerance=40, sizes=(4, 1, 7, 12))
+case("rfft", [LINES])
+case("rfft:shorter", [LINES], lambda m, x: m.rfft(x, n=3))
+case("rfft2", [PICTURE])
+case("rfftn", [PICTURE])
+case("ihfft", [LINES])
+case("fftfreq", [LINES], lambda m, x: m.fftfreq(x.shape[1], 0.5), gradient=False, same_dtype=False)
+case("rfftfreq", [LINES], lambda m, x: m.rfftfreq(x.shape[1]), gradient=False, same_dtype=False)
+
+# Signals ------------------------------------------------------------------------------------------
+
+case = Family("signal", "signal", dtypes=FLOATS, tolerance=40, sizes=(5, 3), jax=False)
+for mode in ("full", "valid", "same"):
+    case(f"convolve1d:{mode}", [arg("n"), arg(3)], lambda m, x, y, mode=mode: m.convolve1d(x, y, mode=mode),
+         lambda x, y, mode=mode: np.convolve(x, y, mode))
+
+    def _plane(x: Any, y: Any, mode: str = mode) -> Any:
+        return scipy.signal.convolve2d(x, y, mode)
+
+    case(f"convolve2d:{mode}", [PICTURE, arg(2, 3)], lambda m, x, y, mode=mode: m.convolve2d(x, y, mode=mode), _plane)

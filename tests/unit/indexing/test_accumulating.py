@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Running sums and extremes, differences, interpolation; derivatives of these and of what moves elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.gradient import verify_grad
+
+FUNCTIONS = [
+    lambda p, x: p.cumsum(x),
+    lambda p, x: p.cumsum(x, axis=1),
+    lambda p, x: p.cumprod(x, axis=0),
+    lambda p, x: p.cumprod(x, axis=1),
+    lambda p, x: pt.cummax(x, 1) if p is pt else np.maximum.accumulate(x, 1),
+    lambda p, x: pt.cummin(x, 0) if p is pt else np.minimum.accumulate(x, 0),
+    lambda p, x: p.diff(x, n=2),
+    lambda p, x: p.diff(x, axis=0, prepend=0.0, append=x[:1]),
+    lambda p, x: p.ediff1d(x, to_end=[1.0], to_begin=[2.0, 3.0]),
+    lambda p, x: p.trapezoid(x, axis=0),
+    lambda p, x: p.trapezoid(x, x[0], axis=1),
+    lambda p, x: p.interp(x, p.sort(x[0]), x[1], left=7.0),
+    lambda p, x: p.interp(x, p.sort(x[0]), x[1], period=1.5),
+    lambda p, x: p.unwrap(x * 7),
+]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_against_numpy(rng):
+    x = pt.dmatrix("x")
+    f = graphc.function([x], [function(pt, x) for function in FUNCTIONS])
+    for shape in ((3, 4), (2, 1), (5, 30)):
+        a = rng.normal(size=shape)
+        for number, (got, function) in enumerate(zip(f(a), FUNCTIONS, strict=True)):
+            np.testing.assert_allclose(got, function(np, a), rtol=1e-11, atol=1e-13, err_msg=str(number))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint16", "bool", "complex128", "float16"])
+def test_dtypes(rng, dtype):
+    x = pt.tensor("x", dtype=dtype, shape=(None, None))
+    outputs = [pt.cumsum(x, 0), pt.cumsum(x, 1), pt.cumprod(x, 1)]
+    wanted = [lambda a: np.cumsum(a, 0), lambda a: np.cumsum(a, 1), lambda a: np.cumprod(a, 1)]
+    if dtype[0] != "c":
+        outputs += [pt.cummax(x, 0), pt.cummin(x, 1)]
+        wanted += [lambda a: np.maximum.accumulate(a, 0), lambda a: np.minimum.accumulate(a, 1)]
+    f = graphc.function([x], outputs)
+    for a in ((rng.normal(size=(3, 21)) * 2).astype(dtype), np.zeros((0, 3), dtype), np.zeros((2, 0), dtype)):
+        for got, want in zip(f(a), wanted, strict=True):
+            tolerance = 2e-2 if dtype == "float16" else 1e-5
+            np.testing.assert_allclose(got, want(a), rtol=tolerance, atol=tolerance)
+            assert got.dtype == want(a).dtype
+
+
+def test_extremes_pass_nan_on():
+    a = np.array([1.0, np.nan, 3.0, -np.inf])
+    x = pt.dvector("x")
+    high, low = graphc.function([x], [pt.cummax(x), pt.cummin(x)])(a)
+    np.testing.assert_array_equal(high, np.maximum.accumulate(a))
+    np.testing.assert_array_equal(low, np.minimum.accumulate(a))
+
+
+POSITIONS = np.array([[0, 1, 0], [2, 2, 1]])
+GRADIENTS = {
+    "cumsum": (lambda x: pt.cumsum(x, 1), [(2, 4)]),
+    "cumprod": (lambda x: pt.cumprod(x, axis=1), [(2, 4)]),
+    "cummax": (lambda x: pt.cummax(x), [9]),
+    "cummin": (lambda x: pt.cummin(x, axis=1), [(3, 4)]),
+    "sort": (lambda x: pt.sort(x, axis=0), [(4, 3)]),
+    "partition": (lambda x: pt.partition(x, 2) ** 2, [(3, 5)]),
+    "topk": (lambda x: pt.topk(x, 2), [(3, 5)]),
+    "median": (lambda x: pt.median(x, axis=1), [(3, 5)]),
+    "quantile": (lambda x: pt.quantile(x, [0.2, 0.7], axis=1), [(3, 5)]),
+    "mask": (lambda x: x[x > 0] ** 2, [6]),
+    "mask_set": (lambda x: x[x > 0].set(x[x > 0] * 2), [6]),
+    "interp": (lambda x, y: pt.interp(x * 0.3, pt.constant(np.arange(-2.0, 3.0)), y), [6, 5]),
+    "repeat": (lambda x: pt.repeat(x, pt.constant(np.array([1, 0, 2]))), [3]),
+    "bincount": (lambda x: pt.bincount(pt.constant(np.array([1, 0, 1])), x), [3]),
+    "take_along_axis": (lambda x: pt.take_along_axis(x, pt.constant(POSITIONS), 1), [(2, 3)]),
+    **{
+        f"put_{mode}": (
+            lambda x, y, mode=mode: pt.put_along_axis(x, pt.constant(POSITIONS), y, 1, mode), [(2, 3), (2, 3)]
+        )
+        for mode in ("set", "add", "mul", "max", "min")
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(rng, name):
+    function, shapes = GRADIENTS[name]
+    verify_grad(function, [rng.normal(size=shape) for shape in shapes], rng=rng)
+
+
+def test_gradient_of_cumprod_with_zeros(rng):
+    verify_grad(pt.cumprod, [np.array([1.0, 2.0, 0.0, 3.0, 0.0, 1.0])], rng=rng)
+
+
+def test_second_derivative_of_cumprod(rng):
+    verify_grad(lambda x: graphc.grad(pt.cumprod(x).sum(), x), [rng.normal(size=4)], rng=rng)
+
+
+def test_forward_mode(rng):
+    x, t = pt.dmatrix("x"), pt.dmatrix("t")
+    outputs = [pt.cumprod(x, 0), pt.cummax(x, 1), pt.sort(x), pt.topk(x, 2), pt.cumsum(x, 1)]
+    forward = graphc.pushforward(outputs, x, t)
+    weights = [pt.tensor(dtype="float64", shape=(None, None)) for _ in outputs]
+    pulled = [graphc.grad((y * w).sum(), x) for y, w in zip(outputs, weights, strict=True)]
+    sums = [(d * w).sum() - (g * t).sum() for d, w, g in zip(forward, weights, pulled, strict=True)]
+    values = [rng.normal(size=(3, 2 if i == 3 else 5)) for i in range(5)]
+    for difference in graphc.function([x, t, *weights], sums)(
+        rng.normal(size=(3, 5)), rng.normal(size=(3, 5)), *values
+    ):
+        assert abs(difference) < 1e-10
+
+
+def test_batches(rng):
+    x = pt.dvector("x")
+    m = pt.dmatrix("m")
+    outputs = [
+        pt.sort(x),
+        pt.argsort(x),
+        pt.cumsum(x),
+        pt.cummax(x),
+        pt.topk(x, 2),
+        pt.median(x),
+        x[pt.argsort(x)],
+    ]
+    batched = graphc.vectorize_graph(outputs, {x: m})
+    a = rng.normal(size=(3, 6))
+    single = graphc.function([x], outputs)
+    rows = [single(row) for row in a]
+    for number, got in enumerate(graphc.function([m], batched)(a)):
+        np.testing.assert_allclose(got, np.stack([row[number] for row in rows]))
+
+
+def test_convolutions(rng):
+    a, v = pt.dvector("a"), pt.dvector("v")
+    calls = [(name, mode) for name in ("convolve", "correlate") for mode in ("full", "same", "valid")]
+    f = graphc.function([a, v], [getattr(pt, name)(a, v, mode) for name, mode in calls])
+    for m, n in ((1, 1), (5, 3), (3, 5), (4, 4), (6, 2), (2, 6), (50, 7)):
+        x, y = rng.normal(size=m), rng.normal(size=n)
+        for got, (name, mode) in zip(f(x, y), calls, strict=True):
+            np.testing.assert_allclose(
+                got, getattr(np, name)(x, y, mode), atol=1e-12, err_msg=f"{name} {mode}"
+            )
+    with pytest.raises(ValueError, match="mode must be"):
+        pt.convolve(a, v, "half")

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sorting, partial sorting, searching, extremes: against NumPy for every dtype, with NaN and signed zeros."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+
+DTYPES = (
+    *("float64", "float32", "float16", "int64", "int32", "int16", "int8"),
+    *("uint64", "uint32", "uint8", "bool", "complex128", "complex64"),
+)
+REAL = tuple(d for d in DTYPES if d[0] != "c")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def numbers(rng, n, dtype):
+    """Random numbers with ties, and with special ones where there are any."""
+    x = rng.normal(size=n) * 100
+    if dtype[0] == "c":
+        x = x.round(-1) + 1j * rng.normal(size=n).round()
+    x = x.astype(dtype)
+    if n > 8 and dtype[0] in "fc":
+        x[[3, n - 1]], x[4], x[5], x[6], x[7] = np.nan, 0.0, -0.0, -np.inf, np.inf
+        x[8] = -np.nan
+    return x
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sort_and_partition(rng, dtype):
+    x = pt.tensor("x", dtype=dtype, shape=(None,))
+    ranks = pt.lvector("ranks")
+    f = graphc.function(
+        [x, ranks], [pt.sort(x), pt.argsort(x), pt.partition(x, ranks), pt.argpartition(x, ranks)]
+    )
+    for n in (4, 25, 100, 300, 3000):
+        v = numbers(rng, n, dtype)
+        for kth in ([3], [1, 2], [2, 2, -1], [3, 0]):
+            ordered, order, part, places = f(v, np.array(kth))
+            expected = np.sort(v)
+            np.testing.assert_array_equal(ordered, expected)
+            np.testing.assert_array_equal(order, np.argsort(v, kind="stable"))
+            np.testing.assert_array_equal(part[kth], expected[kth])
+            np.testing.assert_array_equal(v[places][kth], expected[kth])
+            np.testing.assert_array_equal(np.sort(part), expected)
+            np.testing.assert_array_equal(np.sort(places), np.arange(n))
+            for k in kth:
+                at = k % n
+                np.testing.assert_array_equal(np.sort(part[:at]), expected[:at])
+
+
+def test_sort_of_every_layout_and_axis(rng):
+    x, y = pt.dtensor3("x"), pt.dmatrix("y")
+    f = graphc.function([x, y], [pt.sort(x, a) for a in (0, 1, 2, None)] + [pt.argsort(x, 1), pt.sort(y[0])])
+    base = rng.normal(size=(8, 9, 10))
+    for v in (base, base[::2, ::-1, 1:], base.T, base[:0], base[:, :0], base[:1, :1, :1]):
+        v.flags.writeable = False
+        *sorts, order, row = f(v, base[0])
+        for got, axis in zip(sorts, (0, 1, 2, None), strict=True):
+            np.testing.assert_array_equal(got, np.sort(v, axis))
+        np.testing.assert_array_equal(order, np.argsort(v, 1, kind="stable"))
+        np.testing.assert_array_equal(row, np.sort(base[0][0]))
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "reference"])
+def test_modes_agree(rng, mode):
+    x = pt.dmatrix("x")
+    f = graphc.function(
+        [x], [pt.sort(x), pt.argsort(x, 0), pt.partition(x, 2), *pt.topk_and_argtopk(x, 2), pt.argmax(x, 1)],
+        mode=mode,
+    )  # fmt: skip
+    v = rng.normal(size=(4, 30))
+    got = f(v)
+    np.testing.assert_array_equal(got[0], np.sort(v))
+    np.testing.assert_array_equal(got[1], np.argsort(v, 0))
+    np.testing.assert_array_equal(got[2][:, 2], np.sort(v)[:, 2])
+    np.testing.assert_array_equal(got[4], np.argsort(-v)[:, :2])
+    np.testing.assert_array_equal(got[5], v.argmax(1))
+
+
+def test_rank_out_of_bounds():
+    x = pt.dvector("x")
+    with pytest.raises(ValueError, match="rank is out of bounds"):
+        graphc.function([x], pt.partition(x, 7))(np.zeros(3))
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_extremes_and_topk(rng, dtype):
+    x = pt.tensor("x", dtype=dtype, shape=(None, None))
+    outputs = [pt.argmax(x, axis=1), pt.argmin(x, axis=1)]
+    for k in (3, -3, x.shape[1]):
+        outputs += pt.topk_and_argtopk(x, k)
+    f = graphc.function([x], outputs)
+    for n in (3, 17, 100, 300):
+        for case in range(4):
+            v = (rng.normal(size=(4, n)) * 100).astype(dtype)
+            if dtype[0] == "f" and case == 1:
+                v[0, n // 2], v[1, n - 1] = np.nan, -np.nan
+            if dtype[0] == "f" and case > 1:
+                # The only numbers on one side of zero are zeros of both signs.
+                sign = -1 if case == 2 else 1
+                v = sign * np.abs(v)
+                v[0, 1], v[0, n - 1], v[2, 1], v[2, n - 1] = -0.0, 0.0, 0.0, -0.0
+            high, low, top, top_at, small, small_at, _, everything = f(v)
+            np.testing.assert_array_equal(high, v.argmax(1))
+            np.testing.assert_array_equal(low, v.argmin(1))
+            descending = n - 1 - np.argsort(v[:, ::-1], axis=1, kind="stable")[:, ::-1]
+            np.testing.assert_array_equal(top_at, descending[:, :3])
+            np.testing.assert_array_equal(everything, descending)
+            np.testing.assert_array_equal(top, np.take_along_axis(v, descending, 1)[:, :3])
+            ascending = np.argsort(v, axis=1, kind="stable")[:, :3]
+            np.testing.assert_array_equal(small_at, ascending)
+            np.testing.assert_array_equal(small, np.take_along_axis(v, ascending, 1))
+
+
+def test_topk_of_too_few():
+    x = pt.dvector("x")
+    with pytest.raises(ValueError, match="fewer elements"):
+        graphc.function([x], pt.topk(x, 7))(np.zeros(3))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "bool", "complex128", "float16"])
+def test_searchsorted(rng, dtype):
+    x, v = (pt.tensor(dtype=dtype, shape=(None,)) for _ in range(2))
+    f = graphc.function([x, v], [pt.searchsorted(x, v), pt.searchsorted(x, v, side="right")])
+    for n in (0, 1, 2, 50):
+        a, values = np.sort(numbers(rng, n, dtype)), numbers(rng, 40, dtype)
+        for wanted in (values, np.sort(values)):
+            left, right = f(a, wanted)
+            np.testing.assert_array_equal(left, np.searchsorted(a, wanted))
+            np.testing.assert_array_equal(right, np.searchsorted(a, wanted, side="right"))
+
+
+def test_searchsorted_promotes_and_digitizes(rng):
+    x, v, e = pt.lvector("x"), pt.dmatrix("v"), pt.dvector("e")
+    up, down = np.array([-1.0, 0.0, 1.0]), np.array([1.0, 0.0, -1.0])
+    f = graphc.function(
+        [x, v, e],
+        [
+            pt.digitize(v, e),
+            pt.searchsorted(x, v, sorter=pt.argsort(x)),
+            *(pt.digitize(v, bins, right=right) for bins in (up, down) for right in (False, True)),
+        ],
+    )
+    a, values = rng.integers(0, 9, 20), rng.normal(size=(3, 4)).round(1) * 3
+    for edges in (up, down):
+        np.testing.assert_array_equal(f(a, values, edges)[0], np.digitize(values, edges))
+    _, found, *bins = f(a, values, up)
+    np.testing.assert_array_equal(found, np.searchsorted(a, values, sorter=np.argsort(a)))
+    expected = [np.digitize(values, e, right=right) for e in (up, down) for right in (False, True)]
+    for got, want in zip(bins, expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_errors():
+    x = pt.dvector("x")
+    with pytest.raises(ValueError, match="kind must be quicksort"):
+        pt.sort(x, kind="bubble")
+    with pytest.raises(ValueError, match="needs an axis"):
+        pt.sort(pt.dscalar("s"))
+    with pytest.raises(ValueError, match="side must be left or right"):
+        pt.searchsorted(x, 1.0, side="middle")
+    with pytest.raises(TypeError, match="vector of integers as kth"):
+        pt.partition(x, 1.5)
+    with pytest.raises(ValueError, match="other than 0"):
+        pt.topk(x, 0)

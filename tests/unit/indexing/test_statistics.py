@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Order statistics, reductions that pass over NaN, sets, counts and histograms, against NumPy."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+
+METHODS = ("lower", "higher", "midpoint", "nearest")
+STATISTICS = [
+    lambda p, x: p.median(x),
+    lambda p, x: p.median(x, axis=0),
+    lambda p, x: p.median(x, axis=1, keepdims=True),
+    lambda p, x: p.quantile(x, [0.1, 0.25, 0.77], axis=1),
+    lambda p, x: p.quantile(x, np.linspace(0, 1, 7), axis=1, keepdims=True),
+    lambda p, x: p.quantile(x, 0.3),
+    lambda p, x: p.percentile(x, [0, 50, 100], axis=0),
+    *(lambda p, x, m=m: p.quantile(x, [0.1, 0.25, 0.77, 1], axis=1, method=m) for m in METHODS),
+    lambda p, x: p.nanmedian(x, axis=1),
+    lambda p, x: p.nanquantile(x, [0.2, 0.6], axis=0),
+    lambda p, x: p.nanpercentile(x, 30),
+]
+REDUCTIONS = [
+    lambda p, x: p.nansum(x, axis=0),
+    lambda p, x: p.nanprod(x, axis=0),
+    lambda p, x: p.nanmean(x),
+    lambda p, x: p.nanvar(x, axis=1, ddof=1),
+    lambda p, x: p.nanstd(x),
+    lambda p, x: p.nanmax(x, axis=1),
+    lambda p, x: p.nanmin(x),
+    lambda p, x: p.nanargmax(x[:1], axis=1),
+    lambda p, x: p.cov(x),
+    lambda p, x: p.corrcoef(x),
+    lambda p, x: p.cov(x, rowvar=False, bias=True),
+    lambda p, x: p.average(x, axis=1, weights=p.arange(x.shape[1]) + 1.0),
+    lambda p, x: p.nancumsum(x, axis=1),
+    lambda p, x: p.nancumprod(x, axis=0),
+]
+
+
+def compare(functions, variables, cases, rtol=1e-10):
+    """All functions of a namespace and some arguments, ours compiled into one executable."""
+    f = graphc.function(
+        variables, [function(pt, *variables) for function in functions], on_unused_input="ignore"
+    )
+    for values in cases:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = [function(np, *values) for function in functions]
+        for number, (got, want) in enumerate(zip(f(*values), expected, strict=True)):
+            np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-12, err_msg=str(number))
+            assert got.dtype == np.asarray(want).dtype, number
+
+
+def matrices():
+    rng = np.random.default_rng(0)
+    plain, holes = rng.normal(size=(5, 30)), rng.normal(size=(4, 9))
+    holes[1, -1] = holes[2] = np.nan
+    yield from ((rng.normal(size=shape),) for shape in ((3, 4), (2, 1)))
+    yield from ((plain,), (holes,))
+
+
+def test_order_statistics():
+    compare(STATISTICS, [pt.dmatrix("x")], matrices())
+
+
+def test_reductions_that_pass_over_nan():
+    compare(REDUCTIONS, [pt.dmatrix("x")], matrices())
+
+
+SETS = [
+    lambda p, i, j: p.unique(i),
+    lambda p, i, j: p.unique(i, return_counts=True)[1],
+    *(lambda p, i, j, n=n: p.unique(i, True, True, True)[n] for n in range(4)),
+    lambda p, i, j: p.isin(i, j),
+    lambda p, i, j: p.isin(i, [1, 2, 3]),
+    lambda p, i, j: p.isin(i, j, invert=True),
+    lambda p, i, j: p.union1d(i, j),
+    lambda p, i, j: p.intersect1d(i, j),
+    lambda p, i, j: p.setdiff1d(i, j),
+    lambda p, i, j: p.setxor1d(i, j),
+]
+COUNTS = [
+    lambda p, i, j: p.bincount(i),
+    lambda p, i, j: p.bincount(i, minlength=12),
+    lambda p, i, j: p.bincount(i, weights=i * 0.5),
+    lambda p, i, j: p.histogram(i, weights=i * 2.0)[0],
+    lambda p, i, j: p.histogram(i, bins=[0, 2, 4, 9])[0],
+]
+
+
+def vectors(*sizes):
+    rng = np.random.default_rng(1)
+    for n, m in sizes:
+        yield rng.integers(0, 9, n), rng.integers(0, 9, m)
+
+
+def test_sets():
+    compare(SETS, [pt.lvector("i"), pt.lvector("j")], vectors((20, 4), (1, 0), (0, 3), (50, 30)))
+
+
+def test_unique_counts_nan_once():
+    values = np.array([2.0, np.nan, -0.0, 0.0, np.nan, 2.0])
+    compare([lambda p, x: p.unique(x)], [pt.dvector("x")], [(values,)])
+
+
+def test_unique_slices():
+    m = pt.tensor("m", dtype="int64", shape=(None, 3))
+    f = graphc.function([m], pt.unique(m, True, True, True, axis=0))
+    a = np.random.default_rng(0).integers(0, 2, (30, 3))
+    for got, want in zip(f(a), np.unique(a, True, True, True, axis=0), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_counts():
+    compare(COUNTS, [pt.lvector("i"), pt.lvector("j")], vectors((20, 4), (1, 0), (50, 30)))
+    with pytest.raises(ValueError, match="negative"):
+        i = pt.lvector("i")
+        graphc.function([i], pt.bincount(i))(np.array([1, -2]))
+
+
+def test_histograms():
+    functions = [
+        lambda p, x: p.histogram(x)[0],
+        lambda p, x: p.histogram(x, bins=7)[1],
+        lambda p, x: p.histogram(x, bins=[-1.0, 0, 0.5, 2])[0],
+        lambda p, x: p.histogram(x, bins=5, range=(-1, 1), density=True)[0],
+        lambda p, x: p.histogram(x, weights=x * x)[0],
+    ]
+    rng = np.random.default_rng(0)
+    cases = [(rng.normal(size=n),) for n in (1, 50, 1000)] + [(rng.integers(0, 5, 30) / 2,)]
+    compare(functions, [pt.dvector("x")], cases)
+    x = pt.dvector("x")
+    for got, want in zip(graphc.function([x], pt.histogram(x))(np.zeros(0)), np.histogram([]), strict=True):
+        np.testing.assert_array_equal(got, want)

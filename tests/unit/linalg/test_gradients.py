@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gradients agree with finite differences, for real and for complex matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+import graphc.tensor.linalg as L
+from graphc.gradient.verify import verify_grad
+
+RNG = np.random.default_rng(1)
+A = RNG.normal(size=(2, 3, 3))
+DOMINANT = A + 3 * np.eye(3)
+POSITIVE = A @ np.swapaxes(A, 1, 2) + np.eye(3)
+B, WIDE, TALL = RNG.normal(size=(2, 3, 2)), RNG.normal(size=(2, 2, 4)), RNG.normal(size=(2, 4, 3))
+# Real and imaginary parts along the last axis.
+Z, ZB = RNG.normal(size=(2, 3, 3, 2)), RNG.normal(size=(2, 3, 2, 2))
+Z_TALL, Z_WIDE = RNG.normal(size=(4, 3, 2)), RNG.normal(size=(2, 4, 2))
+
+
+def c(x):
+    return x[..., 0] + 1j * x[..., 1]
+
+
+def adjoint(x):
+    return pt.conj(pt.swapaxes(x, -1, -2))
+
+
+def rebuilt(u, s, vh):
+    return L.matmul(u * pt.expand_dims(s, -2), vh)
+
+
+def hermitian(z):
+    return L.matmul(c(z), adjoint(c(z))) + np.eye(3)
+
+
+def solved(kind):
+    def all_ways(a, b):
+        ways = [(lower, turned) for lower in (False, True) for turned in (False, True)]
+        return [L.solve(a, b, assume_a=kind, lower=lower, transposed=turned) for lower, turned in ways]
+
+    return all_ways
+
+
+def triangular(a, b):
+    ways = [(lower, trans, unit) for lower in (0, 1) for trans in (0, 1, 2) for unit in (0, 1)]
+    return [L.solve_triangular(a, b, lower=low, trans=t, unit_diagonal=u) for low, t, u in ways]
+
+
+def decomposed(a):
+    u, s, vh = L.svd(a, full_matrices=False)
+    return [s, pt.abs(u), pt.abs(vh), rebuilt(u, s**2, vh), L.svdvals(a), L.svd(a)[1]]
+
+
+def eigen(a):
+    w, v = L.eigh(a)
+    other = L.eigh(a, lower=False)[1]
+    return [w, rebuilt(v, w**3, adjoint(v)), pt.abs(other), L.eigvalsh(a), L.eigvalsh(a, lower=False)]
+
+
+def norms(a):
+    matrices = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+    vectors = [L.norm(a, o, axis=1) for o in (None, 1, 2, 3, np.inf, -np.inf)]
+    return [L.norm(a), *(L.norm(a, o, axis=(1, 2)) for o in matrices), *vectors]
+
+
+def lyapunov(a, q):
+    discrete = [L.solve_discrete_lyapunov(a / 9, q, method=m) for m in ("bilinear", "direct")]
+    return [L.solve_continuous_lyapunov(a, q), *discrete]
+
+
+def by_factors(a, p, b):
+    return [
+        *(L.lu_solve(L.lu_factor(a), b, trans=trans) for trans in (0, 1)),
+        *(L.cho_solve((L.cholesky(p, lower=low), low), b) for low in (True, False)),
+    ]
+
+
+def products(a, b):
+    return [
+        *(pt.kron(a[0], b[0]), L.block_diag(a, b), pt.matvec(a, b[..., 0]), pt.vecmat(b[..., 0], a)),
+        *(pt.vecdot(a, a), pt.vdot(b, b), L.multi_dot([a[0], a[1], b[0]]), pt.cross(a, a[::-1])),
+    ]
+
+
+REAL = {
+    "cholesky": (lambda a: [L.cholesky(a), L.cholesky(a, lower=False)], [POSITIVE]),
+    **{f"solve {kind}": (solved(kind), [POSITIVE, B]) for kind in ("gen", "sym", "her", "pos")},
+    **{f"solve {kind}": (solved(kind), [POSITIVE, B]) for kind in ("diagonal", "tridiagonal")},
+    "triangular": (triangular, [DOMINANT, B]),
+    "vectors": (lambda a, b: L.solve(a, b, b_ndim=1), [DOMINANT[0], np.swapaxes(B, 1, 2).copy()]),
+    "banded": (
+        lambda ab, b: [L.solve_banded((1, 2), ab, b, transposed=turned) for turned in (False, True)],
+        [RNG.normal(size=(4, 5)) + 2, RNG.normal(size=(5, 2))],
+    ),
+    "lu": (lambda a: [*L.lu(a)[1:], L.lu(a, permute_l=True)[0]], [A]),
+    "factors": (by_factors, [DOMINANT, POSITIVE, B]),
+    "functions": (lambda a: [L.det(a), L.slogdet(a)[1], L.inv(a), L.expm(a), L.matrix_power(a, 3)], [A]),
+    "pinv": (lambda a, b: [L.pinv(a), L.pinv(b)], [WIDE, TALL]),
+    "lstsq": (lambda a, b: L.lstsq(a, b)[:2], [TALL[0], RNG.normal(size=(4, 2))]),
+    "eigh": (eigen, [POSITIVE]),
+    "generalised": (lambda a, b: [L.eigvalsh(a, b), pt.abs(L.eigh(a, b)[1])], [POSITIVE[0], POSITIVE[1]]),
+    "eig": (lambda a: [L.eig(a)[0], pt.abs(L.eig(a)[1])], [DOMINANT]),
+    "svd": (lambda *xs: [y for x in xs for y in decomposed(x)], [WIDE, TALL, A]),
+    "qr": (lambda *xs: [y for x in xs for y in (*L.qr(x), L.qr(x, "r"))], [WIDE, TALL, A]),
+    "complete qr": (lambda a: L.qr(pt.specify_shape(a, (2, 2, 4)), "complete"), [WIDE]),
+    "sylvester": (L.solve_sylvester, [DOMINANT[0], POSITIVE[1], A[1]]),
+    "lyapunov": (lyapunov, [DOMINANT, POSITIVE]),
+    "norms": (norms, [A]),
+    "products": (products, [A, B]),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real(name):
+    function, points = REAL[name]
+    verify_grad(function, points, n_tests=1)
+
+
+COMPLEX = {
+    "cholesky": (lambda z: [L.cholesky(hermitian(z)), L.cholesky(hermitian(z), lower=False)], [Z]),
+    **{
+        f"solve {kind}": (lambda z, b, kind=kind: solved(kind)(c(z), c(b)), [Z, ZB])
+        for kind in ("gen", "sym", "her")
+    },
+    "solve pos": (lambda z, b: solved("pos")(hermitian(z), c(b)), [Z, ZB]),
+    "triangular": (lambda z, b: triangular(c(z) + 3 * np.eye(3), c(b)), [Z, ZB]),
+    "functions": (lambda z: [L.det(c(z)), *L.slogdet(c(z)), L.inv(c(z)), L.expm(c(z))], [Z]),
+    "lu": (lambda z: L.lu(c(z))[1:], [Z]),
+    "pinv": (lambda x, y: [L.pinv(c(x)), L.pinv(c(y))], [Z_TALL, Z_WIDE]),
+    "qr": (lambda x, y: [*L.qr(c(x)), *L.qr(c(y))], [Z_TALL, Z_WIDE]),
+    "svd": (
+        lambda *xs: [
+            f for x in xs for u, s, vh in [L.svd(c(x), False)] for f in (s, rebuilt(u, s**2, vh), u @ vh)
+        ],
+        [Z_TALL, Z_WIDE],
+    ),
+    "eigh": (lambda z: eigen(c(z)), [Z]),
+    "eig": (lambda z: [L.eig(c(z))[0], pt.abs(L.eig(c(z))[1])], [Z]),
+    "sylvester": (lambda a, b: L.solve_sylvester(c(a)[0], c(a)[1], c(b)[0]), [Z, Z]),
+    "products": (lambda a, b: products(c(a), c(b)), [Z, ZB]),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex(name):
+    function, points = COMPLEX[name]
+    verify_grad(function, points, n_tests=1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        L.cholesky, L.det, L.inv, L.expm, L.pinv, L.eigvalsh, L.svdvals, lambda a: L.slogdet(a)[1],
+        lambda a: L.eigh(a)[0], lambda a: L.qr(a)[1], lambda a: L.lu(a)[2], lambda a: L.solve(a, a[0]),
+        lambda a: L.solve(a, a[0], assume_a="sym"), lambda a: L.solve_triangular(a, a[0], unit_diagonal=True),
+        lambda a: L.solve_sylvester(a, a, a),
+    ],
+)  # fmt: skip
+def test_tangents_are_directional_derivatives(function):
+    x, t = pt.dtensor3("x"), pt.dtensor3("t")
+    y = function(x)
+    tangent = graphc.pushforward(y, x, t)
+    f = graphc.function([x, t], [y, tangent], on_unused_input="ignore")
+    direction = POSITIVE[::-1] / 7
+    step = 1e-5
+    ends = [f(POSITIVE + sign * step * direction, direction)[0] for sign in (1, -1)]
+    np.testing.assert_allclose(
+        f(POSITIVE, direction)[1], (ends[0] - ends[1]) / (2 * step), rtol=1e-4, atol=1e-6
+    )
+
+
+def test_second_derivatives():
+    x = pt.dmatrix("x")
+    for function in (L.det, lambda a: L.slogdet(a)[1], lambda a: L.cholesky(a).sum()):
+        verify_grad(lambda a, function=function: graphc.grad(function(a), a), [POSITIVE[0]], n_tests=1)
+    assert x.type.ndim == 2
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        (lambda a: L.qr(a, "complete")[0], 'use mode="reduced"'),
+        (lambda a: L.qr(a, "raw")[0], "has no gradient"),
+        (lambda a: L.svd(a)[0], "full_matrices=False"),
+        (lambda a: L.lu(a)[1], "square matrices"),
+    ],
+)
+def test_where_no_gradient_is_known(function, message):
+    a = pt.tensor("a", shape=(3, 2), dtype="float64")
+    with pytest.raises(NotImplementedError, match=message):
+        graphc.grad(function(a).sum(), a)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sparse matrices: equal to SciPy's, compiled and in reference mode, with gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import graphc
+import graphc.sparse as sp
+import graphc.tensor as pt
+
+RNG = np.random.default_rng(0)
+
+
+def random(format, m=7, n=5, seed=1, dtype="float64"):
+    return scipy.sparse.random(m, n, 0.4, format, random_state=seed).astype(dtype)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_products_sums_and_elementwise(format):
+    a, b = random(format), random(format, seed=2)
+    c, d, e, v = RNG.normal(size=(5, 3)), RNG.normal(size=(4, 7)), RNG.normal(size=(7, 5)), RNG.normal(size=5)
+    A, B = sp.matrix(format, "A", "float64"), sp.matrix(format, "B", "float64")
+    C, D, E, V = *pt.dmatrices(3), pt.dvector()
+    x, y = a.toarray(), b.toarray()
+    cases = [
+        *((A @ C, x @ c), (sp.dot(D, A), d @ x), (A @ V, x @ v), (sp.structured_dot(V, A.T), v @ x.T)),
+        *((A.toarray(), x), (A.sum(), x.sum()), (A.sum(0), x.sum(0)), (sp.sp_sum(A, -1), x.sum(1))),
+        *((A + E, x + e), (E - A, e - x), (A - E, x - e), (-A, -x), (A * E, x * e), (A * 2.0, x * 2)),
+        *((A * V, x * v), (sp.row_scale(A, E[:, 0]), x * e[:, :1]), (A.T, x.T), (A.T @ D.T, x.T @ d.T)),
+        *((A + B, x + y), (A * B, x * y), (sp.dot(A, B.T), x @ y.T), (A + A, 2 * x), (A - B, x - y)),
+        *(
+            (sp.diag(A), np.diag(x)),
+            (A.shape, np.array(x.shape)),
+            (sp.structured_exp(A), np.where(x, np.exp(x), 0)),
+        ),
+        *((A.astype("float32"), x.astype("float32")), (sp.sqr(A), x**2), (A.zeros_like(), 0 * x)),
+    ]
+    for mode in ("fast_run", "fast_compile", "reference"):
+        f = graphc.function([A, B, C, D, E, V], [result for result, _ in cases], mode=mode)
+        for i, (got, (variable, want)) in enumerate(zip(f(a, b, c, d, e, v), cases, strict=True)):
+            if isinstance(variable, sp.SparseVariable):
+                assert got.format == variable.format and got.dtype == variable.dtype
+                got = got.toarray()
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14, err_msg=f"{i}, {mode}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128"])
+def test_dtypes_and_empty(dtype):
+    A, C = sp.csr_matrix(dtype=dtype), pt.matrix(dtype=dtype)
+    f = graphc.function([A, C], [A @ C, A.sum(1)])
+    for m, n, k in ((7, 5, 3), (0, 5, 2), (7, 0, 2), (3, 4, 0)):
+        a, c = random("csr", m, n, dtype=dtype), (RNG.normal(size=(n, k)) * 5).astype(dtype)
+        for got, want in zip(f(a, c), (a @ c, np.asarray(a.toarray().sum(1))), strict=True):
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_gradients(format):
+    a, c, e = random(format), RNG.normal(size=(5, 3)), RNG.normal(size=(7, 5))
+    make = sp.CSR if format == "csr" else sp.CSC
+    options = {"rng": RNG}
+    graphc.verify_grad(lambda v, c: make(v, a.indices, a.indptr, a.shape) @ c, [a.data, c], **options)
+    graphc.verify_grad(
+        lambda v, d: sp.dot(d, make(v, a.indices, a.indptr, a.shape)), [a.data, e.T], **options
+    )
+    graphc.verify_grad(
+        lambda v, e: (make(v, a.indices, a.indptr, a.shape) * e).toarray(), [a.data, e], **options
+    )
+    A, C = sp.matrix(format, "A", "float64"), pt.dmatrix("C")
+    g_a, g_c = graphc.grad(((A @ C) ** 2).sum(), [A, C])
+    second = graphc.grad((sp.csm_data(g_a) ** 2).sum(), C)
+    for mode in ("fast_run", "reference"):
+        values, dense, again = graphc.function([A, C], [g_a, g_c, second], mode=mode)(a, c)
+        x = a.toarray()
+        np.testing.assert_allclose(dense, x.T @ (2 * x @ c), rtol=1e-12)
+        np.testing.assert_allclose(values.toarray(), np.where(x, 2 * x @ c @ c.T, 0), rtol=1e-12)
+        assert values.format == format and np.isfinite(again).all()
+    twice = graphc.grad((A @ C).sum() + (A.toarray() ** 2).sum(), A)
+    x = a.toarray()
+    want = np.where(x, c.sum(1) + 2 * x, 0)
+    np.testing.assert_allclose(graphc.function([A, C], twice)(a, c).toarray(), want, rtol=1e-12)
+
+
+def test_parts_constants_and_types():
+    a = random("csr")
+    A = sp.csr_matrix("A", dtype="float64", shape=(7, 5))
+    data, indices, indptr, shape = graphc.function([A], sp.csm_properties(A))(a)
+    for got, want in zip((data, indices, indptr, shape), (a.data, a.indices, a.indptr, a.shape), strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert (
+        A.T.type.shape == (5, 7) and A.T.format == "csc" and str(A.type) == "SparseCSR(float64, shape=(7, 5))"
+    )
+    constant = sp.as_sparse_variable(a)
+    np.testing.assert_allclose((constant @ np.ones(5)).eval(), a @ np.ones(5))
+    # Other formats and duplicates are brought into form.
+    coo = scipy.sparse.coo_matrix((np.ones(3), ([0, 0, 1], [2, 2, 0])), shape=(7, 5))
+    np.testing.assert_array_equal(graphc.function([A], A.toarray())(coo), coo.toarray())
+    assert A.type.is_super(constant.type) and not sp.csc_matrix().type.is_super(constant.type)
+    assert constant.equals(sp.as_sparse_variable(a.copy()))
+
+
+def test_compiled():
+    A, C = sp.csr_matrix("A", dtype="float64"), pt.dmatrix("C")
+    f = graphc.function([A, C], pt.exp(A @ C) + A.sum())
+    assert "CSMProperties" in str(f.report) and "Csr" not in str(f.report)
+
+
+def test_errors():
+    A, C = sp.csr_matrix("A", dtype="float64"), pt.dmatrix("C")
+    f = graphc.function([A, C], A @ C)
+    with pytest.raises(ValueError, match="size 4, expected 5"):
+        f(random("csr"), np.ones((4, 2)))
+    with pytest.raises(TypeError, match=r"expected a sparse matrix of SciPy, got ndarray"):
+        f(np.ones((7, 5)), np.ones((5, 2)))
+    with pytest.raises(TypeError, match="expected a sparse matrix of float64, got complex128"):
+        f(random("csr", dtype="complex128"), np.ones((5, 2)))
+    with pytest.raises(TypeError, match="matrices and vectors"):
+        A @ pt.dtensor3()
+    with pytest.raises(ValueError, match="sizes 5 and 4 differ"):
+        sp.as_sparse_variable(random("csr")) @ np.ones((4, 2))
+    with pytest.raises(ValueError, match="csr or csc"):
+        sp.matrix("coo")
+    with pytest.raises(TypeError, match="sparse"):
+        sp.structured_dot(C, C)
+
+
+@pytest.mark.parametrize(
+    "indices, indptr, error, message",
+    [
+        ([0, 9], [0, 1, 2], IndexError, "a column is out of bounds"),
+        ([0, -1], [0, 1, 2], IndexError, "a column is out of bounds"),
+        ([0, 1], [0, 1, 5], ValueError, "indptr must rise"),
+        ([0, 1], [0, 2, 1], ValueError, "indptr must rise"),
+        ([0, 1], [0, 2], ValueError, "number of rows does not fit"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["fast_run", "reference"])
+def test_wrong_arrays_are_found(indices, indptr, error, message, mode):
+    v, i, p, C = pt.dvector(), pt.ivector(), pt.ivector(), pt.dmatrix()
+    f = graphc.function([v, i, p, C], sp.CSR(v, i, p, (2, 5)) @ C, mode=mode)
+    with pytest.raises(error, match=message):
+        f(np.ones(2), np.array(indices, np.int32), np.array(indptr, np.int32), np.ones((5, 3)))
