@@ -23,7 +23,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench docs fuzz ulp format clean
+.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -87,6 +87,9 @@ fuzz: $(VENV)/.test
 
 bench: $(VENV)/.demo $(PEERS)/.peers
 	$(BIN)/python tests/bench/run.py --peers-python $(PEERS)/bin/python $(BENCH_ARGS)
+
+bench-compile: $(VENV)/.demo
+	$(BIN)/python tests/bench/compile_time.py
 
 docs: $(VENV)/.test
 	$(BIN)/python -m graphc_tools.docs

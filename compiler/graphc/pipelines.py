@@ -158,9 +158,18 @@ PIPELINES: dict[str, list[Entry]] = {"fast_run": FAST_RUN, "fast_compile": FAST_
 OPT_LEVEL = {"fast_run": 3, "fast_compile": 1}
 
 
-def pipeline(mode: str, *, has_scan: bool) -> list[Entry]:
-    """The entries of a mode, less those that only concern loops if the module has none."""
+def pipeline(mode: str, *, has_scan: bool, fastmath: str = "") -> list[Entry]:
+    """The entries of a mode, less those that only concern loops if the module has none.
+
+    Args:
+        mode: a key of `PIPELINES`.
+        has_scan: whether there are loops.
+        fastmath: level for `graphc-fast-math`; empty leaves the flags that lowering sets.
+    """
     entries = PIPELINES[mode]
+    if fastmath:
+        flag = f"graphc-fast-math{{level={fastmath}}}"
+        entries = [(flag, entry[1]) if entry[0] == "graphc-fast-math" else entry for entry in entries]
     if has_scan:
         return entries
     only_scan = {id(entry) for entry in (*_SCAN, *_SCAN_MEMORY)}

@@ -27,7 +27,8 @@ _add(1, "same", "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1")
 _add(
     2,
     "same",
-    "iv ive jv kv kve yv owens_t polygamma zeta beta betaln poch binom xlogy xlog1py rel_entr kl_div logaddexp2",
+    "iv ive jv kv kve yv owens_t polygamma zeta beta betaln poch binom"
+    " xlogy xlog1py rel_entr kl_div logaddexp2",
 )
 _add(2, "same", "gammainc gammaincc gammaincinv gammainccinv gammainc_da")
 _add(3, "same", "betainc betaincc betaincinv betainc_da betainc_db hyp1f1")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A run over random graphs of the whole library, each named by its seed (see `test_random_graphs`).
 
-    python tests/numeric/fuzz_library.py --count 200 --batch 10     seeds 0 to 199
-    python tests/numeric/fuzz_library.py --seed 1234                run one graph and show it
-    python tests/numeric/fuzz_library.py --count 100 --poison       fill memory with NaN before use and after it
-    python tests/numeric/fuzz_library.py --count 20 --large         large values, on one, two and three threads
+python tests/numeric/fuzz_library.py --count 200 --batch 10     seeds 0 to 199
+python tests/numeric/fuzz_library.py --seed 1234                run one graph and show it
+python tests/numeric/fuzz_library.py --count 100 --poison       fill memory with NaN before use and after it
+python tests/numeric/fuzz_library.py --count 20 --large         large values, on one, two and three threads
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def graph_of(seed: int, large: bool = False) -> Any:
 
 def run_batch(seeds: range, options: argparse.Namespace) -> str | None:
     """The error of a batch of graphs, or None."""
-    import graphc
     from comparing import check_all
+
+    import graphc
 
     try:
         graphs = [graph_of(seed, options.large) for seed in seeds]

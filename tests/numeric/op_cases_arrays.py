@@ -35,9 +35,7 @@ case("tril_indices", [ROW], lambda m, x: [*m.tril_indices(3, 1), *m.tril_indices
 case("triu_indices", [ROW], lambda m, x: [*m.triu_indices(3, 1), *m.triu_indices(2, -1, 4)], sizes=(1,))
 case("diag_indices", [ROW], lambda m, x: m.diag_indices(3), sizes=(1,))
 case("indices", [ROW], lambda m, x: m.indices((2, 3)), sizes=(1,))
-case(
-    "mgrid", [ROW], lambda m, x: [*m.mgrid[0:3, 1:2:0.25]], same_dtype=False
-)
+case("mgrid", [ROW], lambda m, x: [*m.mgrid[0:3, 1:2:0.25]], same_dtype=False)
 case("ogrid", [ROW], lambda m, x: [*m.ogrid[0:3, 1:8:2]])
 
 case = Family("creation like", dtypes=NUMBERS, jax=False, gradient=False)
@@ -64,8 +62,13 @@ case("geomspace", [LOW, HIGH], lambda m, x, y: m.geomspace(x, y, 4), sizes=(1,),
 case("linspace:arrays", [ROW, HIGH], lambda m, x, y: m.linspace(x, y, 4, axis=-1))
 case("meshgrid", [ROW, arg("n+1")], lambda m, x, y: m.meshgrid(x, y))
 case("meshgrid:ij", [ROW, arg("n+1")], lambda m, x, y: m.meshgrid(x, y, indexing="ij", sparse=True))
-case("complex_from_polar", [MATRIX, OTHER], reference=lambda r, a: r * np.cos(a) + 1j * r * np.sin(a), jax=False,
-     same_dtype=False)
+case(
+    "complex_from_polar",
+    [MATRIX, OTHER],
+    reference=lambda r, a: r * np.cos(a) + 1j * r * np.sin(a),
+    jax=False,
+    same_dtype=False,
+)
 
 # Shapes -------------------------------------------------------------------------------------------
 
@@ -73,7 +76,13 @@ case = Family("shaping", dtypes=NUMBERS)
 case("reshape", [MATRIX], lambda m, x: m.reshape(x, (x.shape[1], x.shape[0])))
 case("reshape:-1", [MATRIX], lambda m, x: m.reshape(x, (-1,)))
 case("ravel", [MATRIX])
-case("flatten", [CUBE], lambda m, x: m.flatten(x, 2), lambda x: x.reshape(2, x.shape[1] * x.shape[2]), jax=False)
+case(
+    "flatten",
+    [CUBE],
+    lambda m, x: m.flatten(x, 2),
+    lambda x: x.reshape(2, x.shape[1] * x.shape[2]),
+    jax=False,
+)
 case("transpose", [CUBE], lambda m, x: m.transpose(x, (1, 2, 0)))
 case("transpose:all", [CUBE])
 case("dimshuffle", [MATRIX], lambda m, x: m.dimshuffle(x, 1, "x", 0), lambda x: x.T[:, None, :], jax=False)
@@ -83,7 +92,12 @@ case("moveaxis", [CUBE], lambda m, x: m.moveaxis(x, [0, 1], [-1, 0]))
 case("expand_dims", [MATRIX], lambda m, x: m.expand_dims(x, (0, 2)))
 case("squeeze", [arg("n", 1, "n+1", 1)], lambda m, x: m.squeeze(x, (1, 3)))
 case("squeeze:axis", [arg("n", 1, "n+1", 1)], lambda m, x: m.squeeze(x, axis=1))
-case("broadcast_to", [MATRIX], lambda m, x: m.broadcast_to(x, (3, *x.shape)), lambda x: np.broadcast_to(x, (3, *x.shape)))
+case(
+    "broadcast_to",
+    [MATRIX],
+    lambda m, x: m.broadcast_to(x, (3, *x.shape)),
+    lambda x: np.broadcast_to(x, (3, *x.shape)),
+)
 case("broadcast_to:ones", [arg("n", 1)], lambda m, x: m.broadcast_to(x, (x.shape[0], 5)))
 case("broadcast_arrays", [arg("n", 1), arg(1, "n+1")])
 case("atleast_1d", [ONE])
@@ -94,8 +108,16 @@ case("atleast_3d:row", [ROW], reference=lambda x: x[None, None], jax=False)
 case("shape_padleft", [ROW], lambda m, x: m.shape_padleft(x, 2), lambda x: x[None, None], jax=False)
 case("shape_padright", [ROW], lambda m, x: m.shape_padright(x, 2), lambda x: x[:, None, None], jax=False)
 case("shape_padaxis", [MATRIX], lambda m, x: m.shape_padaxis(x, 1), lambda x: x[:, None], jax=False)
-case("specify_shape", [arg("n", 3)], lambda m, x: m.specify_shape(x, (None, 3)), lambda x: x.copy(), jax=False)
-case("specify_broadcastable", [arg("n", 1)], lambda m, x: m.specify_broadcastable(x, 1), lambda x: x.copy(), jax=False)
+case(
+    "specify_shape", [arg("n", 3)], lambda m, x: m.specify_shape(x, (None, 3)), lambda x: x.copy(), jax=False
+)
+case(
+    "specify_broadcastable",
+    [arg("n", 1)],
+    lambda m, x: m.specify_broadcastable(x, 1),
+    lambda x: x.copy(),
+    jax=False,
+)
 case("unbroadcast", [arg("n", 1)], lambda m, x: m.unbroadcast(x, 1), lambda x: x.copy(), jax=False)
 
 # Joining ------------------------------------------------------------------------------------------
@@ -103,7 +125,13 @@ case("unbroadcast", [arg("n", 1)], lambda m, x: m.unbroadcast(x, 1), lambda x: x
 case = Family("joining", dtypes=NUMBERS)
 case("concatenate", [MATRIX, arg(3, "n+1")], lambda m, x, y: m.concatenate([x, y, x]))
 case("concatenate:axis", [MATRIX, OTHER], lambda m, x, y: m.concatenate([x, y], axis=-1))
-case("join", [MATRIX, OTHER], lambda m, x, y: m.join(1, x, y), lambda x, y: np.concatenate([x, y], 1), jax=False)
+case(
+    "join",
+    [MATRIX, OTHER],
+    lambda m, x, y: m.join(1, x, y),
+    lambda x, y: np.concatenate([x, y], 1),
+    jax=False,
+)
 case("stack", [MATRIX, OTHER], lambda m, x, y: m.stack([x, y], axis=1))
 case("hstack", [MATRIX, OTHER], lambda m, x, y: m.hstack([x, y]))
 case("vstack", [MATRIX, OTHER], lambda m, x, y: m.vstack([x, y]))
@@ -119,8 +147,12 @@ case("tile", [MATRIX], lambda m, x: m.tile(x, (2, 3)))
 case("tile:more", [ROW], lambda m, x: m.tile(x, (2, 1, 2)))
 case("repeat", [MATRIX], lambda m, x: m.repeat(x, 3, axis=1))
 case("repeat:flat", [MATRIX], lambda m, x: m.repeat(x, 2))
-case("repeat:counts", [arg(3, "n"), arg(3, dtype="int64", make=between(0, 3))], lambda m, x, k: m.repeat(x, k, axis=0),
-     jax=False)
+case(
+    "repeat:counts",
+    [arg(3, "n"), arg(3, dtype="int64", make=between(0, 3))],
+    lambda m, x, k: m.repeat(x, k, axis=0),
+    jax=False,
+)
 case("roll", [MATRIX], lambda m, x: m.roll(x, 2, axis=1))
 case("roll:flat", [MATRIX], lambda m, x: m.roll(x, -3))
 case("roll:axes", [MATRIX], lambda m, x: m.roll(x, (1, -1), axis=(0, 1)))
@@ -149,12 +181,29 @@ case("fill_diagonal", [MATRIX, ONE], reference=_filled, jax=False, sizes=(4, 1))
 # Padding ------------------------------------------------------------------------------------------
 
 case = Family("padding", dtypes=REALS, sizes=(4, 1))
-for mode in ("constant", "edge", "reflect", "symmetric", "wrap", "linear_ramp", "maximum", "minimum", "mean", "median"):
+for mode in (
+    "constant",
+    "edge",
+    "reflect",
+    "symmetric",
+    "wrap",
+    "linear_ramp",
+    "maximum",
+    "minimum",
+    "mean",
+    "median",
+):
     options: dict[str, Any] = {"dtypes": FLOATS} if mode in ("linear_ramp", "mean", "median") else {}
     if mode in ("reflect", "wrap"):
         options["sizes"] = (4,)
-    case(f"pad:{mode}", [CUBE], lambda m, x, mode=mode: m.pad(x, ((0, 0), (2, 1), (0, 3)), mode=mode), tolerance=4,
-         gradient=mode not in ("maximum", "minimum", "median"), **options)
+    case(
+        f"pad:{mode}",
+        [CUBE],
+        lambda m, x, mode=mode: m.pad(x, ((0, 0), (2, 1), (0, 3)), mode=mode),
+        tolerance=4,
+        gradient=mode not in ("maximum", "minimum", "median"),
+        **options,
+    )
 case("pad:empty", [MATRIX], lambda m, x: m.pad(x, 2), sizes=(0,))
 case("pad:value", [MATRIX], lambda m, x: m.pad(x, (1, 2), constant_values=(3, 4)))
 
@@ -162,5 +211,9 @@ case("pad:value", [MATRIX], lambda m, x: m.pad(x, (1, 2), constant_values=(3, 4)
 
 case = Family("flat indices", dtypes=("int64", "int32", "uint8"), gradient=False, jax=False)
 INDEX = arg("n", make=between(0, 2))
-case("ravel_multi_index", [INDEX, arg("n", make=between(0, 1))], lambda m, i, j: m.ravel_multi_index((i, j), (3, 4)))
+case(
+    "ravel_multi_index",
+    [INDEX, arg("n", make=between(0, 1))],
+    lambda m, i, j: m.ravel_multi_index((i, j), (3, 4)),
+)
 case("unravel_index", [INDEX], lambda m, i: m.unravel_index(i, (2, 4)))

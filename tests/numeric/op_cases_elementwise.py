@@ -11,7 +11,7 @@ from op_cases import DOMAINS
 from op_table import NUMBERS, Argument, Family, arg, between, space
 
 import graphc.tensor as pt
-from graphc.ops.elementwise import ROWS, Elementwise, Row, Undefined
+from graphc.ops.elementwise import Elementwise, Row, Undefined
 from graphc.tensor import special as special_functions
 
 SIZES = (5, 1, 0)
@@ -53,7 +53,7 @@ def _dtypes(name: str, row: Row) -> tuple[str, ...]:
 def _gradient(name: str, row: Row) -> bool | tuple[int, ...]:
     if row.grad is None or name in _WITHOUT_GRADIENT or "float64" not in _dtypes(name, row):
         return False
-    if row.resolve((np.dtype("float64"),) * row.arity)[-1] == bool:
+    if row.resolve((np.dtype("float64"),) * row.arity)[-1].kind == "b":
         return False
     return tuple(i for i, rule in enumerate(row.grad) if not isinstance(rule, Undefined))
 
@@ -115,6 +115,23 @@ case = Family("elementwise functions", sizes=SIZES, dtypes=("int64", *_FLOATING)
 X, Y = arg("n", "n+1"), arg("n", "n+1", make=between(0.5, 3))
 case("divmod", [X, Y], gradient=False)
 case("round", [arg("n", "n+1", make=between(-9, 9))], gradient=False)
-case("round:away", [X], lambda m, x: m.round(x, "half_away_from_zero"),
-     lambda x: np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x).astype(x.dtype), gradient=False, jax=False,
-     dtypes=_FLOATING)
+case(
+    "round:away",
+    [X],
+    lambda m, x: m.round(x, "half_away_from_zero"),
+    lambda x: np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x).astype(x.dtype),
+    gradient=False,
+    jax=False,
+    dtypes=_FLOATING,
+)
+
+# NumPy's functions that are made of several rows.
+for _name in ("fix", "float_power", "fmax", "fmin", "fmod", "heaviside", "positive"):
+    _binary = _name in ("float_power", "fmax", "fmin", "fmod", "heaviside")
+    case(_name, [Y, X] if _binary else [X], gradient=False, dtypes=("int64", "float32", "float64"))
+for _name in ("isneginf", "isposinf", "modf", "nan_to_num"):
+    case(_name, [X], gradient=False, dtypes=("float32", "float64"))
+case("bitwise_count", [X], gradient=False, dtypes=("int8", "int64", "uint8"))
+case = Family("sliding products", sizes=(5, 1), tolerance=10, dtypes=("int64", "float32", "float64"))
+for _name in ("convolve", "correlate"):
+    case(_name, [arg("n"), arg(3)], lambda m, x, y, name=_name: getattr(m, name)(x, y, "full"))

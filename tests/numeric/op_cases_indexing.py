@@ -34,9 +34,21 @@ OTHER = arg("n", "n+1", make=between(-1, 1))
 
 case = Family("indexing", dtypes=NUMBERS)
 case("take", [TABLE, PLACES], lambda m, x, i: m.take(x, i, axis=0))
-case("take:axis", [arg("n", 4), arg(2, "n", dtype="int64", make=positions)], lambda m, x, i: m.take(x, i, axis=1))
-case("take:wrap", [TABLE, arg("n", dtype="int64", make=between(-9, 9))], lambda m, x, i: m.take(x, i, axis=0, mode="wrap"))
-case("take:clip", [TABLE, arg("n", dtype="int64", make=between(-9, 9))], lambda m, x, i: m.take(x, i, axis=0, mode="clip"))
+case(
+    "take:axis",
+    [arg("n", 4), arg(2, "n", dtype="int64", make=positions)],
+    lambda m, x, i: m.take(x, i, axis=1),
+)
+case(
+    "take:wrap",
+    [TABLE, arg("n", dtype="int64", make=between(-9, 9))],
+    lambda m, x, i: m.take(x, i, axis=0, mode="wrap"),
+)
+case(
+    "take:clip",
+    [TABLE, arg("n", dtype="int64", make=between(-9, 9))],
+    lambda m, x, i: m.take(x, i, axis=0, mode="clip"),
+)
 INDICES: dict[str, Any] = {
     "slices": lambda x, i: x[1:, ::-1],
     "integer": lambda x, i: x[-1],
@@ -65,18 +77,48 @@ def _updated(x: np.ndarray, index: Any, y: Any, kind: str) -> np.ndarray:
 
 ROWS_OF_TABLE = arg("n", "n+1", make=between(0, 1))
 case = Family("updates", dtypes=("int32", "float32", "float64", "complex128"), jax=False)
-case("set_subtensor", [TABLE, arg("n+1")], lambda m, x, y: m.set_subtensor(x[2], y), lambda x, y: _updated(x, 2, y, "set"))
-case("inc_subtensor", [TABLE, arg("n+1")], lambda m, x, y: m.inc_subtensor(x[1:3], y), lambda x, y: _updated(x, slice(1, 3), y, "inc"))
-case("inc_subtensor:array", [TABLE, PLACES, ROWS_OF_TABLE], lambda m, x, i, y: m.inc_subtensor(x[i], y),
-     lambda x, i, y: _updated(x, i, y, "inc"), gradient=(0, 2))
-case("set_subtensor:array", [TABLE, PLACES, ROWS_OF_TABLE], lambda m, x, i, y: m.set_subtensor(x[i], y),
-     lambda x, i, y: _updated(x, i, y, "set"), gradient=(0, 2))
-case("set_subtensor:mask", [MATRIX, MASK], lambda m, x, mask: m.set_subtensor(x[mask], 3), lambda x, mask: _updated(x, mask, 3, "set"))
+case(
+    "set_subtensor",
+    [TABLE, arg("n+1")],
+    lambda m, x, y: m.set_subtensor(x[2], y),
+    lambda x, y: _updated(x, 2, y, "set"),
+)
+case(
+    "inc_subtensor",
+    [TABLE, arg("n+1")],
+    lambda m, x, y: m.inc_subtensor(x[1:3], y),
+    lambda x, y: _updated(x, slice(1, 3), y, "inc"),
+)
+case(
+    "inc_subtensor:array",
+    [TABLE, PLACES, ROWS_OF_TABLE],
+    lambda m, x, i, y: m.inc_subtensor(x[i], y),
+    lambda x, i, y: _updated(x, i, y, "inc"),
+    gradient=(0, 2),
+)
+case(
+    "set_subtensor:array",
+    [TABLE, PLACES, ROWS_OF_TABLE],
+    lambda m, x, i, y: m.set_subtensor(x[i], y),
+    lambda x, i, y: _updated(x, i, y, "set"),
+    gradient=(0, 2),
+)
+case(
+    "set_subtensor:mask",
+    [MATRIX, MASK],
+    lambda m, x, mask: m.set_subtensor(x[mask], 3),
+    lambda x, mask: _updated(x, mask, 3, "set"),
+)
 
 for name in ("mul", "max", "min"):
-    case(f"{name}_subtensor", [TABLE, PLACES, ROWS_OF_TABLE],
-         lambda m, x, i, y, name=name: getattr(m, f"{name}_subtensor")(x[i], y),
-         lambda x, i, y, name=name: _updated(x, i, y, name), gradient=False, dtypes=("int32", "float32", "float64"))
+    case(
+        f"{name}_subtensor",
+        [TABLE, PLACES, ROWS_OF_TABLE],
+        lambda m, x, i, y, name=name: getattr(m, f"{name}_subtensor")(x[i], y),
+        lambda x, i, y, name=name: _updated(x, i, y, name),
+        gradient=False,
+        dtypes=("int32", "float32", "float64"),
+    )
 
 # Masks --------------------------------------------------------------------------------------------
 
@@ -89,7 +131,11 @@ case = Family("choosing", dtypes=("int64", "float32", "float64"), jax=False)
 case("compress", [ROW_MASK, MATRIX], lambda m, c, x: m.compress(c, x, axis=0))
 case("extract", [MASK, MATRIX])
 case("select", [MASK, MATRIX, OTHER], lambda m, c, x, y: m.select([c, y > 0], [x, y], default=2))
-case("choose", [arg("n", "n+1", dtype="int64", make=between(0, 1)), MATRIX, OTHER], lambda m, i, x, y: m.choose(i, [x, y]))
+case(
+    "choose",
+    [arg("n", "n+1", dtype="int64", make=between(0, 1)), MATRIX, OTHER],
+    lambda m, i, x, y: m.choose(i, [x, y]),
+)
 case("where", [MASK, MATRIX, OTHER], jax=True)
 case("switch", [MASK, MATRIX, OTHER], reference=np.where)
 
@@ -100,20 +146,40 @@ case("sort", [APART])
 case("sort:axis", [APART], lambda m, x: m.sort(x, axis=0))
 case("sort:flat", [APART], lambda m, x: m.sort(x, axis=None))
 case("argsort", [APART], lambda m, x: m.argsort(x, kind="stable"), gradient=False)
-case("searchsorted", [arg(5, make=between(-2, 2)), ROW], lambda m, a, x: m.searchsorted(m.sort(a), x), gradient=False)
-case("searchsorted:right", [arg(5, make=between(-2, 2)), ROW], lambda m, a, x: m.searchsorted(m.sort(a), x, side="right"),
-     gradient=False)
+case(
+    "searchsorted",
+    [arg(5, make=between(-2, 2)), ROW],
+    lambda m, a, x: m.searchsorted(m.sort(a), x),
+    gradient=False,
+)
+case(
+    "searchsorted:right",
+    [arg(5, make=between(-2, 2)), ROW],
+    lambda m, a, x: m.searchsorted(m.sort(a), x, side="right"),
+    gradient=False,
+)
 case("sort_complex", [APART_ROW], dtypes=("float64", "complex128"), gradient=False, jax=False)
 case = Family("selection", dtypes=("int64", "float32", "float64"), sizes=FULL, jax=False)
 ELEMENTS = arg("n", 6, make=distinct)
 case("partition", [ELEMENTS], lambda m, x: m.sort(m.partition(x, 3)[..., :4], axis=-1))
-case("argpartition", [arg("n", 6, dtype="float64", make=distinct)],
-     lambda m, x: m.sort(m.take_along_axis(x, m.argpartition(x, 3), axis=-1)[..., :4], axis=-1), gradient=False)
+case(
+    "argpartition",
+    [arg("n", 6, dtype="float64", make=distinct)],
+    lambda m, x: m.sort(m.take_along_axis(x, m.argpartition(x, 3), axis=-1)[..., :4], axis=-1),
+    gradient=False,
+)
 case("topk", [ELEMENTS], lambda m, x: m.topk(x, 3), lambda x: np.sort(x)[..., :-4:-1])
 DISTINCT = arg("n", 6, dtype="float64", make=distinct)
-case("argtopk", [DISTINCT], lambda m, x: m.argtopk(x, 2), lambda x: np.argsort(x)[..., :-3:-1], gradient=False)
-case("topk_and_argtopk", [DISTINCT], lambda m, x: m.topk_and_argtopk(x, 2),
-     lambda x: [np.sort(x)[..., :-3:-1], np.argsort(x)[..., :-3:-1]], gradient=False)
+case(
+    "argtopk", [DISTINCT], lambda m, x: m.argtopk(x, 2), lambda x: np.argsort(x)[..., :-3:-1], gradient=False
+)
+case(
+    "topk_and_argtopk",
+    [DISTINCT],
+    lambda m, x: m.topk_and_argtopk(x, 2),
+    lambda x: [np.sort(x)[..., :-3:-1], np.argsort(x)[..., :-3:-1]],
+    gradient=False,
+)
 case = Family("along axes", dtypes=NUMBERS)
 ORDER = arg("n", "n+1", dtype="int64", make=order)
 case("take_along_axis", [MATRIX, ORDER], lambda m, x, i: m.take_along_axis(x, i, axis=1))
@@ -125,4 +191,10 @@ def _put(x: np.ndarray, i: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x
 
 
-case("put_along_axis", [MATRIX, ORDER, OTHER], lambda m, x, i, y: m.put_along_axis(x, i, y, axis=1), _put, jax=False)
+case(
+    "put_along_axis",
+    [MATRIX, ORDER, OTHER],
+    lambda m, x, i, y: m.put_along_axis(x, i, y, axis=1),
+    _put,
+    jax=False,
+)

@@ -20,6 +20,11 @@ def upper(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.nd
     return np.triu(regular(rng, shape, dtype))
 
 
+def bands(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Three diagonals of a matrix far from singular."""
+    return (rng.uniform(-1, 1, shape) + np.array([[0], [4], [0]])).astype(dtype)
+
+
 # NumPy's ------------------------------------------------------------------------------------------
 
 case = Family("linalg", "linalg", dtypes=COMPLEX, tolerance=100, sizes=(4, 1, 18))
@@ -41,21 +46,47 @@ case("qr", [TALL], lambda m, x: m.qr(x)[0] @ m.qr(x)[1], lambda x: x)
 case("lstsq", [arg("n+2", "n"), arg("n+2")], lambda m, a, b: m.lstsq(a, b, rcond=None)[0], gradient=False)
 case("norm", [WIDE], lambda m, x: m.norm(x, axis=(1, 2)))
 for order in (1, -1, np.inf, 2, "fro"):
-    case(f"norm:{order}", [WIDE], lambda m, x, order=order: m.norm(x, ord=order, axis=(-2, -1)), gradient=order == "fro")
+    case(
+        f"norm:{order}",
+        [WIDE],
+        lambda m, x, order=order: m.norm(x, ord=order, axis=(-2, -1)),
+        gradient=order == "fro",
+    )
 for order in (0, 1, 2, 3, np.inf):
-    case(f"norm:vector {order}", [WIDE], lambda m, x, order=order: m.norm(x, ord=order, axis=-1), gradient=order in (2, 3),
-         dtypes=FLOATS)
+    case(
+        f"norm:vector {order}",
+        [WIDE],
+        lambda m, x, order=order: m.norm(x, ord=order, axis=-1),
+        gradient=order in (2, 3),
+        dtypes=FLOATS,
+    )
 case("vector_norm", [WIDE], lambda m, x: m.vector_norm(x, axis=1))
 case("matrix_norm", [WIDE])
 case("cond", [BATCH], gradient=False)
 case("matrix_rank", [BATCH], gradient=False)
-case("tensorinv", [arg(4, 2, 2, make=lambda rng, s, d: regular(rng, (4, 4), d).reshape(4, 2, 2))],
-     lambda m, x: m.tensorinv(x, ind=1), jax=False)
+case(
+    "tensorinv",
+    [arg(4, 2, 2, make=lambda rng, s, d: regular(rng, (4, 4), d).reshape(4, 2, 2))],
+    lambda m, x: m.tensorinv(x, ind=1),
+    jax=False,
+)
 case("multi_dot", [WIDE, WIDE], lambda m, x, y: m.multi_dot([x[0], y[1].T, x[1]]))
-case("eigvals", [BATCH], lambda m, x: _sum_and_product(m.eigvals(x)), lambda x: _sum_and_product(np.linalg.eigvals(x)),
-     gradient=False, same_dtype=False)
-case("eig", [BATCH], lambda m, x: _sum_and_product(m.eig(x)[0]), lambda x: _sum_and_product(np.linalg.eig(x)[0]),
-     gradient=False, same_dtype=False)
+case(
+    "eigvals",
+    [BATCH],
+    lambda m, x: _sum_and_product(m.eigvals(x)),
+    lambda x: _sum_and_product(np.linalg.eigvals(x)),
+    gradient=False,
+    same_dtype=False,
+)
+case(
+    "eig",
+    [BATCH],
+    lambda m, x: _sum_and_product(m.eig(x)[0]),
+    lambda x: _sum_and_product(np.linalg.eig(x)[0]),
+    gradient=False,
+    same_dtype=False,
+)
 for name in ("diagonal", "trace", "matrix_transpose"):
     case(name, [BATCH])
 case("matmul", [BATCH, RIGHT])
@@ -84,26 +115,54 @@ case = Family("scipy.linalg", "slinalg", dtypes=FLOATS, tolerance=100, sizes=(4,
 UPPER = arg("n", "n", make=upper)
 case("cholesky:upper", [POSITIVE], lambda m, x: m.cholesky(x, lower=False), jax=False)
 case("solve_triangular", [UPPER, ONE_RIGHT], lambda m, a, b: m.solve_triangular(a, b))
-case("solve_triangular:transposed", [UPPER, VECTOR], lambda m, a, b: m.solve_triangular(a, b, trans=1), jax=False)
+case(
+    "solve_triangular:transposed",
+    [UPPER, VECTOR],
+    lambda m, a, b: m.solve_triangular(a, b, trans=1),
+    jax=False,
+)
 for kind in ("pos", "sym", "gen"):
     case(f"solve:{kind}", [ONE_POSITIVE, ONE_RIGHT], lambda m, a, b, kind=kind: m.solve(a, b, assume_a=kind))
-case("cho_solve", [ONE_POSITIVE, ONE_RIGHT], lambda m, a, b: m.cho_solve((m.cholesky(a, lower=True), True), b), jax=False)
+case(
+    "cho_solve",
+    [ONE_POSITIVE, ONE_RIGHT],
+    lambda m, a, b: m.cho_solve((m.cholesky(a, lower=True), True), b),
+    jax=False,
+)
 case("lu_factor", [MATRIX], jax=False, same_dtype=False)
 case("lu_solve", [MATRIX, ONE_RIGHT], lambda m, a, b: m.lu_solve(m.lu_factor(a), b), jax=False)
 case("lu", [MATRIX], jax=False)
-case("solve_banded", [arg(3, "n", make=lambda rng, s, d: (rng.uniform(-1, 1, s) + [[0], [4], [0]]).astype(d)), VECTOR],
-     lambda m, a, b: m.solve_banded((1, 1), a, b), jax=False)
+case(
+    "solve_banded",
+    [arg(3, "n", make=bands), VECTOR],
+    lambda m, a, b: m.solve_banded((1, 1), a, b),
+    jax=False,
+)
 case("expm", [arg("n", "n", make=between(-0.5, 0.5))])
 case("block_diag", [MATRIX, ONE_RIGHT])
 SMALL = arg("n", "n", make=lambda rng, s, d: (rng.uniform(-0.4, 0.4, s) / max(s[0], 1)).astype(d))
 case("solve_discrete_lyapunov", [SMALL, ONE_POSITIVE], jax=False, sizes=(4, 1), same_dtype=False)
 case("solve_continuous_lyapunov", [MATRIX, ONE_POSITIVE], jax=False)
 case("solve_sylvester", [MATRIX, UPPER, ONE_POSITIVE], jax=False)
-case("pivot_to_permutation", [arg("n")], lambda m, x: m.pivot_to_permutation(np.array([2, 2, 3, 3], "int32")),
-     lambda x: np.array([1, 3, 0, 2]), gradient=False, jax=False, same_dtype=False, sizes=(4,))
+case(
+    "pivot_to_permutation",
+    [arg("n")],
+    lambda m, x: m.pivot_to_permutation(np.array([2, 2, 3, 3], "int32")),
+    lambda x: np.array([1, 3, 0, 2]),
+    gradient=False,
+    jax=False,
+    same_dtype=False,
+    sizes=(4,),
+)
 case("kron", [MATRIX, ONE_RIGHT], reference=np.kron, jax=False)
 case("matrix_dot", [MATRIX, UPPER, ONE_RIGHT], reference=lambda a, b, c: a @ b @ c, jax=False)
-case("multi_dot", [MATRIX, UPPER, VECTOR], lambda m, a, b, c: m.multi_dot([a, b, c]), lambda a, b, c: a @ b @ c, jax=False)
+case(
+    "multi_dot",
+    [MATRIX, UPPER, VECTOR],
+    lambda m, a, b, c: m.multi_dot([a, b, c]),
+    lambda a, b, c: a @ b @ c,
+    jax=False,
+)
 case("vdot", [VECTOR, arg("n", make=between(-1, 1))], reference=np.vdot, jax=False)
 case("matvec", [MATRIX, VECTOR], reference=np.matvec, jax=False)
 case("vecmat", [VECTOR, MATRIX], reference=np.vecmat, jax=False)

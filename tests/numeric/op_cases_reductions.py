@@ -36,7 +36,12 @@ for name in ("sum", "prod"):
     case(f"{name}:axis", [CUBE], lambda m, x, name=name: getattr(m, name)(x, axis=(0, 2), keepdims=True))
 for name in ("any", "all"):
     case(name, [MATRIX], gradient=False)
-    case(f"{name}:axis", [CUBE], lambda m, x, name=name: getattr(m, name)(x, axis=1, keepdims=True), gradient=False)
+    case(
+        f"{name}:axis",
+        [CUBE],
+        lambda m, x, name=name: getattr(m, name)(x, axis=1, keepdims=True),
+        gradient=False,
+    )
 case = Family("means", dtypes=NUMBERS, sizes=FULL, tolerance=10)
 case("mean", [MATRIX])
 case("mean:axis", [CUBE], lambda m, x: m.mean(x, axis=(0, 1), keepdims=True))
@@ -49,13 +54,30 @@ for name in ("max", "min"):
     case(f"{name}:axis", [APART], lambda m, x, name=name: getattr(m, name)(x, axis=-1, keepdims=True))
 for name in ("argmax", "argmin"):
     case(name, [APART], gradient=False)
-    case(f"{name}:axis", [CUBE], lambda m, x, name=name: getattr(m, name)(x, axis=1, keepdims=True), gradient=False)
-case("max_and_argmax", [APART], lambda m, x: m.max_and_argmax(x, axis=1), lambda x: [x.max(1), x.argmax(1)], jax=False)
+    case(
+        f"{name}:axis",
+        [CUBE],
+        lambda m, x, name=name: getattr(m, name)(x, axis=1, keepdims=True),
+        gradient=False,
+    )
+case(
+    "max_and_argmax",
+    [APART],
+    lambda m, x: m.max_and_argmax(x, axis=1),
+    lambda x: [x.max(1), x.argmax(1)],
+    jax=False,
+)
 case = Family("logsumexp", sizes=FULL, tolerance=4, where="special")
 case("logsumexp", [MATRIX], lambda m, x: m.logsumexp(x, axis=-1, keepdims=True))
 case("logsumexp:all", [MATRIX])
 case = Family("more reductions", sizes=FULL, tolerance=4)
-case("logsumexp", [MATRIX], lambda m, x: m.logsumexp(x, axis=0), lambda x: np.log(np.sum(np.exp(x), 0)), jax=False)
+case(
+    "logsumexp",
+    [MATRIX],
+    lambda m, x: m.logsumexp(x, axis=0),
+    lambda x: np.log(np.sum(np.exp(x), 0)),
+    jax=False,
+)
 case("ptp", [APART], lambda m, x: m.ptp(x, axis=1))
 case("allclose", [MATRIX, OTHER], lambda m, x, y: m.allclose(x, y, atol=0.5), gradient=False)
 case("isclose", [MATRIX, OTHER], lambda m, x, y: m.isclose(x, y, atol=0.5), gradient=False)
@@ -146,16 +168,30 @@ case("nanpercentile", [HOLES], lambda m, x: m.nanpercentile(x, 70, axis=1), grad
 SMALL, FEW = arg("n", make=between(0, 4)), arg(3, make=between(1, 6))
 case = Family("sets", dtypes=("int64", "uint8", "float64"), gradient=False, jax=False)
 case("unique", [SMALL])
-case("unique:all", [SMALL], lambda m, x: m.unique(x, return_index=True, return_inverse=True, return_counts=True))
+case(
+    "unique:all",
+    [SMALL],
+    lambda m, x: m.unique(x, return_index=True, return_inverse=True, return_counts=True),
+)
 for name in ("union1d", "intersect1d", "setdiff1d", "setxor1d", "isin"):
     case(name, [SMALL, FEW])
 case("in1d", [SMALL, FEW], reference=np.isin)
 case = Family("counts", dtypes=("int64", "int8"), gradient=False, jax=False)
 case("bincount", [SMALL])
-case("bincount:weights", [SMALL, arg("n", dtype="float64")], lambda m, x, w: m.bincount(x, w, minlength=7), sizes=FULL)
+case(
+    "bincount:weights",
+    [SMALL, arg("n", dtype="float64")],
+    lambda m, x, w: m.bincount(x, w, minlength=7),
+    sizes=FULL,
+)
 case = Family("histograms", sizes=(20, 1), gradient=False, jax=False)
-case("histogram", [ROW], lambda m, x: m.histogram(x, 5, range=(-2.0, 2.0)), quiet(lambda x: np.histogram(x, 5, (-2.0, 2.0))),
-     same_dtype=False)
+case(
+    "histogram",
+    [ROW],
+    lambda m, x: m.histogram(x, 5, range=(-2.0, 2.0)),
+    quiet(lambda x: np.histogram(x, 5, (-2.0, 2.0))),
+    same_dtype=False,
+)
 case("histogram_bin_edges", [ROW], lambda m, x: m.histogram_bin_edges(x, 4), same_dtype=False, sizes=(20,))
 case = Family("choices of floats", dtypes=FLOATS, gradient=False, jax=False)
 case("digitize", [ROW, SORTED], lambda m, x, bins: m.digitize(x, bins))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Cases of special functions that are no elementwise rows, of Fourier transforms and of convolutions of signals."""
+"""Cases of special functions that are no elementwise rows, of Fourier transforms and of signals."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ case("gammal", [SHAPE, POSITIVE], reference=lambda k, x: sp.gammainc(k, x) * sp.
 case("gammau", [SHAPE, POSITIVE], reference=lambda k, x: sp.gammaincc(k, x) * sp.gamma(k), gradient=(1,))
 case("log_expit", [X])
 case("loggamma", [POSITIVE], reference=sp.gammaln)
-case("multigammaln", [arg("n", make=between(2, 4))], lambda m, x: m.multigammaln(x, 3),
-     lambda x: np.array([sp.multigammaln(a, 3) for a in x], x.dtype), jax=True)
+case(
+    "multigammaln",
+    [arg("n", make=between(2, 4))],
+    lambda m, x: m.multigammaln(x, 3),
+    lambda x: np.array([sp.multigammaln(a, 3) for a in x], x.dtype),
+    jax=True,
+)
 
 # Fourier transforms -------------------------------------------------------------------------------
 
@@ -54,10 +59,19 @@ case("rfftfreq", [LINES], lambda m, x: m.rfftfreq(x.shape[1]), gradient=False, s
 
 case = Family("signal", "signal", dtypes=FLOATS, tolerance=40, sizes=(5, 3), jax=False)
 for mode in ("full", "valid", "same"):
-    case(f"convolve1d:{mode}", [arg("n"), arg(3)], lambda m, x, y, mode=mode: m.convolve1d(x, y, mode=mode),
-         lambda x, y, mode=mode: np.convolve(x, y, mode))
+    case(
+        f"convolve1d:{mode}",
+        [arg("n"), arg(3)],
+        lambda m, x, y, mode=mode: m.convolve1d(x, y, mode=mode),
+        lambda x, y, mode=mode: np.convolve(x, y, mode),
+    )
 
     def _plane(x: Any, y: Any, mode: str = mode) -> Any:
         return scipy.signal.convolve2d(x, y, mode)
 
-    case(f"convolve2d:{mode}", [PICTURE, arg(2, 3)], lambda m, x, y, mode=mode: m.convolve2d(x, y, mode=mode), _plane)
+    case(
+        f"convolve2d:{mode}",
+        [PICTURE, arg(2, 3)],
+        lambda m, x, y, mode=mode: m.convolve2d(x, y, mode=mode),
+        _plane,
+    )

@@ -66,7 +66,9 @@ class Group:
     outputs: list[list[Any]] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return f"{self.family}-{self.dtype}-{'-'.join(map(str, self.sizes))}{'-python' if self.python else ''}"
+        return (
+            f"{self.family}-{self.dtype}-{'-'.join(map(str, self.sizes))}{'-python' if self.python else ''}"
+        )
 
     def build(self) -> None:
         """Make the graph."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The table of cases: every public function of ``graphc.tensor``, how it is called, and what it is compared with.
+"""The table of cases: every public function of ``graphc.tensor``, and what it is compared with.
 
-A case is written once for all libraries: its ``call`` takes a namespace, which is `graphc.tensor`, NumPy (or SciPy)
-or JAX, and the arguments. Where NumPy has no such function, the case has a ``reference`` of its own. The modules
-``op_cases_*`` fill `CASES`; `op_runner` runs them.
+A case is written once for all libraries: its ``call`` takes a namespace, which is `graphc.tensor`, NumPy (or
+SciPy) or JAX, and the arguments. Where NumPy has no such function, the case has a ``reference`` of its own.
+The modules ``op_cases_*`` fill `CASES`; `op_runner` runs them.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Case:
         where: the namespace (a key of `SPACES`).
         dtypes: dtypes of the arguments that have no dtype of their own.
         sizes: values of n.
-        gradient: whether it is differentiable in the arguments of float dtype; or the positions in which it is.
+        gradient: whether it is differentiable in the arguments without a dtype; or in which positions.
         tolerance: factor on `TOLERANCES`.
         python: why it does not compile, if so.
         jax: whether JAX's function of that name does the same; or what does.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Further steps of random graphs: sorting, cumulative functions, masks, linear algebra, loops, branches, draws.
+"""Further steps of random graphs: sorting, running values, masks, linear algebra, loops, branches, draws.
 
 They are a table of their own (see `steps.STEPS`): not every test that grows graphs can run all of them.
 """
@@ -61,7 +61,9 @@ def search(b: Any) -> Result:
     x, table = _exact_real(b), b.operand(lambda v: v in b.exact and kind(v) in "iuf" and v.type.ndim == 1)
     if x is None or table is None:
         return None
-    return pt.searchsorted(pt.sort(table), x.astype(table.type.dtype), side=b.choices.pick(["left", "right"])), True
+    return pt.searchsorted(
+        pt.sort(table), x.astype(table.type.dtype), side=b.choices.pick(["left", "right"])
+    ), True
 
 
 @step
@@ -92,7 +94,8 @@ def cumulative(b: Any) -> Result:
         return None
     axis = b.choices.index(x.type.ndim)
     name = b.choices.pick(["cumsum", "cumprod", "cummax", "cummin"])
-    values = x if name != "cumprod" else pt.clip(x, -1, 1)
+    # Products of numbers up to 1 do not grow.
+    values = x if name != "cumprod" else pt.sign(x) if kind(x) != "f" else pt.clip(x, -1, 1)
     exact = x in b.exact and (name[3] == "m" or kind(x) != "f")
     return getattr(pt, name)(values, axis=axis), exact
 
@@ -193,7 +196,9 @@ def contraction(b: Any) -> Result:
     x = b.operand(lambda v: v.type.ndim in (2, 3) and is_number(v))
     if x is None:
         return None
-    text = b.choices.pick(["ij,kj->ik", "ij,ij->j", "ij,kj,kl->il"] if x.type.ndim == 2 else ["bij,bkj->bik", "bij,bij->i"])
+    text = b.choices.pick(
+        ["ij,kj->ik", "ij,ij->j", "ij,kj,kl->il"] if x.type.ndim == 2 else ["bij,bkj->bik", "bij,bij->i"]
+    )
     return pt.einsum(text, *[x] * len(text.partition("->")[0].split(","))), False
 
 

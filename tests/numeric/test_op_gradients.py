@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gradients of every case of the table: against finite differences, and compiled against the reference mode."""
+"""Gradients of every case: against finite differences, and compiled ones against the reference mode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import graphc.tensor as pt
 
 assert test_op_table.MODULES  # they fill the table
 DIFFERENTIABLE = [
-    case for case in CASES if free_positions(case) and {"float64", "float32"} & set(case.dtypes) and not case.python
+    case
+    for case in CASES
+    if free_positions(case) and {"float64", "float32"} & set(case.dtypes) and not case.python
 ]
 BATCH = 30
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
+import os
 from types import ModuleType
 
 import op_cases_arrays
@@ -35,14 +37,24 @@ def no_cache():
         yield
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=str)
+FUZZING = int(os.environ.get("FUZZ_EXAMPLES", "0")) > 0
+
+
+def daily(*dtypes):
+    """The groups; other dtypes only run in `make fuzz`, as compiling takes most of the time."""
+    skip = pytest.mark.skipif(not FUZZING, reason="runs in `make fuzz`")
+    marks = {True: [pytest.mark.fuzz], False: [pytest.mark.fuzz, skip]}
+    return [pytest.param(group, marks=marks[group.dtype in dtypes], id=str(group)) for group in GROUPS]
+
+
+@pytest.mark.parametrize("group", daily("float64", "int64"))
 def test_compiled(group):
     group.check("fast_run")
 
 
-@pytest.mark.parametrize("group", [g for g in GROUPS if g.dtype in ("float64", "int64")], ids=str)
+@pytest.mark.parametrize("group", daily("float32", "complex128"))
 def test_compiled_with_few_passes(group):
-    group.check("fast_compile", ["plain", "negative strides"])
+    group.check("fast_compile", ["plain", "negative strides", "spaced"])
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=str)
@@ -82,7 +94,12 @@ def public_functions() -> dict[str, object]:
         names = getattr(module, "__all__", ()) if prefix else dir(module)
         for name in names:
             value = getattr(module, name)
-            if not name.startswith("_") and callable(value) and not inspect.isclass(value) and not inspect.ismodule(value):
+            if (
+                not name.startswith("_")
+                and callable(value)
+                and not inspect.isclass(value)
+                and not inspect.ismodule(value)
+            ):
                 found[prefix + name] = value
     return found
 
@@ -106,7 +123,10 @@ def test_every_public_function_has_a_case():
     missing = [
         name
         for name, function in functions.items()
-        if name not in covered and name not in WITHOUT and id(function) not in same and name not in constructors
+        if name not in covered
+        and name not in WITHOUT
+        and id(function) not in same
+        and name not in constructors
     ]
     assert not missing, f"no case in op_cases_*.py for {', '.join(missing)}"
 

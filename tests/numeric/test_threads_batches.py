@@ -178,3 +178,38 @@ def test_cumulative_along_each_axis():
         np.testing.assert_allclose(down, a.cumsum(0), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(along, a.cumsum(1), rtol=1e-9, atol=1e-8)
         np.testing.assert_allclose(product, (a * 1e-3 + 1).cumprod(0), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("images", "filters", "groups"),
+    [
+        ((5, 16, 20, 20), (32, 16, 3, 3), 1),
+        ((1, 8, 60, 50), (8, 4, 5, 3), 2),
+        ((3, 9, 40, 40), (9, 1, 3, 3), 9),
+    ],
+)
+def test_parts_of_convolutions(images, filters, groups):
+    X, F = (pt.tensor(dtype="float64", shape=s) for s in ((None,) * 4, filters))
+    y = pt.nn.conv2d(X, F, stride=(1, 2), padding="same", groups=groups)
+    outputs = [y, *graphc.grad((y**2).sum(), [X, F])]
+    x, f = sample("float64", *images), sample("float64", *filters)
+    got = same_on_all_counts(graphc.function([X, F], outputs), x, f)
+    want = graphc.function([X, F], outputs, mode="reference")(x, f)
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-9)
+    # No images: gradients are zero.
+    empty = graphc.function([X, F], outputs)(x[:0], f)
+    assert [e.shape for e in empty] == [(0, *got[0].shape[1:]), (0, *images[1:]), filters]
+    np.testing.assert_array_equal(empty[2], 0)
+
+
+def test_parts_of_transforms():
+    X = pt.tensor(dtype="float64", shape=(None, None))
+    outputs = [pt.fft.fft(X), pt.fft.rfft(X), pt.fft.irfft(pt.fft.rfft(X), n=X.shape[1])]
+    f = graphc.function([X], outputs)
+    for rows, n in ((0, 8), (300, 64), (90, 1000), (120, 211), (2000, 6)):
+        x = sample("float64", rows, n)
+        first, second, third = same_on_all_counts(f, x)
+        np.testing.assert_allclose(first, np.fft.fft(x), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(second, np.fft.rfft(x), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(third, x, rtol=1e-8, atol=1e-8)

@@ -34,9 +34,7 @@ EXCEPTIONS: dict[str, Exceeds] = {
     "i1": Exceeds(_INF, 4.0, "SciPy overflows at 711 instead of 713.9; 10 below"),
     "i1e": Exceeds(16.0, 4.0, "SciPy, near 8"),
     "k0": Exceeds(16.0, 4.0, "SciPy"),
-    "k1": Exceeds(16.0, 4.0, "SciPy"),
     "k0e": Exceeds(16.0, 4.0, "SciPy"),
-    "k1e": Exceeds(16.0, 4.0, "SciPy"),
     "j0": Exceeds(_INF, _INF, "SciPy: absolutely accurate, up to x = 1e6"),
     "j1": Exceeds(_INF, _INF, "SciPy: absolutely accurate, up to x = 1e6"),
     "y0": Exceeds(_INF, _INF, "SciPy: absolutely accurate, up to x = 1e6"),
@@ -52,7 +50,6 @@ EXCEPTIONS: dict[str, Exceeds] = {
     "betaln": Exceeds(_INF, 8.0, "SciPy: absolutely accurate, to a unit of the largest term"),
     "poch": Exceeds(1000.0, 4.0, "SciPy"),
     "binom": Exceeds(_INF, 4.0, "SciPy"),
-    "zeta": Exceeds(8.0, 4.0, "a sum of powers"),
     "gammainc": Exceeds(1000.0, 4.0, "SciPy: grows with a"),
     "gammaincc": Exceeds(1000.0, 4.0, "SciPy: grows with a"),
 }

@@ -31,7 +31,8 @@ def bench():
 
 LOOPS = [
     "recurrence", "recurrence_last", "recurrence_gradient", "rnn16", "rnn16_gradient", "garch", "newton",
-    "kalman", "kalman_gradient", "hmm", "eager_add", "lazy_chain", "normal", "batched_cholesky", "batched_solve",
+    "kalman", "kalman_gradient", "hmm", "eager_add", "lazy_chain", "normal",
+    "batched_cholesky", "batched_solve",
     "batched_matmul",
 ]  # fmt: skip
 

@@ -15,11 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from graphc_tools.docs_operations import NOTICE as _NOTICE
+from graphc_tools.docs_operations import operations_page
 from graphc_tools.scan_picture import rows_picture
 from graphc_tools.scan_tutorial import tutorial_page
 
 ROOT = Path(__file__).resolve().parents[2]
-_NOTICE = "<!-- Written by `make docs` from the code; changes made here are lost. -->"
 _STAGE_TEXT = {
     "graph": "The module holds operations of the graphc dialect on tensors.",
     "tensor": "The module holds linalg, tensor, arith and math operations on tensors.",
@@ -122,85 +123,6 @@ def _run(flag: str, path: Path) -> str:
     if main(command.arguments, io.StringIO(), stdout, stderr):
         raise ValueError(f"{path.relative_to(ROOT)} failed:\n{stderr.getvalue()}")
     return stdout.getvalue()
-
-
-# -- operations ------------------------------------------------------------------------------------
-
-_SAMPLES = ("bool", "int64", "float32", "complex64")
-
-
-def operations_page() -> str:
-    """Markdown with every operation of the dialect."""
-    import graphc.tensor  # noqa: F401  (fills the table)
-    from graphc.ops.elementwise import ROWS
-    from graphc_dialects.dialect import operation_classes
-
-    lines = [
-        _NOTICE,
-        "",
-        "# Operations",
-        "",
-        "## Elementwise",
-        "",
-        "Operands have equal ranks and the dtypes of one loop; dimensions that are statically 1 broadcast.",
-        "The table shows the result dtype for some operand dtypes; the others follow NumPy 2's promotion.",
-        "A dash means that NumPy has no such loop.",
-        "",
-        f"| operation | operands | {' | '.join(_SAMPLES)} | gradient | meaning |",
-        f"|---|---|{'---|' * len(_SAMPLES)}---|---|",
-    ]
-    for name, row in sorted(ROWS.items()):
-        results = " | ".join(_result(row, sample) for sample in _SAMPLES)
-        lines.append(f"| `graphc.{name}` | {row.arity} | {results} | {_gradient(row)} | {_cell(row.doc)} |")
-    lines += ["", "## Others", "", "| operation | operands | attributes | meaning |", "|---|---|---|---|"]
-    for name, cls in sorted(operation_classes().items()):
-        if name.removeprefix("graphc.") not in ROWS:
-            operands, attributes = _fields(cls)
-            summary = _cell(" ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split()))
-            lines.append(f"| `{name}` | {operands} | {attributes} | {summary} |")
-    return "\n".join(lines) + "\n"
-
-
-def _result(row: Any, sample: str) -> str:
-    import numpy as np
-
-    try:
-        return str(row.resolve((np.dtype(sample),) * row.arity)[-1])
-    except TypeError:
-        return "-"
-
-
-def _gradient(row: Any) -> str:
-    from graphc.ops.elementwise import Undefined
-
-    if row.grad is None:
-        return f"none: {_cell(row.absent or 'not defined')}"
-    zero = [position for position, rule in enumerate(row.grad) if rule is None]
-    if len(zero) == len(row.grad):
-        return "zero"
-    undefined = [position for position, rule in enumerate(row.grad) if isinstance(rule, Undefined)]
-    notes = [
-        f"{what} for operand {', '.join(map(str, positions))}"
-        for what, positions in (("zero", zero), ("none", undefined))
-        if positions
-    ]
-    return f"yes ({'; '.join(notes)})" if notes else "yes"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("``", "`")
-
-
-def _fields(cls: Any) -> tuple[str, str]:
-    """Names of operands and attributes; variadic operands end with dots."""
-    operands, attributes = [], []
-    for field in cls._fields:
-        kind = type(field).__name__
-        if kind == "OperandDef":
-            operands.append(field.name + ("..." if field.variadicity.name == "variadic" else ""))
-        elif kind == "AttributeDef":
-            attributes.append(f"`{field.name}`")
-    return ", ".join(operands), ", ".join(attributes)
 
 
 # -- command line ----------------------------------------------------------------------------------

@@ -125,12 +125,10 @@ def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastm
             module = ir.Module.parse(text)
             if donate:
                 module.operation.attributes["graphc.donate"] = ir.StringAttr.get(json.dumps(list(donate)))
-            if fastmath:
-                module.operation.attributes["graphc.fastmath"] = ir.StringAttr.get(fastmath)
             seconds["parse"] = time.perf_counter() - start
             start = time.perf_counter()
             snapshots = _Snapshots(module) if keep_stages else None
-            entries = pipeline(mode, has_scan="graphc.scan" in text)
+            entries = pipeline(mode, has_scan="graphc.scan" in text, fastmath=fastmath)
             report = run_pipeline(module, entries, instrument=snapshots)
             seconds["passes"] = time.perf_counter() - start
             start = time.perf_counter()

@@ -58,6 +58,10 @@ class Kernel:
         flags: fast-math flags.
         cost: picoseconds of one element; without it, a guess from the sizes of its operands
             (`graphc.lowering.kernels`).
+        parts: for kernels of which one element is worth sharing: a routine in the kernel language that takes
+            the sizes, and by keyword the attributes, and returns how many parts an element has. The function
+            then has a parameter more behind the sizes, the part that it does. Parts touch nothing that others
+            write, and BLAS uses one thread in them.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Kernel:
     errors: Sequence[tuple[str, str]] = ()
     flags: str = ""
     cost: Scratch | None = None
+    parts: Callable[..., Any] | None = None
 
 
 KERNELS: dict[str, Kernel] = {}
@@ -80,11 +85,12 @@ def kernel(
     errors: Sequence[tuple[str, str]] = (),
     flags: str = "",
     cost: Scratch | None = None,
+    parts: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Registers the function it decorates; see `Kernel`."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        KERNELS[name] = Kernel(name, function, reference, scratch, tuple(errors), flags, cost)
+        KERNELS[name] = Kernel(name, function, reference, scratch, tuple(errors), flags, cost, parts)
         return function
 
     return register

@@ -14,6 +14,9 @@ Three functions around the core function of a kernel, which does one element:
 Elements of middle size that call BLAS or LAPACK are shared with BLAS kept to one thread, so that there are
 not more threads than cores. The largest ones are done one after the other, with the threads that BLAS has.
 Which of these it is depends on sizes only: BLAS rounds otherwise with another number of threads.
+
+Where elements have parts (`graphc.kernels.Kernel`), positions are those of parts, `element * parts + part`,
+and all work that is not small is done with BLAS kept to one thread.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class Batches:
         sizes: its parameters for core dimensions.
         fails: whether it returns a status.
         calls_blas: whether it calls BLAS or LAPACK.
+        has_parts: whether it does one part of an element; ``<symbol>.parts`` then says how many there are.
     """
 
     def __init__(
@@ -54,18 +58,20 @@ class Batches:
         *,
         fails: bool,
         calls_blas: bool,
+        has_parts: bool = False,
     ) -> None:
         self._symbol, self._core, self._signature = symbol, core, signature
         self._arrays, self._sizes = arrays, sizes
-        self._fails, self._calls_blas = fails, calls_blas
+        self._fails, self._calls_blas, self._has_parts = fails, calls_blas, has_parts
         self._shapes = [*signature.operands, *signature.results]
         self._has_scratch = len(arrays) > len(self._shapes)
         self._pointers = [f"ptr {x.text}" for x in arrays]
-        self._numbers = [f"i64 {x.text}" for x in sizes]
+        # The sizes, and how many parts there are.
+        self._numbers = [f"i64 {x.text}" for x in sizes] + ["i64 %parts"] * has_parts
         # Arrays, sizes, then bytes of scratch memory, the first error, whether memory ran out.
-        self._fields = ["ptr"] * len(arrays) + ["i64"] * (len(sizes) + 3)
+        self._fields = ["ptr"] * len(arrays) + ["i64"] * (len(self._numbers) + 3)
         self._frame = "{ " + ", ".join(self._fields) + " }"
-        self._bytes = len(arrays) + len(sizes)
+        self._bytes = len(arrays) + len(self._numbers)
 
     def text(self) -> str:
         """Definitions of the three functions."""
@@ -87,6 +93,12 @@ class Batches:
             [*(f"ptr noalias {x.text}" for x in self._arrays), *self._numbers, "i64 %first", "i64 %past"]
         )
         lines, passed = [], []
+        sizes = [f"i64 {x.text}" for x in self._sizes]
+        element = "%b"
+        if self._has_parts:
+            lines += ["  %element = udiv i64 %b, %parts", "  %part = urem i64 %b, %parts"]
+            sizes.append("i64 %part")
+            element = "%element"
         for i, array in enumerate(self._arrays):
             if i >= len(self._shapes):
                 passed.append(f"ptr {array.text}")
@@ -96,9 +108,9 @@ class Batches:
                 lines.append(f"  %c{i}.{position} = mul i64 {count}, %n.{dim}")
                 count = f"%c{i}.{position}"
             passed.append(f"ptr %at{i}")
-            lines.append(f"  %o{i} = mul i64 {count}, %b")
+            lines.append(f"  %o{i} = mul i64 {count}, {element}")
             lines.append(f"  %at{i} = getelementptr {array.type.element.stored}, ptr {array.text}, i64 %o{i}")
-        call = f"@{self._core}({', '.join([*passed, *self._numbers])})"
+        call = f"@{self._core}({', '.join([*passed, *sizes])})"
         if self._fails:
             lines += [
                 f"  %status = call i64 {call}",
@@ -167,42 +179,44 @@ do:
 """
 
     def _entry(self) -> str:
+        sizes = [f"i64 {x.text}" for x in self._sizes]
         formal = [f"ptr noalias {x.text}" for x in self._arrays]
-        formal += ["i64 %batch", "i64 %cost", "i64 %bytes", *self._numbers]
+        formal += ["i64 %batch", "i64 %cost", "i64 %bytes", *sizes]
         stores = "".join(
             self._field(f"%p{i}", i) + f"  store {value}, ptr %p{i}\n"
             for i, value in enumerate([*self._pointers, *self._numbers, "i64 %bytes", "i64 -1", "i64 0"])
         )
-        passed = f"ptr @{self._symbol}.range, ptr %frame, i64 0, i64 %batch, i64 %unit, i64 1"
-        share = f"  call void @graphc_share({passed})\n  br label %shared\n"
-        if self._calls_blas:
-            share = f"""  %middle = icmp ugt i64 %unit, {_BLAS_SPLITS}
-  br i1 %middle, label %limited, label %free
-limited:
-  call void @graphc_share_blas({passed})
-  br label %shared
-free:
-{share}"""
-        limit = _BLAS_SCALES if self._calls_blas else (1 << 63) - 1
+        count, part_cost, parts = "%batch", "%cost", ""
+        if self._has_parts:
+            count, part_cost = "%count", "%part.cost"
+            parts = f"""  %parts = call i64 @{self._symbol}.parts({", ".join(sizes)})
+  %count = mul i64 %batch, %parts
+  %empty = icmp eq i64 %parts, 0
+  %least = select i1 %empty, i64 1, i64 %parts
+  %part.cost = udiv i64 %cost, %least
+"""
+        # Few parts, even one, also need BLAS with one thread, so that products round as with more threads.
+        several = 0 if self._has_parts else 1
+        limit = _BLAS_SCALES if self._calls_blas and not self._has_parts else (1 << 63) - 1
         return f"""define internal i64 @{self._symbol}({", ".join(formal)}) nounwind {{
-  %frame = alloca {self._frame}, align 16
-  %several = icmp sgt i64 %batch, 1
-  %nothing = icmp eq i64 %cost, 0
-  %unit = select i1 %nothing, i64 1, i64 %cost
+{parts}  %frame = alloca {self._frame}, align 16
+  %several = icmp sgt i64 {count}, {several}
+  %nothing = icmp eq i64 {part_cost}, 0
+  %unit = select i1 %nothing, i64 1, i64 {part_cost}
   %few = udiv i64 {THRESHOLD_PICOSECONDS}, %unit
-  %large = icmp ugt i64 %batch, %few
+  %large = icmp ugt i64 {count}, %few
   %scales = icmp ult i64 %unit, {limit}
   %some = and i1 %several, %large
   %split = and i1 %some, %scales
   br i1 %split, label %share, label %alone
 share:
-{stores}{share}shared:
+{stores}{self._share(count)}shared:
   %first.error = load i64, ptr %p{self._bytes + 1}
   %out = load i64, ptr %p{self._bytes + 2}
   %no.memory = icmp ne i64 %out, 0
   br i1 %no.memory, label %alone, label %end
 alone:
-{self._call("%all.errors", "0", "%batch")}  br label %end
+{self._call("%all.errors", "0", count)}  br label %end
 end:
   %error = phi i64 [ %first.error, %shared ], [ %all.errors, %alone ]
   %fine = icmp eq i64 %error, -1
@@ -211,3 +225,18 @@ end:
   ret i64 %status
 }}
 """
+
+    def _share(self, count: str) -> str:
+        """Shares the positions; BLAS is limited where it might use threads."""
+        passed = f"ptr @{self._symbol}.range, ptr %frame, i64 0, i64 {count}, i64 %unit, i64 1"
+        share = f"  call void @graphc_share({passed})\n  br label %shared\n"
+        limited = f"  call void @graphc_share_blas({passed})\n  br label %shared\n"
+        if not self._calls_blas:
+            return share
+        if self._has_parts:
+            return limited
+        return f"""  %middle = icmp ugt i64 %unit, {_BLAS_SPLITS}
+  br i1 %middle, label %limited, label %free
+limited:
+{limited}free:
+{share}"""

@@ -2,8 +2,12 @@
 """Convolutions of images, as matrix products of filters with patches (im2col), and the two adjoints.
 
 All three work on one image at a time and, where images are large, on some rows of the result at a time, so
-that patches stay in the cache. Few filters for each group (depthwise convolutions) are done by loops along
-rows instead, since a product with few rows costs more to pack than to compute.
+that patches stay in the cache. What cores share are parts of the result: blocks of rows, or of channels for
+the adjoints. Each part is computed from all that it depends on, so that no sums of several cores have to be
+added, and blocks depend on sizes only.
+
+Few filters for each group (depthwise convolutions) are done by loops along rows instead, since a product with
+few rows costs more to pack than to compute.
 """
 # mypy: ignore-errors
 
@@ -14,8 +18,11 @@ import numpy as np
 from graphc.kernels import kernel
 from graphc.kernels.builtins import call, cast, ref, type_of, view
 
-# Elements of the patches that are held at a time.
-PATCHES = 1 << 17
+# Elements of the patches that are held at a time, and their columns, if those are more.
+PATCHES, COLUMNS = 1 << 15, 128
+# How many parts a convolution of few images is divided into (the adjoint in the filters: PRODUCTS), if they
+# have as many channels or filters: smaller products take long for what they compute.
+PARTS, PRODUCTS, CHANNELS, FILTERS = 16, 4, 8, 16
 # Groups of up to so many filters are done by loops.
 FEW = 3
 
@@ -81,15 +88,22 @@ def _reference_filters(attributes, x, g, d, p, q):
 
 def _scratch(sizes):
     # Sizes are at most those of complex128.
-    return (PATCHES + sizes["d"] * sizes["p"] * sizes["q"] * sizes["s"]) * 16
+    return (sizes["d"] * sizes["p"] * sizes["q"] * (sizes["s"] + COLUMNS) + PATCHES) * 16
+
+
+def _cost(sizes):
+    work = 60
+    for dim in "nodpqrs":
+        work = sizes[dim] * work
+    return work
 
 
 # -- patches -------------------------------------------------------------------------------------------------
 
 
-def rows_at_once(row, r):
+def rows_at_once(taps, s, r):
     """How many rows of the result have patches that fit."""
-    return max(1, min(r, PATCHES // max(row, 1)))
+    return max(1, min(r, max(PATCHES // max(taps * s, 1), (COLUMNS - 1) // max(s, 1) + 1)))
 
 
 def first_inside(start, stride):
@@ -187,44 +201,57 @@ def product(a, b, out, m, n, k, lda, ldb, ldc, transpose_a, transpose_b, accumul
 # -- kernels -------------------------------------------------------------------------------------------------
 
 
-@kernel("conv2d", _reference, scratch=_scratch, flags="contract")
+def rows_of_part(n, taps, r, s):
+    """Rows of the result in one part."""
+    fair, least = (n * r + PARTS - 1) // PARTS, (COLUMNS - 1) // max(s, 1) + 1
+    return min(rows_at_once(taps, s, r), max(fair, least))
+
+
+def conv2d_parts(
+    n, c, h, w, o, d, p, q, r, s,
+    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+):  # fmt: skip
+    rows = rows_of_part(n, d * p * q, r, s)
+    return n * ((r + rows - 1) // rows)
+
+
+@kernel("conv2d", _reference, scratch=_scratch, flags="contract", cost=_cost, parts=conv2d_parts)
 def conv2d(
-    x, f, out, scratch, n, c, h, w, o, d, p, q, r, s,
+    x, f, out, scratch, n, c, h, w, o, d, p, q, r, s, part,
     *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
 ):  # fmt: skip
     patches = view(scratch, type_of(x))
     each, taps = o // groups, d * p * q
-    step = rows_at_once(taps * s, r)
-    for image in range(n):
-        for group in range(groups):
-            have = x[(image * c + group * d) * h * w :]
-            want = out[(image * o + group * each) * r * s :]
-            weights = f[group * each * taps :]
-            if each <= FEW:
-                for m in range(each):
-                    few(
-                        have, weights[m * taps :], want[m * r * s :], d, h, w, p, q, r, s,
-                        stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
-                    )  # fmt: skip
-            else:
-                top = 0
-                while top < r:
-                    rows = min(step, r - top)
-                    gather(
-                        have, patches, d, h, w, p, q, s, top, rows,
-                        stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
-                    )  # fmt: skip
-                    product(
-                        weights, patches, want[top * s :], each, rows * s, taps,
-                        max(taps, 1), max(rows * s, 1), max(r * s, 1),
-                        False, False, False,
-                    )  # fmt: skip
-                    top += step
+    step = rows_of_part(n, taps, r, s)
+    blocks = (r + step - 1) // step
+    image = part // blocks
+    top = (part - image * blocks) * step
+    rows = min(step, r - top)
+    for group in range(groups):
+        have = x[(image * c + group * d) * h * w :]
+        want = out[((image * o + group * each) * r + top) * s :]
+        weights = f[group * each * taps :]
+        if each <= FEW:
+            for m in range(each):
+                few(
+                    have, weights[m * taps :], want[m * r * s :], d, h, w, p, q, s, top, rows,
+                    stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+                )  # fmt: skip
+        else:
+            gather(
+                have, patches, d, h, w, p, q, s, top, rows,
+                stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+            )  # fmt: skip
+            product(
+                weights, patches, want, each, rows * s, taps,
+                max(taps, 1), max(rows * s, 1), max(r * s, 1),
+                False, False, False,
+            )  # fmt: skip
 
 
-def few(x, f, out, d, h, w, p, q, r, s, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w):
-    """One filter, row by row."""
-    for k in range(r * s):
+def few(x, f, out, d, h, w, p, q, s, top, rows, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w):
+    """Rows top, top + 1, ... of the result of one filter."""
+    for k in range(rows * s):
         out[k] = 0
     for c in range(d):
         for i in range(p):
@@ -233,8 +260,8 @@ def few(x, f, out, d, h, w, p, q, r, s, stride_h, stride_w, pad_h, pad_w, dilati
                 start = j * dilation_w - pad_w
                 first = min(first_inside(start, stride_w), s)
                 end = max(first, end_inside(start, stride_w, w, s))
-                for y in range(r):
-                    at = y * stride_h + i * dilation_h - pad_h
+                for y in range(rows):
+                    at = (top + y) * stride_h + i * dilation_h - pad_h
                     if at >= 0 and at < h:
                         add_multiple(
                             x[(c * h + at) * w + start + first * stride_w :],
@@ -251,61 +278,113 @@ def add_multiple(x, out, weight, count, stride_x, stride_out):
         out[k * stride_out] += weight * x[k * stride_x]
 
 
-@kernel("conv2d_input", _reference_input, scratch=_scratch, flags="contract")
+def channels_of_part(count, d):
+    """Channels in one part, where there are `count` independent sets of d channels."""
+    return max(1, min(d, max(CHANNELS, (count * d + PARTS - 1) // PARTS)))
+
+
+def conv2d_input_parts(
+    n, o, r, s, d, p, q, c, h, w,
+    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+):  # fmt: skip
+    block = channels_of_part(n * groups, d)
+    return n * groups * ((d + block - 1) // block)
+
+
+@kernel(
+    "conv2d_input", _reference_input, scratch=_scratch, flags="contract", cost=_cost, parts=conv2d_input_parts
+)
 def conv2d_input(
-    g, f, out, scratch, n, o, r, s, d, p, q, c, h, w,
+    g, f, out, scratch, n, o, r, s, d, p, q, c, h, w, part,
     *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
 ):  # fmt: skip
     patches = view(scratch, type_of(g))
-    each, taps = o // groups, d * p * q
-    step = rows_at_once(taps * s, r)
-    for k in range(n * c * h * w):
-        out[k] = 0
-    for image in range(n):
-        for group in range(groups):
-            want = out[(image * c + group * d) * h * w :]
-            have = g[(image * o + group * each) * r * s :]
-            weights = f[group * each * taps :]
-            top = 0
-            while top < r:
-                rows = min(step, r - top)
-                product(
-                    weights, have[top * s :], patches, taps, rows * s, each,
-                    max(taps, 1), max(r * s, 1), max(rows * s, 1),
-                    True, False, False,
-                )  # fmt: skip
-                scatter(
-                    patches, want, d, h, w, p, q, s, top, rows,
-                    stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
-                )  # fmt: skip
-                top += step
+    block = channels_of_part(n * groups, d)
+    blocks = (d + block - 1) // block
+    # Images and their groups are one axis.
+    group = part // blocks
+    first = (part - group * blocks) * block
+    channels = min(block, d - first)
+    each, taps = o // groups, channels * p * q
+    want = out[(group * d + first) * h * w :]
+    have = g[group * each * r * s :]
+    weights = f[(group % groups * each * d + first) * p * q :]
+    for k in range(channels * h * w):
+        want[k] = 0
+    step = rows_at_once(taps, s, r)
+    top = 0
+    while top < r:
+        rows = min(step, r - top)
+        product(
+            weights, have[top * s :], patches, taps, rows * s, each,
+            max(d * p * q, 1), max(r * s, 1), max(rows * s, 1),
+            True, False, False,
+        )  # fmt: skip
+        scatter(
+            patches, want, channels, h, w, p, q, s, top, rows,
+            stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+        )  # fmt: skip
+        top += step
 
 
-@kernel("conv2d_filters", _reference_filters, scratch=_scratch, flags="contract")
+def filters_of_part(sets, each):
+    """Filters in one part, where there are so many sets of channels."""
+    wanted = (PRODUCTS + sets - 1) // max(sets, 1)
+    return max(1, min(each, max(FILTERS, (each + wanted - 1) // max(wanted, 1))))
+
+
+def conv2d_filters_parts(
+    n, c, h, w, o, r, s, d, p, q,
+    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+):  # fmt: skip
+    block = channels_of_part(groups, d)
+    sets = groups * ((d + block - 1) // block)
+    each = o // groups
+    filters = filters_of_part(sets, each)
+    return sets * ((each + filters - 1) // filters)
+
+
+@kernel(
+    "conv2d_filters",
+    _reference_filters,
+    scratch=_scratch,
+    flags="contract",
+    cost=_cost,
+    parts=conv2d_filters_parts,
+)
 def conv2d_filters(
-    x, g, out, scratch, n, c, h, w, o, r, s, d, p, q,
+    x, g, out, scratch, n, c, h, w, o, r, s, d, p, q, part,
     *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
 ):  # fmt: skip
     patches = view(scratch, type_of(x))
-    each, taps = o // groups, d * p * q
-    step = rows_at_once(taps * s, r)
-    for k in range(o * taps):
-        out[k] = 0
+    block = channels_of_part(groups, d)
+    blocks = (d + block - 1) // block
+    each, filter = o // groups, d * p * q
+    most = filters_of_part(groups * blocks, each)
+    own = part // (groups * blocks) * most
+    part = part % (groups * blocks)
+    group = part // blocks
+    first = (part - group * blocks) * block
+    channels, filters = min(block, d - first), min(most, each - own)
+    taps = channels * p * q
+    want = out[(group * each + own) * filter + first * p * q :]
+    for m in range(filters):
+        for k in range(taps):
+            want[m * filter + k] = 0
+    step = rows_at_once(taps, s, r)
     for image in range(n):
-        for group in range(groups):
-            have = x[(image * c + group * d) * h * w :]
-            from_result = g[(image * o + group * each) * r * s :]
-            want = out[group * each * taps :]
-            top = 0
-            while top < r:
-                rows = min(step, r - top)
-                gather(
-                    have, patches, d, h, w, p, q, s, top, rows,
-                    stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
-                )  # fmt: skip
-                product(
-                    from_result[top * s :], patches, want, each, taps, rows * s,
-                    max(r * s, 1), max(rows * s, 1), max(taps, 1),
-                    False, True, True,
-                )  # fmt: skip
-                top += step
+        have = x[(image * c + group * d + first) * h * w :]
+        from_result = g[(image * o + group * each + own) * r * s :]
+        top = 0
+        while top < r:
+            rows = min(step, r - top)
+            gather(
+                have, patches, channels, h, w, p, q, s, top, rows,
+                stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+            )  # fmt: skip
+            product(
+                from_result[top * s :], patches, want, filters, taps, rows * s,
+                max(r * s, 1), max(rows * s, 1), max(filter, 1),
+                False, True, True,
+            )  # fmt: skip
+            top += step

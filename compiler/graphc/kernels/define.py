@@ -71,11 +71,23 @@ def _definition(
     if kernel.scratch is not None:
         arrays.append(Value("%scratch", Type("u8", True)))
     sizes = [Value(f"%n.{dim}", I64) for dim in signature.dims]
-    formal: list[Value | Static] = [*arrays, *sizes, *_attributes(kernel, attributes)]
+    keywords = _attributes(kernel, attributes)
+    part = [] if kernel.parts is None else [Value("%part", I64)]
+    formal: list[Value | Static] = [*arrays, *sizes, *part, *keywords]
     core = f"{symbol}.core"
     result = translator.define(kernel.function, core, formal, "internal ")
-    calls_blas = any(re.search(r"@(lapack|blas)_", line) for line in translator.declarations)
-    batches = Batches(symbol, core, signature, arrays, sizes, fails=result is not None, calls_blas=calls_blas)
+    if kernel.parts is not None:
+        translator.define(kernel.parts, f"{symbol}.parts", [*sizes, *keywords], "internal ")
+    batches = Batches(
+        symbol,
+        core,
+        signature,
+        arrays,
+        sizes,
+        fails=result is not None,
+        calls_blas=any(re.search(r"@(lapack|blas)_", line) for line in translator.declarations),
+        has_parts=kernel.parts is not None,
+    )
     # Routines of two kernels in one module must not have one symbol.
     text = translator.text().replace("@graphc_routine.", f"@{symbol}.routine.")
     lines = text.splitlines(keepends=True)

@@ -18,6 +18,8 @@ from graphc.kernels.builtins import call, cast, type_of, view
 from graphc.kernels.fourier_stages import count_stages, stages_of
 
 PI = np.pi
+# Numbers in one part of the rows, and rows in one part of those that need tables of their own, at least.
+ELEMENTS, TABLES = 1024, 16
 
 
 def _fft(attributes, x, table):
@@ -129,37 +131,82 @@ def _work_any(sizes):
     return sizes["n"] * (22 * 16) + 1024
 
 
-@kernel("fft", _fft, scratch=_work, flags="contract")
-def fft(x, table, out, scratch, b, n, *, inverse):
-    part = type_of(x).real
-    have, want, work, roots = view(x, part), view(out, part), view(scratch, part), view(table, part)
+def _cost(sizes):
+    return sizes["b"] * sizes["n"] * 2500
+
+
+def _cost_any(sizes):
+    return sizes["b"] * sizes["n"] * 8000
+
+
+def rows_of_part(b, n):
+    """Rows that one core does at a time."""
+    return max(1, ELEMENTS // max(n, 1))
+
+
+def rows_of_part_any(b, n):
+    """The same with enough rows for the tables that Bluestein's algorithm needs."""
+    few = rows_of_part(b, n)
+    return few if count_stages(n) >= 0 else max(few, max(TABLES, (b + TABLES - 1) // TABLES))
+
+
+def fft_parts(b, n, *, inverse):
+    rows = rows_of_part(b, n)
+    return (b + rows - 1) // rows
+
+
+def fft_any_parts(b, n, *, inverse):
+    rows = rows_of_part_any(b, n)
+    return (b + rows - 1) // rows
+
+
+def rfft_parts(b, n, k):
+    rows = rows_of_part(b, n)
+    return (b + rows - 1) // rows
+
+
+def irfft_parts(b, k, n):
+    rows = rows_of_part(b, n)
+    return (b + rows - 1) // rows
+
+
+@kernel("fft", _fft, scratch=_work, flags="contract", cost=_cost, parts=fft_parts)
+def fft(x, table, out, scratch, b, n, part, *, inverse):
+    kind = type_of(x).real
+    have, want, work, roots = view(x, kind), view(out, kind), view(scratch, kind), view(table, kind)
     stages = count_stages(n)
-    for row in range(b):
+    rows = rows_of_part(b, n)
+    first = part * rows
+    for row in range(first, min(b, first + rows)):
         stages_of(have[2 * row * n :], want[2 * row * n :], work, roots, n, 1, inverse, stages)
 
 
-@kernel("fft_any", _fft, scratch=_work_any, flags="contract")
-def fft_any(x, table, out, scratch, b, n, *, inverse):
-    part = type_of(x).real
-    have, want, work, roots = view(x, part), view(out, part), view(scratch, part), view(table, part)
+@kernel("fft_any", _fft, scratch=_work_any, flags="contract", cost=_cost_any, parts=fft_any_parts)
+def fft_any(x, table, out, scratch, b, n, part, *, inverse):
+    kind = type_of(x).real
+    have, want, work, roots = view(x, kind), view(out, kind), view(scratch, kind), view(table, kind)
     stages = count_stages(n)
+    rows = rows_of_part_any(b, n)
+    first = part * rows
     if stages >= 0:
-        for row in range(b):
+        for row in range(first, min(b, first + rows)):
             stages_of(have[2 * row * n :], want[2 * row * n :], work, roots, n, 1, inverse, stages)
     else:
         m = power_above(n)
         bluestein_tables(work, n, m, inverse)
-        for row in range(b):
+        for row in range(first, min(b, first + rows)):
             bluestein(have[2 * row * n :], want[2 * row * n :], work, n, m)
 
 
-@kernel("rfft", _rfft, scratch=_work, flags="contract")
-def rfft(x, table, out, scratch, b, n, k):
-    part = type_of(x)
-    want, work, roots = view(out, part), view(scratch, part), view(table, part)
+@kernel("rfft", _rfft, scratch=_work, flags="contract", cost=_cost, parts=rfft_parts)
+def rfft(x, table, out, scratch, b, n, k, part):
+    kind = type_of(x)
+    want, work, roots = view(out, kind), view(scratch, kind), view(table, kind)
     half = n // 2
     stages = count_stages(half)
-    for row in range(b):
+    rows = rows_of_part(b, n)
+    first = part * rows
+    for row in range(first, min(b, first + rows)):
         # The numbers at even and odd positions as real and imaginary parts.
         stages_of(x[row * n :], work[n:], work, roots, half, 2, False, stages)
         split(work[n:], roots, want[2 * row * k :], half)
@@ -180,13 +227,15 @@ def split(z, roots, out, half):
         out[2 * k + 1] = ei + (dr * v + di * u)
 
 
-@kernel("irfft", _irfft, scratch=_work, flags="contract")
-def irfft(x, table, out, scratch, b, k, n):
-    part = type_of(out)
-    have, work, roots = view(x, part), view(scratch, part), view(table, part)
+@kernel("irfft", _irfft, scratch=_work, flags="contract", cost=_cost, parts=irfft_parts)
+def irfft(x, table, out, scratch, b, k, n, part):
+    kind = type_of(out)
+    have, work, roots = view(x, kind), view(scratch, kind), view(table, kind)
     half = n // 2
     stages = count_stages(half)
-    for row in range(b):
+    rows = rows_of_part(b, n)
+    first = part * rows
+    for row in range(first, min(b, first + rows)):
         join(have[2 * row * k :], roots, work[n:], half)
         stages_of(work[n:], out[row * n :], work, roots, half, 2, True, stages)
 

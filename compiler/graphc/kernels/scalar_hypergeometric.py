@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Scalar kernels: derivatives of the Gauss hypergeometric function with respect to its parameters, z < 1."""
+# mypy: ignore-errors
 
 from __future__ import annotations
 

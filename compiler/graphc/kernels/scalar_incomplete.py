@@ -4,6 +4,7 @@
 The continued fractions are those of the NIST Digital Library of Mathematical Functions, 8.9.2 and 8.17.22,
 evaluated by the modified Lentz method with the derivative carried along.
 """
+# mypy: ignore-errors
 
 from __future__ import annotations
 

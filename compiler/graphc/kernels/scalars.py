@@ -18,6 +18,10 @@ import numpy as np
 FAMILIES = ("zeta", "incomplete", "hypergeometric")
 _DECLARATION = re.compile(r"^declare double @(graphc_scalar\.(\w+))\(([^)]*)\).*\n", re.MULTILINE)
 
+_LIBRARY = re.compile(r"^(declare double @special_\w+\([^)]*\)).*", re.MULTILINE)
+# Calls whose result nobody reads go, and those of equal operands are one.
+_PURE = "nofree nosync nounwind willreturn memory(none)"
+
 SCALARS: dict[str, Callable[..., Any]] = {}
 
 
@@ -55,7 +59,8 @@ def reference(name: str) -> Callable[..., np.ndarray]:
 
 
 def define_scalars(ir_text: str) -> str:
-    """The text with definitions in place of declarations of scalar kernels."""
+    """The text with definitions in place of declarations of scalar kernels; SciPy's functions become pure."""
+    ir_text = _LIBRARY.sub(rf"\1 {_PURE}", ir_text)
     declared = _DECLARATION.findall(ir_text)
     found = sorted({(symbol, name, operands.count("double")) for symbol, name, operands in declared})
     if not found:
@@ -81,5 +86,6 @@ def _definition(symbol: str, name: str, arity: int) -> tuple[str, frozenset[str]
     translator.define(find(name), symbol, [Value(f"%x{i}", F64) for i in range(arity)], "internal ")
     # Routines of two kernels in one module must not have one symbol.
     text = translator.text().replace("@graphc_routine.", f"@{symbol}.routine.")
+    text = text.replace(") nounwind {", f") {_PURE} {{")
     body = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("declare "))
     return body, frozenset(translator.declarations)

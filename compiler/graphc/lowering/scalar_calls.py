@@ -25,16 +25,7 @@ class CallMixin:
                 scalar kernel (`graphc.kernels.scalars`), such as ``graphc_scalar.zeta``.
             xs: operands of one dtype.
         """
-        result = self.call(symbol, *(self.cast(x, _DOUBLE) for x in xs))
-        return self.narrowed(result, xs[0].dtype)
-
-    def narrowed(self: Any, x: Any, dtype: np.dtype) -> Any:
-        """A float64 in the dtype of the result; float16 is rounded from float32."""
-        return (
-            self.cast(self.cast(x, np.dtype("float32")), dtype)
-            if dtype == np.float16
-            else self.cast(x, dtype)
-        )
+        return self.cast(self.call(symbol, *(self.cast(x, _DOUBLE) for x in xs)), xs[0].dtype)
 
     def call(self: Any, symbol: str, *xs: Any) -> Any:
         """A pure C function whose operands and result have one dtype."""
@@ -53,6 +44,6 @@ class CallMixin:
             if "sym_name" in attributes and self.ir.StringAttr(attributes["sym_name"]).value == symbol:
                 return
         kind = self.type(dtype)
-        pure = '{llvm.readnone, passthrough = ["nounwind", "willreturn"]}'
-        text = f"func.func private @{symbol}({', '.join([str(kind)] * arity)}) -> {kind} attributes {pure}"
+        operands = ", ".join([str(kind)] * arity)
+        text = f"func.func private @{symbol}({operands}) -> {kind} attributes {{llvm.readnone}}"
         self.ir.InsertionPoint.at_block_begin(block).insert(self.ir.Operation.parse(text))

@@ -31,8 +31,9 @@ def scipy_function(name: str) -> Callable[..., Any]:
         import scipy.special
 
         dtype = np.result_type(*arrays)
-        value = getattr(scipy.special, name)(*(np.asarray(x, np.float64) for x in arrays))
-        return np.asarray(value).astype(dtype if dtype.kind == "f" else np.float64)
+        with np.errstate(all="ignore"):
+            value = getattr(scipy.special, name)(*(np.asarray(x, np.float64) for x in arrays))
+            return np.asarray(value).astype(dtype if dtype.kind == "f" else np.float64)
 
     return reference
 

@@ -20,7 +20,7 @@ def in_double(form: Callable[..., Scalar]) -> Callable[..., Scalar]:
     """The form computed in float64 whatever the operands are, so that only the result is rounded."""
 
     def scalar(b: Any, *xs: Scalar) -> Scalar:
-        return b.narrowed(form(b, *(b.cast(x, _F64) for x in xs)), xs[0].dtype)
+        return b.cast(form(b, *(b.cast(x, _F64) for x in xs)), xs[0].dtype)
 
     return scalar
 

@@ -35,8 +35,7 @@ class FastMath(Pass):
     front of `graphc-expand-math`, whose expansions rely on each rounding.
 
     Options:
-        level: one of the above; empty leaves it to the module's attribute `graphc.fastmath`, and flags as
-            they are where there is none.
+        level: one of the above; empty leaves all flags as they are.
     """
 
     stage = "buffer"
@@ -47,8 +46,6 @@ class FastMath(Pass):
         from graphc_dialects._mlir import ir
 
         level = self.level
-        if not level and "graphc.fastmath" in module.operation.attributes:
-            level = ir.StringAttr(module.operation.attributes["graphc.fastmath"]).value
         if not level:
             return
         if level not in LEVELS:

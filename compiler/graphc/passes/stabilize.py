@@ -32,8 +32,9 @@ class Stabilize(Pass):
 
     In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and
     +inf and NaN come through. The softmax of a quotient is `guarded` in the same way, so that +inf makes NaN
-    only where it stands and 0 elsewhere, as the quotient has it. Sums that are shifted by a maximum already are recognised and stay. Where the
-    original is finite and accurate, results agree to a few units in the last place.
+    only where it stands and 0 elsewhere, as the quotient has it. Sums that are shifted by a maximum
+    already are recognised and stay. Where the original is finite and accurate, results agree to a few
+    units in the last place.
 
     Source: PyTensor's `tensor/rewriting/math.py` (names `log1p`, `local_log_sum_exp`, `local_1msigmoid`,
     ...); M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.location import describe
+from graphc.ops._pt import pt
 from graphc.tensor.basic import as_tensor_variable
 
 
@@ -32,8 +33,6 @@ def as_condition(value: Any, what: str) -> Any:
     Raises:
         TypeError: it is no scalar.
     """
-    import graphc.tensor as pt
-
     condition = as_tensor_variable(value)
     if condition.type.ndim:
         raise TypeError(
@@ -42,4 +41,4 @@ def as_condition(value: Any, what: str) -> Any:
         )
     if condition.type.dtype == "bool":
         return condition
-    return pt.neq(condition, 0)  # type: ignore[attr-defined]
+    return pt.neq(condition, 0)

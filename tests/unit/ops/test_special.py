@@ -126,6 +126,16 @@ def test_layouts(name: str) -> None:
     np.testing.assert_allclose(one, ROWS[name].reference(*[np.array(2.5)] * arity))
 
 
+def test_zeta_at_the_ends_of_the_range() -> None:
+    """Sums end where terms are 0 or infinite."""
+    s, q = pt.vector(), pt.vector()
+    cases = [(1e300, 2.0, 0.0), (1e300, 0.5, np.inf), (1e5, 1.0, 1.0), (1.0, 2.0, np.inf), (0.5, 2.0, np.nan)]
+    cases += [(2.0, 1e300, 1e-300), (2.0, -1.0, np.inf), (2.5, -1.5, np.nan), (np.inf, 3.0, 0.0)]
+    cases += [(2.0, np.inf, 0.0), (3.0, 1e-150, np.inf), (40.0, -1e15 - 0.5, 2.0**41)]
+    first, second, expected = np.array(cases).T
+    np.testing.assert_allclose(graphc.function([s, q], pt.zeta(s, q))(first, second), expected, rtol=1e-14)
+
+
 def test_polygamma() -> None:
     n, x = pt.lvector(), pt.vector()
     orders = np.array([0, 1, 2, 3, 7, 1, 2, -1])

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: graphc-opt --graphc-fast-math %s | filecheck %s
+// RUN: graphc-opt --graphc-fast-math=level=off %s | filecheck %s
 
-// The level is the module's. Sums of reductions keep their flags; comparisons, integers and functions have none.
+// Sums of reductions keep their flags; comparisons, integers and functions have none.
 // CHECK-LABEL: func.func @off
 // CHECK-NEXT: arith.mulf %arg0, %arg1 : f64
 // CHECK-NEXT: arith.addf %{{.*}} fastmath<reassoc,nsz,contract>
 // CHECK-NEXT: arith.cmpf olt, %{{.*}}, %arg0 : f64
 // CHECK-NEXT: math.exp %{{.*}} : f64
-module attributes {graphc.fastmath = "off"} {
+module {
   func.func @off(%x: f64, %y: f64) -> (i1, f64) {
     %0 = arith.mulf %x, %y fastmath<contract> : f64
     %1 = arith.addf %0, %y fastmath<reassoc,nsz,contract> : f64
