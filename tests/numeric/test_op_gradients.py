@@ -32,7 +32,12 @@ def test_gradient(case):
     graphc.verify_grad(differentiable(case), gradient_point(case), n_tests=1, mode="reference")
 
 
-@pytest.mark.parametrize("start", range(0, len(DIFFERENTIABLE), BATCH))
+# Compiling takes most of the time: every third batch, and all of them in `make fuzz`.
+STARTS = range(0, len(DIFFERENTIABLE), BATCH if test_op_table.FUZZING else 3 * BATCH)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("start", STARTS)
 def test_compiled_gradients(start):
     inputs, outputs, values, names = [], [], [], []
     for case in DIFFERENTIABLE[start : start + BATCH]:

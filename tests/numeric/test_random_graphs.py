@@ -42,7 +42,7 @@ def test_compiled(start):
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", range(50_000, 50_000 + COUNT // 20))
+@pytest.mark.parametrize("seed", range(50_000, 50_000 + COUNT // 40))
 def test_large_values_on_several_threads(seed):
     check_all([graph_of(seed, large=True)], "fast_run", threads=(1, 2, 3))
 
@@ -53,7 +53,7 @@ def test_call_tiers(tier):
     """In a process of its own, as the tier is chosen once."""
     script = Path(__file__).with_name("fuzz_library.py")
     command = [sys.executable, str(script), "--poison", "--start", "90000"]
-    command += ["--count", str(COUNT // 10), "--batch", str(BATCH)]
+    command += ["--count", str(COUNT // 20), "--batch", str(BATCH)]
     environment = {**os.environ, "GRAPHC_CALL_TIER": tier, "GRAPHC_CACHE_DIR": ""}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -2,6 +2,7 @@
 """Products, gathers, joins, scans and the like computed in donated inputs; donation in all tiers."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -154,8 +155,10 @@ def test_functions_of_every_tier(tier, monkeypatch):
     assert len(f.report.donations) == 2 and all("lends" in text for text in f.report.donations)
     array, memory = np.ones((2, 3)), s.container[0].ctypes.data
     assert f(array) is array and (array == 3).all()
-    # Where references cannot be counted through structures, calls of functions count them in Python.
-    assert s.container[0].ctypes.data == memory and s.get_value().tolist() == [1, 3, 5]
+    # Where references cannot be counted through structures, calls of functions count them in Python, which
+    # tells nothing while other threads run (those of a test runner, for example).
+    in_place = tier == "struct" or len(sys._current_frames()) == 1
+    assert s.get_value().tolist() == [1, 3, 5] and (s.container[0].ctypes.data == memory) >= in_place
     held = s.get_value(borrow=True)
     assert f(a=array) is array and (array == 7).all()
     assert held.tolist() == [1, 3, 5] and s.get_value().tolist() == [3, 7, 11]
