@@ -43,6 +43,11 @@ def with_rank(v: Any) -> bool:
     return v.type.ndim > 0
 
 
+def square_fits(b: Any, v: Any) -> bool:
+    """Whether a matrix of the size of the first axis is small enough for the graph."""
+    return b.shape(v)[0] ** 2 <= b.max_elements
+
+
 def fits_elementwise(b: Any, x: Any, y: Any) -> bool:
     """Whether two variables broadcast: sizes agree, or are statically 1."""
     pairs = zip(reversed(b.shape(x)), reversed(b.shape(y)), strict=False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from step_table import Result, is_float, is_number, step, with_rank
+from step_table import Result, is_float, is_number, square_fits, step, with_rank
 
 import graphc.tensor as pt
 
@@ -94,7 +94,7 @@ def create(b: Any) -> Result:
             lambda: (pt.zeros((n, 2)), True),
             lambda: (pt.ones_like(x), True),
             lambda: (pt.full((2, n), 0.5), True),
-            lambda: (pt.eye(n), True),
+            lambda: (pt.eye(n), True) if square_fits(b, x) else None,
             lambda: (pt.arange(1.0, 7.0, 1.5), True),
         ]
     )()
@@ -181,17 +181,17 @@ def dot(b: Any) -> Result:
     inner = b.shape(x)[-1]
     y = b.operand(lambda v: v.type.ndim in (1, 2) and is_number(v) and b.shape(v)[-2:][0] == inner)
     if y is None:
-        return pt.dot(x, x.T), False
+        return (pt.dot(x, x.T), False) if square_fits(b, x) else None
     return pt.dot(x, y), False
 
 
 @step
 def batched_product(b: Any) -> Result:
-    x = b.operand(lambda v: v.type.ndim == 3 and is_float(v))
+    x = b.operand(lambda v: v.type.ndim == 3 and is_float(v) and b.shape(v)[1] <= 100)
     return None if x is None else (pt.matmul(x, pt.swapaxes(x, -1, -2)), False)
 
 
 @step
 def outer(b: Any) -> Result:
-    x = b.operand(lambda v: v.type.ndim == 1 and is_float(v))
+    x = b.operand(lambda v: v.type.ndim == 1 and is_float(v) and square_fits(b, v))
     return None if x is None else (pt.outer(x, x), False)

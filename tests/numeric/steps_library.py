@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from step_table import STEPS, Result, is_float, is_number, kind, with_rank
+from step_table import STEPS, Result, is_float, is_number, kind, square_fits, with_rank
 
 import graphc
 import graphc.tensor as pt
@@ -158,7 +158,7 @@ def triangle(b: Any) -> Result:
 
 @step
 def diagonal(b: Any) -> Result:
-    x = b.operand(lambda v: v.type.ndim in (1, 2) and not_empty(b, v))
+    x = b.operand(lambda v: v.type.ndim in (1, 2) and not_empty(b, v) and square_fits(b, v))
     return None if x is None else (pt.diag(x), x in b.exact)
 
 
@@ -167,7 +167,7 @@ def diagonal(b: Any) -> Result:
 
 @step
 def linear_algebra(b: Any) -> Result:
-    x = b.operand(lambda v: v.type.ndim >= 2 and is_wide_float(v))
+    x = b.operand(lambda v: v.type.ndim >= 2 and is_wide_float(v) and b.shape(v)[-2] <= 100)
     if x is None:
         return None
     part = pt.tanh(x)
@@ -193,7 +193,7 @@ def linear_algebra(b: Any) -> Result:
 
 @step
 def contraction(b: Any) -> Result:
-    x = b.operand(lambda v: v.type.ndim in (2, 3) and is_number(v))
+    x = b.operand(lambda v: v.type.ndim in (2, 3) and is_number(v) and b.shape(v)[-2] <= 100)
     if x is None:
         return None
     text = b.choices.pick(

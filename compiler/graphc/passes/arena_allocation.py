@@ -48,9 +48,10 @@ class ArenaAllocation(Pass):
         replaced = 0
         for function in list(module.body.operations):
             op = function.operation
-            if op.name != "llvm.func" or not len(op.regions[0].blocks):
+            # A function without arguments has no context: a loop that has nothing left to do.
+            if op.name != "llvm.func" or not len(op.regions[0].blocks) or not len(_arguments(op)):
                 continue
-            context = op.regions[0].blocks[0].arguments[0]
+            context = _arguments(op)[0]
             for call in reversed(_calls(op)):
                 callee = ir.FlatSymbolRefAttr(call.attributes["callee"]).value
                 if callee == "malloc":
@@ -220,6 +221,10 @@ def _returns_status(ir: Any, function: Any) -> bool:
     return "-> i64" in str(function.attributes["function_type"]) or "i64 (" in str(
         function.attributes["function_type"]
     )
+
+
+def _arguments(function: Any) -> Any:
+    return function.regions[0].blocks[0].arguments
 
 
 def _calls(function: Any) -> list[Any]:

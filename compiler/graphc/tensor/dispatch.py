@@ -288,6 +288,11 @@ class NumpyProtocols:
         return call_function(symbolic_target(), func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if dtype is not None and np.dtype(dtype) == object:
+            # Collections of variables are arrays of objects.
+            holder = np.empty((), object)
+            holder[()] = self
+            return holder
         raise TypeError(
             f"{self} has no value before it is run, so it cannot become a NumPy array; compile it with "
             "graphc.function([inputs], outputs), or use its eval({input: value}); a shared variable "
