@@ -130,8 +130,6 @@ def test_errors() -> None:
         x[3]
     with pytest.raises(IndexError, match=r"2 indices for x.* 1 dimensions"):
         x[0, 0]
-    with pytest.raises(TypeError, match="symbolic boolean mask"):
-        x[x > 0]
     with pytest.raises(IndexError, match="integer"):
         x[1.5]
     with pytest.raises(TypeError, match="indexed variable"):
