@@ -87,3 +87,40 @@ def test_the_second_operand_may_be_the_longer_one(mode: str) -> None:
     found = graphc.function([a, b], pt.broadcast_arrays(a, b), mode=mode)(*values)
     for got, want in zip(found, np.broadcast_arrays(*values), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("mode", [*COMPILED_MODES, "reference"])
+def test_traces_of_batches_in_linalg_are_those_of_the_last_axes(mode: str) -> None:
+    x = pt.tensor3("x")
+    data = np.arange(24.0).reshape(2, 3, 4)
+    outputs = [pt.linalg.trace(x), pt.linalg.diagonal(x, offset=1)]
+    trace, diagonal = graphc.function([x], outputs, mode=mode)(data)
+    np.testing.assert_array_equal(trace, np.linalg.trace(data))
+    np.testing.assert_array_equal(diagonal, np.linalg.diagonal(data, offset=1))
+
+
+def test_linspace_keeps_the_precision_of_its_ends() -> None:
+    ends = pt.fscalar("low"), pt.fscalar("high")
+    result = graphc.function(list(ends), pt.linspace(*ends, 5))(np.float32(0.1), np.float32(2))
+    np.testing.assert_allclose(result, np.linspace(np.float32(0.1), np.float32(2), 5), rtol=1e-6)
+    assert result.dtype == np.float32
+
+
+def test_old_names_of_linalg_have_all_its_functions() -> None:
+    import graphc.tensor.nlinalg
+    import graphc.tensor.slinalg
+
+    assert graphc.tensor.nlinalg.det is pt.linalg.det
+    assert graphc.tensor.slinalg.cholesky is pt.linalg.cholesky
+
+
+def test_a_function_without_arguments_has_no_context() -> None:
+    """A loop nest that was moved to a function of its own and has nothing left to do."""
+    from graphc.passes._base import run_pipeline
+    from graphc_dialects._mlir import ir
+    from graphc_dialects.dialect import new_context
+
+    text = "llvm.func @graphc_part_0() attributes {graphc.part} {\n  llvm.return\n}"
+    module = ir.Module.parse(text, context=new_context())
+    run_pipeline(module, ["graphc-arena-allocation"])
+    assert "llvm.return" in str(module)

@@ -186,6 +186,4 @@ def test_vectorize_graph_with_two_axes():
     rows = pt.dmatrix("rows")
     g = vectorize_graph(f, {x: batch, y: rows})
     yv = rng.normal(size=(2, 4))
-    np.testing.assert_allclose(
-        run([batch, rows], g, bv, yv), (bv * yv).sum(-1)[..., None] * np.exp(bv)
-    )
+    np.testing.assert_allclose(run([batch, rows], g, bv, yv), (bv * yv).sum(-1)[..., None] * np.exp(bv))
