@@ -103,7 +103,7 @@ class _Compiling:
         """The statement and its names."""
         raise NotImplementedError
 
-        """The same without memory kept from call to call, so that what a call takes can be measured."""
+    def forgetful(self, case: Case) -> Timed:
         """The same, of a function that keeps no memory from call to call, so that a call's can be
         measured.
         """
