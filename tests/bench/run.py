@@ -72,6 +72,9 @@ def steady(workers: list[Process], only: list[str], rounds: int, seconds: float)
                 if "best" in answer and worker.name in row:
                     answer["best"] = min(answer["best"], row[worker.name]["best"])
                 row[worker.name] = answer
+            if case.moved:
+                answer = workers[-1].ask(case.name, seconds=seconds, moved=case.moved)
+                row["copy"] = min(answer, row.get("copy", answer), key=lambda found: found["best"])
         print(tables.progress(case, row), flush=True)
     return found
 

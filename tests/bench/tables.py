@@ -74,6 +74,8 @@ def _steady_line(case: Case, row: dict[str, Any]) -> dict[str, Any]:
         for name, factor in case.lead
         if name in times
     ]
+    if "copy" in times:
+        goals.append((f"1.5 copies ({show(times['copy'], case.unit)} {case.unit} each)", 1.5 * times["copy"]))
     compilers = [times[name] for name in ("pytensor", "jax") if name in times]
     if case.goal is None and compilers and not case.lead:
         goals.append(("the better of PyTensor and JAX", min(compilers)))
@@ -231,7 +233,8 @@ def page(result: dict[str, Any]) -> str:
         "Made by `make bench`. Each library runs in a process of its own, they take turns on every line, and",
         "the best time counts. PyTensor runs its numba mode with `trust_input`; JAX runs `jit` in double",
         "precision with NumPy arrays in and out. A ratio is the peer's time over graphc's: above 1, graphc",
-        "is faster. The goal of a line is an upper limit of graphc's time.",
+        "is faster. The goal of a line is an upper limit of graphc's time. A copy is NumPy's on one core, of",
+        "as many bytes as the line must read and write.",
         "",
         f"Machine: {machine['processor']}, {machine['cores']} cores; {machine['system']};",
         f"{machine['python']}, {machine['mlir']}, {machine['llvm']}; peers: {peers}.",
