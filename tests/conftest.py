@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -24,3 +25,21 @@ hypothesis.settings.load_profile("graphc")
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(_CACHE, ignore_errors=True)
+
+
+@pytest.fixture
+def no_cache() -> Iterator[None]:
+    """Functions are compiled anew, and leave nothing on the disk."""
+    import graphc
+
+    with graphc.config.change_flags(cache_dir=""):
+        yield
+
+
+@pytest.fixture(scope="module")
+def jax_in_double_precision() -> Iterator[None]:
+    jax = pytest.importorskip("jax")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)

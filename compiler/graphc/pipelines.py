@@ -22,6 +22,10 @@ _SIMPLIFY: list[Entry] = [
     ("graphc-constant-folding", "known values expose further simplification"),
     ("graphc-stabilize", "safer forms first: simplification could break up the patterns it looks for"),
     ("graphc-algebraic-simplification", "fewer operations"),
+    (
+        "graphc-linear-systems",
+        "no inverses, and one factorization of a matrix; before loops, so that it can leave them",
+    ),
 ]
 
 _PRODUCTS: list[Entry] = [

@@ -128,6 +128,15 @@ def const_index(value: int) -> Any:
     return ir.Operation.create("arith.constant", results=[index], attributes=attributes).result
 
 
+def constant_value(value: Any) -> int | None:
+    """The number behind an index or integer value that is a literal."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return None
+    attribute = owner.attributes["value"]
+    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
+
+
 def dim_of(value: Any, axis: int) -> Any:
     """The size of a tensor along an axis: a constant if it is static, else `tensor.dim`."""
     size = value.type.shape[axis]

@@ -3,9 +3,10 @@
 
 from typing import Any
 
-from graphc_dialects._base import const_index, dim_of
+from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import is_inside
+from graphc_dialects.walk import walk
 
 CONDITIONALS = frozenset({"scf.if", "arith.select", "tensor.empty"})
 _FAIL = ("arith.div", "arith.rem", "arith.ceildiv", "arith.floordiv")
@@ -167,14 +168,7 @@ def _literal_axis(op: Any) -> int | None:
     """The axis of a `tensor.dim`, if it is a literal."""
     if op.name != "tensor.dim":
         return None
-    return _literal(op.operands[1])
-
-
-def _literal(value: Any) -> int | None:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
+    return constant_value(op.operands[1])
 
 
 def _may_run_anywhere(op: Any) -> bool:
@@ -223,7 +217,7 @@ def _is_size(value: Any) -> bool:
     if isinstance(owner, ir.Block):
         return False
     if owner.name == "arith.constant":
-        return (_literal(value) or 0) >= 0
+        return (constant_value(value) or 0) >= 0
     if owner.name == "arith.maxsi":
         return any(_is_size(x) for x in owner.operands)
     if owner.name in _KEEP_SIGN:
@@ -235,27 +229,15 @@ def _create(name: str, operands: list[Any]) -> Any:
     return ir.Operation.create(name, [ir.IndexType.get()], operands).result
 
 
-def operations_below(op: Any) -> list[Any]:
-    """The operations in the regions of an operation, in order."""
-    found: list[Any] = []
-
-    def visit(inner: Any) -> Any:
-        found.append(inner)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return [inner for inner in found if inner != op]
-
-
 def _results_below(op: Any) -> list[Any]:
-    return [result for inner in operations_below(op) for result in inner.results]
+    return [result for inner in walk(op) for result in inner.results]
 
 
 def _erase_unused(root: Any) -> None:
     """Erases what has no effect and no use."""
-    for op in reversed(operations_below(root)):
+    for op in reversed(walk(root)):
         if op.name in _EFFECTS or any(next(result.uses, None) is not None for result in op.results):
             continue
-        if op.name != "graphc.scan" and any(inner.name == "graphc.check" for inner in operations_below(op)):
+        if op.name != "graphc.scan" and any(inner.name == "graphc.check" for inner in walk(op)):
             continue
         op.erase()

@@ -16,9 +16,10 @@ def _add(arity: int, rule: str, names: str) -> None:
         ELEMENTWISE[name] = (arity, rule)
 
 
-_add(1, "free", "cast abs angle real imag")
+_add(1, "free", "cast abs angle real imag frexp_exponent")
 _add(1, "bool", "isnan isinf isfinite signbit logical_not")
 _add(1, "same", "neg sign ceil floor trunc round round_half_away reciprocal sqr sqrt conj invert identity")
+_add(1, "same", "frexp_mantissa spacing lambertw0 lambertw1")
 _add(1, "same", "exp exp2 expm1 log log2 log10 log1p sigmoid softplus log1mexp cbrt")
 _add(1, "same", "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg")
 _add(1, "same", "erf erfc erfcx erfi erfinv erfcinv dawsn ndtr ndtri log_ndtr")
@@ -36,7 +37,8 @@ _add(4, "same", "hyp2f1 hyp2f1_da hyp2f1_dc")
 _add(2, "same", "add sub mul true_div floor_div mod pow maximum minimum arctan2 hypot logaddexp copysign")
 _add(2, "same", "and or xor left_shift right_shift")
 _add(2, "bool", "eq ne lt le gt ge logical_and logical_or logical_xor")
-_add(2, "free", "complex second")
+_add(2, "same", "gcd lcm nextafter")
+_add(2, "free", "complex second ldexp")
 _add(3, "free", "switch")
 _add(3, "same", "clip")
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from graphc_dialects._base import add_index, const_index, dim_of
 from graphc_dialects._mlir import ir
-from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size, operations_below
+from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
 from graphc_dialects.conditional_shapes import UnknownSize as UnknownSize
 from graphc_dialects.scan_verify import carry_of, declarations, is_inside
+from graphc_dialects.walk import walk
 
 
 def trace_size(trace: Any, axis: int) -> Any:
@@ -106,12 +107,12 @@ class Outside:
         # With a region, also what it captures from the body.
         captured = {
             x: self.copy(x)
-            for inner in [op, *operations_below(op)]
+            for inner in [op, *walk(op)]
             for x in inner.operands
             if is_inside(x, self._scan) and (inner == op or not is_inside(x, op))
         }
         new = op.clone().operation
-        for inner in [new, *operations_below(new)]:
+        for inner in [new, *walk(new)]:
             for position, operand in enumerate(inner.operands):
                 if operand in captured:
                     inner.operands[position] = captured[operand]

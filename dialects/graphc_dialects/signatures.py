@@ -92,6 +92,28 @@ _add(
 )
 _add("expm", "(n,n)->(n,n)", "Matrix exponential.")
 _add("sylvester", "(m,m),(n,n),(m,n)->(m,n)", "Solution X of A X + X B = C.")
+_add("qr_pivoted", "(m,n)->(m,k),(k,n),(n)", "QR decomposition of a[:, order], and the order.")
+_add(
+    "schur", "(n,n)->(n,n),(n,n)", "Schur form and its unitary vectors; `sort`: which eigenvalues come first."
+)
+_add("sqrtm", "(n,n)->(n,n)", "Square root of a complex matrix.")
+_add("logm", "(n,n)->(n,n)", "Logarithm of a complex matrix.")
+_add("cholesky_banded", "(p,n)->(p,n)", "Bands of the Cholesky factor of a banded positive definite matrix.")
+_add(
+    "cholesky_banded_pullback",
+    "(p,n),(p,n)->(p,n)",
+    "Cotangent of the bands from that of the factor's bands.",
+)
+_add(
+    "tridiagonal_factor",
+    "(p),(n),(p)->(p),(n),(p),(q),(n)",
+    "LU factors of a tridiagonal matrix, as LAPACK leaves them.",
+)
+_add(
+    "tridiagonal_solve",
+    "(p),(n),(p),(q),(n),(n,k)->(n,k)",
+    "Solution of a system by the factors of a tridiagonal matrix.",
+)
 _add("sort", "(n)->(n)", "Elements in ascending order, NaN last.")
 _add("argsort", "(n)->(n)", "Positions that sort the elements; equal ones stay in their order.")
 _add("partition", "(n),(k)->(n)", "Elements with those of the ranks `k` in their sorted places.")
@@ -119,20 +141,23 @@ _add("count_bins", "(n)->(k)", "How often each number below k occurs.")
 _add("sum_bins", "(n),(n)->(k)", "For each number below k, the sum of its weights.")
 _add("histogram", "(n),(k),()->(k)", "Elements in each bin: left edges, last edge; `uniform`: equal widths.")
 _add("weighted_histogram", "(n),(n),(k),()->(k)", "The same with sums of weights.")
-_add("fft", "(b,n),(n)->(b,n)", "Discrete Fourier transform of rows; the roots of unity are given.")
-_add("fft_any", "(b,n),(n)->(b,n)", "As fft; the size may have large prime factors.")
-_add(
-    "rfft",
-    "(b,n),(n)->(b,k)",
-    "Transform of real rows of even size: the k = n / 2 + 1 frequencies from 0 on.",
-)
-_add("irfft", "(b,k),(n)->(b,n)", "Inverse of rfft, times n.")
-_add("fft_table", "()->(n)", "Roots of unity: exp(-2 pi i k / n).")
+_add("fft", "(b,n),(t)->(b,n)", "Discrete Fourier transform of rows; a table of roots of unity is given.")
+_add("fft_any", "(b,n),(t)->(b,n)", "As fft, of any size.")
+_add("rfft", "(b,n),(t)->(b,k)", "Transform of real rows: the k = n // 2 + 1 frequencies from 0 on.")
+_add("rfft_any", "(b,n),(t)->(b,k)", "As rfft, of any size.")
+_add("irfft", "(b,k),(t)->(b,n)", "Inverse of rfft, times n.")
+_add("irfft_any", "(b,k),(t)->(b,n)", "As irfft, of any size.")
+_add("fft_table", "(),()->(t)", "Roots of unity for transforms of n numbers, n the second operand.")
 _add("running", "(n)->(n)", "Running sum, product, maximum or minimum (`kind`); `reverse`: from the end.")
 _add(
     "csr_product",
     "(z),(z),(p),(k,n)->(m,n)",
     "Product of compressed rows (values, columns, starts) and a matrix.",
+)
+_add(
+    "csr_partial_product",
+    "(z),(z),(p),(k,n)->(q,m,n)",
+    "Products of the transpose of q groups of compressed rows and a matrix.",
 )
 _add(
     "csr_sampled_product",

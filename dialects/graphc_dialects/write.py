@@ -16,6 +16,7 @@ from graphc_dialects._base import (
     array,
     check_axis,
     const_index,
+    constant_value,
     fail,
     shape_text,
 )
@@ -71,7 +72,7 @@ class WriteSplitOp(Operation, name="write_split", traits=[ext.Pure]):
         if axis is None:
             return False
         whole = kind.shape[axis]
-        known = [_constant(size) for size in sizes]
+        known = [constant_value(size) for size in sizes]
         static = [size for size in known if size is not None]
         if any(size < 0 for size in static):
             return fail(self, f"sizes of parts must not be negative, but are {known}")
@@ -216,7 +217,7 @@ def buffer_type(buffer: Any) -> Any:
     shape = list(whole.shape)
     if not 0 <= axis.value < len(shape):
         return None
-    size = _constant(op.operands[number])
+    size = constant_value(op.operands[number])
     shape[axis.value] = _DYNAMIC if size is None or size < 0 else size
     with whole.context:
         return ir.RankedTensorType.get(shape, whole.element_type, loc=ir.Location.unknown())
@@ -252,13 +253,6 @@ def _tokens_below(buffer: Any) -> list[Any] | None:
             below = [_tokens_below(part) for part in op.results]
             return None if None in below else [token for tokens in below for token in tokens or ()]
     return None
-
-
-def _constant(value: Any) -> int | None:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
 
 
 # -- verification ----------------------------------------------------------------------------------
@@ -313,7 +307,7 @@ def _check_sizes(op: Any, sizes: list[Any]) -> bool:
     for axis, (value, known) in enumerate(zip(sizes, kind.shape, strict=True)):
         if not isinstance(value.type, ir.IndexType):
             return fail(op, f"sizes must be of type index, but one is {value.type}")
-        size = _constant(value)
+        size = constant_value(value)
         if size is not None and (size < 0 or known not in (size, _DYNAMIC)):
             want = known if known >= 0 else "not negative"
             return fail(op, f"size of dimension {axis} must be {want}, but is {size}")

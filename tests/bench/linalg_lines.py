@@ -45,19 +45,63 @@ CASES = [
         lambda m, a, b: m.matmul(a, b),
         lead=_LEAD,
     ),
+    Case(
+        "batched_eigh",
+        "eigenvalues and vectors of 1000 symmetric matrices, 8 x 8",
+        "us",
+        lambda: (_positive(1000, 8, 8),),
+        lambda m, a: m.eigen(a),
+        lead=_LEAD,
+    ),
+    Case(
+        "batched_svd",
+        "singular value decompositions of 1000 matrices, 8 x 8",
+        "us",
+        lambda: (_matrices(1000, 8, 8),),
+        lambda m, a: m.singular(a),
+        lead=_LEAD,
+    ),
+    Case(
+        "batched_qr",
+        "QR decompositions of 1000 matrices, 8 x 8",
+        "us",
+        lambda: (_matrices(1000, 8, 8),),
+        lambda m, a: m.orthogonal(a),
+        lead=_LEAD,
+    ),
 ]
+
+
+def _decompositions(linalg: Any) -> dict[str, Any]:
+    """What does not depend on the signs of vectors, in one array that needs all results."""
+
+    def eigen(a: Any) -> Any:
+        w, v = linalg.eigh(a)
+        return w[..., None, :] * abs(v)
+
+    def singular(a: Any) -> Any:
+        u, s, vh = linalg.svd(a, full_matrices=False)
+        return abs(u) * s[..., None, :] + abs(vh)
+
+    def orthogonal(a: Any) -> Any:
+        q, r = linalg.qr(a)
+        return q + r
+
+    return {"eigen": eigen, "singular": singular, "orthogonal": orthogonal}
 
 
 def numpy_matrices() -> dict[str, Any]:
     """NumPy's functions."""
-    return {"cholesky": np.linalg.cholesky, "solve": np.linalg.solve, "matmul": np.matmul}
+    plain = {"cholesky": np.linalg.cholesky, "solve": np.linalg.solve, "matmul": np.matmul}
+    return plain | _decompositions(np.linalg)
 
 
 def jax_matrices() -> dict[str, Any]:
     """JAX's functions."""
     import jax.numpy as jnp
 
-    return {"cholesky": jnp.linalg.cholesky, "solve": jnp.linalg.solve, "matmul": jnp.matmul}
+    plain = {"cholesky": jnp.linalg.cholesky, "solve": jnp.linalg.solve, "matmul": jnp.matmul}
+    return plain | _decompositions(jnp.linalg)
 
 
 def symbolic_matrices(tensor: Any) -> dict[str, Any]:
@@ -69,4 +113,5 @@ def symbolic_matrices(tensor: Any) -> dict[str, Any]:
         "cholesky": linalg.cholesky,
         "solve": lambda a, b: linalg.solve(a, b, b_ndim=2),
         "matmul": tensor.matmul,
+        **_decompositions(linalg),
     }

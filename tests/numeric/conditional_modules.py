@@ -29,24 +29,14 @@ def flipped(case: ScanCase) -> list[list[np.ndarray]]:
 class _ConditionalCase(_Case):
     def build(self) -> ScanCase:
         rng = self.rng
-        self.dims = [Dim(rng.choice([1, 2, 3, 3]), rng.random() < 0.5) for _ in range(2)]
-        pool: list[Value] = []
-        for dim in self.dims:
-            pool.append(self.argument("f64", (dim,)))
-            if not dim.static:
-                self.w.sizes[dim] = self.w.index(
-                    "tensor.dim", [pool[-1].name, self.w.constant(0)], pool[-1].type
-                )
-        pool.append(self.argument("f64", tuple(self.dims)))
-        pool.append(self.argument(rng.choice(self.limits.dtypes), ()))
-        pool.append(self.w.literal(rng.choice(self.limits.dtypes), (), rng))
+        pool = self.leaves()
         for number in range(rng.randint(1, 3)):
             if self.limits.scans and rng.random() < 0.4:
                 self.scan(pool, depth=0)
             if number == 0 or rng.random() < 0.6:
                 self.conditional(pool, depth=0)
         self.results = self.results or [pool[2]]
-        return ScanCase(self.text(), [data for _, data in self.arguments], frozenset(self.features))
+        return self.case()
 
     def declare(
         self,

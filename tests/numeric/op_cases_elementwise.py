@@ -129,7 +129,7 @@ case(
 for _name in ("fix", "float_power", "fmax", "fmin", "fmod", "heaviside", "positive"):
     _binary = _name in ("float_power", "fmax", "fmin", "fmod", "heaviside")
     case(_name, [Y, X] if _binary else [X], gradient=False, dtypes=("int64", "float32", "float64"))
-for _name in ("isneginf", "isposinf", "modf", "nan_to_num"):
+for _name in ("fabs", "frexp", "isneginf", "isposinf", "modf", "nan_to_num"):
     case(_name, [X], gradient=False, dtypes=("float32", "float64"))
 case("bitwise_count", [X], gradient=False, dtypes=("int8", "int64", "uint8"))
 case = Family("sliding products", sizes=(5, 1), tolerance=10, dtypes=("int64", "float32", "float64"))

@@ -30,6 +30,52 @@ case(
     jax=True,
 )
 
+# Distribution functions ---------------------------------------------------------------------------
+
+case = Family("distribution functions", "special", tolerance=1000, jax=False, sizes=(4, 1))
+SHARE, COUNT = arg("n", make=between(0.1, 0.9)), arg("n", make=between(0.5, 4))
+SCALE, SIGNED = arg("n", make=between(0.5, 3)), arg("n", make=between(-3, 3))
+for name in ("bdtr", "bdtrc"):
+    case(
+        name,
+        [COUNT, SHARE],
+        lambda m, k, p, name=name: getattr(m, name)(k, 6, p),
+        lambda k, p, name=name: getattr(sp, name)(np.floor(k), 6, p),
+        gradient=(1,),
+    )
+for name in ("nbdtr", "nbdtrc"):
+    case(
+        name,
+        [COUNT, SHARE],
+        lambda m, k, p, name=name: getattr(m, name)(k, 3, p),
+        lambda k, p, name=name: getattr(sp, name)(np.floor(k), 3, p),
+        gradient=(1,),
+    )
+for name in ("pdtr", "pdtrc"):
+    case(name, [COUNT, SCALE], gradient=(1,))
+for name in ("chdtr", "chdtrc"):
+    case(name, [COUNT, SCALE], gradient=(1,))
+for name in ("fdtr", "fdtrc", "gdtr", "gdtrc"):
+    case(name, [COUNT, SHARE, SCALE], gradient=(2,))
+case("stdtr", [COUNT, SIGNED], gradient=(1,))
+for name in ("boxcox", "boxcox1p", "inv_boxcox", "inv_boxcox1p"):
+    case(name, [SCALE, SHARE])
+case("boxcox:zero", [SCALE], lambda m, x: [m.boxcox(x, 0.0), m.inv_boxcox(x, 0.0)], gradient=False)
+for name in ("huber", "pseudo_huber"):
+    case(name, [SHARE, SIGNED])
+case("exp10", [SIGNED])
+case("cosm1", [SIGNED])
+case("comb", [arg("n", make=between(4, 6)), SHARE], gradient=False)
+case("perm", [arg("n", make=between(4, 6)), SHARE], gradient=False)
+case("lambertw", [SCALE], reference=lambda x: sp.lambertw(x).real.astype(x.dtype))
+case(
+    "lambertw:lower branch",
+    [arg("n", make=between(-0.35, -0.05))],
+    lambda m, x: m.lambertw(x, -1),
+    lambda x: sp.lambertw(x, -1).real.astype(x.dtype),
+    sizes=(4,),
+)
+
 # Fourier transforms -------------------------------------------------------------------------------
 
 case = Family("fft", "fft", dtypes=COMPLEX, tolerance=40, sizes=(4, 1, 7, 12))

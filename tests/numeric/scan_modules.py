@@ -63,6 +63,15 @@ def scan_cases(limits: Limits | None = None) -> st.SearchStrategy[ScanCase]:
     return st.randoms(use_true_random=False).map(lambda rng: generate(rng, limits))
 
 
+def assert_close(results: Sequence[Any], expected: Sequence[Any]) -> None:
+    """Compares what two ways to run a case give; single precision differs more."""
+    assert len(results) == len(expected)
+    for result, want in zip(results, expected, strict=True):
+        assert result.dtype == want.dtype
+        tolerance = 2e-4 if want.dtype == np.float32 else 1e-9
+        np.testing.assert_allclose(result, want, rtol=tolerance, atol=tolerance, strict=True)
+
+
 @dataclass(frozen=True)
 class _Steps:
     """A number of iterations: its index value, its size, and whether it is written as a constant."""
@@ -112,6 +121,17 @@ class _Case:
 
     def build(self) -> ScanCase:
         rng = self.rng
+        pool = self.leaves()
+        for _ in range(rng.randint(1, self.limits.scans)):
+            # Half of the scans see the results of earlier ones as sequences only.
+            self.scan(pool if rng.random() < 0.5 else pool[:5], depth=0)
+        if not self.results:
+            self.results.append(pool[-1])
+        return self.case()
+
+    def leaves(self) -> list[Value]:
+        """The arguments and the literal that everything else is made of."""
+        rng = self.rng
         self.dims = [Dim(rng.choice([1, 2, 3, 3]), rng.random() < 0.5) for _ in range(2)]
         pool: list[Value] = []
         for dim in self.dims:
@@ -123,11 +143,9 @@ class _Case:
         pool.append(self.argument("f64", tuple(self.dims)))
         pool.append(self.argument(rng.choice(self.limits.dtypes), ()))
         pool.append(self.w.literal(rng.choice(self.limits.dtypes), (), rng))
-        for _ in range(rng.randint(1, self.limits.scans)):
-            # Half of the scans see the results of earlier ones as sequences only.
-            self.scan(pool if rng.random() < 0.5 else pool[:5], depth=0)
-        if not self.results:
-            self.results.append(pool[-1])
+        return pool
+
+    def case(self) -> ScanCase:
         return ScanCase(self.text(), [data for _, data in self.arguments], frozenset(self.features))
 
     def text(self) -> str:

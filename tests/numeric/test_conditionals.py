@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conditional_modules import flipped, generate
 from pipelines import compile_text, interpret
-from scan_modules import Limits, ScanCase
+from scan_modules import Limits, ScanCase, assert_close
 
 import graphc
 import graphc.tensor as pt
@@ -35,19 +35,11 @@ def poison() -> Iterator[None]:
         yield
 
 
-def compare(results: list[Any], expected: list[Any]) -> None:
-    assert len(results) == len(expected)
-    for result, want in zip(results, expected, strict=True):
-        assert result.dtype == want.dtype
-        tolerance = 2e-4 if want.dtype == np.float32 else 1e-9
-        np.testing.assert_allclose(result, want, rtol=tolerance, atol=tolerance, strict=True)
-
-
 def check(case: ScanCase, mode: str) -> None:
     """Compiles a case and compares it with the interpreter, for both values of its conditions."""
     f = compile_text(case.text, PIPELINES[mode], 1)
     for inputs in flipped(case):
-        compare(f(*inputs), interpret(case.text, inputs))
+        assert_close(f(*inputs), interpret(case.text, inputs))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -72,7 +64,7 @@ def test_a_pass_alone(flag: str) -> None:
                 module = ir.Module.parse(case.text)
                 run_pipeline(module, entries, verify_each=True, check_legality=True)
                 for inputs, want in zip(flipped(case), expected, strict=True):
-                    compare(run_function(ir.Module.parse(str(module)), inputs), want)
+                    assert_close(run_function(ir.Module.parse(str(module)), inputs), want)
 
 
 @cache
@@ -293,4 +285,4 @@ def test_memory_of_arguments_is_not_taken_too_early(mode: str, sign: float) -> N
     for outputs in results:
         f = graphc.function([graphc.In(x, mutable=True), y, c], outputs, mode=mode, on_unused_input="ignore")
         g = graphc.function([x, y, c], outputs, mode="reference", on_unused_input="ignore")
-        compare(f(a.copy(), b, np.array(sign)), g(a, b, np.array(sign)))
+        assert_close(f(a.copy(), b, np.array(sign)), g(a, b, np.array(sign)))

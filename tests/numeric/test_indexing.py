@@ -143,6 +143,39 @@ def test_errors() -> None:
         perform([x[[0, -4]]], {x: np.zeros(3)})
 
 
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+def test_long_indices_are_checked_while_they_are_used(mode: str) -> None:
+    """Nothing outside of the vector is read, whatever the index; the smallest or largest one is named."""
+    x, i, j = pt.vector("x"), pt.lvector("i"), pt.tensor("j", dtype="int32", shape=(None,))
+    z, c = pt.lvector("z"), pt.tensor("c", dtype="complex128", shape=(None,))
+    first = graphc.function([x, i, z], [x[i] + 1, z[i]], mode=mode)
+    second = graphc.function([i, c], [c[i] * 2, c[i] + 1], mode=mode)
+    third = graphc.function([x, i, j, c], x[i] * c[j], mode=mode)
+    if mode == "fast_run":
+        assert all("scf.if" in function.ir_stages()["buffer"] for function in (first, second))
+    rng = np.random.default_rng(0)
+
+    def call(size: int, index: Any) -> Any:
+        data = rng.normal(size=size)
+        index = np.asarray(index)
+        whole, pairs = np.arange(size), data + 1j
+        short = index.astype(np.int32)
+        got = [*first(data, index, whole), *second(index, pairs), third(data, index, short, pairs)]
+        wanted = data[index] + 1, whole[index], pairs[index] * 2, pairs[index] + 1, data[index] * pairs[index]
+        for a, b in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-14)
+
+    for size, count in ((1, 1), (5, 0), (0, 0), (7, 40), (1000, 20_000)):
+        call(size, rng.integers(-size, size, count) if size else np.zeros(0, int))
+    for size, bad in ((5, 5), (5, -6), (0, 0), (0, -1), (3, 2**31 - 1), (3, -(2**31))):
+        index = np.zeros(20_000, int)
+        index[17_000] = bad
+        with pytest.raises(
+            IndexError, match=f"index {bad if size else '.*'} is out of bounds .* size {size}"
+        ):
+            call(size, index)
+
+
 def test_elements_of_a_shape_need_no_vector() -> None:
     x = pt.tensor("x", dtype="float64", shape=(None, 5))
     assert int(x.shape[1].data) == 5

@@ -20,11 +20,7 @@ DIFFERENTIABLE = [
 ]
 BATCH = 30
 
-
-@pytest.fixture(autouse=True)
-def no_cache():
-    with graphc.config.change_flags(cache_dir=""):
-        yield
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 @pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda case: case.name)

@@ -7,14 +7,7 @@ import pytest
 from jax_gradients import NotInJax, differences, load_cases
 
 jax = pytest.importorskip("jax")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _double_precision():
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
+pytestmark = pytest.mark.usefixtures("jax_in_double_precision")
 
 
 @pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)

@@ -13,7 +13,9 @@ import op_cases_arrays
 import op_cases_elementwise
 import op_cases_indexing
 import op_cases_linalg
+import op_cases_matrices
 import op_cases_nn
+import op_cases_pieces
 import op_cases_reductions
 import op_cases_special
 import pytest
@@ -21,20 +23,22 @@ from op_cases_elementwise import SYNONYMS
 from op_runner import LAYOUTS, groups
 from op_table import CASES, SPACES
 
-import graphc
 import graphc.tensor as pt
 
 MODULES = (
     *(op_cases_arrays, op_cases_elementwise, op_cases_indexing),
-    *(op_cases_linalg, op_cases_nn, op_cases_reductions, op_cases_special),
+    *(
+        op_cases_linalg,
+        op_cases_matrices,
+        op_cases_nn,
+        op_cases_pieces,
+        op_cases_reductions,
+        op_cases_special,
+    ),
 )
 GROUPS = groups(CASES)
 
-
-@pytest.fixture(autouse=True)
-def no_cache():
-    with graphc.config.change_flags(cache_dir=""):
-        yield
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 FUZZING = int(os.environ.get("FUZZ_EXAMPLES", "0")) > 0
@@ -77,6 +81,13 @@ WITHOUT = {
     ),
     **dict.fromkeys(("register_transfer", "transfer"), "move variables between devices"),
     **dict.fromkeys(("vectorize", "vmap"), "transform functions; tests/unit/tensor/test_vectorize.py"),
+    **dict.fromkeys(
+        ("get_scalar_constant_value", "get_vector_length", "is_flat", "slice_at_axis"),
+        "ask about variables, and compute nothing; tests/unit/tensor/test_pieces.py",
+    ),
+    **dict.fromkeys(
+        ("apply_along_axis", "apply_over_axes"), "transform functions; tests/unit/tensor/test_pieces.py"
+    ),
     "ifelse": "chooses what runs; test_conditionals.py",
     "nn.dropout": "draws random numbers; tests/unit/tensor",
 }

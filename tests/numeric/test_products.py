@@ -111,3 +111,44 @@ def test_batches_of_rows():
     for batch, k, n in ((0, 2, 3), (3, 5, 4), (2, 0, 3)):
         va, vb = values("float64", batch, 1, k), values("float64", batch, k, n)
         close(function(va, vb), va @ vb, "float64")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_batches_of_small_matrices(dtype):
+    """Sizes, layouts and batches that are known at run time only, and a batch that is broadcast."""
+    a, b, one = tensors(dtype, (None,) * 3, (None,) * 3, (None, None))
+    results = [
+        gt.matmul(a, b),
+        gt.matmul(a.dimshuffle(0, 2, 1), b.dimshuffle(0, 2, 1)),
+        gt.matmul(one, b),
+        gt.matmul(a, one),
+        gt.matmul(a[::-1], b[:, :, ::2]),
+        gt.matmul(a[:, ::-1], b[:, ::-1]),
+        gt.matmul(a, b[:, :, :1])[:, :, 0],
+    ]
+    function = graphc.function([a, b, one], results)
+    for batch, n in ((0, 3), (5, 1), (4, 2), (3, 4), (2, 7), (3, 8), (2, 9), (2, 16), (2, 33)):
+        va, vb, vone = values(dtype, batch, n, n), values(dtype, batch, n, n) + 1, values(dtype, n, n)
+        wanted = [
+            va @ vb,
+            va.swapaxes(1, 2) @ vb.swapaxes(1, 2),
+            vone @ vb,
+            va @ vone,
+            va[::-1] @ vb[:, :, ::2],
+            va[:, ::-1] @ vb[:, ::-1],
+            (va @ vb[:, :, :1])[:, :, 0],
+        ]
+        for got, want in zip(function(va, vb, vone), wanted, strict=True):
+            close(got, want, dtype)
+
+
+def test_gradients_of_batches_of_small_matrices():
+    a, b = tensors("float64", (None,) * 3, (None,) * 3)
+    cost = (gt.matmul(a, b) ** 2).sum()
+    function = graphc.function([a, b], graphc.grad(cost, [a, b]))
+    va, vb = values("float64", 6, 5, 3), values("float64", 6, 3, 9)
+    error = 2 * (va @ vb)
+    for got, want in zip(
+        function(va, vb), [error @ vb.swapaxes(1, 2), va.swapaxes(1, 2) @ error], strict=True
+    ):
+        close(got, want, "float64")

@@ -23,11 +23,7 @@ COUNT = int(os.environ.get("FUZZ_GRAPHS", "2000" if FUZZING else "200"))
 BATCH = 10
 STARTS = range(0, COUNT, BATCH)
 
-
-@pytest.fixture(autouse=True)
-def no_cache():
-    with graphc.config.change_flags(cache_dir=""):
-        yield
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 @pytest.mark.fuzz

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 from pipelines import compile_text, interpret
-from scan_modules import ScanCase, generate
+from scan_modules import ScanCase, assert_close, generate
 
 from graphc.pipelines import PIPELINES
 
@@ -19,11 +19,7 @@ def check(case: ScanCase, mode: str) -> None:
     """Compiles a case with a pipeline and compares its results with the interpreter's."""
     expected = interpret(case.text, case.inputs)
     results = compile_text(case.text, PIPELINES[mode], 1)(*case.inputs)
-    assert len(results) == len(expected)
-    for result, want in zip(results, expected, strict=True):
-        assert result.dtype == want.dtype
-        tolerance = 2e-4 if want.dtype == np.float32 else 1e-9
-        np.testing.assert_allclose(result, want, rtol=tolerance, atol=tolerance, strict=True)
+    assert_close(results, expected)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

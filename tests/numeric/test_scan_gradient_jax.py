@@ -13,17 +13,10 @@ from graphc.gradient import hessian_vector_product
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
+pytestmark = pytest.mark.usefixtures("jax_in_double_precision")
 
 N, SIZE = 6, 3
 rng = np.random.default_rng(3)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _double_precision():
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 def rnn(x, h, w, u):

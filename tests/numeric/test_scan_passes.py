@@ -6,10 +6,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
-from scan_modules import Limits, ScanCase, generate, scan_cases
+from scan_modules import Limits, ScanCase, assert_close, generate, scan_cases
 
 from graphc.passes._base import discover, run_pipeline
 from graphc.passes._interpret import run_function
@@ -32,7 +31,7 @@ def _assert_same(case: ScanCase, entries: list[str], again: list[str] | None = N
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse(case.text)
         run_pipeline(module, entries, verify_each=True, check_legality=True)
-        _compare(_run(str(module), case), _run(case.text, case))
+        assert_close(_run(str(module), case), _run(case.text, case))
         if again is not None:
             before = str(module)
             run_pipeline(module, again, verify_each=True)
@@ -42,14 +41,6 @@ def _assert_same(case: ScanCase, entries: list[str], again: list[str] | None = N
 def _run(text: str, case: ScanCase) -> list[Any]:
     """Interprets a module of its own: the interpreter may leave size computations in it."""
     return run_function(ir.Module.parse(text), case.inputs)
-
-
-def _compare(results: list[Any], expected: list[Any]) -> None:
-    assert len(results) == len(expected)
-    for result, want in zip(results, expected, strict=True):
-        assert result.dtype == want.dtype
-        tolerance = 2e-4 if result.dtype == np.float32 else 1e-9
-        np.testing.assert_allclose(result, want, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("flag", PASSES)

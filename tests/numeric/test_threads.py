@@ -22,11 +22,7 @@ from graphc_runtime import threads as runtime
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
 
-
-@pytest.fixture(autouse=True)
-def no_cache():
-    with graphc.config.change_flags(cache_dir=""):
-        yield
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 @pytest.fixture(scope="module")
@@ -289,3 +285,16 @@ def test_pool_code_is_up_to_date():
         assert len(image.relocate(1 << 21)) > 1000, machine
     current = {machine: source_hash(machine) for machine in MACHINES}
     assert current == SOURCE, "run python -m graphc_tools.pool"
+
+
+def test_results_and_sums_of_one_loop():
+    x, i = pt.vector("x", dtype="float64"), pt.vector("i", dtype="int64")
+    f = graphc.function([x, i], [pt.exp(x), pt.exp(x).sum(), x[i], x[i] * 2 + 1])
+    for size in (0, 1, 70_000, 300_001):
+        a = sample("float64", size)
+        index = np.random.default_rng(0).integers(-size, max(size, 1), size)
+        values, total, read, more = same_on_all_counts(f, a, index)
+        np.testing.assert_allclose(values, np.exp(a), rtol=1e-14)
+        np.testing.assert_allclose(total, np.exp(a).sum(), rtol=1e-12)
+        np.testing.assert_array_equal(read, a[index])
+        np.testing.assert_allclose(more, a[index] * 2 + 1, rtol=1e-14)

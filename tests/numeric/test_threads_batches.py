@@ -12,11 +12,7 @@ from thread_counts import COUNTS, same_on_all_counts, sample
 import graphc
 import graphc.tensor as pt
 
-
-@pytest.fixture(autouse=True)
-def no_cache():
-    with graphc.config.change_flags(cache_dir=""):
-        yield
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 def kernel_inputs(count, n):
@@ -89,7 +85,13 @@ def test_kernels_without_memory_for_scratch():
         *((dtype, (20, 70, 65, 90)) for dtype in ("float32", "float64", "complex64", "complex128")),
         *(
             ("float64", sizes)
-            for sizes in [(900, 8, 8, 8), (2, 300, 300, 300), (300, 1, 40, 50), (0, 4, 4, 4)]
+            for sizes in [
+                (900, 8, 8, 8),
+                (700, 17, 5, 20),
+                (2, 300, 300, 300),
+                (300, 1, 40, 50),
+                (0, 4, 4, 4),
+            ]
         ),
         ("float64", (3, 0, 4, 4)),
     ],

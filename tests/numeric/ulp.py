@@ -25,13 +25,13 @@ from mpmath import mp, mpc, mpf
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / name) for name in ("compiler", "dialects", "runtime", "tools", "tests/numeric")]
 
+from ulp_parameters import PARAMETERS  # noqa: E402
 from ulp_references import BINARY, UNARY, Case  # noqa: E402
 
-CASES = {**UNARY, **BINARY}
+CASES = {**UNARY, **BINARY, **PARAMETERS}
 DTYPES = ("float64", "float32")
 DIGITS = 50
 GOAL = 4.0
-BEGIN, END = "<!-- ulp table begins -->", "<!-- ulp table ends -->"
 
 
 @dataclass
@@ -45,6 +45,7 @@ class Result:
         exact: what it should be.
         wrong: special values that differ from the reference, as text.
         points: number of points.
+        peer: largest error of the reference, NumPy's or SciPy's function.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Result:
     exact: Any
     wrong: list[str]
     points: int
+    peer: float = 0.0
 
 
 def specials(dtype: str) -> np.ndarray:
@@ -97,10 +99,18 @@ def points(name: str, case: Case, dtype: str, count: int, seed: int = 0) -> list
     edge = specials(dtype)
     if name in UNARY:
         return [np.concatenate([samples(case, dtype, count, rng, 0), edge])]
+    if case.intervals is not None:
+        operands = [samples(case, dtype, count, rng, i) for i in range(len(case.intervals))]
+        operands = [np.rint(x) if i in case.whole else x for i, x in enumerate(operands)]
+        n = min(x.size for x in operands)
+        operands = [rng.permutation(x)[:n] for x in operands]
+        if case.zero is not None:
+            x = rng.uniform(-0.69, -0.01, 24)
+            pair = [np.array(z, dtype) for z in (x, case.zero(x))]
+            operands = [np.concatenate(both) for both in zip(operands, pair, strict=True)]
+        return operands
     x, y = (samples(case, dtype, count, rng, i) for i in range(2))
     n = min(x.size, y.size)
-    if case.intervals is not None:
-        return [x[:n], y[:n]]
     # Also pairs of similar magnitude, where cancellation shows.
     with np.errstate(all="ignore"):
         similar = (x * rng.uniform(0.5, 2, x.size)).astype(dtype)
@@ -165,6 +175,7 @@ def sweep(name: str, dtype: str, count: int, seed: int = 0, mode: str = "fast_ru
                 _compare_special(result, operands, value, reference[i])
                 continue
             error = error_in_ulp(value, exact)
+            result.peer = max(result.peer, error_in_ulp(reference[i], exact))
             zeros = exact == 0 and value == 0 and reference[i] == 0
             if zeros and np.signbit(value) != np.signbit(reference[i]):
                 result.wrong.append(_text(name, operands, value, reference[i]))
@@ -194,27 +205,50 @@ def table(results: list[Result]) -> str:
     by_name: dict[str, dict[str, Result]] = {}
     for result in results:
         by_name.setdefault(result.name, {})[result.dtype] = result
-    lines = ["| function | float64 | float32 | remark |", "|---|--:|--:|---|"]
+    lines = ["| function | float64 | float32 | NumPy or SciPy | remark |", "|---|--:|--:|--:|---|"]
     for name in sorted(by_name):
         cells = [_cell(by_name[name].get(dtype)) for dtype in DTYPES]
+        double = by_name[name].get("float64")
+        cells.append(_number(double.peer) if double is not None else "-")
         remark = EXCEPTIONS[name].why if name in EXCEPTIONS else ""
         lines.append(f"| {name} | {' | '.join(cells)} | {remark} |")
     return "\n".join(lines)
 
 
+def complex_table(count: int) -> str:
+    """The lines for functions of complex numbers."""
+    import ulp_complex
+
+    lines = ["| function | complex128 | complex64 | NumPy | remark |", "|---|--:|--:|--:|---|"]
+    for name in sorted(ulp_complex.FUNCTIONS):
+        results = [ulp_complex.sweep(name, dtype, count) for dtype in ulp_complex.DTYPES]
+        cells = [_number(worst) for worst, _, _ in results] + [_number(results[0][1])]
+        remarks = [ulp_complex.EXCEPTIONS[name][2]] if name in ulp_complex.EXCEPTIONS else []
+        if name in ulp_complex.UNLIKE_NUMPY:
+            remarks.append(f"special values not compared: {ulp_complex.UNLIKE_NUMPY[name]}")
+        print(f"  {name:11} {' '.join(cells)}", flush=True)
+        lines.append(f"| {name} | {' | '.join(cells)} | {'; '.join(remarks)} |")
+    return "\n".join(lines)
+
+
 def _cell(result: Result | None) -> str:
-    if result is None:
-        return "-"
-    return f"{result.worst:.2f}" if result.worst < 1000 else f"{result.worst:.1e}"
+    return "-" if result is None else _number(result.worst)
 
 
-def write(results: list[Result]) -> None:
-    """Replaces the table in docs/math.md."""
+def _number(error: float) -> str:
+    return f"{error:.2f}" if error < 1000 else f"{error:.1e}"
+
+
+def write(tables: dict[str, str]) -> None:
+    """Replaces tables in docs/math.md, which stand between comments with their names."""
     path = ROOT / "docs" / "math.md"
     text = path.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{table(results)}\n{END}{after}", encoding="utf-8")
+    for name, lines in tables.items():
+        begin, end = f"<!-- {name} table begins -->", f"<!-- {name} table ends -->"
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        text = f"{before}{begin}\n{lines}\n{end}{after}"
+    path.write_text(text, encoding="utf-8")
 
 
 def main() -> int:
@@ -246,7 +280,7 @@ def main() -> int:
             for line in result.wrong[:6]:
                 print(f"      {line}", flush=True)
     if options.write and not options.only:
-        write(results)
+        write({"ulp": table(results), "complex ulp": complex_table(options.points)})
     return int(failures > 0)
 
 

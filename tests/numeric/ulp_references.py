@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from mpmath import mp, mpf
 
 Interval = tuple[float, float]
+_LN2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,16 @@ class Case:
         intervals: of each operand, where the exact value is not too slow or too trivial to compute; None for
             all encodings.
         cost: how many times fewer points than usual are taken.
+        whole: positions of operands that are whole numbers.
+        zero: the second operand for which the result is 0, given the first one between -0.7 and 0.
     """
 
     exact: Callable[..., Any]
     near: tuple[float, ...] = ()
     intervals: tuple[Interval, ...] | None = None
     cost: int = 1
+    whole: tuple[int, ...] = ()
+    zero: Callable[[Any], Any] | None = None
 
 
 def _cbrt(x: Any) -> Any:
@@ -52,7 +58,7 @@ def _log_ndtr(x: Any) -> Any:
     return mp.log1p(-_ndtr(-x)) if x > 0 else mp.log(_ndtr(x))
 
 
-def _inverse(name: str, function: Any, slope: Any, low: float, high: float) -> Callable[..., Any]:
+def inverse(name: str, function: Any, slope: Any, low: float, high: float) -> Callable[..., Any]:
     """Newton's method from SciPy's value."""
 
     def exact(y: Any) -> Any:
@@ -78,6 +84,10 @@ def _density(x: Any) -> Any:
 
 def _gammaln(x: Any) -> Any:
     return mp.re(mp.loggamma(x)) if x > 0 else mp.log(abs(mp.gamma(x)))
+
+
+def _lambertw1(x: Any) -> Any:
+    return mp.lambertw(x, -1) if x < 0 else mpf("-inf") if x == 0 else mpf("nan")
 
 
 def _trigamma(x: Any) -> Any:
@@ -157,22 +167,26 @@ UNARY: dict[str, Case] = {
     "erfc": Case(mp.erfc, near=(26.5, 27.2, 10, -6), cost=2),
     "erfcx": Case(_erfcx, near=(-26.6, 50), intervals=((-30, 1e9),), cost=4),
     "erfi": Case(mp.erfi, intervals=((-27, 27),), cost=4),
-    "erfinv": Case(
-        _inverse("erfinv", mp.erf, _erf_slope, -1, 1), near=(1, -1), intervals=((-1, 1),), cost=20
-    ),
+    "erfinv": Case(inverse("erfinv", mp.erf, _erf_slope, -1, 1), near=(1, -1), intervals=((-1, 1),), cost=20),
     "erfcinv": Case(
-        _inverse("erfcinv", mp.erfc, lambda x: -_erf_slope(x), 0, 2),
+        inverse("erfcinv", mp.erfc, lambda x: -_erf_slope(x), 0, 2),
         near=(1, 2),
         intervals=((0, 2),),
         cost=20,
     ),
     "dawsn": Case(_dawsn, cost=4, intervals=((-1e9, 1e9),)),
     "ndtr": Case(_ndtr, near=(-37.5, -38.4), cost=4),
-    "ndtri": Case(_inverse("ndtri", _ndtr, _density, 0, 1), near=(0.5, 1), intervals=((0, 1),), cost=20),
+    "ndtri": Case(inverse("ndtri", _ndtr, _density, 0, 1), near=(0.5, 1), intervals=((0, 1),), cost=20),
     "log_ndtr": Case(_log_ndtr, near=(-1, 37), intervals=((-1e9, 38),), cost=4),
     "gamma": Case(mp.gamma, near=(-1, -2, -150.5, 171.62, 35.04), cost=2),
     "gammaln": Case(_gammaln, near=(1, 2, -2.4570247382208, -2.7476826467274), cost=2),
-    "digamma": Case(mp.digamma, near=(1.4616321449683623, -0.5040830082644554, -1.5734984731623904), cost=2),
+    "digamma": Case(
+        mp.digamma,
+        near=(1.4616321449683623, -0.5040830082644554, -1.5734984731623904, -22.75024298430606),
+        cost=2,
+    ),
+    "lambertw0": Case(lambda x: mp.lambertw(x), near=(-0.36787944117144233, 0), cost=4),
+    "lambertw1": Case(_lambertw1, near=(-0.36787944117144233,), intervals=((-1, 0),), cost=4),
     "trigamma": Case(_trigamma, near=(-1, 10), intervals=((-200, 1e6),), cost=4),
     "rgamma": Case(mp.rgamma, near=(-1, 171), intervals=((-200, 200),), cost=4),
     "i0": Case(lambda x: mp.besseli(0, x), near=(8,), intervals=((-713, 713),), cost=20),
@@ -195,7 +209,7 @@ UNARY: dict[str, Case] = {
     "expi": Case(mp.ei, near=(0.37250741078136663,), intervals=((-700, 700),), cost=10),
     "exp1": Case(_guarded(mp.e1), near=(1,), intervals=((0, 700),), cost=10),
     "spence": Case(
-        _guarded(lambda x: mp.re(mp.polylog(2, 1 - x))), near=(1, 2), intervals=((0, 2),), cost=20
+        _guarded(lambda x: mp.re(mp.polylog(2, 1 - x))), near=(1, 2, 0.2, 5), intervals=((0, 50),), cost=20
     ),
     "ellipk": Case(mp.ellipk, near=(1,), intervals=((-1e3, 1),), cost=4),
     "ellipe": Case(mp.ellipe, near=(1,), intervals=((-1e3, 1),), cost=4),
@@ -206,8 +220,10 @@ BINARY: dict[str, Case] = {
     "pow": Case(_power),
     "arctan2": Case(mp.atan2),
     "hypot": Case(mp.hypot),
-    "logaddexp": Case(_logaddexp, intervals=((-800, 800), (-800, 800))),
-    "logaddexp2": Case(_logaddexp2, intervals=((-1000, 1000), (-1000, 1000))),
+    "logaddexp": Case(_logaddexp, intervals=((-800, 800), (-800, 800)), zero=lambda x: np.log(-np.expm1(x))),
+    "logaddexp2": Case(
+        _logaddexp2, intervals=((-1000, 1000), (-1000, 1000)), zero=lambda x: np.log2(-np.expm1(x * _LN2))
+    ),
     "xlogy": Case(lambda x, y: x * mp.log(y) if y > 0 else mpf("nan")),
     "xlog1py": Case(lambda x, y: x * mp.log1p(y) if y > -1 else mpf("nan")),
     "rel_entr": Case(_guarded(lambda x, y: x * _log_ratio(x, y))),
@@ -226,5 +242,11 @@ BINARY: dict[str, Case] = {
 }
 
 # Not here: operations that are exact or rounded once by IEEE 754 arithmetic (add, sub, mul, neg, abs, floor,
-# ...), which other tests compare with NumPy bit for bit, and functions of three and four operands, for which
-# SciPy's accuracy is what there is.
+# switch, ...), which other tests compare with NumPy bit for bit. Functions of parameters are in
+# `ulp_parameters`, those of complex numbers in `ulp_complex`.
+EXACT = frozenset(
+    """add sub mul floor_div mod neg abs sign maximum minimum copysign switch identity second eq ne lt le gt
+    ge logical_and logical_or logical_xor logical_not and or xor invert left_shift right_shift isnan isinf
+    isfinite signbit ldexp frexp_mantissa frexp_exponent nextafter spacing gcd lcm floor ceil trunc round
+    round_half_away real imag conj complex""".split()
+)

@@ -253,7 +253,7 @@ def op_classes() -> list[type]:
         parts = [below(sub) for sub in subclasses]
         return {cls}.union(*parts)
 
-    bases = ("Op", "Sized", "KernelOp", "Elementwise")
+    bases = ("Op", "Sized", "KernelOp", "DiscreteOp", "Elementwise")
     return sorted(
         (
             cls
@@ -287,7 +287,8 @@ def _class_reference(cls: Any) -> str:
     """What the reference calls: functions of NumPy and SciPy in its source."""
     from graphc.ops.kernel import KernelOp
 
-    function: Any = cls.perform
+    # Ops that run in Python core by core say what they do with one.
+    function: Any = getattr(cls, "compute", cls.perform)
     if issubclass(cls, KernelOp) and cls.perform is KernelOp.perform:
         from graphc.kernels import find
 

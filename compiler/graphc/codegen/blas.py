@@ -26,16 +26,22 @@ from graphc.codegen.product_ranges import (
     row_range,
     row_stores,
 )
+from graphc.codegen.small_products import BUFFER
 
 PARAMETERS = (
     "i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, ptr %a, i64 %lda, ptr %b, i64 %ldb, ptr %c, i64 %ldc, "
     "i1 %accumulate"
 )
 
-# Up to this many multiplications, vector code is faster than a call of BLAS. With one row or one column every
-# element of the matrix is used once: there is nothing to gain until threads and prefetching help.
-SMALL_WORK = 4096
+# Up to this many multiplications, vector code is as fast as BLAS or faster; the second number is for b
+# transposed. With one row or one column every element of the matrix is used once: there is nothing to gain
+# until threads and prefetching help.
+SMALL_WORK = 1 << 14
+SMALL_TRANSPOSED = 1 << 15
 SMALL_ROW = 512 * 512
+# As `tb`: not transposed, and not to be done in any other way than that of small matrices, which takes any
+# strides and sizes.
+_HERE = 2
 # Up to this many, OpenBLAS uses one thread whatever it is told. From the second number on there are several
 # blocks: of about 256 by 256, at least 2, and at most 8 by 8.
 ONE_THREAD = 1 << 18
@@ -68,56 +74,56 @@ _SMALL = """  %row = icmp eq i64 %m, 1
   %mn = mul i64 %m, %n
   %work = mul i64 %mn, %k
   %vector = icmp eq i64 %m1, 1
-  %limit = select i1 %vector, i64 {row}, i64 {small}
+  %narrow = icmp slt i64 %n, 2
+  %limit.column = select i1 %narrow, i64 {small}, i64 0
+  %limit = select i1 %vector, i64 {row}, i64 %limit.column
   %fits = icmp ule i64 %work, %limit
   %take = or i1 %fits, %unfit
-  %heavy = icmp uge i64 %work, {shared}
-  %long = and i1 %vector, %heavy
-  %sai = select i1 %fa1, i64 1, i64 %la
-  %sap = select i1 %fa1, i64 %la, i64 1
   br i1 %take, label %small, label %large
 small:
+  br i1 %vector, label %one, label %strided
+one:
+  %heavy = icmp uge i64 %work, {shared}
+  %sap = select i1 %fa1, i64 %la, i64 1
   %unit = icmp eq i64 %sap, 1
-  %some = icmp sgt i64 %m1, 0
-  br i1 %some, label %rows, label %done
-rows:
-  %i = phi i64 [ 0, %small ], [ %i.next, %row.end ]
-  %ai = mul i64 %i, %sai
-  %a.at = getelementptr {type}, ptr %pa, i64 %ai
-  %ci = mul i64 %i, %ldc
-  %c.at = getelementptr {type}, ptr %c, i64 %ci
-  br i1 %fb1, label %transposed, label %plain
-plain:
-  br i1 %long, label %shared, label %single
-single:
-  call void @graphc_{letter}row(i64 %k, i64 %n1, ptr %a.at, i64 %sap, ptr %pb, i64 %lb, ptr %c.at,
-    i1 %accumulate)
-  br label %row.end
-transposed:
-  br i1 %unit, label %dots, label %elements
-dots:
-  br i1 %long, label %shared, label %single.dots
+  %not.fb1 = xor i1 %fb1, true
+  %rows = or i1 %unit, %not.fb1
+  br i1 %rows, label %fast, label %apart
+fast:
+  br i1 %heavy, label %shared, label %single
 shared:
   call void @graphc_{letter}row.shared({row_arguments})
-  br label %row.end
-single.dots:
-  call void @graphc_{letter}dots(i64 %k, i64 %n1, ptr %a.at, ptr %pb, i64 %lb, ptr %c.at, i1 %accumulate)
-  br label %row.end
-elements:
-  %j = phi i64 [ 0, %transposed ], [ %j.next, %element ]
-  %j.more = icmp slt i64 %j, %n1
-  br i1 %j.more, label %element, label %row.end
-element:
-  %bj = mul i64 %j, %lb
-  %b.at = getelementptr {type}, ptr %pb, i64 %bj
-  %cj = getelementptr {type}, ptr %c.at, i64 %j
-  call void @graphc_{letter}row(i64 %k, i64 1, ptr %a.at, i64 %sap, ptr %b.at, i64 1, ptr %cj, i1 %accumulate)
+  ret void
+single:
+  br i1 %fb1, label %dots, label %row.one
+row.one:
+  call void @graphc_{letter}row(i64 %k, i64 %n1, ptr %pa, i64 %sap, ptr %pb, i64 %lb, ptr %c, i1 %accumulate)
+  ret void
+dots:
+  call void @graphc_{letter}dots(i64 %k, i64 %n1, ptr %pa, ptr %pb, i64 %lb, ptr %c, i1 %accumulate)
+  ret void
+apart:
+  call void @graphc_{letter}gemm(i64 0, i64 {here}, i64 %n1, i64 1, i64 %k, ptr %pb, i64 %lb,
+    ptr %pa, i64 %sap, ptr %c, i64 1, i1 %accumulate)
+  ret void
+strided:
+  br i1 %fb, label %columns, label %all
+all:
+  call void @graphc_{letter}gemm(i64 %ta, i64 {here}, i64 %m, i64 %n, i64 %k, ptr %a, i64 %lda,
+    ptr %b, i64 %ldb, ptr %c, i64 %ldc, i1 %accumulate)
+  ret void
+columns:
+  %j = phi i64 [ 0, %strided ], [ %j.next, %column.one ]
+  %j.more = icmp slt i64 %j, %n
+  br i1 %j.more, label %column.one, label %done
+column.one:
+  %bj = mul i64 %j, %ldb
+  %b.at = getelementptr {type}, ptr %b, i64 %bj
+  %cj = getelementptr {type}, ptr %c, i64 %j
+  call void @graphc_{letter}gemm(i64 %ta, i64 {here}, i64 %m, i64 1, i64 %k, ptr %a, i64 %lda,
+    ptr %b.at, i64 1, ptr %cj, i64 %ldc, i1 %accumulate)
   %j.next = add nsw i64 %j, 1
-  br label %elements
-row.end:
-  %i.next = add nuw nsw i64 %i, 1
-  %i.more = icmp slt i64 %i.next, %m1
-  br i1 %i.more, label %rows, label %done
+  br label %columns
 done:
   ret void
 """
@@ -175,7 +181,7 @@ def _part(name: str, size: str, parts: str, count: str) -> str:
 
 
 def gemm(letter: str, tile: int) -> str:
-    """The definition of `graphc_<letter>gemm` and of what it shares.
+    """The definition of `graphc_<letter>gemm`, or `graphc_<s,d>gemm.any`, and of what it shares.
 
     Args:
         letter: s, d, c or z.
@@ -195,11 +201,14 @@ def gemm(letter: str, tile: int) -> str:
     ranges = block_range(letter)
     if letter in "sd":
         ranges += row_range(letter, tile) + _shared_row(letter, tile)
+    name, linkage = f"graphc_{letter}gemm", ""
+    if letter in "sd":
+        name, linkage = f"{name}.any", "internal "
     return f"""{ranges}
 define internal void @graphc_{letter}gemm.large({arguments(PRODUCT)}) noinline nounwind {{
   %blocks = alloca {BLOCK_FRAME}
 {large}}}
-define void @graphc_{letter}gemm({PARAMETERS}) nounwind {{
+define {linkage}void @{name}({PARAMETERS}) nounwind {{
 entry:
   %fa = icmp ne i64 %ta, 0
   %fb = icmp ne i64 %tb, 0
@@ -211,6 +220,72 @@ entry:
   ret void
 }}
 """
+
+
+def small_gemm(letter: str, small: str, transposition: str, square: int) -> str:
+    """The definition of `graphc_<letter>gemm` for real numbers, which does small matrices itself.
+
+    The others are left to `graphc_<letter>gemm.any`, which `gemm` defines.
+
+    Args:
+        letter: s or d.
+        small: code of `graphc.codegen.small_products.small_product`.
+        transposition: code of the function of this name there; empty if b is never transposed.
+        square: what it does at a time.
+    """
+    transposed = ""
+    if transposition:
+        transposed = f"""transposed:
+{_round_up("%k", "%height", square)}{_round_up("%n", "%width", square)}\
+  %area = mul i64 %height, %width
+  %room = icmp ule i64 %area, {BUFFER}
+  br i1 %room, label %packed, label %any
+packed:
+  musttail call void @graphc_{letter}gemm.packed({PARAMETERS})
+  ret void
+"""
+    return f"""define void @graphc_{letter}gemm({PARAMETERS}) nounwind {{
+entry:
+  %mn = mul i64 %m, %n
+  %work = mul i64 %mn, %k
+  %least = call i64 @llvm.smin.i64(i64 %m, i64 %n)
+  %wide = icmp sgt i64 %least, 1
+  %fb = icmp eq i64 %tb, 1
+  %limit = select i1 %fb, i64 {SMALL_TRANSPOSED}, i64 {SMALL_WORK}
+  %light = icmp ule i64 %work, %limit
+  %fits = and i1 %wide, %light
+  %here = icmp eq i64 %tb, {_HERE}
+  %take = or i1 %fits, %here
+  %fa = icmp ne i64 %ta, 0
+  %sai = select i1 %fa, i64 1, i64 %lda
+  %sap = select i1 %fa, i64 %lda, i64 1
+  br i1 %take, label %look, label %any
+look:
+  br i1 %fb, label %{"transposed" if transposition else "any"}, label %small
+{transposed}any:
+  musttail call void @graphc_{letter}gemm.any({PARAMETERS})
+  ret void
+{small}  ret void
+}}
+{_packed(letter, transposition, square) if transposition else ""}"""
+
+
+def _packed(letter: str, transposition: str, square: int) -> str:
+    """The product with b transposed into a buffer on the stack."""
+    return f"""define internal void @graphc_{letter}gemm.packed({PARAMETERS}) noinline nounwind {{
+begin:
+  %buffer = alloca [{BUFFER} x {TYPES[letter]}], align 64
+{_round_up("%n", "%width", square)}  br label %entry
+{transposition}  call void @graphc_{letter}gemm(i64 %ta, i64 {_HERE}, i64 %m, i64 %n, i64 %k,
+    ptr %a, i64 %lda, ptr %buffer, i64 %width, ptr %c, i64 %ldc, i1 %accumulate)
+  ret void
+}}
+"""
+
+
+def _round_up(value: str, result: str, unit: int) -> str:
+    """The next multiple of a power of two."""
+    return f"  {value}.up = add i64 {value}, {unit - 1}\n  {result} = and i64 {value}.up, -{unit}\n"
 
 
 def declarations(letter: str) -> set[str]:
@@ -232,6 +307,7 @@ def _small(letter: str) -> str:
         row=SMALL_ROW,
         small=SMALL_WORK,
         shared=SHARED_BYTES // size,
+        here=_HERE,
         row_arguments=arguments(ROW),
     )
 

@@ -14,15 +14,28 @@
 
 from __future__ import annotations
 
-POOL_SHARE = """
+_FIELDS = "".join(
+    f"  %{name}_at = getelementptr %task, ptr %task, i64 0, i32 {number}\n"
+    for number, name in enumerate(("frame", "lower", "upper", "size"), 1)
+)
+
+
+def _task(lower: str, upper: str) -> str:
+    """Fills a task whose memory is there."""
+    return f"""{_FIELDS}  store ptr %body, ptr %task
+  store ptr %frame, ptr %frame_at
+  store i64 {lower}, ptr %lower_at
+  store i64 {upper}, ptr %upper_at
+  store i64 %size, ptr %size_at
+"""
+
+
+POOL_SHARE = (
+    """
 %task = type { ptr, ptr, i64, i64, i64 }
 
 define internal void @range(ptr %task, i64 %i) nounwind {
-  %frame_at = getelementptr %task, ptr %task, i64 0, i32 1
-  %lower_at = getelementptr %task, ptr %task, i64 0, i32 2
-  %upper_at = getelementptr %task, ptr %task, i64 0, i32 3
-  %size_at = getelementptr %task, ptr %task, i64 0, i32 4
-  %body = load ptr, ptr %task
+FIELDS  %body = load ptr, ptr %task
   %frame = load ptr, ptr %frame_at
   %lower = load i64, ptr %lower_at
   %upper = load i64, ptr %upper_at
@@ -57,16 +70,7 @@ alone:
   call void %body(ptr %frame, i64 %lower, i64 %upper)
   ret void
 share:
-  %frame_at = getelementptr %task, ptr %task, i64 0, i32 1
-  %lower_at = getelementptr %task, ptr %task, i64 0, i32 2
-  %upper_at = getelementptr %task, ptr %task, i64 0, i32 3
-  %size_at = getelementptr %task, ptr %task, i64 0, i32 4
-  store ptr %body, ptr %task
-  store ptr %frame, ptr %frame_at
-  store i64 %lower, ptr %lower_at
-  store i64 %upper, ptr %upper_at
-  store i64 %size, ptr %size_at
-  %count = add i64 %last, 1
+TASK_OF_RANGE  %count = add i64 %last, 1
   call void @graphc_parallel(ptr @range, ptr %task, i64 %count, i64 %threads)
   ret void
 }
@@ -106,16 +110,10 @@ share:
   %rest = sub i64 %count, 1
   %last = udiv i64 %rest, %size
   %chunks = add i64 %last, 1
-  %frame_at = getelementptr %task, ptr %task, i64 0, i32 1
-  %lower_at = getelementptr %task, ptr %task, i64 0, i32 2
-  %upper_at = getelementptr %task, ptr %task, i64 0, i32 3
-  %size_at = getelementptr %task, ptr %task, i64 0, i32 4
-  store ptr %body, ptr %task
-  store ptr %frame, ptr %frame_at
-  store i64 0, ptr %lower_at
-  store i64 %count, ptr %upper_at
-  store i64 %size, ptr %size_at
-  call void @region(ptr @range, ptr %task, i64 %chunks, i64 %most, i1 %calls)
+TASK_OF_COUNT  call void @region(ptr @range, ptr %task, i64 %chunks, i64 %most, i1 %calls)
   ret void
 }
-"""
+""".replace("FIELDS", _FIELDS)
+    .replace("TASK_OF_RANGE", _task("%lower", "%upper"))
+    .replace("TASK_OF_COUNT", _task("0", "%count"))
+)

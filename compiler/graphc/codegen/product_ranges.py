@@ -20,11 +20,11 @@ ONE = {
 # What ranges are told; the names are those of values in graphc_?gemm.
 ROW: Fields = (
     ("i1", "%fb1"),
-    ("ptr", "%a.at"),
+    ("ptr", "%pa"),
     ("i64", "%sap"),
     ("ptr", "%pb"),
     ("i64", "%lb"),
-    ("ptr", "%c.at"),
+    ("ptr", "%c"),
     ("i64", "%k"),
     ("i64", "%n1"),
     ("i1", "%accumulate"),
@@ -87,14 +87,14 @@ def row_range(letter: str, tile: int) -> str:
   %rows = mul i64 %start, %lb
   %offset = select i1 %fb1, i64 %rows, i64 %start
   %b.at = getelementptr {kind}, ptr %pb, i64 %offset
-  %y.at = getelementptr {kind}, ptr %c.at, i64 %start
+  %y.at = getelementptr {kind}, ptr %c, i64 %start
   br i1 %fb1, label %dots, label %row
 row:
-  call void @graphc_{letter}row(i64 %k, i64 %count, ptr %a.at, i64 %sap, ptr %b.at, i64 %lb, ptr %y.at,
+  call void @graphc_{letter}row(i64 %k, i64 %count, ptr %pa, i64 %sap, ptr %b.at, i64 %lb, ptr %y.at,
     i1 %accumulate)
   ret void
 dots:
-  call void @graphc_{letter}dots(i64 %k, i64 %count, ptr %a.at, ptr %b.at, i64 %lb, ptr %y.at, i1 %accumulate)
+  call void @graphc_{letter}dots(i64 %k, i64 %count, ptr %pa, ptr %b.at, i64 %lb, ptr %y.at, i1 %accumulate)
   ret void
 }}
 """

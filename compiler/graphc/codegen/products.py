@@ -10,6 +10,7 @@ from graphc.codegen import blas
 from graphc.codegen.blas import PARAMETERS
 from graphc.codegen.block_products import block_product
 from graphc.codegen.row_products import SUMS, dot_products, row_product
+from graphc.codegen.small_products import small_product, square, transposition
 from graphc.codegen.vector_ir import VectorWriter, register_bytes
 
 _GEMM = re.compile(r"^declare void @graphc_([sdcz])gemm\(.*\n", re.MULTILINE)
@@ -49,7 +50,7 @@ def define_products(ir_text: str, features: str) -> tuple[str, str]:
         definitions.append(blas.gemm(letter, SUMS * register // (4 if letter == "s" else 8)))
         declarations |= blas.declarations(letter)
         if letter in "sd":
-            more, needed = _row_functions(letter, register)
+            more, needed = _real_functions(letter, register, _transposes(letter, ir_text))
             definitions.append(more)
             declarations |= needed
     for letter, m, n, k, ta, tb in blocks:
@@ -62,13 +63,26 @@ def define_products(ir_text: str, features: str) -> tuple[str, str]:
     return text, "".join([zeros, *definitions, *(f"{line}\n" for line in sorted(declarations))])
 
 
+def _transposes(letter: str, ir_text: str) -> bool:
+    """Whether some call of `graphc_<letter>gemm` has its second operand transposed, or does not say."""
+    flags = re.findall(
+        rf"^ .* call void @graphc_{letter}gemm\(i64 [^,]*, i64 ([^,]*),", ir_text, re.MULTILINE
+    )
+    return any(flag != "0" for flag in flags)
+
+
 @cache
-def _row_functions(letter: str, register: int) -> tuple[str, frozenset[str]]:
-    """Definitions of `graphc_?row` and `graphc_?dots`, and the declarations they need."""
+def _real_functions(letter: str, register: int, transposes: bool) -> tuple[str, frozenset[str]]:
+    """Definitions of `graphc_?row`, `graphc_?dots` and `graphc_?gemm`, and the declarations they need."""
     row, dots = row_product(letter, register), dot_products(letter, register)
     text = _function("internal void", f"graphc_{letter}row", _ROW, row)
     text += _function("internal void", f"graphc_{letter}dots", _DOTS, dots)
-    return text, frozenset(row.declarations | dots.declarations)
+    writers = [row, dots, small_product(letter, register)]
+    if transposes:
+        writers.append(transposition(letter, register))
+    small, *transposed = (w.text() for w in writers[2:])
+    text += blas.small_gemm(letter, small, "".join(transposed), square(letter, register))
+    return text, frozenset().union(*(w.declarations for w in writers))
 
 
 def _function(result: str, name: str, parameters: str, w: VectorWriter) -> str:

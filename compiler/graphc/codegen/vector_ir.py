@@ -87,6 +87,26 @@ class VectorWriter(Writer):
         self._lines += exits
         return [f"{name}.end" for name in values]
 
+    def when(self, condition: str, kind: str, count: int, body: Callable[[], list[str]]) -> list[str]:
+        """Values that a body computes if a condition, an i1, holds; zeros otherwise.
+
+        Args:
+            condition: the i1.
+            kind: type of each value.
+            count: number of values.
+            body: writes the code and returns its values.
+        """
+        self._count += 1
+        number, before = self._count, self.block
+        self.line(f"  br i1 {condition}, label %then{number}, label %end{number}")
+        self.label(f"then{number}")
+        values = body()
+        last = self.block
+        self.line(f"  br label %end{number}")
+        self.label(f"end{number}")
+        zero = "zeroinitializer"
+        return [self.let(f"phi {kind} [ {zero}, %{before} ], [ {values[i]}, %{last} ]") for i in range(count)]
+
     # -- memory ----------------------------------------------------------------------------------------------
 
     def element(self, base: str, offset: str | int) -> str:
@@ -183,6 +203,19 @@ class VectorWriter(Writer):
             ]
             group, lanes = half, len(low)
         return level[0]
+
+    def transposed(self, vectors: Sequence[str]) -> list[str]:
+        """The columns of a square of as many vectors as they have lanes, a power of two."""
+        rows, lanes = list(vectors), len(vectors)
+        step = 1
+        while step < lanes:
+            low = [lane if not lane & step else lanes + lane - step for lane in range(lanes)]
+            high = [lane + step if not lane & step else lanes + lane for lane in range(lanes)]
+            for i in (i for i in range(lanes) if not i & step):
+                a, b = rows[i], rows[i + step]
+                rows[i], rows[i + step] = self.shuffle(a, b, low, lanes), self.shuffle(a, b, high, lanes)
+            step *= 2
+        return rows
 
     def shuffle(self, a: str, b: str, order: Sequence[int], lanes: int) -> str:
         kind = self.vector(lanes)

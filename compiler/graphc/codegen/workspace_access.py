@@ -43,9 +43,8 @@ FILL  call void asm sideeffect "", "r,~{{memory}}"(ptr %memory) nounwind
 }}
 """
 
-PLAIN = (
-    _ACCESS.replace("FILL", "")
-    + """
+# Memory joins the chain of what the call gives back.
+_LINK = """
 define internal void @graphc_link(ptr %ctx, ptr %block, ptr %pool, i64 %bytes) alwaysinline nounwind {
   %head = load ptr, ptr %ctx
   %f3 = getelementptr i64, ptr %block, i64 3
@@ -54,23 +53,12 @@ define internal void @graphc_link(ptr %ctx, ptr %block, ptr %pool, i64 %bytes) a
   store ptr %pool, ptr %f3
   store i64 %bytes, ptr %f4
   store ptr %block, ptr %ctx
-  ret void
+PAINT  ret void
 }
 """
-)
 
-POISONED = (
-    _ACCESS.replace("FILL", FILL)
-    + """
-define internal void @graphc_link(ptr %ctx, ptr %block, ptr %pool, i64 %bytes) nounwind {
-  %head = load ptr, ptr %ctx
-  %f2 = getelementptr i64, ptr %block, i64 2
-  %f3 = getelementptr i64, ptr %block, i64 3
-  %f4 = getelementptr i64, ptr %block, i64 4
-  store ptr %head, ptr %block
-  store ptr %pool, ptr %f3
-  store i64 %bytes, ptr %f4
-  store ptr %block, ptr %ctx
+# 0xFF everywhere, and something else on both sides.
+_PAINT = """  %f2 = getelementptr i64, ptr %block, i64 2
   %address = load i64, ptr %f2
   %memory = inttoptr i64 %address to ptr
   %front = getelementptr i8, ptr %memory, i64 -64
@@ -78,9 +66,14 @@ define internal void @graphc_link(ptr %ctx, ptr %block, ptr %pool, i64 %bytes) n
   call void @llvm.memset.p0.i64(ptr %front, i8 197, i64 64, i1 false)
   call void @llvm.memset.p0.i64(ptr %memory, i8 -1, i64 %bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr %back, i8 197, i64 64, i1 false)
-  ret void
-}
+"""
 
+PLAIN = _ACCESS.replace("FILL", "") + _LINK.replace("PAINT", "")
+
+POISONED = (
+    _ACCESS.replace("FILL", FILL)
+    + _LINK.replace("PAINT", _PAINT)
+    + """
 define internal i1 @graphc_is_canary(ptr %place) nounwind {
 begin:
   br label %test

@@ -58,6 +58,12 @@ class _Compiler:
 
             if obstacle(fgraph) is None:
                 return self.native(fgraph)
+        if not tensors_only and any(hasattr(v.type, "format") for v in fgraph.inputs):
+            from graphc.sparse.executor import executor_on_parts
+
+            found = executor_on_parts(fgraph, self.native)
+            if found is not None:
+                return found
         return Schedule(fgraph, self.native, self.report)
 
 

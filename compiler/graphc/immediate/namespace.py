@@ -8,6 +8,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from graphc import _NAMES
 from graphc.immediate.operation import OpWrapper
 from graphc.tensor.constructors import CONSTRUCTORS
 
@@ -19,23 +20,8 @@ _ROOT = "graphc.tensor"
 _ALIASES = {"nnet": "nn"}
 _CONSTRUCTORS = frozenset({"tensor", *CONSTRUCTORS})
 # Loops and choices, which live in graphc itself.
-_FROM_GRAPHC = {
-    "scan": "graphc.scan.frontend",
-    **dict.fromkeys(
-        (
-            "associative_scan",
-            "cumulative",
-            "foldl",
-            "foldr",
-            "fori_loop",
-            "loop",
-            "map",
-            "reduce",
-            "until",
-            "while_loop",
-        ),
-        "graphc.scan",
-    ),
+_FROM_GRAPHC = {name: module for name, module in _NAMES.items() if module == "graphc.scan"} | {
+    "scan": "graphc.scan.frontend"
 }
 _AS_THEY_ARE = frozenset({"register_transfer", "transfer", "until", "is_weak_scalar"})
 _DERIVATIVES = frozenset(

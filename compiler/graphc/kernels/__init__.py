@@ -12,29 +12,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Modules with kernels, imported when one of them is needed.
-FAMILIES = (
-    "cholesky",
-    "convolution",
-    "counting",
-    "eigen",
-    "extremes",
-    "fourier",
-    "functions",
-    "lu",
-    "pooling",
-    "qr",
-    "running",
-    "scattering",
-    "searching",
-    "selecting",
-    "solve",
-    "sorting",
-    "sparse",
-    "svd",
-    "symmetric",
-    "triangular",
-)
+# Modules with kernels and the names of these, so that finding one imports no other module.
+FAMILIES = {
+    "bands": "cholesky_banded cholesky_banded_pullback tridiagonal_factor tridiagonal_solve",
+    "cholesky": "cholesky",
+    "convolution": "conv2d conv2d_input conv2d_filters",
+    "counting": "bin_length count_bins sum_bins histogram weighted_histogram",
+    "eigen": "eig sylvester",
+    "extremes": "arg_extreme topk",
+    "fourier": "fft fft_any rfft rfft_any irfft irfft_any",
+    "fourier_tables": "fft_table",
+    "functions": "expm",
+    "lu": "lu_factor det slogdet inv pivot_to_permutation permute_rows",
+    "pivoted": "qr_pivoted",
+    "pooling": "max_pool window_sum window_spread",
+    "qr": "qr qr_r qr_raw",
+    "running": "running",
+    "scattering": "gather scatter",
+    "schur": "schur sqrtm logm",
+    "searching": "searchsorted contained count_true flatnonzero compress repeat_positions",
+    "selecting": "partition argpartition",
+    "solve": "solve solve_banded",
+    "sorting": "sort argsort",
+    "sparse": "csr_product csr_partial_product csr_sampled_product",
+    "svd": "svd svd_full singular_values pinv",
+    "symmetric": "eigh eigvalsh",
+    "triangular": "solve_triangular",
+}
 
 # (attributes, *arrays, *sizes) -> the results
 Reference = Callable[..., Any]
@@ -103,6 +107,8 @@ def find(name: str) -> Kernel:
         KeyError: there is none.
     """
     if name not in KERNELS:
-        for family in FAMILIES:
-            importlib.import_module(f"graphc.kernels.{family}")
+        family = next((family for family, names in FAMILIES.items() if name in names.split()), None)
+        if family is None:
+            raise KeyError(f"no kernel {name!r}; FAMILIES of {__name__} has the names of all")
+        importlib.import_module(f"graphc.kernels.{family}")
     return KERNELS[name]

@@ -7,11 +7,18 @@ The translator (`graphc.kernels.translate`) knows these by name.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from graphc.kernels.types import Type, kind_of, type_of_dtype
+
+
+def apart(function: Any) -> Any:
+    """Marks a routine that is not copied into its callers: a long one, of which one copy is enough."""
+    function.is_apart = True
+    return function
 
 
 def local(count: int, type_: Any) -> np.ndarray:
@@ -40,8 +47,64 @@ def type_of(x: Any) -> Type:
 
 
 def choose(condition: Any, a: Any, b: Any) -> Any:
-    """a or b, without a branch: for conditions that nothing predicts."""
+    """a or b, without a branch: for conditions that nothing predicts, and lane by lane."""
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, a, b)
     return a if condition else b
+
+
+def row(pointer: np.ndarray, i: int, lanes: int, count: int | None = None) -> Any:
+    """The `lanes` elements from i on as a vector; those from `count` on are not read, but 0."""
+    x = np.zeros(lanes, pointer.dtype)
+    have = lanes if count is None else max(0, min(count, lanes))
+    x[:have] = pointer[i : i + have]
+    return x
+
+
+def put(pointer: np.ndarray, i: int, x: Any, count: int | None = None) -> None:
+    """Writes the lanes of a vector, or the first `count` of them, to the elements from i on."""
+    have = len(x) if count is None else max(0, min(count, len(x)))
+    pointer[i : i + have] = x[:have]
+
+
+def spread(x: Any, lanes: int) -> Any:
+    """A number in all lanes of a vector."""
+    return np.full(lanes, x)
+
+
+def positions(lanes: int) -> Any:
+    """The vector 0, 1, ..., lanes - 1."""
+    return np.arange(lanes)
+
+
+def evens(a: Any, b: Any) -> Any:
+    """The numbers at even places of two vectors behind each other. With one lane, the first."""
+    return np.concatenate([a, b])[::2]
+
+
+def odds(a: Any, b: Any) -> Any:
+    """The numbers at odd places of two vectors behind each other. With one lane, the second."""
+    return np.concatenate([a, b])[1::2]
+
+
+def low(a: Any, b: Any) -> Any:
+    """The first halves of two vectors, by turns. With one lane, the first."""
+    return np.stack([a, b], -1).ravel()[: len(a)]
+
+
+def high(a: Any, b: Any) -> Any:
+    """The second halves of two vectors, by turns. With one lane, the second."""
+    return np.stack([a, b], -1).ravel()[len(a) :]
+
+
+def backwards(a: Any) -> Any:
+    """The lanes of a vector from the last to the first."""
+    return a[::-1]
+
+
+def total(x: Any) -> Any:
+    """The sum of the lanes of a vector, rounded in any order."""
+    return x.sum()
 
 
 def isnan(x: Any) -> bool:
@@ -64,11 +127,19 @@ def conj(z: Any) -> Any:
     return np.conj(z)
 
 
+def fma(x: float, y: float, z: float) -> float:
+    """x * y + z of finite numbers, rounded once."""
+    return float(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))
+
+
 sqrt, floor, ceil, exp, log = math.sqrt, math.floor, math.ceil, math.exp, math.log
 copysign = math.copysign
 
 
 _C_LIBRARY: dict[str, Any] = {
+    "acos": np.arccos,
+    "asin": np.arcsin,
+    "atan2": np.arctan2,
     "log1p": np.log1p,
     "lgamma": math.lgamma,
     "pow": np.power,

@@ -30,20 +30,25 @@ def bin_length(numbers, out, n):
 _OUTSIDE = [("ValueError", "a number is out of bounds")]
 
 
-def _counts(attributes, numbers, count):
-    return np.bincount(numbers, minlength=int(count))
-
-
-@kernel("count_bins", _counts, errors=_OUTSIDE)
-def count_bins(numbers, out, n, k):
+def add_by_number(numbers, weights, out, n, k, weighted):
+    """Adds to the elements that have the numbers; without weights, 1."""
     for j in range(k):
         out[j] = 0
     for i in range(n):
         at = numbers[i]
         if at < 0 or at >= k:
             return 1
-        out[at] += 1
+        out[at] += weights[i] if weighted else 1
     return 0
+
+
+def _counts(attributes, numbers, count):
+    return np.bincount(numbers, minlength=int(count))
+
+
+@kernel("count_bins", _counts, errors=_OUTSIDE)
+def count_bins(numbers, out, n, k):
+    return add_by_number(numbers, numbers, out, n, k, False)
 
 
 def _sums(attributes, numbers, weights, count):
@@ -54,14 +59,7 @@ def _sums(attributes, numbers, weights, count):
 
 @kernel("sum_bins", _sums, errors=_OUTSIDE)
 def sum_bins(numbers, weights, out, n, k):
-    for j in range(k):
-        out[j] = 0
-    for i in range(n):
-        at = numbers[i]
-        if at < 0 or at >= k:
-            return 1
-        out[at] = out[at] + weights[i]
-    return 0
+    return add_by_number(numbers, weights, out, n, k, True)
 
 
 def bin_of(value, edges, last, k, low, scale, uniform):
@@ -79,20 +77,25 @@ def bin_of(value, edges, last, k, low, scale, uniform):
     return max(min(place_of(value, edges, k, True) - 1, k - 1), 0)
 
 
+def add_by_bin(x, weights, edges, last, out, n, k, uniform, weighted):
+    """Adds to the bins that have the elements; without weights, 1."""
+    for j in range(k):
+        out[j] = 0
+    low = edges[0]
+    scale = k / (last - low)
+    for i in range(n):
+        at = bin_of(x[i], edges, last, k, low, scale, uniform)
+        if at < k:
+            out[at] += weights[i] if weighted else 1
+
+
 def _histogram(attributes, x, edges, last):
     return np.histogram(x, np.append(edges, last))[0]
 
 
 @kernel("histogram", _histogram)
 def histogram(x, edges, last, out, n, k, *, uniform):
-    for j in range(k):
-        out[j] = 0
-    low = edges[0]
-    scale = k / (last[0] - low)
-    for i in range(n):
-        at = bin_of(x[i], edges, last[0], k, low, scale, uniform)
-        if at < k:
-            out[at] += 1
+    add_by_bin(x, x, edges, last[0], out, n, k, uniform, False)
 
 
 def _weighted(attributes, x, weights, edges, last):
@@ -101,11 +104,4 @@ def _weighted(attributes, x, weights, edges, last):
 
 @kernel("weighted_histogram", _weighted)
 def weighted_histogram(x, weights, edges, last, out, n, k, *, uniform):
-    for j in range(k):
-        out[j] = 0
-    low = edges[0]
-    scale = k / (last[0] - low)
-    for i in range(n):
-        at = bin_of(x[i], edges, last[0], k, low, scale, uniform)
-        if at < k:
-            out[at] = out[at] + weights[i]
+    add_by_bin(x, weights, edges, last[0], out, n, k, uniform, True)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.kernels import builtins
-from graphc.kernels.numbers import Numbers
-from graphc.kernels.types import BOOL, I64, Static, Type, Value, kind_of
+from graphc.kernels.types import BOOL, F64, I64, Static, Type, Value, kind_of
+from graphc.kernels.vectors import Vectors
 
 _FOLD: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -34,10 +34,10 @@ _FOLD: dict[type, Callable[..., Any]] = {
 }
 _I32 = Static("i32")
 _C_TYPES = {"i32": "i32", "i64": "i64", "double": "double", "float": "float", None: "void"}
-_MATH = {name: f"llvm.{name}" for name in ("sqrt", "floor", "ceil", "exp", "log", "copysign")}
+_MATH = {name: f"llvm.{name}" for name in ("sqrt", "floor", "ceil", "exp", "log", "copysign", "fma")}
 
 
-class Expressions(Numbers):
+class Expressions(Vectors):
     """Translates expressions; `names` holds variables (as slots) and static values."""
 
     def lookup(self, name: str) -> Any:
@@ -160,7 +160,12 @@ class Expressions(Numbers):
         if isinstance(pointer, Static):
             index = self.expression(node.slice)
             if not isinstance(index, Static):
-                self.fail(node, "an element of what is known when translating needs a known index")
+                if not (
+                    isinstance(pointer.value, tuple) and all(isinstance(x, float) for x in pointer.value)
+                ):
+                    self.fail(node, "an unknown index needs an array, or a tuple of floats")
+                table = Value(f"@{self.translator.table(pointer.value)}", F64.to)
+                return self.load(table, self.address(table, index, node))
             return Static(pointer.value[index.value])
         if isinstance(node.slice, ast.Slice):
             if node.slice.upper is not None or node.slice.step is not None or node.slice.lower is None:
@@ -225,17 +230,13 @@ class Expressions(Numbers):
 
     def _call_local(self, node: Any, count: Any, type_: Any) -> Value:
         kind = kind_of(type_.value)
-        return Value(self.alloca(f"[{int(count.value)} x {kind.stored}]"), kind.to)
+        # Rows of matrices are vectors of up to a cache line.
+        align = ", align 64" if int(count.value) * kind.bits >= 512 else ""
+        return Value(self.alloca(f"[{int(count.value)} x {kind.stored}]{align}"), kind.to)
 
     def _call_view(self, node: Any, pointer: Value, type_: Any) -> Value:
         kind = kind_of(type_.value)
         return Value(pointer.text, kind.to)
-
-    def _call_choose(self, node: Any, condition: Any, a: Any, b: Any) -> Value:
-        a, b = self.promote(a, b, node)
-        test, kind = self.truth(condition, node), a.type.llvm
-        text = f"select i1 {test.text}, {kind} {a.text}, {kind} {b.text}, !unpredictable !{{}}"
-        return self.assign(text, a.type)
 
     def _call_word(self, node: Any, pointer: Value, i: Any) -> Value:
         return self.assign(f"load i64, ptr {self.address(pointer, i, node)}, align 1", Type("u64"))
@@ -314,6 +315,10 @@ class Expressions(Numbers):
 
     def _call_copysign(self, node: Any, x: Any, y: Any) -> Any:
         return self._intrinsic("copysign", node, *self.promote(x, y, node))
+
+    def _call_fma(self, node: Any, x: Any, y: Any, z: Any) -> Any:
+        x, y = self.promote(x, y, node)
+        return self._intrinsic("fma", node, x, y, self.convert(z, self.value(x, node).type, node))
 
     def _intrinsic(self, name: str, node: Any, *values: Any) -> Any:
         return self.intrinsic(_MATH[name], [self.value(x, node) for x in values])

@@ -100,6 +100,8 @@ class Numbers:
     def truth(self, x: Any, node: Any) -> Value:
         """Whether a number is not zero."""
         value = self.value(x, node)
+        if value.type.lanes > 1:
+            self.fail(node, "a vector is neither true nor false")
         return (
             value
             if value.type.is_bool
@@ -123,8 +125,8 @@ class Numbers:
 
     def _joined(self, static: Static, kind: Type) -> Type:
         if isinstance(static.value, float) and kind.is_integer:
-            return F64
-        return I64 if kind.is_bool and not isinstance(static.value, bool) else kind
+            return F64.over(kind.lanes)
+        return I64.over(kind.lanes) if kind.is_bool and not isinstance(static.value, bool) else kind
 
     def convert(self, x: Any, kind: Type, node: Any, explicit: bool = False) -> Value:
         """A number in a type; what loses information must be asked for."""
@@ -139,6 +141,10 @@ class Numbers:
             return x
         if have.pointer or kind.pointer:
             self.fail(node, "pointers are not converted; use view")
+        if have.lanes != kind.lanes:
+            if have.lanes > 1:
+                self.fail(node, f"a vector of {have.lanes} lanes does not fit into {kind.lanes}")
+            return self.spread(self.convert(x, kind.element, node, explicit), kind.lanes)
         if kind.is_complex:
             part = kind.real
             if have.is_complex:
@@ -150,6 +156,15 @@ class Numbers:
             self.fail(node, f"a {have.name} does not fit into a {kind.name}; use cast")
         return self._converted(x, kind)
 
+    def spread(self, x: Value, lanes: int) -> Value:
+        """A number in all lanes of a vector."""
+        kind = x.type.over(lanes)
+        first = self.assign(f"insertelement {kind.llvm} poison, {x.type.llvm} {x.text}, i64 0", kind)
+        return self.assign(
+            f"shufflevector {kind.llvm} {first.text}, {kind.llvm} poison, <{lanes} x i32> zeroinitializer",
+            kind,
+        )
+
     def _converted(self, x: Value, kind: Type) -> Value:
         have = x.type
         if have.is_complex:
@@ -157,7 +172,7 @@ class Numbers:
         if kind.is_bool:
             zero = literal(0, have)
             text = f"fcmp une {have.llvm}" if have.is_float else f"icmp ne {have.llvm}"
-            return self.assign(f"{text} {x.text}, {zero}", BOOL)
+            return self.assign(f"{text} {x.text}, {zero}", kind)
         if have.is_float and kind.is_float:
             if have == kind:
                 return x
@@ -198,7 +213,7 @@ class Numbers:
 
     def intrinsic(self, name: str, values: list[Value]) -> Value:
         kind = values[0].type
-        full = f"{name}.{kind.name}"
+        full = f"{name}.{kind.mangled}"
         types = ", ".join(x.type.llvm for x in values)
         self.translator.declarations.add(f"declare {kind.llvm} @{full}({types})")
         return self.assign(
@@ -280,15 +295,17 @@ class Numbers:
             return same if op == "Eq" else self.assign(f"xor i1 {same.text}, true", BOOL)
         if kind.is_float:
             ordered = "une" if name == "ne" else f"o{name}"
-            return self.assign(f"fcmp {ordered} {kind.llvm} {a.text}, {b.text}", BOOL)
+            return self.assign(f"fcmp {ordered} {kind.llvm} {a.text}, {b.text}", BOOL.over(kind.lanes))
         if name not in ("eq", "ne"):
             name = ("s" if kind.signed else "u") + name
-        return self.assign(f"icmp {name} {kind.llvm} {a.text}, {b.text}", BOOL)
+        return self.assign(f"icmp {name} {kind.llvm} {a.text}, {b.text}", BOOL.over(kind.lanes))
 
 
 def _common(a: Type, b: Type) -> Type:
     if a == b:
         return a
+    if a.lanes != b.lanes:
+        return _common(a.element, b.element).over(max(a.lanes, b.lanes))
     if a.is_complex or b.is_complex:
         return max((x for x in (a, b) if x.is_complex), key=lambda x: x.bits)
     floats = [x for x in (a, b) if x.is_float]

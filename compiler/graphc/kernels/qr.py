@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""QR decompositions, by LAPACK."""
+"""QR decompositions: of small real matrices here, else by LAPACK.
+
+Both have the signs of LAPACK: an element of the diagonal of R is negative where the one that its reflection
+found there was not. An m x n matrix takes about n^2 (m - n / 3) multiplications for R and as many for Q, in
+rows of vectors; each reflection waits for a root and a division.
+"""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -7,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, ref, type_of, view
+from graphc.kernels.builtins import call, choose, local, positions, put, ref, row, type_of, view
 from graphc.kernels.dense import copy, identity, over_batch, transpose
+from graphc.kernels.small import ROWS, WIDTH, below, load, moderate, reflect, reflections, reflector
 
 # LAPACK's blocks are at most that wide.
 _BLOCK = 64
@@ -35,18 +41,59 @@ def reflectors(a, columns, tau, work, m, n):
     call("lapack_?geqrf", ref(m), ref(n), columns, ref(m), tau, work, ref((n + 1) * _BLOCK), info)
 
 
+def is_done(a, q, r, m, n, k, vectors):
+    """Decomposes small matrices, if they need no scaling; says whether it did."""
+    if type_of(a).is_complex:
+        return False
+    if max(m, max(n, k)) > WIDTH:
+        return False
+    return small(a, q, r, m, n, k, vectors) == 0
+
+
+def small(a, q, r, m, n, k, vectors):
+    """Writes the factors, q if `vectors`; returns 1 if that is left to LAPACK."""
+    kind = type_of(a)
+    x, v = local(ROWS * WIDTH, kind), local(ROWS * WIDTH, kind)
+    factors, found = local(ROWS, kind), local(2, kind)
+    if not moderate(load(a, x, m, n)):
+        return 1
+    count = min(m, n)
+    for j in range(count):
+        if reflector(below(x, j, m), j, v, found, j) != 0:
+            return 1
+        factors[j] = found[0]
+        if found[0] != 0.0:
+            reflect(x, v[j * WIDTH :], found[0], j, m)
+        x[j * WIDTH + j] = found[1]
+    for i in range(k):
+        values = row(x, i * WIDTH, WIDTH)
+        put(r, i * n, choose(positions(WIDTH) >= i, values, 0.0), n)
+    if vectors:
+        reflections(v, factors, x, m, count, 0)
+        for i in range(m):
+            put(q, i * k, row(x, i * WIDTH, WIDTH), k)
+    return 0
+
+
 def upper(columns, r, m, n, k):
     for i in range(k):
         for j in range(n):
             r[i * n + j] = columns[j * m + i] if j >= i else 0.0
 
 
-@kernel("qr", _qr, scratch=_scratch)
+def _cost(s):
+    # Roots and divisions that wait for each other, and for large matrices the multiplications.
+    return s["m"] * s["n"] * (s["k"] * 100 + 8_000) + 100_000
+
+
+@kernel("qr", _qr, scratch=_scratch, flags="contract", cost=_cost)
 def qr(a, q, r, scratch, m, n, k):
     if m == 0 or n == 0:
         identity(q, m, k)
         for i in range(k * n):
             r[i] = 0.0
+        return
+    if is_done(a, q, r, m, n, k, 1):
         return
     kind = type_of(a)
     columns = view(scratch, kind)
@@ -65,9 +112,9 @@ def _qr_r(attributes, a, k):
     return np.linalg.qr(a, "r")
 
 
-@kernel("qr_r", _qr_r, scratch=_scratch)
+@kernel("qr_r", _qr_r, scratch=_scratch, flags="contract", cost=_cost)
 def qr_r(a, r, scratch, m, n, k):
-    if m == 0 or n == 0:
+    if m == 0 or n == 0 or is_done(a, r, r, m, n, k, 0):
         return
     columns = view(scratch, type_of(a))
     tau = columns[m * n :]

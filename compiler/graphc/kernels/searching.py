@@ -7,29 +7,11 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import cast, choose, imag, real, type_of, view, word
+from graphc.kernels.builtins import cast, choose, view, word
+from graphc.kernels.sorting import less
 
 # The product with a word of bytes has their sum in its last byte.
 SUM_OF_BYTES = 0x0101010101010101
-
-
-def less(a, b):
-    """Whether a comes before b; NaN comes last."""
-    kind = type_of(a)
-    if kind.is_complex:
-        if real(a) < real(b):
-            return imag(a) == imag(a) or imag(b) != imag(b)
-        if real(a) > real(b):
-            return imag(b) != imag(b) and imag(a) == imag(a)
-        if real(a) == real(b) or (real(a) != real(a) and real(b) != real(b)):
-            return imag(a) < imag(b) or (imag(b) != imag(b) and imag(a) == imag(a))
-        return real(b) != real(b)
-    if kind.is_float:
-        # Without branches: nothing predicts comparisons of a search.
-        return (a < b) | ((b != b) & (a == a))
-    if kind.is_bool:
-        return b & (not a)
-    return a < b
 
 
 def _searched(attributes, x, values):
@@ -112,25 +94,30 @@ def count_true(mask, out, n):
     out[0] = total
 
 
-def _positions(attributes, mask, count):
-    return np.flatnonzero(mask)
-
-
-@kernel("flatnonzero", _positions)
-def flatnonzero(mask, out, n, k):
+def select(x, mask, out, n, k, positions):
+    """Elements where a mask is true, or their positions: the first k."""
     bytes_ = view(mask, "u8")
     i, j = 0, 0
     # Eight elements at a time without branches, as long as all eight would fit.
     while i + 8 <= n and j + 8 <= k:
         if word(bytes_, i) != 0:
             for lane in range(8):
-                out[j] = i + lane
+                out[j] = i + lane if positions else x[i + lane]
                 j += cast(bytes_[i + lane], "i64")
         i += 8
     while i < n and j < k:
-        out[j] = i
+        out[j] = i if positions else x[i]
         j += cast(bytes_[i], "i64")
         i += 1
+
+
+def _positions(attributes, mask, count):
+    return np.flatnonzero(mask)
+
+
+@kernel("flatnonzero", _positions)
+def flatnonzero(mask, out, n, k):
+    select(mask, mask, out, n, k, True)
 
 
 def _compressed(attributes, x, mask, count):
@@ -139,18 +126,7 @@ def _compressed(attributes, x, mask, count):
 
 @kernel("compress", _compressed)
 def compress(x, mask, out, n, k):
-    bytes_ = view(mask, "u8")
-    i, j = 0, 0
-    while i + 8 <= n and j + 8 <= k:
-        if word(bytes_, i) != 0:
-            for lane in range(8):
-                out[j] = x[i + lane]
-                j += cast(bytes_[i + lane], "i64")
-        i += 8
-    while i < n and j < k:
-        out[j] = x[i]
-        j += cast(bytes_[i], "i64")
-        i += 1
+    select(x, mask, out, n, k, False)
 
 
 def _repeated(attributes, counts, total):

@@ -22,6 +22,7 @@ from graphc.kernels.sorting import (
     merge_positions,
     radix_pairs,
     restore,
+    sort_by_merging,
     sort_keys,
 )
 
@@ -113,11 +114,25 @@ def select_pairs(keys, positions, other, others, n, rank):
     insert_pairs(keys[first:], positions[first:], last - first)
 
 
+def rank_of(kth, r, n):
+    """One of the ranks; negative ones count from the end."""
+    return kth[r] + n if kth[r] < 0 else kth[r]
+
+
+def inside(kth, n, k):
+    """Whether there are elements of all ranks."""
+    for r in range(k):
+        rank = rank_of(kth, r, n)
+        if rank < 0 or rank >= n:
+            return False
+    return True
+
+
 def ascending(kth, n, k):
-    """Whether ranks ascend; negative ones count from the end."""
+    """Whether ranks ascend."""
     for r in range(1, k):
-        before = kth[r - 1] + n if kth[r - 1] < 0 else kth[r - 1]
-        if before > (kth[r] + n if kth[r] < 0 else kth[r]):
+        before = rank_of(kth, r - 1, n)
+        if before > rank_of(kth, r, n):
             return False
     return True
 
@@ -143,7 +158,7 @@ def select_ranks(x, kth, out, other, n, k):
         k = 0
     done = -1
     for r in range(k):
-        rank = kth[r] + n if kth[r] < 0 else kth[r]
+        rank = rank_of(kth, r, n)
         # What lies behind a rank that is in its place stays there.
         if rank == done + 1:
             smallest_first(keys[rank:], n - rank)
@@ -162,7 +177,7 @@ def select_positions(x, kth, out, words, n, k):
     if k > 1:
         radix_pairs(words, out, words[n:], others, n, 8)
     elif k == 1:
-        rank = kth[0] + n if kth[0] < 0 else kth[0]
+        rank = rank_of(kth, 0, n)
         select_pairs(words, out, words[n:], others, n, rank)
 
 
@@ -179,15 +194,11 @@ _OUTSIDE = [("ValueError", "a rank is out of bounds")]
 
 @kernel("partition", _partitioned, scratch=lambda sizes: sizes["n"] * 16, errors=_OUTSIDE)
 def partition(x, kth, out, scratch, n, k):
-    for r in range(k):
-        if kth[r] < -n or kth[r] >= n:
-            return 1
+    if not inside(kth, n, k):
+        return 1
     kind = type_of(x)
     if kind.is_complex:
-        positions = view(scratch, "i64")
-        merge_positions(x, positions, positions[n:], n)
-        for i in range(n):
-            out[i] = x[positions[i]]
+        sort_by_merging(x, out, view(scratch, "i64"), n)
     else:
         select_ranks(x, kth, out, view(scratch, UNSIGNED[kind.bits]), n, k)
     return 0
@@ -201,9 +212,8 @@ def _argpartitioned(attributes, x, kth):
 
 @kernel("argpartition", _argpartitioned, scratch=lambda sizes: sizes["n"] * 24, errors=_OUTSIDE)
 def argpartition(x, kth, out, scratch, n, k):
-    for r in range(k):
-        if kth[r] < -n or kth[r] >= n:
-            return 1
+    if not inside(kth, n, k):
+        return 1
     kind = type_of(x)
     if kind.is_complex:
         merge_positions(x, out, view(scratch, "i64"), n)

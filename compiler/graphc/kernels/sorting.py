@@ -180,22 +180,29 @@ def sort_keys(keys, other, n):
         radix(keys, other, n, 0, kind.bits // 8)
 
 
-def before(x, i, j):
-    """Whether the element at i is less than that at j; parts are compared in turn, and NaN comes last."""
-    a, b = x[i], x[j]
-    if real(a) < real(b):
-        return imag(a) == imag(a) or imag(b) != imag(b)
-    if real(a) > real(b):
-        return imag(b) != imag(b) and imag(a) == imag(a)
-    if real(a) == real(b) or (real(a) != real(a) and real(b) != real(b)):
-        return imag(a) < imag(b) or (imag(b) != imag(b) and imag(a) == imag(a))
-    return real(b) != real(b)
+def less(a, b):
+    """Whether a comes before b; NaN comes last, and parts of complex numbers are compared in turn."""
+    kind = type_of(a)
+    if kind.is_complex:
+        if real(a) < real(b):
+            return imag(a) == imag(a) or imag(b) != imag(b)
+        if real(a) > real(b):
+            return imag(b) != imag(b) and imag(a) == imag(a)
+        if real(a) == real(b) or (real(a) != real(a) and real(b) != real(b)):
+            return imag(a) < imag(b) or (imag(b) != imag(b) and imag(a) == imag(a))
+        return real(b) != real(b)
+    if kind.is_float:
+        # Without branches: nothing predicts comparisons of a search.
+        return (a < b) | ((b != b) & (a == a))
+    if kind.is_bool:
+        return b & (not a)
+    return a < b
 
 
 def merge(x, source, target, first, middle, last):
     i, j = first, middle
     for k in range(first, last):
-        if j >= last or (i < middle and not before(x, source[j], source[i])):
+        if j >= last or (i < middle and not less(x[source[j]], x[source[i]])):
             target[k] = source[i]
             i += 1
         else:
@@ -223,6 +230,13 @@ def merge_positions(x, positions, other, n):
             positions[i] = other[i]
 
 
+def sort_by_merging(x, out, positions, n):
+    """Sorts complex numbers; there is room for twice as many positions."""
+    merge_positions(x, positions, positions[n:], n)
+    for i in range(n):
+        out[i] = x[positions[i]]
+
+
 def _sorted(attributes, x):
     return np.sort(x, axis=-1)
 
@@ -231,10 +245,7 @@ def _sorted(attributes, x):
 def sort(x, out, scratch, n):
     kind = type_of(x)
     if kind.is_complex:
-        positions = view(scratch, "i64")
-        merge_positions(x, positions, positions[n:], n)
-        for i in range(n):
-            out[i] = x[positions[i]]
+        sort_by_merging(x, out, view(scratch, "i64"), n)
     else:
         keys = view(out, UNSIGNED[kind.bits])
         for i in range(n):

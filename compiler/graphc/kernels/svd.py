@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Singular values and vectors, and the pseudo-inverse, by LAPACK.
+"""Singular values and vectors, and the pseudo-inverse: of small real matrices here, else by LAPACK.
 
 LAPACK sees the transpose: its left vectors by columns are the rows of ours on the right.
 """
@@ -11,7 +11,9 @@ import numpy as np
 
 from graphc.kernels import kernel
 from graphc.kernels.builtins import call, conj, ref, type_of, view
-from graphc.kernels.dense import copy, identity, over_batch
+from graphc.kernels.dense import copy, identity, magnitude, over_batch
+from graphc.kernels.small import WIDTH
+from graphc.kernels.small_singular import singular
 from graphc.kernels.symmetric import NO_CONVERGENCE
 
 
@@ -45,6 +47,13 @@ def decompose(job, a, u, s, vh, scratch, m, n, k, columns_u, rows_v):
         identity(u, m, columns_u)
         identity(vh, rows_v, n)
         return 0
+    if not kind.is_complex:
+        if m <= WIDTH and n <= WIDTH:
+            if singular(a, u, s, vh, m, n, columns_u, rows_v, job != "N") == 0:
+                return 0
+    # With infinities LAPACK may never return.
+    if not is_finite(a, m * n):
+        return 1
     matrix = view(scratch, kind)
     work = view(scratch[m * n * 16 :], kind)
     reals = view(scratch[m * n * 16 + work_bytes(m, n, k) :], kind.real)
@@ -66,17 +75,30 @@ def decompose(job, a, u, s, vh, scratch, m, n, k, columns_u, rows_v):
     return 1 if info[0] != 0 else 0
 
 
-@kernel("svd", _svd, scratch=_scratch, errors=[NO_CONVERGENCE])
+def is_finite(a, n):
+    """Whether all of n numbers are; sums of numbers times 0 are 0 or NaN."""
+    rest = magnitude(a[0]) * 0.0
+    for i in range(1, n):
+        rest += magnitude(a[i]) * 0.0
+    return rest == 0.0
+
+
+def _cost(s):
+    # Rotations that wait for each other, and for large matrices the multiplications.
+    return s["m"] * s["n"] * (s["k"] * 100 + 45_000) + 100_000
+
+
+@kernel("svd", _svd, scratch=_scratch, errors=[NO_CONVERGENCE], flags="contract", cost=_cost)
 def svd(a, u, s, vh, scratch, m, n, k):
     return decompose("S", a, u, s, vh, scratch, m, n, k, k, k)
 
 
-@kernel("svd_full", _svd_full, scratch=_scratch, errors=[NO_CONVERGENCE])
+@kernel("svd_full", _svd_full, scratch=_scratch, errors=[NO_CONVERGENCE], flags="contract", cost=_cost)
 def svd_full(a, u, s, vh, scratch, m, n, k):
     return decompose("A", a, u, s, vh, scratch, m, n, k, m, n)
 
 
-@kernel("singular_values", _values, scratch=_scratch, errors=[NO_CONVERGENCE])
+@kernel("singular_values", _values, scratch=_scratch, errors=[NO_CONVERGENCE], flags="contract", cost=_cost)
 def singular_values(a, s, scratch, m, n, k):
     nothing = view(scratch[m * n * 16 + 2 * work_bytes(m, n, k) + 32 * k :], type_of(a))
     return decompose("N", a, nothing, s, nothing, scratch, m, n, k, 0, 0)
@@ -96,7 +118,11 @@ def _pinv_scratch(s):
     return s["m"] * s["n"] * 16 + work_bytes(s["m"], s["n"], k) * 2 + 40 * k + 256 + values * 16
 
 
-@kernel("pinv", _pinv, scratch=_pinv_scratch, errors=[NO_CONVERGENCE], flags="contract")
+def _pinv_cost(s):
+    return s["m"] * s["n"] * (s["m"] * 50 + s["n"] * 50 + 50_000) + 100_000
+
+
+@kernel("pinv", _pinv, scratch=_pinv_scratch, errors=[NO_CONVERGENCE], flags="contract", cost=_pinv_cost)
 def pinv(a, rcond, out, scratch, m, n):
     k = min(m, n)
     rest = scratch[m * n * 16 + work_bytes(m, n, k) * 2 + 8 * k * 4 + 256 :]

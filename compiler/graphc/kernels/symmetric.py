@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Eigenvalues and eigenvectors of symmetric and Hermitian matrices, by LAPACK."""
+"""Eigenvalues and eigenvectors of symmetric and Hermitian matrices.
+
+Those of small real ones are found here (see `graphc.kernels.small_symmetric`), others by LAPACK.
+"""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ import numpy as np
 from graphc.kernels import kernel
 from graphc.kernels.builtins import call, ref, type_of, view
 from graphc.kernels.dense import copy, copy_conj, transpose_here
+from graphc.kernels.small import WIDTH
+from graphc.kernels.small_symmetric import eigen
 
 NO_CONVERGENCE = ("LinAlgError", "the algorithm did not converge")
 
@@ -26,9 +31,14 @@ def _scratch(s):
     return (s["n"] * s["n"] * 5 + s["n"] * 80 + 64) * 16
 
 
-@kernel("eigh", _eigh, scratch=_scratch, errors=[NO_CONVERGENCE])
+def _cost(s):
+    # Rotations that wait for each other, and for large matrices the multiplications.
+    return s["n"] * s["n"] * (s["n"] * 100 + 25_000) + 100_000
+
+
+@kernel("eigh", _eigh, scratch=_scratch, errors=[NO_CONVERGENCE], flags="contract", cost=_cost)
 def eigh(a, w, v, scratch, n, *, lower):
-    if n == 0:
+    if n == 0 or is_done(a, w, v, n, lower, 1):
         return 0
     # By columns, the conjugate is the matrix itself.
     copy_conj(a, v, n * n)
@@ -38,13 +48,22 @@ def eigh(a, w, v, scratch, n, *, lower):
     return 0
 
 
-@kernel("eigvalsh", _eigvalsh, scratch=_scratch, errors=[NO_CONVERGENCE])
+@kernel("eigvalsh", _eigvalsh, scratch=_scratch, errors=[NO_CONVERGENCE], flags="contract", cost=_cost)
 def eigvalsh(a, w, scratch, n, *, lower):
-    if n == 0:
+    if n == 0 or is_done(a, w, w, n, lower, 0):
         return 0
     work = view(scratch[(n * n * 4 + n * 80 + 64) * 16 :], type_of(a))
     copy(a, work, n * n)
     return decompose("N", work, w, scratch, n, lower)
+
+
+def is_done(a, w, v, n, lower, vectors):
+    """Decomposes small matrices, if they need no scaling; says whether it did."""
+    if type_of(a).is_complex:
+        return False
+    if n > WIDTH:
+        return False
+    return eigen(a, w, v, n, lower, vectors) == 0
 
 
 def decompose(job, a, w, scratch, n, lower):

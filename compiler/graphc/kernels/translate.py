@@ -4,7 +4,8 @@
 Kernels work on single arrays behind pointers: `a[i]`, `a[k:]` (the pointer moved by k), numbers, `for` over
 `range`, `while`, `if`, and calls of routines of the same kind and of C functions. A variable has the type of
 its first value. What is known when translating (attributes of the operation, types) is computed then, and a
-branch on it is decided then. Integers are signed 64-bit unless loaded from arrays of others.
+branch on it is decided then; a tuple of floats with an index that is not known is a constant array. Integers
+are signed 64-bit unless loaded from arrays of others.
 """
 
 from __future__ import annotations
@@ -12,17 +13,42 @@ from __future__ import annotations
 import ast
 import builtins as python
 import inspect
+import linecache
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NoReturn
 
 from graphc.kernels import builtins
 from graphc.kernels.expressions import Expressions
-from graphc.kernels.types import BOOL, I64, Static, Type, Value
+from graphc.kernels.types import BOOL, I64, Static, Type, Value, float_literal
 
 
 class KernelError(TypeError):
     """A kernel is not written in the kernel language."""
+
+
+@cache
+def _functions_of(file: str) -> dict[tuple[str, int], Any]:
+    """The functions in a file by name and first line; a file is read once for all of them."""
+    source = "".join(linecache.getlines(file))
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            found[node.name, min([node.lineno, *(x.lineno for x in node.decorator_list)])] = node
+    return found
+
+
+@cache
+def _tree_of(function: Callable[..., Any]) -> Any:
+    """The definition of a function; its line numbers are those of the file."""
+    code = function.__code__
+    node = _functions_of(code.co_filename).get((function.__name__, code.co_firstlineno))
+    if node is None:
+        # Written where files cannot be read as a whole, such as in a notebook.
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        node = ast.increment_lineno(tree, code.co_firstlineno - 1).body[0]
+    return node
 
 
 class Translator:
@@ -56,7 +82,8 @@ class Translator:
         )
         text, result = body.translate()
         kind = "void" if result is None else result.llvm
-        self.definitions.append(f"define {linkage}{kind} @{symbol}({parameters}) nounwind {{\n{text}}}\n")
+        attributes = "noinline nounwind" if getattr(function, "is_apart", False) else "nounwind"
+        self.definitions.append(f"define {linkage}{kind} @{symbol}({parameters}) {attributes} {{\n{text}}}\n")
         return result
 
     def routine(
@@ -72,6 +99,18 @@ class Translator:
             self._routines[key] = symbol, self.define(function, symbol, formal, "internal ")
         return self._routines[key]
 
+    def table(self, values: tuple[float, ...]) -> str:
+        """Symbol of a constant array of float64."""
+        key = ("table", repr(values))
+        if key not in self._routines:
+            symbol = f"graphc_routine.table.{len(self._routines)}"
+            elements = ", ".join(f"double {float_literal(x, 'f64')}" for x in values)
+            self.definitions.append(
+                f"@{symbol} = private unnamed_addr constant [{len(values)} x double] [{elements}]\n"
+            )
+            self._routines[key] = symbol, None
+        return self._routines[key][0]
+
     def text(self) -> str:
         """Everything that was defined."""
         return "".join([*self.definitions, *(f"{line}\n" for line in sorted(self.declarations))])
@@ -85,8 +124,7 @@ class _Function(Expressions):
     ) -> None:
         super().__init__(translator)
         self._function = function
-        source = textwrap.dedent(inspect.getsource(function))
-        self._tree: Any = ast.parse(source).body[0]
+        self._tree = _tree_of(function)
         names = [*inspect.signature(function).parameters]
         if len(names) != len(arguments):
             raise KernelError(
@@ -120,8 +158,7 @@ class _Function(Expressions):
 
     def fail(self, node: Any, message: str) -> NoReturn:
         """Raises with the place in the kernel."""
-        line = self._function.__code__.co_firstlineno + node.lineno - 1
-        raise KernelError(f"{self._function.__module__}:{line}: {message}")
+        raise KernelError(f"{self._function.__module__}:{node.lineno}: {message}")
 
     # -- statements ------------------------------------------------------------------------------------------
 
@@ -154,10 +191,8 @@ class _Function(Expressions):
             self._store(target, self.expression(node.value))
 
     def _do_augassign(self, node: Any) -> None:
-        load = ast.copy_location(ast.parse(ast.unparse(node.target), mode="eval").body, node)
-        ast.increment_lineno(load, 0)
-        value = ast.copy_location(ast.BinOp(load, node.op, node.value), node)
-        ast.fix_missing_locations(value)
+        # Where it is read, the target is what it is anywhere else: the context is not looked at.
+        value = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
         self._store(node.target, self.expression(value))
 
     def _store(self, target: Any, value: Any) -> None:

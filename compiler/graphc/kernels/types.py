@@ -12,15 +12,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Type:
-    """A scalar type, or a pointer to one.
+    """A scalar type, a pointer to one, or a vector of them.
 
     Attributes:
         name: ``bool``, ``i8`` to ``i64``, ``u8`` to ``u64``, ``f16`` to ``f64``, ``c64``, ``c128``.
         pointer: whether values are addresses of such elements.
+        lanes: how many numbers a value has; more than one is a vector of the machine.
     """
 
     name: str
     pointer: bool = False
+    lanes: int = 1
 
     @property
     def is_float(self) -> bool:
@@ -49,8 +51,12 @@ class Type:
 
     @property
     def element(self) -> Type:
-        """What a pointer points at."""
+        """What a pointer points at, or one lane of a vector."""
         return Type(self.name)
+
+    def over(self, lanes: int) -> Type:
+        """A vector of such numbers; with one lane, the number."""
+        return Type(self.name, lanes=lanes)
 
     @property
     def to(self) -> Type:
@@ -67,12 +73,18 @@ class Type:
         """As a value."""
         if self.pointer:
             return "ptr"
-        return "i1" if self.name == "bool" else _LLVM[self.name]
+        one = "i1" if self.name == "bool" else _LLVM[self.name]
+        return one if self.lanes == 1 else f"<{self.lanes} x {one}>"
+
+    @property
+    def mangled(self) -> str:
+        """As names of intrinsics have it."""
+        return self.name if self.lanes == 1 else f"v{self.lanes}{self.name}"
 
     @property
     def stored(self) -> str:
         """In memory."""
-        return "i8" if self.is_bool else self.llvm
+        return "i8" if self.is_bool and self.lanes == 1 else self.llvm
 
 
 _FLOATS = {"f16": "half", "f32": "float", "f64": "double"}
@@ -117,7 +129,10 @@ class Static:
 
 
 def literal(value: Any, type_: Type) -> str:
-    """A number as LLVM writes it."""
+    """A number as LLVM writes it; in all lanes of a vector."""
+    if type_.lanes > 1:
+        one = f"{type_.element.llvm} {literal(value, type_.element)}"
+        return f"<{', '.join([one] * type_.lanes)}>"
     if type_.is_bool:
         return "true" if value else "false"
     if type_.is_integer:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.lowering.types import dtype_of, storage_name
+from graphc_dialects._base import constant_value as constant_value
 from graphc_dialects._mlir import ir
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -31,21 +32,13 @@ def index_op(name: str, *operands: Any) -> Any:
 
 
 def compare_index(predicate: int, a: Any, b: Any) -> Any:
-    """`arith.cmpi` with a numeric predicate (0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge)."""
+    """`arith.cmpi` with a numeric predicate (0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge, 6 ult)."""
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
     return create("arith.cmpi", [ir.IntegerType.get_signless(1)], [a, b], predicate=attribute).result
 
 
 def select(condition: Any, a: Any, b: Any) -> Any:
     return create("arith.select", [a.type], [condition, a, b]).result
-
-
-def constant_value(value: Any) -> int | None:
-    """The number behind an index value if an `arith.constant` defines it."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return ir.IntegerAttr(owner.attributes["value"]).value
 
 
 def dim(tensor: Any, axis: int) -> Any:
@@ -80,6 +73,31 @@ def empty(tensor_type: Any, sizes: Sequence[Any]) -> Any:
 def cast(tensor: Any, tensor_type: Any) -> Any:
     """`tensor.cast` where the types differ."""
     return tensor if tensor.type == tensor_type else create("tensor.cast", [tensor_type], [tensor]).result
+
+
+def declare(op: Any, symbol: str, types: Sequence[Any], results: Sequence[Any], attributes: str = "") -> None:
+    """Declares a function in the module around an operation, once.
+
+    Args:
+        op: an operation of the module, or the module itself.
+        symbol: the function's name.
+        types: of its arguments, or their texts.
+        results: the same of its results.
+        attributes: the text of further ones, such as ``llvm.readnone``.
+    """
+    module = op.operation
+    while module.name != "builtin.module":
+        module = module.parent.operation
+    block = module.regions[0].blocks[0]
+    for other in block.operations:
+        given = other.operation.attributes
+        if "sym_name" in given and ir.StringAttr(given["sym_name"]).value == symbol:
+            return
+    operands, back = (", ".join(map(str, kinds)) for kinds in (types, results))
+    text = f'func.func private @"{symbol}"({operands}) -> ({back})'
+    if attributes:
+        text += f" attributes {{{attributes}}}"
+    ir.InsertionPoint.at_block_begin(block).insert(ir.Operation.parse(text))
 
 
 def index_array(values: Sequence[int]) -> Any:

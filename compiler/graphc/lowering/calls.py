@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls of functions that code generation defines: pointers to buffers, numbers, declarations."""
+"""Calls of functions that code generation defines: pointers to buffers, numbers."""
 
 from __future__ import annotations
 
@@ -62,21 +62,6 @@ def product(sizes: list[Any]) -> Any:
 
 def call(op: Any, symbol: str, arguments: list[Any], results: list[Any] | None = None) -> Any:
     """Calls a function of the module of an operation, which is declared there if it is not yet."""
-    declare(op, symbol, [x.type for x in arguments], results or [])
+    build.declare(op, symbol, [x.type for x in arguments], results or [])
     callee = ir.FlatSymbolRefAttr.get(symbol)
     return build.create("func.call", results or [], arguments, callee=callee)
-
-
-def declare(op: Any, symbol: str, types: list[Any], results: list[Any] | None = None) -> None:
-    """Declares a function in the module of an operation, once."""
-    module = op.operation
-    while module.name != "builtin.module":
-        module = module.parent.operation
-    block = module.regions[0].blocks[0]
-    for other in block.operations:
-        attributes = other.operation.attributes
-        if "sym_name" in attributes and ir.StringAttr(attributes["sym_name"]).value == symbol:
-            return
-    given, back = (", ".join(map(str, kinds)) for kinds in (types, results or []))
-    declaration = f'func.func private @"{symbol}"({given}){f" -> ({back})" if back else ""}'
-    ir.InsertionPoint.at_block_begin(block).insert(ir.Operation.parse(declaration))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.lowering import build, calls
+from graphc.lowering import build
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
 from graphc_dialects._mlir import ir
@@ -83,7 +83,7 @@ class Product:
         ).result
         layouts = [_Layout(matrix.buffer) for matrix in matrices]
         types = ["i64"] * len(numbers) + ["!llvm.ptr", "i64"] * 3 + ["i1"]
-        calls.declare(self.op, name, types)
+        build.declare(self.op, name, types, [])
 
         def call(batch: list[Any]) -> None:
             operands = list(numbers)

@@ -23,7 +23,9 @@ class Polls:
         self._progress = "progress" in scan.attributes
         name = ir.StringAttr(scan.attributes["name"]).value if "name" in scan.attributes else "scan"
         self._callee = progress_symbol(name) if self._progress else TICK
-        _declare(scan, self._callee, "(index, index) -> i64" if self._progress else "() -> i64")
+        # arena-allocation gives the function the context.
+        types = [build.index_type()] * 2 if self._progress else []
+        build.declare(scan, self._callee, types, [_status()])
 
     def in_iteration(self, step: Any) -> None:
         """At the insertion point, the end of an iteration."""
@@ -35,18 +37,8 @@ class Polls:
             self._call([self._bound, self._bound])
 
     def _call(self, operands: list[Any]) -> None:
-        i64 = ir.IntegerType.get_signless(64)
-        build.create("func.call", [i64], operands, callee=ir.FlatSymbolRefAttr.get(self._callee))
+        build.create("func.call", [_status()], operands, callee=ir.FlatSymbolRefAttr.get(self._callee))
 
 
-def _declare(op: Any, name: str, kind: str) -> None:
-    """Declares a function; arena-allocation gives it the context."""
-    module = op
-    while module.name != "builtin.module":
-        module = module.parent.operation
-    body = module.regions[0].blocks[0]
-    for other in body.operations:
-        attributes = other.operation.attributes
-        if "sym_name" in attributes and ir.StringAttr(attributes["sym_name"]).value == name:
-            return
-    ir.InsertionPoint.at_block_begin(body).insert(ir.Operation.parse(f"func.func private @{name}{kind}"))
+def _status() -> Any:
+    return ir.IntegerType.get_signless(64)

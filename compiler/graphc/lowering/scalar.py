@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.lowering import complex_functions
 from graphc.lowering.scalar_calls import CallMixin
 from graphc.lowering.scalar_cast import CastMixin
 from graphc.lowering.scalar_complex import ComplexMixin
@@ -343,7 +344,7 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         if x.dtype.kind == "f":
             return self.math("pow", x, y)
         if x.dtype.kind == "c":
-            return self.op("complex.pow", x.dtype, x, y)
+            return self.complex_pow(x, y)
         return self._integer_pow(x, y)
 
     def _integer_pow(self, x: Scalar, y: Scalar) -> Scalar:
@@ -369,7 +370,7 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         """
         dtype = xs[0].dtype
         if dtype.kind == "c":
-            return self.op(f"complex.{name}", dtype, *xs)
+            return complex_functions.apply(self, name, *xs)
         if dtype == np.float16:
             single = np.dtype("float32")
             return self.cast(self.math(name, *(self.cast(x, single) for x in xs)), dtype)

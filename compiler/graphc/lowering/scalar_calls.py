@@ -29,21 +29,10 @@ class CallMixin:
 
     def call(self: Any, symbol: str, *xs: Any) -> Any:
         """A pure C function whose operands and result have one dtype."""
-        dtype = xs[0].dtype
-        self._declare(symbol, dtype, len(xs))
-        return self.op("func.call", dtype, *xs, callee=self.ir.FlatSymbolRefAttr.get(symbol))
+        from graphc.lowering.build import declare
 
-    def _declare(self: Any, symbol: str, dtype: np.dtype, arity: int) -> None:
-        """Declares a function in the module around the insertion point, where it is not."""
-        module = self.ir.InsertionPoint.current.block.owner
-        while module.parent is not None:
-            module = module.parent
-        block = module.regions[0].blocks[0]
-        for op in block.operations:
-            attributes = op.operation.attributes
-            if "sym_name" in attributes and self.ir.StringAttr(attributes["sym_name"]).value == symbol:
-                return
+        dtype = xs[0].dtype
         kind = self.type(dtype)
-        operands = ", ".join([str(kind)] * arity)
-        text = f"func.func private @{symbol}({operands}) -> {kind} attributes {{llvm.readnone}}"
-        self.ir.InsertionPoint.at_block_begin(block).insert(self.ir.Operation.parse(text))
+        around = self.ir.InsertionPoint.current.block.owner
+        declare(around, symbol, [kind] * len(xs), [kind], "llvm.readnone")
+        return self.op("func.call", dtype, *xs, callee=self.ir.FlatSymbolRefAttr.get(symbol))

@@ -58,39 +58,38 @@ class CastMixin:
         return self.op("arith.bitcast", single, odd)
 
     def _float_to_int(self: Any, x: Any, dtype: np.dtype) -> Any:
-        """Truncation toward zero.
+        """Truncation toward zero, and for NaN and numbers out of range what NumPy has on x86-64.
 
-        LLVM's plain conversion is undefined out of range, so values are first clamped into a range every
-        target converts; NumPy leaves the result for such values to the platform as well. Narrow integers go
-        through int64 and wrap, as NumPy does on x86-64 and AArch64.
+        LLVM's plain conversion is undefined out of range, so such values are replaced before and after.
+        Narrow integers go through int32 and wrap, and uint32 through int64, as with the instructions that
+        NumPy uses (its vectorised conversion to uint32 gives other values out of range).
         """
         if x.dtype == np.float16:
             x = self.cast(x, np.dtype("float32"))
-        wide = np.dtype("uint64") if dtype == np.uint64 else np.dtype("int64")
-        # 2**63 and 2**64 are exact in both float types; the largest value below is what the clamp may return.
-        top = 2.0**64 if wide == np.uint64 else 2.0**63
-        below = float(np.nextafter(x.dtype.type(top), x.dtype.type(0)))
-        nan = self.isnan(x)
-        safe = self.select(self.lt(x, self.const(top, x.dtype)), x, self.const(below, x.dtype))
-        if wide == np.uint64:
-            # Negative values wrap like the two-step conversion through int64 that x86-64 compilers emit.
-            low = self.const(-(2.0**63), x.dtype)
-            negative = self.lt(x, self.const(0, x.dtype))
-            signed = self.select(self.gt(x, low), x, low)
-            signed = self.select(negative, signed, self.const(0, x.dtype))
-            from_signed = self.op("arith.fptosi", np.dtype("int64"), signed)
-            positive = self.select(self.logical_or(negative, nan), self.const(0, x.dtype), safe)
-            from_unsigned = self.op("arith.fptoui", np.dtype("uint64"), positive)
-            result = self.select(negative, self.reinterpret(from_signed, wide), from_unsigned)
-            return self.select(nan, self.const(1 << 63, wide), result)
-        low = self.const(-(2.0**63), x.dtype)
-        safe = self.select(self.gt(safe, low), safe, low)
-        in_range = self.logical_and(self.lt(x, self.const(top, x.dtype)), self.ge(x, low))
-        safe = self.select(nan, self.const(0, x.dtype), safe)
+        if dtype == np.uint64:
+            return self._float_to_uint64(x)
+        wide = np.dtype("int64" if dtype in (np.int64, np.uint32) else "int32")
+        top = 2.0 ** (wide.itemsize * 8 - 1)
+        # Numbers above -top - 1 are cut off to -top. Where -top - 1 is no number of the dtype, -top is not
+        # inside either, but that is the value of everything out of range.
+        inside = self.logical_and(
+            self.lt(x, self.const(top, x.dtype)), self.gt(x, self.const(-top - 1, x.dtype))
+        )
+        safe = self.select(inside, x, self.const(0, x.dtype))
         result = self.op("arith.fptosi", wide, safe)
-        # Out of range and NaN give the "integer indefinite" value, what the x86-64 instruction returns.
-        result = self.select(in_range, result, self.const(-(2**63), wide))
-        return self._int_to_int(result, dtype)
+        return self._int_to_int(self.select(inside, result, self.const(-int(top), wide)), dtype)
+
+    def _float_to_uint64(self: Any, x: Any) -> Any:
+        """Negative numbers wrap like a conversion to int64; from 2**64 on there is 0."""
+        wide, zero = np.dtype("uint64"), self.const(0, x.dtype)
+        negative, nan = self.lt(x, zero), self.isnan(x)
+        low = self.const(-(2.0**63), x.dtype)
+        signed = self.select(self.gt(x, low), x, low)
+        from_signed = self.op("arith.fptosi", np.dtype("int64"), self.select(negative, signed, zero))
+        small = self.logical_and(self.ge(x, zero), self.lt(x, self.const(2.0**64, x.dtype)))
+        from_unsigned = self.op("arith.fptoui", wide, self.select(small, x, zero))
+        result = self.select(negative, self.reinterpret(from_signed, wide), from_unsigned)
+        return self.select(nan, self.const(1 << 63, wide), result)
 
     def _int_to_int(self: Any, x: Any, dtype: np.dtype) -> Any:
         source = 1 if x.dtype == _BOOL else x.dtype.itemsize * 8

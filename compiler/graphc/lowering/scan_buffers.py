@@ -53,17 +53,12 @@ class Stack:
         """A pointer to one row; `index` is an int or an index value."""
         if isinstance(index, int):
             index = build.const_index(index)
-        shape = list(self._type.shape)
-        dynamic = [build.dim(self.buffer, axis) for axis, size in enumerate(shape) if axis and size < 0]
-        rank = len(shape)
+        sizes, attributes = _one_row(self.buffer)
         view = build.create(
             "memref.subview",
-            [_strided(shape[1:], self._type.element_type)],
-            [self.buffer, index, *dynamic],
-            static_offsets=build.index_array([build.DYNAMIC, *[0] * (rank - 1)]),
-            static_sizes=build.index_array([1, *[s if s >= 0 else build.DYNAMIC for s in shape[1:]]]),
-            static_strides=build.index_array([1] * rank),
-            operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, len(dynamic), 0]),
+            [_strided(list(self._type.shape)[1:], self._type.element_type)],
+            [self.buffer, index, *sizes],
+            **attributes,
         ).result
         if view.type == pointer_type:
             return view
@@ -151,18 +146,21 @@ def _rows_of(tensor: Any, offset: Any, rows: Any) -> Any:
 
 def extract_row(tensor: Any, index: Any) -> Any:
     """One row of a tensor, without a copy."""
-    shape = list(tensor.type.shape)
-    dynamic = [build.dim(tensor, axis) for axis, size in enumerate(shape) if axis and size < 0]
-    rank = len(shape)
-    return build.create(
-        "tensor.extract_slice",
-        [ir.RankedTensorType.get(shape[1:], tensor.type.element_type)],
-        [tensor, index, *dynamic],
-        static_offsets=build.index_array([build.DYNAMIC, *[0] * (rank - 1)]),
-        static_sizes=build.index_array([1, *[s if s >= 0 else build.DYNAMIC for s in shape[1:]]]),
-        static_strides=build.index_array([1] * rank),
-        operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, len(dynamic), 0]),
-    ).result
+    sizes, attributes = _one_row(tensor)
+    row = ir.RankedTensorType.get(list(tensor.type.shape)[1:], tensor.type.element_type)
+    return build.create("tensor.extract_slice", [row], [tensor, index, *sizes], **attributes).result
+
+
+def _one_row(stack: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The dynamic sizes, and the attributes, of the slice of a tensor or buffer that is one of its rows."""
+    shape = list(stack.type.shape)
+    dynamic = [build.dim(stack, axis) for axis, size in enumerate(shape) if axis and size < 0]
+    return dynamic, {
+        "static_offsets": build.index_array([build.DYNAMIC, *[0] * (len(shape) - 1)]),
+        "static_sizes": build.index_array([1, *[s if s >= 0 else build.DYNAMIC for s in shape[1:]]]),
+        "static_strides": build.index_array([1] * len(shape)),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, len(dynamic), 0]),
+    }
 
 
 def row_of(context: Any, op: Any) -> Any:

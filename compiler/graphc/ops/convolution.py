@@ -59,6 +59,18 @@ class _Convolution(KernelOp):
         rank = sizes_from.type.ndim
         return op(x, y, *(size_of(sizes_from, axis) for axis in range(rank - ndim, rank)))  # type: ignore[return-value]
 
+    def _adjoints(self, x: Variable, y: Variable, g: Variable) -> list[Variable]:
+        """Gradients of both operands from that of the result."""
+        raise NotImplementedError
+
+    def pullback(
+        self, inputs: Variables, outputs: Variables, cotangents: MaybeVariables
+    ) -> list[Variable | None]:
+        (x, y, *sizes), (g,) = inputs, cotangents
+        if g is None:
+            return [None] * len(inputs)
+        return [*self._adjoints(x, y, g), *[None] * len(sizes)]
+
     def pushforward(
         self, inputs: Variables, outputs: Variables, tangents: MaybeVariables
     ) -> list[Variable | None]:
@@ -82,18 +94,8 @@ class Conv2d(_Convolution):
 
     kernel = "conv2d"
 
-    def pullback(
-        self, inputs: Variables, outputs: Variables, cotangents: MaybeVariables
-    ) -> list[Variable | None]:
-        x, f, *sizes = inputs
-        (g,) = cotangents
-        if g is None:
-            return [None] * len(inputs)
-        return [
-            self._with(Conv2dInput, g, f, x, 3),
-            self._with(Conv2dFilters, x, g, f, 3),
-            *[None] * len(sizes),
-        ]
+    def _adjoints(self, x: Variable, f: Variable, g: Variable) -> list[Variable]:
+        return [self._with(Conv2dInput, g, f, x, 3), self._with(Conv2dFilters, x, g, f, 3)]
 
 
 class Conv2dInput(_Convolution):
@@ -104,18 +106,8 @@ class Conv2dInput(_Convolution):
 
     kernel = "conv2d_input"
 
-    def pullback(
-        self, inputs: Variables, outputs: Variables, cotangents: MaybeVariables
-    ) -> list[Variable | None]:
-        x, f, *sizes = inputs
-        (g,) = cotangents
-        if g is None:
-            return [None] * len(inputs)
-        return [
-            self._with(Conv2d, g, f, x, 2),
-            self._with(Conv2dFilters, g, x, f, 3),
-            *[None] * len(sizes),
-        ]
+    def _adjoints(self, x: Variable, f: Variable, g: Variable) -> list[Variable]:
+        return [self._with(Conv2d, g, f, x, 2), self._with(Conv2dFilters, g, x, f, 3)]
 
 
 class Conv2dFilters(_Convolution):
@@ -127,15 +119,5 @@ class Conv2dFilters(_Convolution):
 
     kernel = "conv2d_filters"
 
-    def pullback(
-        self, inputs: Variables, outputs: Variables, cotangents: MaybeVariables
-    ) -> list[Variable | None]:
-        x, y, *sizes = inputs
-        (g,) = cotangents
-        if g is None:
-            return [None] * len(inputs)
-        return [
-            self._with(Conv2dInput, y, g, x, 3),
-            self._with(Conv2d, x, g, y, 2),
-            *[None] * len(sizes),
-        ]
+    def _adjoints(self, x: Variable, y: Variable, g: Variable) -> list[Variable]:
+        return [self._with(Conv2dInput, y, g, x, 3), self._with(Conv2d, x, g, y, 2)]

@@ -8,16 +8,15 @@ from typing import Any
 
 from graphc.graph.basic import Apply, Variable
 from graphc.ops.elementwise import is_discrete
-from graphc.ops.kernel import KernelOp
+from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.masks import _Selecting
 from graphc.ops.scattering import Gather, Scatter
-from graphc.ops.sorting import _Discrete
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
 
 
-class CountTrue(_Discrete):
+class CountTrue(DiscreteOp):
     """Number (int64) of true elements along the last axis."""
 
     kernel = "count_true"
@@ -26,7 +25,7 @@ class CountTrue(_Discrete):
         return ["bool"], ["int64"]
 
 
-class BinLength(_Discrete):
+class BinLength(DiscreteOp):
     """The largest number plus 1; negative numbers raise ValueError."""
 
     kernel = "bin_length"
@@ -35,7 +34,7 @@ class BinLength(_Discrete):
         return ["int64"], ["int64"]
 
 
-class Contained(_Discrete):
+class Contained(DiscreteOp):
     """Which elements occur in a sorted array. Operands: elements, sorted ones of the same dtype."""
 
     kernel = "contained"

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Variable
 from graphc.ops._pt import pt
-from graphc.ops.kernel import KernelOp
+from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.matrices import (
     Maybe,
     Variables,
@@ -77,7 +78,7 @@ class LUFactor(_MatrixOp):
             return [None, None]
         m, n = a.type.shape[-2:]  # type: ignore[attr-defined]
         if m is not None and n is not None and m != n:
-            raise NotImplementedError(
+            raise UndefinedGradientError(
                 f"the gradient of LU factors is known for square matrices, got {a.type}"
             )
         lower, upper = pt.tril(lu, -1) + _eye(lu), pt.triu(lu)
@@ -94,20 +95,7 @@ def _eye(x: Any) -> Any:
     return pt.eye(pt.shape(x)[-1], dtype=x.type.dtype)
 
 
-class _Integers(KernelOp):
-    """Base of ops with int64 results and no gradient."""
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] for _ in node.inputs]
-
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None] * len(inputs)
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None] * len(outputs)
-
-
-class PivotToPermutation(_Integers):
+class PivotToPermutation(DiscreteOp):
     """The order of m rows after exchanges: (k) and m to (m)."""
 
     kernel = "pivot_to_permutation"
@@ -185,13 +173,13 @@ class QRRaw(_MatrixOp):
     kernel = "qr_raw"
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        raise NotImplementedError('qr(mode="raw") has no gradient; use mode="reduced"')
+        raise UndefinedGradientError('qr(mode="raw") has no gradient; use mode="reduced"')
 
 
 def _require_square_part(op: Any, a: Any, complete: bool) -> None:
     m, n = a.type.shape[-2:]
     if complete and (m is None or n is None or m > n):
-        raise NotImplementedError(
+        raise UndefinedGradientError(
             f"the gradient of a complete QR decomposition is known for matrices with no more rows than "
             f'columns, got {a.type}; use mode="reduced"'
         )

@@ -16,15 +16,6 @@ Scalar = Any
 _F64 = np.dtype("float64")
 
 
-def in_double(form: Callable[..., Scalar]) -> Callable[..., Scalar]:
-    """The form computed in float64 whatever the operands are, so that only the result is rounded."""
-
-    def scalar(b: Any, *xs: Scalar) -> Scalar:
-        return b.cast(form(b, *(b.cast(x, _F64) for x in xs)), xs[0].dtype)
-
-    return scalar
-
-
 def _zero(b: Any, x: Scalar) -> Scalar:
     return b.const(0, x.dtype)
 
@@ -35,7 +26,7 @@ def _square(b: Any, x: Scalar) -> tuple[Scalar, Scalar]:
     return high, b.fma(x, x, b.neg(high))
 
 
-@in_double
+@forms.in_double
 def erfcx(b: Any, x: Scalar) -> Scalar:
     """SciPy's for positive x, 2 exp(x^2) - erfcx(-x) for negative x, with the rounding error of x^2."""
     positive = b.call("special_d_erfcx", b.abs(x))
@@ -55,7 +46,7 @@ def _odd_series(b: Any, x: Scalar, coefficients: list[float]) -> Scalar:
     return b.mul(x, total)
 
 
-@in_double
+@forms.in_double
 def dawsn(b: Any, x: Scalar) -> Scalar:
     """SciPy's, but near 0, where that is only absolutely accurate, sum of (-2)^k x^(2k + 1) / (2k + 1)!!."""
     coefficients = [1.0]
@@ -65,7 +56,7 @@ def dawsn(b: Any, x: Scalar) -> Scalar:
     return b.select(small, _odd_series(b, x, coefficients), b.call("special_d_dawsn", x))
 
 
-@in_double
+@forms.in_double
 def erfi(b: Any, x: Scalar) -> Scalar:
     """The series of x^(2k + 1) / (k! (2k + 1)) up to a half, exp(x^2) times Dawson's integral above.
 
@@ -99,25 +90,35 @@ def ndtr(b: Any, x: Scalar) -> Scalar:
     return forms.scaled(b, value, 0.5)
 
 
-@in_double
+@forms.in_double
 def log_ndtr(b: Any, x: Scalar) -> Scalar:
     """SciPy's below -1, log1p(-ndtr(-x)) above."""
     above = b.math("log1p", b.neg(ndtr(b, b.neg(x))))
     return b.select(b.lt(x, b.const(-1, _F64)), b.call("special_d_log_ndtr", x), above)
 
 
-@in_double
+@forms.in_double
 def gamma(b: Any, x: Scalar) -> Scalar:
     """tgamma of the C library, but NaN for minus infinity and the negative integers, as in SciPy."""
     pole = b.logical_and(b.lt(x, _zero(b, x)), b.eq(x, b.floor(x)))
     return b.select(pole, b.const(np.nan, x.dtype), b.math("tgamma", x))
 
 
-@in_double
+@forms.in_double
 def gammaln(b: Any, x: Scalar) -> Scalar:
     """lgamma of the C library, but minus infinity for minus infinity, as in SciPy."""
     lowest = b.eq(x, b.const(-np.inf, _F64))
     return b.select(lowest, x, b.math("lgamma", x))
+
+
+def sine_of_pi_times(b: Any, x: Scalar) -> Scalar:
+    """sin(pi x) / pi for |x| <= 1/2: x less a series that is smaller."""
+    coefficients = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 12)]
+    square = b.mul(x, x)
+    total = b.const(coefficients[-1], x.dtype)
+    for coefficient in reversed(coefficients[:-1]):
+        total = b.fma(total, square, b.const(coefficient, x.dtype))
+    return b.fma(b.mul(x, square), total, x)
 
 
 def _digamma_positive(b: Any, x: Scalar) -> Scalar:
@@ -153,24 +154,33 @@ def _digamma_positive(b: Any, x: Scalar) -> Scalar:
     return b.select(b.lt(x, b.const(10, _F64)), near, far)
 
 
-@in_double
+@forms.in_double
 def digamma(b: Any, x: Scalar) -> Scalar:
-    """Logarithmic derivative of gamma; psi(1 - x) - pi / tan(pi x) for negative x."""
+    """Logarithmic derivative of gamma; psi(1 - x) - pi / tan(pi x) for negative x; see `digamma_at_zero`."""
     zero, one = b.const(0, _F64), b.const(1, _F64)
     low = b.le(x, zero)
     value = _digamma_positive(b, b.select(low, b.sub(one, x), x))
-    # Only the fraction enters the reflection, so that the tangent is taken near the origin.
-    angle = forms.scaled(b, b.sub(x, b.rint(x)), np.pi)
-    reflected = b.sub(value, b.truediv(b.const(np.pi, _F64), b.math("tan", angle)))
+    # Only the fraction enters the reflection, whose cotangent is that of a small angle.
+    part = b.sub(x, b.rint(x))
+    cosine = sine_of_pi_times(b, b.sub(b.const(0.5, _F64), b.abs(part)))
+    sine, pi = sine_of_pi_times(b, part), b.const(np.pi, _F64)
+    scaled = b.mul(cosine, pi)
+    cotangent = b.truediv(scaled, sine)
+    rest = b.add(b.fma(cosine, pi, b.neg(scaled)), b.fma(b.neg(cotangent), sine, scaled))
+    ordinary = b.gt(b.abs(part), b.const(1e-280, _F64))
+    reflected = b.sub(b.sub(value, cotangent), b.select(ordinary, b.truediv(rest, sine), zero))
+    small = b.lt(b.abs(reflected), b.fma(value, b.const(0.45, _F64), b.const(0.6, _F64)))
+    needed = b.select(b.logical_and(low, small), one, zero)
+    reflected = b.call("graphc_scalar.digamma_at_zero", reflected, needed, x)
     pole = b.logical_and(low, b.eq(x, b.floor(x)))
     reflected = b.select(pole, b.const(np.nan, _F64), reflected)
     infinity = b.neg(b.copysign(b.const(np.inf, _F64), x))
     return b.select(low, b.select(b.eq(x, zero), infinity, reflected), value)
 
 
-@in_double
+@forms.in_double
 def trigamma(b: Any, x: Scalar) -> Scalar:
-    """Derivative of digamma: reflection, ten steps of recurrence, then the asymptotic series.
+    """Derivative of digamma: reflection, recurrence up to 10, then the asymptotic series.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.4.6, 6.4.7 and 6.4.12.
     """
@@ -180,26 +190,26 @@ def trigamma(b: Any, x: Scalar) -> Scalar:
     terms = []
     for _ in range(10):
         inverse = b.truediv(one, z)
-        terms.append(b.mul(inverse, inverse))
-        z = b.add(z, one)
+        below = b.lt(z, b.const(10, _F64))
+        terms.append(b.select(below, b.mul(inverse, inverse), zero))
+        z = b.select(below, b.add(z, one), z)
     inverse = b.truediv(one, z)
     square = b.mul(inverse, inverse)
     series = zero
-    for coefficient in (7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
+    for coefficient in (-3617 / 510, 7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
         series = b.add(b.mul(square, series), b.const(coefficient, _F64))
     value = b.mul(inverse, b.add(one, b.mul(inverse, b.add(b.const(0.5, _F64), b.mul(inverse, series)))))
     # The first term is the largest.
     for term in reversed(terms):
         value = b.add(value, term)
-    sine = b.math("sin", forms.scaled(b, b.sub(x, b.rint(x)), np.pi))
-    quotient = b.truediv(b.const(np.pi, _F64), sine)
-    reflected = b.sub(b.mul(quotient, quotient), value)
+    sine = sine_of_pi_times(b, b.sub(x, b.rint(x)))
+    reflected = b.sub(b.truediv(one, b.mul(sine, sine)), value)
     pole = b.eq(x, b.floor(x))
     reflected = b.select(pole, b.const(np.inf, _F64), reflected)
     return b.select(low, reflected, value)
 
 
-@in_double
+@forms.in_double
 def polygamma(b: Any, n: Scalar, x: Scalar) -> Scalar:
     """(-1)^(n + 1) n! zeta(n + 1, x), digamma for n = 0."""
     zero, one = b.const(0, _F64), b.const(1, _F64)
@@ -268,24 +278,41 @@ def rel_entr(b: Any, x: Scalar, y: Scalar) -> Scalar:
     return _on_quadrants(b, x, y, value, zero, infinity)
 
 
-@in_double
+def _far_divergence(b: Any, x: Scalar, y: Scalar) -> Scalar:
+    """x log(x / y) - x + y, where x and y are not close, with the errors of quotient and product."""
+    ratio = b.truediv(x, y)
+    rest = b.truediv(b.fma(b.neg(ratio), y, x), x)
+    near = b.logical_and(b.gt(ratio, b.const(0.05, _F64)), b.lt(ratio, b.const(20, _F64)))
+    logarithm = log_ratio(b, x, y)
+    product = b.mul(x, logarithm)
+    lost = b.fma(x, rest, b.fma(x, logarithm, b.neg(product)))
+    value = b.add(b.sub(product, x), y)
+    larger = b.gt(y, x)
+    value = b.select(larger, b.add(product, b.sub(y, x)), value)
+    return b.select(near, b.add(value, lost), value)
+
+
+@forms.in_double
 def kl_div(b: Any, x: Scalar, y: Scalar) -> Scalar:
     """x log(x / y) - x + y for positive operands, y for x = 0 <= y, infinite otherwise.
 
-    With d = x / y - 1 and s = d / (2 + d) it is 2 y s^2 (1 + s (1 + s) (1/3 + s^2/5 + ...)) / (1 - s),
-    where the terms above would cancel.
+    With s = (x - y) / (x + y) it is (x - y) s (1 + s (1 + s) (1/3 + s^2/5 + ...)), where the terms above
+    would cancel.
     """
     one = b.const(1, _F64)
-    far = b.add(b.sub(b.mul(x, log_ratio(b, x, y)), x), y)
-    d = b.truediv(b.sub(x, y), y)
-    close = b.logical_and(b.gt(d, b.const(-2 / 3, _F64)), b.lt(d, b.const(2, _F64)))
-    s = b.select(close, b.truediv(d, b.add(d, b.const(2, _F64))), b.const(0, _F64))
+    far = _far_divergence(b, x, y)
+    close = b.logical_and(b.gt(x, forms.scaled(b, y, 1 / 3)), b.lt(forms.scaled(b, x, 1 / 3), y))
+    # Half of a large sum does not overflow.
+    half = b.select(b.gt(y, b.const(1e300, _F64)), b.const(0.5, _F64), one)
+    difference = b.sub(x, y)
+    s = b.truediv(b.mul(difference, half), b.add(b.mul(x, half), b.mul(y, half)))
+    s = b.select(close, s, _zero(b, x))
     square = b.mul(s, s)
     series = b.const(1 / 57, _F64)
     for k in range(55, 1, -2):
         series = b.fma(series, square, b.const(1 / k, _F64))
-    factor = b.add(one, b.mul(b.mul(s, b.add(one, s)), series))
-    near = b.mul(b.truediv(b.mul(forms.scaled(b, square, 2.0), factor), b.sub(one, s)), y)
+    factor = b.fma(b.mul(s, b.add(one, s)), series, one)
+    near = b.mul(b.mul(difference, s), factor)
     return _on_quadrants(b, x, y, b.select(close, near, far), y, b.const(np.inf, _F64))
 
 
@@ -299,7 +326,7 @@ def _on_quadrants(b: Any, x: Scalar, y: Scalar, inside: Scalar, edge: Scalar, ou
     return b.select(unknown, b.const(np.nan, x.dtype), value)
 
 
-@forms.wide
+@forms.in_double
 def logaddexp2(b: Any, x: Scalar, y: Scalar) -> Scalar:
     """log2(2^x + 2^y); equal operands, infinities among them, would give inf - inf."""
     equal = b.add(x, b.const(1, x.dtype))
@@ -313,23 +340,29 @@ def sinc(b: Any, x: Scalar) -> Scalar:
     """sin(pi x) / (pi x), of the distance from the nearest integer, which is exact."""
     one, half = b.const(1, x.dtype), b.const(0.5, x.dtype)
     nearest = b.rint(x)
-    sine = b.math("sin", forms.scaled(b, b.sub(x, nearest), np.pi))
+    sine = sine_of_pi_times(b, b.sub(x, nearest))
     halved = b.mul(nearest, half)
     sine = b.select(b.eq(halved, b.floor(halved)), sine, b.neg(sine))
     none = b.eq(x, _zero(b, x))
-    value = b.truediv(sine, forms.scaled(b, b.select(none, one, x), np.pi))
+    value = b.truediv(sine, b.select(none, one, x))
     return b.select(none, one, value)
 
 
-@in_double
+@forms.in_double
 def rgamma(b: Any, x: Scalar) -> Scalar:
-    """SciPy's, which is 0 above 170; there, 1 / tgamma(x - 6) over a product."""
-    y = b.sub(x, b.const(6, _F64))
-    product = y
-    for k in range(1, 6):
-        product = b.mul(product, b.add(y, b.const(k, _F64)))
-    large = b.truediv(b.truediv(b.const(1, _F64), b.math("tgamma", y)), product)
-    return b.select(b.gt(x, b.const(170, _F64)), large, b.call("special_d_rgamma", x))
+    """1 / tgamma(x); where that is subnormal or overflows, of x moved by a few steps, times a product."""
+    one = b.const(1, _F64)
+    high, low = b.gt(x, b.const(171.5, _F64)), b.lt(x, b.const(-169, _F64))
+    # x (x + 1) / gamma(x + 2), and 1 / ((x - 1) ... (x - 8) gamma(x - 8))
+    above = b.mul(x, b.add(x, one))
+    below = b.sub(x, one)
+    for k in range(2, 9):
+        below = b.mul(below, b.sub(x, b.const(k, _F64)))
+    moved = b.select(low, b.add(x, b.const(2, _F64)), b.sub(x, b.const(8, _F64)))
+    value = b.truediv(one, b.math("tgamma", b.select(b.logical_or(high, low), moved, x)))
+    value = b.select(high, b.truediv(value, below), b.select(low, b.mul(value, above), value))
+    pole = b.logical_and(b.lt(x, _zero(b, x)), b.eq(x, b.floor(x)))
+    return b.select(b.logical_or(pole, b.eq(x, b.const(np.inf, _F64))), _zero(b, x), value)
 
 
 @forms.wide
@@ -348,7 +381,7 @@ def exprel(b: Any, x: Scalar) -> Scalar:
 def with_small(name: str, small: Callable[[Any, Scalar], Scalar]) -> Callable[..., Scalar]:
     """SciPy's function, but `small` below 1e-300, where it overflows within."""
 
-    @in_double
+    @forms.in_double
     def scalar(b: Any, x: Scalar) -> Scalar:
         tiny = b.logical_and(b.gt(x, _zero(b, x)), b.lt(x, b.const(1e-300, _F64)))
         return b.select(tiny, small(b, x), b.call(f"special_d_{name}", x))

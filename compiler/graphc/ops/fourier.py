@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from graphc.graph.basic import Apply, Variable
 from graphc.ops._pt import pt
 from graphc.ops.kernel import KernelOp
@@ -19,47 +17,61 @@ Maybe = Sequence[Variable | None]
 
 COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {complex_: real for real, complex_ in COMPLEX.items()}
-# Larger prime factors take another algorithm (see `graphc.kernels.fourier`).
-_LARGEST = 61
 
 
-def is_smooth(n: int) -> bool:
-    """Whether all prime factors of a size are small."""
-    for p in (2, *range(3, _LARGEST + 1, 2)):
-        while n > 1 and n % p == 0:
-            n //= p
-    return n <= 1
-
-
-def table(n: Any, dtype: str) -> Any:
-    """The roots of unity: a constant if the size is known."""
+def table(n: Any, dtype: str, real: bool) -> Any:
+    """The roots of unity for transforms of n real or complex numbers: a constant if n is known."""
     known = known_size(n)
     if known is None:
-        return FftTable()(pt.zeros((), dtype=REAL[dtype]), n)
-    # From angles up to pi / 4, so that the roots are symmetric.
-    k = np.arange(known)
-    octant, rest = np.divmod(8 * k, max(known, 1))
-    odd = octant % 2 == 1
-    angle = np.where(odd, known - rest, rest) * (np.pi / 4) / max(known, 1)
-    c, s = np.cos(angle), np.sin(angle)
-    first = np.where(odd, s, c) + 1j * np.where(odd, c, s)
-    roots = first * np.array([1, 1j, -1, -1j])[octant // 2]
-    return constant(np.conj(roots).astype(dtype))
+        # Of the few kinds of algorithms, Bluestein's has the largest table.
+        return FftTable(real)(pt.zeros((), dtype=dtype), n, n * 40 + 1024)
+    from graphc.kernels.fourier_tables import table_of
+
+    return constant(table_of(known, real, dtype).astype(dtype))
+
+
+def algorithm(n: Any, rows: Any, dtype: str, real: bool) -> tuple[bool, int, int]:
+    """How n numbers are transformed: whether a row fills the lanes of vectors, and the kernel's attributes.
+
+    Args:
+        n: size.
+        rows: how many there are.
+        dtype: of real and imaginary parts.
+        real: whether the numbers are real.
+    """
+    from graphc.kernels import fourier_plan as plan
+
+    known = known_size(n)
+    if not known:
+        return False, plan.ANY, 31
+    widest = 8 if dtype == "float32" else 4
+    mode = (plan.real_mode if real else plan.complex_mode)(known, widest)
+    if mode == plan.LANES and not real and known_size(rows) == 1:
+        mode = plan.ALONE
+    return mode in (plan.ROW_4, plan.ROW_8), mode, plan.radices_of(known)
 
 
 class FftTable(KernelOp):
-    """``exp(-2 pi i k / n)`` for k from 0 to n - 1, from a 0-d float of the precision wanted, and n."""
+    """The table for transforms of n numbers, from a 0-d float of the precision wanted, n, and its size.
+
+    Args:
+        real: of real numbers.
+    """
 
     kernel = "fft_table"
+    __props__ = ("real",)
+
+    def __init__(self, real: bool = False) -> None:
+        self.real = real
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return given, [COMPLEX[given[0]]]
+        return [given[0], "int64"], [given[0]]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False], [False]]
+        return [[False]] * 3
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None, None]
+        return [None] * 3
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None]
@@ -97,16 +109,17 @@ class Fft(_Transform):
 
     Args:
         inverse: the sign is +.
+        mode, radices: see `algorithm`.
     """
 
     kernel = "fft"
-    __props__ = ("inverse",)
+    __props__ = ("inverse", "mode", "radices")
 
-    def __init__(self, inverse: bool = False) -> None:
-        self.inverse = inverse
+    def __init__(self, inverse: bool = False, mode: int = 0, radices: int = 31) -> None:
+        self.inverse, self.mode, self.radices = inverse, mode, radices
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return [given[1], given[1]], [given[1]]
+        return [COMPLEX[given[1]], given[1]], [COMPLEX[given[1]]]
 
     def _back(self, inputs: Variables, g: Any) -> Variable:
         # The matrix of the transform is symmetric.
@@ -114,40 +127,70 @@ class Fft(_Transform):
 
 
 class FftAny(Fft):
-    """`Fft` of sizes that are not known, or have large prime factors (Bluestein, 1970)."""
+    """`Fft` of sizes that are not known, or not multiples of the lanes of a vector."""
 
     kernel = "fft_any"
 
 
 class Rfft(_Transform):
-    """`Fft` of real rows of even size n; takes n / 2 + 1 too, the number of frequencies that it returns."""
+    """`Fft` of real rows of size n; takes n // 2 + 1 too, the number of frequencies that it returns.
+
+    Args:
+        mode, radices: see `algorithm`.
+    """
 
     kernel = "rfft"
+    __props__ = ("mode", "radices")
+
+    def __init__(self, mode: int = 0, radices: int = 31) -> None:
+        self.mode, self.radices = mode, radices
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return [REAL[given[1]], given[1]], [given[1]]
+        return [given[1], given[1]], [COMPLEX[given[1]]]
 
     def _back(self, inputs: Variables, g: Any) -> Variable:
-        weights = _weights(g, 0.5)
-        return Irfft()(pt.conj(g) * weights, inputs[1])  # type: ignore[operator, return-value]
+        n = size_of(inputs[0], inputs[0].type.ndim - 1)  # type: ignore[attr-defined]
+        back = (IrfftAny if isinstance(self, RfftAny) else Irfft)(self.mode, self.radices)
+        return back(pt.conj(g) * _weights(g, n, 0.5), inputs[1], n)  # type: ignore[operator, return-value]
+
+
+class RfftAny(Rfft):
+    """`Rfft` of sizes that are not known, or not multiples of the lanes of a vector."""
+
+    kernel = "rfft_any"
 
 
 class Irfft(_Transform):
-    """Inverse of `Rfft`, times n, of (b, n / 2 + 1)."""
+    """Inverse of `Rfft`, times n, of (b, n // 2 + 1); takes n too.
+
+    Args:
+        mode, radices: see `algorithm`.
+    """
 
     kernel = "irfft"
+    __props__ = ("mode", "radices")
+
+    def __init__(self, mode: int = 0, radices: int = 31) -> None:
+        self.mode, self.radices = mode, radices
 
     def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
-        return [given[1], given[1]], [REAL[given[1]]]
+        return [COMPLEX[given[1]], given[1]], [given[1]]
 
     def _back(self, inputs: Variables, g: Any) -> Variable:
-        x, roots = inputs
-        return pt.conj(Rfft()(g, roots, size_of(x, x.type.ndim - 1))) * _weights(x, 2.0)  # type: ignore[attr-defined, operator]
+        x, roots, n = inputs
+        back = (RfftAny if isinstance(self, IrfftAny) else Rfft)(self.mode, self.radices)
+        out: Any = back(g, roots, size_of(x, x.type.ndim - 1))  # type: ignore[attr-defined]
+        return pt.conj(out) * _weights(x, n, 2.0)  # type: ignore[no-any-return]
 
 
-def _weights(x: Any, inside: float) -> Any:
-    """1 for the first and the last frequency, another number for those between."""
-    k = size_of(x, x.type.ndim - 1)
-    at = pt.arange(k)
-    ends = pt.or_(pt.eq(at, 0), pt.eq(at, k - 1))
+class IrfftAny(Irfft):
+    """`Irfft` of sizes that are not known, or not multiples of the lanes of a vector."""
+
+    kernel = "irfft_any"
+
+
+def _weights(x: Any, n: Any, inside: float) -> Any:
+    """1 for the frequency 0 and that in the middle of an even size, another number for the others."""
+    at = pt.arange(size_of(x, x.type.ndim - 1))
+    ends = pt.or_(pt.eq(at, 0), pt.eq(2 * at, n))
     return pt.cast(pt.switch(ends, 1.0, inside), REAL[x.type.dtype])

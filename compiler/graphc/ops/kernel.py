@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +18,17 @@ from graphc.ops._pt import pt
 from graphc.ops.elementwise import cast_to
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
+
+if TYPE_CHECKING:
+    from graphc_dialects.signatures import Signature
+
+
+@cache
+def _signature(kernel: str) -> Signature:
+    # Building graphs of other operations must not load the dialect.
+    from graphc_dialects.signatures import SIGNATURES
+
+    return SIGNATURES[kernel]
 
 
 class KernelOp(Op):
@@ -37,11 +49,9 @@ class KernelOp(Op):
         raise NotImplementedError(f"{type(self).__name__} must define dtypes")
 
     @property
-    def signature(self) -> Any:
+    def signature(self) -> Signature:
         """Core dimensions by name."""
-        from graphc_dialects.signatures import SIGNATURES
-
-        return SIGNATURES[self.kernel]
+        return _signature(self.kernel)
 
     def make_node(self, *inputs: Any) -> Apply:
         """Takes the operands, then 0-d int64 sizes that only results have; batches broadcast."""
@@ -163,3 +173,20 @@ class KernelOp(Op):
             raise VectorizeError(f"{self} cannot take a batch of sizes")
         tensors = [x if b else repeat(x, size) for x, b in zip(inputs[:count], batched, strict=False)]
         return list(self(*tensors, *inputs[count:], return_list=True))
+
+
+class DiscreteOp(KernelOp):
+    """Base of ops that have no gradient because their results are integers."""
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [None] * len(inputs)
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [None] * len(outputs)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] * len(node.outputs) for _ in node.inputs]

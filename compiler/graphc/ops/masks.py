@@ -16,14 +16,14 @@ from graphc.graph.location import describe
 from graphc.ops._pt import pt
 from graphc.ops.advanced import Put, Take
 from graphc.ops.elementwise import is_discrete
-from graphc.ops.kernel import KernelOp
+from graphc.ops.kernel import DiscreteOp
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
 
 
-class _Selecting(KernelOp):
-    """Base: operands are vectors."""
+class _Selecting(DiscreteOp):
+    """Base: operands are vectors; what they select has a length that depends on their elements."""
 
     def make_node(self, *inputs: Any) -> Apply:
         node = super().make_node(*inputs)
@@ -34,15 +34,6 @@ class _Selecting(KernelOp):
                 "results of different lengths"
             )
         return node
-
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None] * len(inputs)
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None]
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] for _ in node.inputs]
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
         raise VectorizeError(f"{self} cannot take a batch: its results could have different lengths")

@@ -41,9 +41,6 @@ class _Windows(KernelOp):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True] * len(node.outputs), *[[False] * len(node.outputs)] * (len(node.inputs) - 1)]
 
-    def _settings(self) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
-        return (self.window_h, self.window_w), (self.stride_h, self.stride_w), (self.pad_h, self.pad_w)
-
 
 class MaxPool(_Windows):
     """Maxima of windows (NaN counts as largest), and their positions in the flattened matrix.
@@ -83,37 +80,39 @@ def _flat(x: Any) -> Any:
     return pt.reshape(x, [*batch, h * w])
 
 
-class WindowSum(_Windows):
+class _LinearWindows(_Windows):
+    """Base of two ops of which each is the adjoint of the other."""
+
+    def _adjoint(self) -> type[_Windows]:
+        raise NotImplementedError
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        (g,), (x, *sizes) = cotangents, inputs
+        if g is None or is_discrete(x):
+            return [None] * len(inputs)
+        settings = (self.window_h, self.window_w), (self.stride_h, self.stride_w), (self.pad_h, self.pad_w)
+        back: Any = self._adjoint()(*settings)(g, *sizes_of(x)[-2:])
+        return [back, *[None] * len(sizes)]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        if tangents[0] is None or is_discrete(inputs[0]):
+            return [None]
+        return [self(tangents[0], *inputs[1:])]  # type: ignore[list-item]
+
+
+class WindowSum(_LinearWindows):
     """Sums of windows; takes (..., h, w) and the numbers r, s of windows along both axes."""
 
     kernel = "window_sum"
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, *sizes) = cotangents, inputs
-        if g is None or is_discrete(x):
-            return [None] * len(inputs)
-        spread: Any = WindowSpread(*self._settings())(g, *sizes_of(x)[-2:])
-        return [spread, *[None] * len(sizes)]
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[0] is None or is_discrete(inputs[0]):
-            return [None]
-        return [self(tangents[0], *inputs[1:])]  # type: ignore[list-item]
+    def _adjoint(self) -> type[_Windows]:
+        return WindowSpread
 
 
-class WindowSpread(_Windows):
+class WindowSpread(_LinearWindows):
     """Adjoint of `WindowSum`; takes (..., r, s) and the sizes h, w."""
 
     kernel = "window_spread"
 
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        (g,), (x, *sizes) = cotangents, inputs
-        if g is None or is_discrete(x):
-            return [None] * len(inputs)
-        total: Any = WindowSum(*self._settings())(g, *sizes_of(x)[-2:])
-        return [total, *[None] * len(sizes)]
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        if tangents[0] is None or is_discrete(inputs[0]):
-            return [None]
-        return [self(tangents[0], *inputs[1:])]  # type: ignore[list-item]
+    def _adjoint(self) -> type[_Windows]:
+        return WindowSum

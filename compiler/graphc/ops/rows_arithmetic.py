@@ -66,7 +66,9 @@ def _reciprocal(x: Any) -> Any:
 
 def _reciprocal_scalar(b: Any, x: Any) -> Any:
     one = b.const(1, x.dtype)
-    if x.dtype.kind in "fc":
+    if x.dtype.kind == "c":
+        return b.complex_reciprocal(x)
+    if x.dtype.kind == "f":
         return b.truediv(one, x)
     unit = b.eq(x, one)
     if x.dtype.kind == "i":

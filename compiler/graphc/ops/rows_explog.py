@@ -29,7 +29,7 @@ register(
     "exp2",
     np.exp2,
     "2 to the power x.",
-    forms.libm("exp2", lambda b, x: b.math("exp", forms.scaled(b, x, _LN2))),
+    forms.libm("exp2"),
     grad=(lambda x, out, g: g * out * _LN2,),
 )
 register(
@@ -44,14 +44,14 @@ register(
     "log2",
     np.log2,
     "Logarithm to base 2.",
-    forms.libm("log2", lambda b, x: forms.scaled(b, b.math("log", x), 1 / _LN2)),
+    forms.libm("log2"),
     grad=(lambda x, out, g: g / (x * _LN2),),
 )
 register(
     "log10",
     np.log10,
     "Logarithm to base 10.",
-    forms.libm("log10", lambda b, x: forms.scaled(b, b.math("log", x), 1 / _LN10)),
+    forms.libm("log10"),
     grad=(lambda x, out, g: g / (x * _LN10),),
 )
 register(
@@ -94,6 +94,6 @@ register(
     "logaddexp",
     np.logaddexp,
     "log(exp(x) + exp(y)).",
-    forms.wide(forms.logaddexp),
+    forms.in_double(forms.logaddexp),
     grad=(lambda x, y, out, g: g * pt.exp(x - out), lambda x, y, out, g: g * pt.exp(y - out)),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ops import forms_special
+from graphc.ops import forms_bessel, forms_special
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined
 from graphc.ops.external import NO_CLOSED_FORM, register_scipy
@@ -59,23 +59,33 @@ register_scipy(
     (Undefined(_ORDER), _of_orders("yv", -1)),
 )
 register_scipy(
-    "i0", "Modified Bessel function of the first kind of order 0.", (lambda x, out, g: g * pt.i1(x),)
+    "i0",
+    "Modified Bessel function of the first kind of order 0.",
+    (lambda x, out, g: g * pt.i1(x),),
+    forms_bessel.modified_bessel(0, scaled=False),
 )
 register_scipy(
     "i1",
     "Modified Bessel function of the first kind of order 1.",
     (lambda x, out, g: 0.5 * g * (pt.i0(x) + pt.iv(2, x)),),
+    forms_bessel.modified_bessel(1, scaled=False),
 )
 register_scipy(
     "iv",
     "Modified Bessel function of the first kind of order v.",
     (Undefined(_ORDER), _of_orders("iv", 1)),
 )
-register_scipy("i0e", "exp(-abs(x)) * i0(x).", (lambda x, out, g: g * (pt.i1e(x) - pt.sign(x) * out),))
+register_scipy(
+    "i0e",
+    "exp(-abs(x)) * i0(x).",
+    (lambda x, out, g: g * (pt.i1e(x) - pt.sign(x) * out),),
+    forms_bessel.modified_bessel(0, scaled=True),
+)
 register_scipy(
     "i1e",
     "exp(-abs(x)) * i1(x).",
     (lambda x, out, g: g * (0.5 * (pt.i0e(x) + pt.ive(2, x)) - pt.sign(x) * out),),
+    forms_bessel.modified_bessel(1, scaled=True),
 )
 register_scipy("ive", "exp(-abs(x)) * iv(v, x).", (Undefined(_ORDER), _ive))
 register_scipy(

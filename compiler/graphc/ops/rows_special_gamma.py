@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import forms_special
+from graphc.ops import forms_bessel, forms_special
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined, register
 from graphc.ops.external import NO_CLOSED_FORM, real_floats, register_kernel, register_scipy, scipy_function
@@ -102,6 +102,7 @@ register_scipy(
         lambda a, b, out, g: g * out * (pt.digamma(a) - pt.digamma(a + b)),
         lambda a, b, out, g: g * out * (pt.digamma(b) - pt.digamma(a + b)),
     ),
+    forms_bessel.beta,
 )
 register_scipy(
     "betaln",

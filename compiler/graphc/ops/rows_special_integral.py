@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import forms_special
+from graphc.ops import forms_bessel, forms_special
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined
 from graphc.ops.external import NO_CLOSED_FORM, register_kernel, register_scipy
@@ -66,8 +66,10 @@ register_scipy(
     (lambda x, out, g: 0.5 * g * pt.hyp1f1(2.0, 3.0, x),),
     forms_special.exprel,
 )
-register_scipy("expi", "Exponential integral Ei.", (lambda x, out, g: g * pt.exp(x) / x,))
+register_scipy("expi", "Exponential integral Ei.", (lambda x, out, g: g * pt.exp(x) / x,), forms_bessel.expi)
 register_scipy("exp1", "Exponential integral E1.", (lambda x, out, g: -g * pt.exp(-x) / x,))
-register_scipy("spence", "Integral of log(t) / (1 - t) from 1 to x, a dilogarithm.", (_spence,))
+register_scipy(
+    "spence", "Integral of log(t) / (1 - t) from 1 to x, a dilogarithm.", (_spence,), forms_bessel.spence
+)
 register_scipy("ellipk", "Complete elliptic integral of the first kind of the parameter m.", (_ellipk,))
 register_scipy("ellipe", "Complete elliptic integral of the second kind of the parameter m.", (_ellipe,))

@@ -18,35 +18,35 @@ register(
     "arcsin",
     np.arcsin,
     "Inverse sine.",
-    forms.libm("asin", forms.arcsin_complex),
+    forms.libm("asin"),
     grad=(lambda x, out, g: g / pt.sqrt(1 - pt.sqr(x)),),
 )
 register(
     "arccos",
     np.arccos,
     "Inverse cosine.",
-    forms.libm("acos", forms.arccos_complex),
+    forms.libm("acos"),
     grad=(lambda x, out, g: -g / pt.sqrt(1 - pt.sqr(x)),),
 )
 register(
     "arctan",
     np.arctan,
     "Inverse tangent.",
-    forms.libm("atan", forms.arctan_complex),
+    forms.libm("atan"),
     grad=(lambda x, out, g: g / (1 + pt.sqr(x)),),
 )
 register(
     "sinh",
     np.sinh,
     "Hyperbolic sine.",
-    forms.libm("sinh", forms.sinh_complex),
+    forms.libm("sinh"),
     grad=(lambda x, out, g: g * pt.cosh(x),),
 )
 register(
     "cosh",
     np.cosh,
     "Hyperbolic cosine.",
-    forms.libm("cosh", forms.cosh_complex),
+    forms.libm("cosh"),
     grad=(lambda x, out, g: g * pt.sinh(x),),
 )
 register(
@@ -60,21 +60,21 @@ register(
     "arcsinh",
     np.arcsinh,
     "Inverse hyperbolic sine.",
-    forms.libm("asinh", forms.arcsinh_complex),
+    forms.libm("asinh"),
     grad=(lambda x, out, g: g / pt.sqrt(pt.sqr(x) + 1),),
 )
 register(
     "arccosh",
     np.arccosh,
     "Inverse hyperbolic cosine.",
-    forms.libm("acosh", forms.arccosh_complex),
+    forms.libm("acosh"),
     grad=(lambda x, out, g: g / (pt.sqrt(x - 1) * pt.sqrt(x + 1)),),
 )
 register(
     "arctanh",
     np.arctanh,
     "Inverse hyperbolic tangent.",
-    forms.libm("atanh", forms.arctanh_complex),
+    forms.libm("atanh"),
     grad=(lambda x, out, g: g / (1 - pt.sqr(x)),),
 )
 register(

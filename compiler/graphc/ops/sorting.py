@@ -10,25 +10,12 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Variable
 from graphc.ops.elementwise import is_discrete
-from graphc.ops.kernel import KernelOp
+from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.scattering import Gather, Scatter
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
-
-
-class _Discrete(KernelOp):
-    """Base of ops whose results are integers."""
-
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        return [None] * len(inputs)
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return [None]
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] for _ in node.inputs]
 
 
 class _Permutation(KernelOp):
@@ -69,7 +56,7 @@ class Sort(_Permutation):
         return ArgSort()(inputs[0])
 
 
-class ArgSort(_Discrete):
+class ArgSort(DiscreteOp):
     """Positions (int64) that sort the last axis; equal elements stay in their order."""
 
     kernel = "argsort"
@@ -89,7 +76,7 @@ class Partition(_Permutation):
         return ArgPartition()(*inputs)
 
 
-class ArgPartition(_Discrete):
+class ArgPartition(DiscreteOp):
     """Positions (int64) of what `Partition` returns."""
 
     kernel = "argpartition"
@@ -98,7 +85,7 @@ class ArgPartition(_Discrete):
         return [given[0], "int64"], ["int64"]
 
 
-class SearchSorted(_Discrete):
+class SearchSorted(DiscreteOp):
     """Where values would go in a sorted last axis (int64).
 
     Args:

@@ -17,6 +17,9 @@ from graphc.ops.sizes import size_of
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
 
+# Multiplications in one group of rows of a transposed product, at least, and groups at most.
+_GROUP, _GROUPS = 65536, 8
+
 
 def _index_dtype(*given: str) -> str:
     return "int32" if all(dtype == "int32" for dtype in given) else "int64"
@@ -64,6 +67,47 @@ class CsrProduct(KernelOp):
         terms: list[Any] = [] if t_data is None else [self(t_data, indices, indptr, b, rows)]
         terms += [] if t_b is None else [self(data, indices, indptr, t_b, rows)]
         return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        """The transpose adds to rows of the result in any order: groups of rows have results of their own,
+        which are added up. How many groups depends on sizes only, so that results do too.
+        """
+        if not self.transpose:
+            return super().emit(node, operands, e)
+        types = [e.type_of(x) for x in node.inputs[:4]]
+        rank = node.outputs[0].type.ndim - 2  # type: ignore[attr-defined]
+        z, n = e.dim(operands[0], types[0], rank), e.dim(operands[3], types[3], rank + 1)
+        m = e.index(node.inputs[4], operands[4])
+        work = e.arith("divui", e.arith("muli", z, n), e.const_index(_GROUP))
+        filled = e.arith("divui", z, e.arith("addi", e.arith("addi", m, m), e.const_index(1)))
+        few = e.arith("minui", e.arith("minui", work, filled), e.const_index(_GROUPS - 1))
+        groups = e.arith("addi", few, e.const_index(1))
+        out = e.type_of(node.outputs[0])
+        sizes = out[len("tensor<") :].split("x")
+        partial = "tensor<" + "x".join([*sizes[:rank], "?", *sizes[rank:]])
+        found = e.op(
+            "graphc.csr_partial_product", [*operands[:4], groups, m], [*types, "index", "index"], partial
+        )
+        return [e.op("graphc.reduce_sum", [found], [partial], out, f"axes = array<i64: {rank}>")]
+
+
+class CsrPartialProduct(KernelOp):
+    """Products of the transpose of q groups of compressed rows and a dense matrix, one behind another.
+
+    Operands as `CsrProduct`, with q in front of the number of rows. It is what the transposed product is made
+    of, and only its sum has derivatives.
+    """
+
+    kernel = "csr_partial_product"
+    absent = {
+        "pullback": "the product of which it is a part has one",
+        "pushforward": "the product of which it is a part has one",
+    }
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        dtype = promote(np.dtype(given[0]), np.dtype(given[3])).name
+        index = _index_dtype(given[1], given[2])
+        return [dtype, index, index, dtype], [dtype]
 
 
 class CsrSampledProduct(KernelOp):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
 from graphc.ops.matrices import (
@@ -133,7 +134,7 @@ class SVDFull(_SingularValues):
         (a, k), (u, s, vh), (g_u, g_s, g_vh) = inputs, outputs, cotangents
         m, n = a.type.shape[-2:]  # type: ignore[attr-defined]
         if (g_u is not None or g_vh is not None) and (m is None or m != n):
-            raise NotImplementedError(
+            raise UndefinedGradientError(
                 f"the gradient of singular vectors with full_matrices=True is known for square matrices, got "
                 f"{a.type}; use full_matrices=False"
             )

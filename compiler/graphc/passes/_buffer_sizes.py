@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from graphc.passes._lifetimes import VIEWS
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
 # Integer arithmetic that cannot trap.
@@ -71,7 +72,7 @@ def buffer_size(alloc: Any, item: int, numbers: dict[Any, int]) -> Size:
 
 def _product(value: Any) -> tuple[int, list[Any]]:
     """A value as a constant times other values."""
-    number = constant_of(value)
+    number = constant_value(value)
     if number is not None:
         return max(number, 0), []
     owner = value.owner
@@ -79,15 +80,6 @@ def _product(value: Any) -> tuple[int, list[Any]]:
         (a, left), (b, right) = map(_product, owner.operation.operands)
         return a * b, left + right
     return 1, [value]
-
-
-def constant_of(value: Any) -> int | None:
-    """The value of an integer constant."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return None
-    attribute = owner.operation.attributes["value"]
-    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
 def size_of(memref: Any, axis: int) -> Any:
@@ -164,7 +156,7 @@ class Mover:
         if name in _TOTAL or name in VIEWS or name == "memref.dim":
             return True
         if name in _DIVISIONS:
-            return (constant_of(op.operands[1]) or 0) > 0
+            return (constant_value(op.operands[1]) or 0) > 0
         if name == "memref.load":
             # An index could be out of bounds where a check that comes first has not been made yet.
             return len(op.operands) == 1 and self._is_constant(op.operands[0])

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes._buffer_sizes import constant_of, item_size, size_of
+from graphc.passes._buffer_sizes import item_size, size_of
 from graphc.passes._lifetimes import VIEWS
 from graphc.passes._walk import walk
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
 _MOST_OPERATIONS = 24
@@ -61,7 +62,7 @@ def _is_part(op: Any) -> bool:
 
 def _trips(loop: Any) -> Any:
     low, high, step = loop.operands[:3]
-    return high if constant_of(low) == 0 and constant_of(step) == 1 else None
+    return high if constant_value(low) == 0 and constant_value(step) == 1 else None
 
 
 def _shape(memref: Any) -> list[Any]:

@@ -32,7 +32,7 @@ def is_independent(loop: Any) -> bool:
     whose origin is known (arguments, allocations, places of a workspace: these do not overlap), and every
     buffer that it writes is always indexed, in one position, by the induction variable: itself, plus
     something that is the same in all iterations, or the variable of a loop over the positions up to the next
-    value.
+    value, or over a part of as many positions in each iteration.
     """
     return not len(loop.results) and _Accesses(loop).independent
 
@@ -55,6 +55,8 @@ class _Accesses:
         self._variable = block.arguments[0]
         self._keys: dict[Any, _Key] = {self._variable: ()}
         self._multiples: dict[Any, int] = {}
+        # Variables of loops over a part of the positions, and the upper bounds of these loops.
+        self._ends: dict[Any, Any] = {}
         # A loop accesses memory through pointers of products, or through memrefs, which do not alias them.
         self._ways: set[str] = set()
         self._step = build.constant_value(loop.operands[2])
@@ -100,10 +102,29 @@ class _Accesses:
         return name.startswith(_HARMLESS) or name in _ALL_VIEWS
 
     def _enter(self, loop: Any) -> None:
-        """A loop over the positions between two values of the induction variable."""
-        lower, upper = loop.operands[0], loop.operands[1]
-        if lower == self._variable and any(self._is_next(x) for x in minimum_of(upper)):
-            self._keys[loop.regions[0].blocks[0].arguments[0]] = ()
+        """A loop over the positions between two values of the induction variable, or in a part of them."""
+        lower, bounds = loop.operands[0], minimum_of(loop.operands[1])
+        variable = loop.regions[0].blocks[0].arguments[0]
+        if lower == self._variable:
+            if any(self._is_next(x) for x in bounds):
+                self._keys[variable] = ()
+        elif lower in self._ends:
+            if self._ends[lower] in bounds:
+                self._keys[variable], self._ends[variable] = self._keys[lower], loop.operands[1]
+        else:
+            length = self._other(lower, "arith.muli", self._variable)
+            if length is None or length in self._inside:
+                return
+            if length in [y for x in bounds if (y := self._other(x, "arith.addi", lower)) is not None]:
+                self._keys[variable], self._ends[variable] = ("part", length), loop.operands[1]
+
+    def _other(self, value: Any, name: str, operand: Any) -> Any | None:
+        """The other operand of the operation of this name that makes a value from one."""
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.name != name:
+            return None
+        a, b = owner.operands
+        return b if a == operand else a if b == operand else None
 
     def _is_next(self, value: Any) -> bool:
         owner = value.owner

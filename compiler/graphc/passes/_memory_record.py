@@ -14,11 +14,12 @@ import re
 from functools import reduce
 from typing import Any
 
-from graphc.passes._buffer_sizes import constant_of, item_size, size_of
+from graphc.passes._buffer_sizes import item_size, size_of
 from graphc.passes._copies import find_copy
 from graphc.passes._lifetimes import Lifetimes
 from graphc.passes._walk import walk
 from graphc.passes._workspace import Workspace
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
@@ -177,10 +178,10 @@ class _Expressions:
         if name in _CASTS:
             return self.number(op.operands[0])
         if name == "arith.constant":
-            constant = constant_of(value)
+            constant = constant_value(value)
             return self._add(["?"] if constant is None else ["const", constant])
         if name == "memref.dim":
-            axis = constant_of(op.operands[1])
+            axis = constant_value(op.operands[1])
             return self.number(None if axis is None else size_of(op.operands[0], axis))
         if name == "memref.load" and len(op.operands) == 1 and isinstance(op.operands[0].owner, ir.Block):
             return self._add(["value", op.operands[0].arg_number])

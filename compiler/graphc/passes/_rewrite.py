@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc.passes._constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.passes._dims import DimKeys
-from graphc.passes._walk import walk
+from graphc.passes._walk import functions, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of
 
@@ -58,6 +58,21 @@ def tensor_type(shape: Sequence[int], element_type: Any) -> Any:
     """`RankedTensorType`; negative sizes are dynamic."""
     dynamic = ir.ShapedType.get_dynamic_size()
     return ir.RankedTensorType.get([size if size >= 0 else dynamic for size in shape], element_type)
+
+
+def apply_rules(module: Any, rules: RuleTable, count: Callable[[str, int], None]) -> list[Rewriter]:
+    """Applies rules to all functions of a module.
+
+    Args:
+        module: with the functions. rules: see `Rewriter`.
+        count: is called with the name of each rule, in words, and how often it fired.
+    """
+    rewriters = [Rewriter(function, rules) for function in functions(module)]
+    for rewriter in rewriters:
+        rewriter.run()
+        for name, number in rewriter.counts.items():
+            count(name.strip("_").replace("_", " "), number)
+    return rewriters
 
 
 class Rewriter:
@@ -222,6 +237,21 @@ class Rewriter:
         if value is None:
             return op.result
         return self.cast_static(value, type_)
+
+    def create_all(self, name: str, operands: Sequence[Any], types: Sequence[Any], **attributes: Any) -> Any:
+        """The results of a new operation with several before the visited one."""
+        if self._location is None:
+            self._location = self.anchor.location
+        op = ir.Operation.create(
+            name,
+            list(types),
+            list(operands),
+            attributes,
+            loc=self._location,
+            ip=ir.InsertionPoint(self.anchor),
+        )
+        self._visit(op)
+        return list(op.results)
 
     def literal(self, array: Any, type_: Any) -> Any:
         """A constant of a ranked tensor type with static shape; the array is cast and broadcast to it."""

@@ -16,9 +16,9 @@ from graphc.passes._constants import CONSTANTS, read_constant
 from graphc.passes._rewrite import tensor_type
 from graphc.passes._scan_batch import Batch, Batcher, Rule, attributes_of
 from graphc.passes._scan_batch_matmul import matmul
-from graphc.passes._scan_index import CannotBatch, constant_index
+from graphc.passes._scan_index import CannotBatch
 from graphc.passes._totality import never_fails
-from graphc_dialects._base import const_index, dim_of
+from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
@@ -260,7 +260,7 @@ def _require_safe_bounds(b: Batcher, op: Any, x: Any, bounds: list[Any]) -> None
         return
     rank = len(bounds) // 3
     for axis, size in enumerate(x.type.shape):
-        offset, count, stride = (constant_index(bounds[axis + i * rank]) for i in range(3))
+        offset, count, stride = (constant_value(bounds[axis + i * rank]) for i in range(3))
         if size < 0 or offset is None or count is None or stride is None:
             raise CannotBatch("a slice may rely on a check in the body")
         last = offset + stride * (count - 1)

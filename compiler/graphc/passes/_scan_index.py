@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.passes._constants import CONSTANTS
 from graphc.passes._scan import ScanView
-from graphc_dialects._base import const_index, dim_of
+from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
@@ -62,7 +62,7 @@ def copy_index(view: ScanView, value: Any, t: Any = None) -> Any:
     if isinstance(op, ir.Block):
         raise CannotBatch("an index depends on an inner loop")
     if op.name == "tensor.dim":
-        return copy_size(view, op.operands[0], constant_index(op.operands[1]))
+        return copy_size(view, op.operands[0], constant_value(op.operands[1]))
     if not op.name.startswith(_COPIED) or len(op.results) != 1:
         raise CannotBatch(f"an index is computed by {op.name}")
     operands = [copy_index(view, operand, t) for operand in op.operands]
@@ -82,19 +82,11 @@ def copy_size(view: ScanView, tensor: Any, axis: int | None) -> Any:
         raise CannotBatch(str(error)) from None
 
 
-def constant_index(value: Any) -> int | None:
-    """The number behind an index value, if it is a literal."""
-    op = value.owner
-    if isinstance(op, ir.Block) or op.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(op.attributes["value"]).value)
-
-
 def binary(name: str, a: Any, b: Any) -> Any:
     """`arith.<name>` on index values at the current insertion point, folded where both are literals or the
     second is 0.
     """
-    left, right = constant_index(a), constant_index(b)
+    left, right = constant_value(a), constant_value(b)
     if right == 0 and name in ("addi", "subi"):
         return a
     if left is not None and right is not None:

@@ -8,8 +8,7 @@ from typing import Any
 from graphc.passes._affine import Evaluator, Linear, Range, Region, exactly, key_of, over
 from graphc.passes._rewrite import tensor_type
 from graphc.passes._scan import ScanView, retention, taps_of
-from graphc.passes._scan_index import constant_index
-from graphc_dialects._base import const_index
+from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import trace_size
 
@@ -90,7 +89,7 @@ class LastRowUses:
         for use in list(value.uses):
             op = use.owner.operation
             if op.name == "tensor.dim":
-                if constant_index(op.operands[1]) is None:
+                if constant_value(op.operands[1]) is None:
                     return False
                 self._dims.append((op, value))
             elif op.name in ("graphc.slice", "graphc.scan_seq") and use.operand_number == 0:
@@ -116,15 +115,15 @@ class LastRowUses:
 
     def _keeps_rows_whole(self, op: Any, bounds: list[Any], rank: int) -> bool:
         """Whether a slice selects whole rows, one after the other."""
-        if constant_index(bounds[2 * rank]) != 1:
+        if constant_value(bounds[2 * rank]) != 1:
             return False
         for axis in range(1, rank):
             size = bounds[rank + axis].owner
             whole = not isinstance(size, ir.Block) and size.name == "tensor.dim"
-            whole = whole and size.operands[0] in self._sizes and constant_index(size.operands[1]) == axis
+            whole = whole and size.operands[0] in self._sizes and constant_value(size.operands[1]) == axis
             static = op.operands[0].type.shape[axis]
-            whole = whole or (static >= 0 and constant_index(bounds[rank + axis]) == static)
-            if not whole or constant_index(bounds[axis]) != 0 or constant_index(bounds[2 * rank + axis]) != 1:
+            whole = whole or (static >= 0 and constant_value(bounds[rank + axis]) == static)
+            if not whole or constant_value(bounds[axis]) != 0 or constant_value(bounds[2 * rank + axis]) != 1:
                 return False
         return True
 
@@ -133,7 +132,7 @@ class LastRowUses:
         of all of them.
         """
         for op, value in self._dims:
-            op.results[0].replace_all_uses_with(self._size(value, constant_index(op.operands[1]) or 0))
+            op.results[0].replace_all_uses_with(self._size(value, constant_value(op.operands[1]) or 0))
             op.erase()
         stack = self._stack(row)
         for op in self._reads:

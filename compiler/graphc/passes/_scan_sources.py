@@ -8,8 +8,8 @@ from typing import Any
 from graphc.passes._rewrite import tensor_type
 from graphc.passes._scan import ScanView, name_of, retention, taps_of, writes_of
 from graphc.passes._scan_batch import Batcher
-from graphc.passes._scan_index import binary, coefficient, constant_index, copy_index
-from graphc_dialects._base import const_index, dim_of
+from graphc.passes._scan_index import binary, coefficient, copy_index
+from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 
 
@@ -27,7 +27,7 @@ def sequence_stack(b: Batcher, value: Any, first: Any) -> Any:
     x, index = value.owner.operands
     step = coefficient(b.view, index)
     offset = copy_index(b.view, index, first)
-    whole = step == 1 and constant_index(offset) == 0
+    whole = step == 1 and constant_value(offset) == 0
     return rows_of(b, x, offset, step or 1, whole)
 
 

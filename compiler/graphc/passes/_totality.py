@@ -12,6 +12,7 @@ from graphc.passes._constants import CONSTANTS, read_constant
 from graphc.passes._dims import DimKeys
 from graphc.passes._scan import SCAN
 from graphc.passes._scan_rows import definition
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of
 from graphc_dialects.elementwise import ELEMENTWISE
@@ -55,7 +56,7 @@ class Totality:
         if name == "scf.if":
             return self._branches(op, guarded)
         if name.startswith("arith."):
-            return not name.startswith(_DIVISIONS) or bool(integer(op.operands[1]))
+            return not name.startswith(_DIVISIONS) or bool(constant_value(op.operands[1]))
         if name in POSITIONAL and guarded:
             return False
         if name.removeprefix("graphc.") in SIGNATURES:
@@ -177,18 +178,18 @@ class Totality:
 
     def row(self, op: Any) -> bool:
         """A literal row of a stack of static length."""
-        number = integer(op.operands[1])
+        number = constant_value(op.operands[1])
         return number is not None and 0 <= number < op.operands[0].type.shape[0]
 
     def element(self, op: Any) -> bool:
         """Elements of scalars, and literal positions within static sizes."""
         x, *positions = op.operands
-        numbers = [integer(position) for position in positions]
+        numbers = [constant_value(position) for position in positions]
         return all(n is not None and 0 <= n < size for n, size in zip(numbers, x.type.shape, strict=True))
 
     def size(self, op: Any) -> bool:
         """A literal axis."""
-        return integer(op.operands[1]) is not None
+        return constant_value(op.operands[1]) is not None
 
     def view_as(self, op: Any) -> bool:
         """Types claim nothing that is not known."""
@@ -216,15 +217,6 @@ def never_fails(op: Any) -> bool:
     from graphc.lowering.kernels import attributes_of
 
     return not find(op.name.removeprefix("graphc.")).errors or attributes_of(op).get("check") == 0
-
-
-def integer(value: Any) -> int | None:
-    """The value of an index or integer literal."""
-    op = definition(value)
-    if op is None or op.name != "arith.constant" or isinstance(value.type, ir.RankedTensorType):
-        return None
-    attribute = op.attributes["value"]
-    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
 
 
 _RULES: dict[str, Callable[[Totality, Any], bool]] = {

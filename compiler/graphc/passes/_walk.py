@@ -5,25 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc_dialects._mlir import ir
+from graphc_dialects.walk import walk
+
+__all__ = ["blocks_outside_loops", "functions", "inputs_of", "split_after", "walk"]
 
 
 def functions(module: Any) -> list[Any]:
     """The `func.func` operations of a module that have a body."""
     found = [op.operation for op in module.body.operations]
     return [op for op in found if op.name == "func.func" and len(op.regions[0].blocks)]
-
-
-def walk(root: Any) -> list[Any]:
-    """All operations below `root`, in order, without the cost of wrapping each in its class."""
-    found: list[Any] = []
-
-    def visit(op: Any) -> Any:
-        found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return [op for op in found if op != root]
 
 
 def blocks_outside_loops(function: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphc.lowering.build import declare
 from graphc.passes._buffer_sizes import Size
 from graphc.passes._packing import ALIGNMENT, Interval, aligned, pack
 from graphc_dialects._mlir import ir
@@ -105,12 +106,8 @@ class Code:
     """
 
     def __init__(self, module: Any) -> None:
-        self._body = module.body
-        self._declared = {
-            op.operation.attributes["sym_name"].value
-            for op in module.body.operations
-            if "sym_name" in op.operation.attributes
-        }
+        self._module = module
+        self._declared: set[str] = set()
         self._index = ir.IndexType.get()
         self._i64 = ir.IntegerType.get_signless(64)
         self._f64 = ir.F64Type.get()
@@ -213,14 +210,5 @@ class Code:
     def _call(self, name: str, results: list[Any], operands: Sequence[Any]) -> Any:
         if name not in self._declared:
             self._declared.add(name)
-            self._declare(name, [x.type for x in operands], results)
+            declare(self._module, name, [x.type for x in operands], results)
         return self._create("func.call", results, operands, callee=ir.FlatSymbolRefAttr.get(name))
-
-    def _declare(self, name: str, operands: list[Any], results: list[Any]) -> None:
-        attributes = {
-            "sym_name": ir.StringAttr.get(name),
-            "function_type": ir.TypeAttr.get(ir.FunctionType.get(operands, results)),
-            "sym_visibility": ir.StringAttr.get("private"),
-        }
-        with ir.InsertionPoint.at_block_begin(self._body), ir.Location.unknown():
-            ir.Operation.create("func.func", attributes=attributes, regions=1)

@@ -64,12 +64,7 @@ class AlgebraicSimplification(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter
+        from graphc.passes._rewrite import apply_rules
         from graphc.passes._simplify import RULES
-        from graphc.passes._walk import functions
 
-        for function in functions(module):
-            rewriter = Rewriter(function, RULES)
-            rewriter.run()
-            for name, number in rewriter.counts.items():
-                self.count(name.replace("_", " "), number)
+        apply_rules(module, RULES, self.count)

@@ -139,10 +139,13 @@ def _is_invariant(value: Any, loop: Any) -> bool:
 
 def _give_back(module: Any, loop: Any) -> None:
     """Frees at the end of each iteration what it allocated."""
+    from graphc.lowering.build import declare
     from graphc_dialects._mlir import ir
 
-    _declare(module)
     i64 = ir.IntegerType.get_signless(64)
+    # arena-allocation gives the two functions the context.
+    declare(module, "graphc_mark", [], [i64])
+    declare(module, "graphc_release_to", [i64], [])
     body = loop.regions[len(loop.regions) - 1].blocks[0]
     operations = [op.operation for op in body.operations]
     with ir.InsertionPoint(operations[0]), loop.location:
@@ -152,21 +155,6 @@ def _give_back(module: Any, loop: Any) -> None:
     with ir.InsertionPoint(operations[-1]), loop.location:
         callee = ir.FlatSymbolRefAttr.get("graphc_release_to")
         ir.Operation.create("func.call", [], [mark], {"callee": callee})
-
-
-def _declare(module: Any) -> None:
-    """Declares the two functions; arena-allocation gives them the context."""
-    from graphc_dialects._mlir import ir
-
-    names = {
-        ir.StringAttr(op.operation.attributes["sym_name"]).value
-        for op in module.body.operations
-        if "sym_name" in op.operation.attributes
-    }
-    for name, kind in (("graphc_mark", "() -> i64"), ("graphc_release_to", "(i64)")):
-        if name not in names:
-            text = f"func.func private @{name}{kind}"
-            ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
 
 def _is_guarded(op: Any, loop: Any) -> bool:

@@ -97,19 +97,12 @@ def _static_steps(loop: Any) -> int | None:
     """The number of iterations of an `scf.for`, or at most that many, if it is known."""
     if loop.name != "scf.for":
         return None
-    low, high, step = (_constant(value) for value in list(loop.operands)[:3])
+    from graphc_dialects._base import constant_value
+
+    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
     if low is None or high is None or not step:
         return None
     return max(-(-(high - low) // step), 0)
-
-
-def _constant(value: Any) -> int | None:
-    from graphc_dialects._mlir import ir
-
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
 
 
 def _in_blocks(loop: Any, call: Any, size: int) -> None:

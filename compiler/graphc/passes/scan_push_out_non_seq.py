@@ -64,15 +64,16 @@ class ScanPushOutNonSeq(Pass):
 
     def _invariant(self, view: Any, totality: Any) -> list[Any]:
         """Operations that may be moved, in order."""
-        from graphc.passes._totality import POSITIONAL, integer
+        from graphc.passes._totality import POSITIONAL
         from graphc.passes._walk import inputs_of
+        from graphc_dialects._base import constant_value
         from graphc_dialects.scan_verify import DECLARATIONS
 
         varying, found, guarded = {view.index}, [], False
-        runs = (integer(view.steps) or 0) > 0
+        runs = (constant_value(view.steps) or 0) > 0
         for op in view.operations():
             if op.name == "graphc.check":
-                if integer(op.operands[0]):
+                if constant_value(op.operands[0]):
                     op.erase()
                     self.count("checks removed")
                 else:

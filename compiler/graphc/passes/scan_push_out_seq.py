@@ -49,11 +49,11 @@ class ScanPushOutSeq(Pass):
 
     def run(self, module: Any) -> None:
         from graphc.passes._scan import ScanView, scans
-        from graphc.passes._scan_index import constant_index
+        from graphc_dialects._base import constant_value
 
         for scan in scans(module.operation):
             view = ScanView(scan)
-            steps = constant_index(view.steps)
+            steps = constant_value(view.steps)
             if view.stop is None and (steps is None or steps > 1):
                 self._push(view)
 

@@ -28,16 +28,11 @@ class ShapeSimplification(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter
+        from graphc.passes._rewrite import apply_rules
         from graphc.passes._shape_rules import RULES
-        from graphc.passes._walk import functions
 
-        for function in functions(module):
-            rewriter = Rewriter(function, RULES)
-            rewriter.run()
+        for rewriter in apply_rules(module, RULES, self.count):
             self._remove_true_checks(rewriter)
-            for name, number in rewriter.counts.items():
-                self.count(name.strip("_").replace("_", " "), number)
 
     def _remove_true_checks(self, rewriter: Any) -> None:
         from graphc.passes._walk import walk

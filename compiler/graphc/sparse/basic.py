@@ -74,6 +74,32 @@ def csc_matrix(name: str | None = None, dtype: Any = None, shape: Any = None) ->
     return matrix("csc", name, dtype, shape)
 
 
+def array_of(x: Any, which: int) -> np.ndarray:
+    """Values, indices, indptr, or shape of a matrix of SciPy, itself where it has the form that they need.
+
+    Raises:
+        ValueError: an index does not fit into 32 bits.
+    """
+    if which == 3:
+        return np.array(x.shape, np.int64)
+    array: np.ndarray = x.data if which == 0 else x.indices if which == 1 else x.indptr
+    if which < 2 and len(array) != (count := int(x.indptr[-1])):
+        array = array[:count]
+    if which > 0 and array.dtype != np.int32:
+        if max(*x.shape, len(x.data)) > np.iinfo(np.int32).max:
+            raise ValueError(f"indices of a sparse matrix of shape {x.shape} need more than 32 bits")
+        array = array.astype(np.int32)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def put_together(format: str, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+    """A matrix of SciPy of its arrays."""
+    import scipy.sparse
+
+    make = getattr(scipy.sparse, f"{format}_matrix")
+    return make((data, indices, indptr), (int(shape[0]), int(shape[1])))
+
+
 class CSMProperties(Op):
     """Values, indices, indptr and shape (int64) of a sparse matrix."""
 
@@ -88,11 +114,8 @@ class CSMProperties(Op):
         return Apply(self, [x], [TensorType(dtype, shape).make_variable() for dtype, shape in kinds])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
-        (x,) = inputs
-        count = int(x.indptr[-1])
-        arrays = (x.data[:count], x.indices[:count], x.indptr, np.asarray(x.shape, np.int64))
-        for cell, value, output in zip(output_storage, arrays, node.outputs, strict=True):
-            cell[0] = np.ascontiguousarray(value, output.type.dtype)  # type: ignore[attr-defined]
+        for which, cell in enumerate(output_storage):
+            cell[0] = array_of(inputs[0], which)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True, False, False, False]]
@@ -136,11 +159,7 @@ class CSM(Op):
         return Apply(self, [data, *parts, sizes], [output])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
-        import scipy.sparse
-
-        data, indices, indptr, shape = inputs
-        make = getattr(scipy.sparse, f"{self.format}_matrix")
-        output_storage[0][0] = make((data, indices, indptr), tuple(map(int, shape)))
+        output_storage[0][0] = put_together(self.format, *inputs)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False], [False], [False]]

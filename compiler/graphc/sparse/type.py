@@ -155,6 +155,13 @@ class SparseTensorType(Type):
         Raises:
             TypeError: it is none, or would have to be converted in a way that is not allowed.
         """
+        if (
+            getattr(value, "format", None) == self.format
+            and value.dtype == self.numpy_dtype
+            and (self.shape == (None, None) or value.shape == self.shape)
+            and value.has_canonical_format
+        ):
+            return value
         if getattr(value, "format", None) is None or not hasattr(value, "tocsr"):
             raise TypeError(
                 f"expected a sparse matrix of SciPy, got {type(value).__name__}; convert it with "

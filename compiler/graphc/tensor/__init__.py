@@ -10,6 +10,7 @@ from graphc.tensor.at import *  # noqa: F403
 from graphc.tensor.basic import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.creation import *  # noqa: F403
+from graphc.tensor.dims import *  # noqa: F403
 from graphc.tensor.einsum import *  # noqa: F403
 from graphc.tensor.grids import *  # noqa: F403
 from graphc.tensor.indexing import *  # noqa: F403
@@ -18,14 +19,19 @@ from graphc.tensor.masks import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
 from graphc.tensor.numeric import *  # noqa: F403
 from graphc.tensor.padding import *  # noqa: F403
+from graphc.tensor.pieces import *  # noqa: F403
+from graphc.tensor.polynomials import *  # noqa: F403
 from graphc.tensor.products import *  # noqa: F403
 from graphc.tensor.rearranging import *  # noqa: F403
 from graphc.tensor.reductions import *  # noqa: F403
+from graphc.tensor.sampled import *  # noqa: F403
 from graphc.tensor.sets import *  # noqa: F403
 from graphc.tensor.shaping import *  # noqa: F403
 from graphc.tensor.sorting import *  # noqa: F403
 from graphc.tensor.special import *  # noqa: F403
+from graphc.tensor.splitting import *  # noqa: F403
 from graphc.tensor.statistics import *  # noqa: F403
+from graphc.tensor.tapers import *  # noqa: F403
 from graphc.tensor.type import TensorType
 from graphc.tensor.variable import TensorConstant, TensorVariable
 from graphc.tensor.vectorize import *  # noqa: F403

@@ -35,8 +35,6 @@ UFUNC_NAMES = {
     "not_equal": "neq",
     "invert": "bitwise_not",
     "conjugate": "conj",
-    "degrees": "rad2deg",
-    "radians": "deg2rad",
     "positive": "tensor_copy",
     "vecdot": "linalg.vecdot",
     "matvec": "linalg.matvec",
@@ -67,6 +65,7 @@ FUNCTION_NAMES = {
     "cross": "linalg.cross",
     "kron": "linalg.kron",
     "vdot": "linalg.vdot",
+    "unique_values": "unique",
 }
 # How NumPy is to compute or store; a graph says what is computed.
 _WITHOUT_EFFECT = frozenset({"subok", "kind", "stable", "optimize", "casting", "like", "device", "copy"})

@@ -42,7 +42,6 @@ def _modf(find: Find, x: Any) -> tuple[Any, Any]:
 
 
 UFUNCS: dict[str, Callable[..., Any]] = {
-    "fabs": lambda find, x: find("abs")(x),
     "fmax": _fmax,
     "fmin": _fmin,
     "float_power": _float_power,

@@ -2,7 +2,7 @@
 """Discrete Fourier transforms, by the names and arguments of ``numpy.fft``.
 
 Single precision gives single precision. Compiled code does transforms itself, fastest where the size is
-static and has small prime factors only; real ones of even static size by complex ones of half the size.
+static, a multiple of 4, and has small prime factors only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,18 @@ from typing import Any
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
-from graphc.ops.fourier import COMPLEX, REAL, Fft, FftAny, Irfft, Rfft, is_smooth, table
+from graphc.ops.fourier import (
+    COMPLEX,
+    REAL,
+    Fft,
+    FftAny,
+    Irfft,
+    IrfftAny,
+    Rfft,
+    RfftAny,
+    algorithm,
+    table,
+)
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.shaping import product_of
@@ -118,10 +129,10 @@ def _on_rows(x: Any, axis: int, transform: Any) -> Any:
 
 def _transform(rows: Any, inverse: bool) -> Any:
     """Complex rows, not scaled."""
-    n = size_of(rows, 1)
-    known = known_size(n)
-    op = Fft(inverse) if known is not None and is_smooth(known) else FftAny(inverse)
-    return op(rows, table(n, rows.type.dtype))
+    n, dtype = size_of(rows, 1), REAL[rows.type.dtype]
+    in_row, mode, radices = algorithm(n, size_of(rows, 0), dtype, False)
+    op = (Fft if in_row else FftAny)(inverse, mode, radices)
+    return op(rows, table(n, dtype, False))
 
 
 def _complex_transform(a: Any, n: Any, axis: int, norm: str | None, inverse: bool, what: str) -> Any:
@@ -163,17 +174,12 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Vari
     return _scaled(_on_rows(_resized(x, axis, size), axis, _real_rows), size, norm, False)
 
 
-def _is_even(n: Any) -> bool:
-    known = known_size(n)
-    return known is not None and known > 0 and known % 2 == 0 and is_smooth(known // 2)
-
-
 def _real_rows(rows: Any) -> Any:
-    n = size_of(rows, 1)
-    if _is_even(n):
-        return Rfft()(rows, table(n, COMPLEX[rows.type.dtype]), n // 2 + 1)
+    n, dtype = size_of(rows, 1), rows.type.dtype
+    in_row, mode, radices = algorithm(n, size_of(rows, 0), dtype, True)
     known = known_size(n)
-    return _transform(_complex(rows), False)[:, : (n // 2 + 1 if known is None else known // 2 + 1)]
+    op = (Rfft if in_row else RfftAny)(mode, radices)
+    return op(rows, table(n, dtype, True), (n if known is None else known) // 2 + 1)
 
 
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
@@ -187,15 +193,11 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Var
 
 
 def _inverse_rows(rows: Any, n: Any) -> Any:
-    if _is_even(n):
-        return Irfft()(rows, table(n, rows.type.dtype))
-    # The negative frequencies are the conjugates of the positive ones.
+    dtype = REAL[rows.type.dtype]
+    in_row, mode, radices = algorithm(n, size_of(rows, 0), dtype, True)
     known = known_size(n)
-    mirrored = pt.conj(rows[:, 1 : ((n + 1) // 2 if known is None else (known + 1) // 2)])[:, ::-1]
-    full = pt.concatenate([rows, mirrored], axis=1)
-    if known is not None:
-        full = pt.specify_shape(full, (None, known))
-    return pt.real(_transform(full, True))
+    op = (Irfft if in_row else IrfftAny)(mode, radices)
+    return op(rows, table(n, dtype, True), n if known is None else known)
 
 
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:

@@ -62,10 +62,15 @@ ALIASES = {
     "kn": "kv",
     "tensor_copy": "identity",
     "fill": "second",
+    "degrees": "rad2deg",
+    "radians": "deg2rad",
     "rint": "round",
 }
 # Rows whose name is a keyword of Python or whose function takes other arguments.
-_HIDDEN = {"and", "or", "identity", "round", "round_half_away"}
+_HIDDEN = {
+    *("and", "or", "identity", "round", "round_half_away", "frexp_mantissa", "frexp_exponent"),
+    *("lambertw0", "lambertw1"),
+}
 _FUNCTIONS = {name: op for name, op in OPS.items() if name not in _HIDDEN}
 _FUNCTIONS.update((alias, OPS[name]) for alias, name in ALIASES.items())
 globals().update(_FUNCTIONS)
@@ -102,6 +107,11 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return OPS["switch"](condition, x, y)
 
 
+def frexp(x: Any) -> tuple[Any, Any]:
+    """Mantissa, of a magnitude in [0.5, 1), and int32 exponent of 2, as ``numpy.frexp``."""
+    return OPS["frexp_mantissa"](x), OPS["frexp_exponent"](x)
+
+
 def divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """Floor division and remainder."""
     return OPS["floor_div"](x, y), OPS["mod"](x, y)
@@ -126,5 +136,5 @@ def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan:
 
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None
 
-_OWN = ("cast", "round", "where", "divmod", "complex_from_polar", "isclose")
+_OWN = ("cast", "round", "where", "divmod", "frexp", "complex_from_polar", "isclose")
 __all__ = [*_FUNCTIONS, *_OWN, "pi", "e", "inf", "nan", "newaxis"]

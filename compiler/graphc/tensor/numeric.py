@@ -3,29 +3,40 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
-from graphc.ops.elementwise import cast_to
+from graphc.ops.elementwise import OPS, cast_to
 from graphc.ops.rows_arithmetic import promote
 from graphc.tensor.basic import as_tensor_variable
 
 __all__ = [
+    "around",
     "bitwise_count",
+    "ceil_intdiv",
+    "fabs",
     "fix",
     "float_power",
     "fmax",
     "fmin",
     "fmod",
     "heaviside",
+    "iround",
+    "iscomplex",
     "isneginf",
     "isposinf",
+    "isreal",
+    "largest",
     "modf",
     "nan_to_num",
     "positive",
+    "round_half_away_from_zero",
+    "round_half_to_even",
+    "smallest",
 ]
 
 
@@ -33,6 +44,17 @@ def _common(x: Any, y: Any) -> tuple[Any, Any]:
     a, b = as_tensor_variable(x), as_tensor_variable(y)
     dtype = promote(a.type.numpy_dtype, b.type.numpy_dtype).name
     return cast_to(a, dtype), cast_to(b, dtype)
+
+
+def fabs(x: Any) -> Variable:
+    """Magnitude as a floating-point number.
+
+    Raises:
+        TypeError: x is complex.
+    """
+    x = as_tensor_variable(x)
+    (dtype, _) = np.fabs.resolve_dtypes((x.type.numpy_dtype, None))
+    return pt.abs(cast_to(x, dtype.name))
 
 
 def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Variable:
@@ -146,3 +168,55 @@ def bitwise_count(x: Any) -> Variable:
         bits = (bits & low) + ((bits >> np.uint64(shift)) & low)
     bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return pt.cast((bits * np.uint64(0x0101010101010101)) >> np.uint64(56), "uint8")
+
+
+def around(a: Any, decimals: int = 0) -> Variable:
+    """Numbers rounded to so many decimals, halves to even, as ``numpy.round``; integers only to fewer."""
+    x = as_tensor_variable(a)
+    if x.type.numpy_dtype.kind not in "fc" and decimals >= 0:
+        return x
+    if decimals == 0:
+        return OPS["round"](x)
+    scale = 10.0 ** builtins.abs(int(decimals))
+    rounded = OPS["round"](x * scale if decimals > 0 else x / scale)
+    return pt.cast(rounded / scale if decimals > 0 else rounded * scale, x.type.dtype)
+
+
+def iround(a: Any, mode: str | None = None) -> Variable:
+    """Nearest integers as int64; ``mode`` as of `round`."""
+    return pt.cast(pt.round(a, mode), "int64")
+
+
+def round_half_to_even(x: Any) -> Variable:
+    """Nearest integers in the dtype of x, halves to even ones."""
+    return OPS["round"](x)
+
+
+def round_half_away_from_zero(x: Any) -> Variable:
+    """Nearest integers in the dtype of x, halves away from zero."""
+    return OPS["round_half_away"](x)
+
+
+def ceil_intdiv(a: Any, b: Any) -> Variable:
+    """The smallest integer not below the quotient of integers."""
+    return -OPS["floor_div"](-as_tensor_variable(a), b)
+
+
+def largest(*args: Any) -> Variable:
+    """The largest of several arrays, element by element."""
+    return pt.max(pt.stack(args), axis=0) if len(args) != 2 else pt.maximum(*args)
+
+
+def smallest(*args: Any) -> Variable:
+    """The smallest of several arrays, element by element."""
+    return pt.min(pt.stack(args), axis=0) if len(args) != 2 else pt.minimum(*args)
+
+
+def iscomplex(x: Any) -> Variable:
+    """Whether the imaginary part is not 0."""
+    return pt.neq(pt.imag(x), 0)
+
+
+def isreal(x: Any) -> Variable:
+    """Whether the imaginary part is 0."""
+    return pt.eq(pt.imag(x), 0)

@@ -187,18 +187,21 @@ def diag(v: Any, k: int = 0) -> Variable:
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Variable:
-    """The matrix with ``val``, a number or a vector of the diagonal's length, on its main diagonal."""
+    """The matrix with ``val``, a number or a vector of the diagonal's length, on its main diagonal.
+
+    Args:
+        a: array-like (m, n).
+        val: array-like, 0-d or 1-d.
+        wrap: in tall matrices, leave one row out at the end of the diagonal and begin again.
+    """
     x = _at_least(a, 2, "fill_diagonal")
     if x.type.ndim != 2:
         raise ValueError(f"fill_diagonal takes a matrix, got {x} of type {x.type}")
-    if wrap:
-        raise NotImplementedError(
-            "fill_diagonal does not wrap around tall matrices; set these rows one by one"
-        )
     rows, columns = sizes_of(x)
     flat = pt.reshape(x, [rows * columns])
     value = pt.cast(as_tensor_variable(val), x.type.dtype)
-    return pt.reshape(pt.set_subtensor(flat[_flat_diagonal(rows, columns, 0)], value), [rows, columns])
+    places = slice(None, None, columns + 1) if wrap else _flat_diagonal(rows, columns, 0)
+    return pt.reshape(pt.set_subtensor(flat[places], value), [rows, columns])
 
 
 def diag_indices(n: Any, ndim: int = 2) -> tuple[Variable, ...]:

@@ -15,7 +15,9 @@ from graphc.graph.basic import Variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import OPS
 from graphc.ops.softmax import LogSoftmax, Softmax
+from graphc.tensor import distribution_functions
 from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.distribution_functions import *  # noqa: F403
 from graphc.tensor.math import ALIASES
 from graphc.tensor.reductions import logsumexp
 
@@ -34,6 +36,7 @@ globals().update(_ROWS)
 
 _OWN = ("chi2sf", "factorial", "gammal", "gammau", "log_expit", "log_softmax", "loggamma", "multigammaln")
 __all__ = [*_ROWS, *_OWN, "logsumexp", "softmax"]
+__all__ += distribution_functions.__all__
 
 
 def gammal(k: Any, x: Any) -> Variable:

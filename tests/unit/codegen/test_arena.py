@@ -12,41 +12,26 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.codegen.object import compile_to_object
-from graphc.codegen.workspace import memory_ir
-from graphc_runtime import symbols
-from graphc_runtime.loader import load_object
 
-DECLARATIONS = """
-declare noalias ptr @malloc(i64)
-declare void @free(ptr)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-!1 = !{!"branch_weights", i32 1, i32 1}
-"""
-_POINTER, _SIZE = ctypes.c_void_p, ctypes.c_size_t
+from ._memory_code import POINTER, SIZE, function, load
 
-
-@pytest.fixture(autouse=True)
-def no_cache() -> Any:
-    with graphc.config.change_flags(cache_dir=""):
-        yield
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 class Arena:
     """The functions of an arena, called with one context."""
 
     def __init__(self) -> None:
-        text = DECLARATIONS + memory_ir((), keep_bytes=0, poison=False)
-        self._loaded = load_object(compile_to_object(text), symbols.resolve)
+        self._loaded = load(keep_bytes=0)
         self._context = (ctypes.c_uint64 * 3)()
-        self._alloc = self._function("graphc_alloc", _POINTER, _POINTER, _SIZE)
-        self._mark = self._function("graphc_mark", _SIZE, _POINTER)
-        self._release_to = self._function("graphc_release_to", None, _POINTER, _SIZE)
-        self._release = self._function("graphc_release", None, _POINTER)
+        self._alloc = self._function("graphc_alloc", POINTER, POINTER, SIZE)
+        self._mark = self._function("graphc_mark", SIZE, POINTER)
+        self._release_to = self._function("graphc_release_to", None, POINTER, SIZE)
+        self._release = self._function("graphc_release", None, POINTER)
 
     def _function(self, name: str, *kinds: Any) -> Any:
-        function = ctypes.CFUNCTYPE(*kinds)(self._loaded.address(name))
-        return lambda *arguments: function(ctypes.addressof(self._context), *arguments)
+        called = function(self._loaded, name, *kinds)
+        return lambda *arguments: called(ctypes.addressof(self._context), *arguments)
 
     def alloc(self, size: int) -> int:
         address: int = self._alloc(size)

@@ -97,6 +97,43 @@ def test_vectors_of_every_size(letter, width):
 
 
 @pytest.mark.parametrize("letter", "sd")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_small_matrices_of_every_size(letter, width):
+    """All remainders of the tiles of rows and columns, and of the squares that are transposed."""
+    for m in (2, 3, 4, 5, 8, 9):
+        for n in (2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 25, 33):
+            for k in (0, 1, 2, 3, 4, 5, 8, 9, 17):
+                flags = ((m + n) % 2, k % 2)
+                check(letter, flags, (m, n, k), (m + k) % 2, WIDTHS[width], gap=n % 3)
+                check(letter, (flags[0], 1 - flags[1]), (m, n, k), n % 2, WIDTHS[width])
+
+
+@pytest.mark.parametrize("letter", "sd")
+def test_where_small_matrices_end(letter):
+    """Up to a number of multiplications, and as long as a transposed operand fits the buffer."""
+    for sizes in (
+        (25, 25, 26),
+        (26, 25, 26),
+        (32, 32, 32),
+        (33, 32, 32),
+        (2, 32, 33),
+        (2, 3, 400),
+        (3, 400, 2),
+    ):
+        for flags in ((0, 0), (0, 1), (1, 1)):
+            check(letter, flags, sizes, 1)
+
+
+@pytest.mark.parametrize("letter", "sd")
+def test_columns_and_rows_with_any_strides(letter):
+    """A column whose elements lie apart, and a row with such elements times a transposed matrix."""
+    for m, k in ((1, 5), (3, 7), (9, 17), (70, 33), (0, 3), (4, 0)):
+        for flags in ((0, 0), (1, 0), (0, 1), (1, 1)):
+            check(letter, flags, (m, 1, k), m % 2, gap=2)
+            check(letter, flags, (1, m, k), k % 2, gap=2)
+
+
+@pytest.mark.parametrize("letter", "sd")
 @pytest.mark.parametrize("row", [600, 3])
 def test_rows_that_run_backwards_or_overlap(letter, row):
     """Strides that BLAS does not take, for sizes at which it would be called."""
@@ -104,9 +141,13 @@ def test_rows_that_run_backwards_or_overlap(letter, row):
     memory = random(letter, 2 * row * m + k)
     b, c = random(letter, k, n, seed=1), np.empty((m, n), DTYPES[letter])
     step = memory.itemsize
+    transposed = np.ascontiguousarray(b.T)
     for sign in (1, -1):
         a = np.lib.stride_tricks.as_strided(memory[row * m :], (m, k), (sign * row * step, step))
         gemm(letter, (0, 0), (m, n, k), (a, b, c), (sign * row, n, n), 0)
+        np.testing.assert_allclose(c, a @ b, rtol=1e-3, atol=1e-3)
+        c[...] = np.nan
+        gemm(letter, (0, 1), (m, n, k), (a, transposed, c), (sign * row, k, n), 0)
         np.testing.assert_allclose(c, a @ b, rtol=1e-3, atol=1e-3)
 
 
@@ -117,14 +158,15 @@ def test_nothing_beyond_the_end_is_touched(letter, width):
     with Guarded() as page:
         for n in (1, 3, 5, 8, 9, 15, 17, 40, 65):
             for k in (1, 2, 5, 8, 13):
+                m = 1 + n % 2 * (k % 5)
                 for tb in (0, 1):
                     for which in range(3):
-                        shapes = [(1, k), (n, k) if tb else (k, n), (1, n)]
+                        shapes = [(m, k), (n, k) if tb else (k, n), (m, n)]
                         arrays = [random(letter, *shape, seed=i) for i, shape in enumerate(shapes)]
                         want = arrays[0] @ (arrays[1].T if tb else arrays[1])
                         arrays[which] = page.place(arrays[which])
                         strides = [array.shape[1] for array in arrays]
-                        gemm(letter, (0, tb), (1, n, k), arrays, strides, 0, WIDTHS[width])
+                        gemm(letter, (0, tb), (m, n, k), arrays, strides, 0, WIDTHS[width])
                         np.testing.assert_allclose(arrays[2], want, rtol=1e-3, atol=1e-4)
 
 
@@ -198,3 +240,9 @@ def test_only_what_is_declared():
     assert "<8 x double>" in define_products(declared("graphc_dgemm", TYPES), "+avx,+avx512f")[1]
     both = define_products(text + declared("graphc_sgemm", TYPES), "")[1]
     assert "@blas_sgemm" in both
+    # The code for a transposed second operand is left out where no call has one.
+    rest = ", ".join(f"{kind} %y" for kind in TYPES[2:])
+    call = f"  call void @graphc_dgemm(i64 0, i64 {{}}, {rest}, i1 true)\n"
+    for flag, needed in (("0", False), ("1", True), ("%t", True)):
+        text = f"declare void @graphc_dgemm({', '.join(TYPES)}, i1)\n{call.format(flag)}"
+        assert ("gemm.packed" in define_products(text, "+avx")[1]) == needed

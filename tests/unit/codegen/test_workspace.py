@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,34 +13,12 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.codegen.object import compile_to_object
-from graphc.codegen.workspace import SLOTS, WorkspaceTable, memory_ir
+from graphc.codegen.workspace import SLOTS, WorkspaceTable
 from graphc.passes._packing import Interval, aligned, pack
-from graphc_runtime import symbols
-from graphc_runtime.loader import load_object
 
-DECLARATIONS = """
-declare noalias ptr @malloc(i64)
-declare void @free(ptr)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-!1 = !{!"branch_weights", i32 1, i32 1}
-"""
-_POINTER, _SIZE = ctypes.c_void_p, ctypes.c_size_t
+from ._memory_code import POINTER, SIZE, function, load
 
-
-@pytest.fixture(autouse=True)
-def no_cache() -> Iterator[None]:
-    with graphc.config.change_flags(cache_dir=""):
-        yield
-
-
-def load(*tables: WorkspaceTable, keep_bytes: int = 1 << 30, poison: bool = False) -> Any:
-    text = memory_ir(tables, keep_bytes=keep_bytes, poison=poison)
-    return load_object(compile_to_object(DECLARATIONS + text), symbols.resolve)
-
-
-def function(loaded: Any, name: str, *kinds: Any) -> Any:
-    return ctypes.CFUNCTYPE(*kinds)(loaded.address(name))
+pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 class Plan:
@@ -50,9 +27,9 @@ class Plan:
     def __init__(self, rows: list[tuple[int, int, int, int]], keys: int) -> None:
         self.table = WorkspaceTable(0, keys, tuple(rows))
         self.loaded = load(self.table)
-        kinds = [_POINTER] * 4 + [_SIZE] * 3
+        kinds = [POINTER] * 4 + [SIZE] * 3
         self._plan = function(self.loaded, "graphc_plan_0", *kinds)
-        self._release = function(self.loaded, "graphc_release", None, _POINTER)
+        self._release = function(self.loaded, "graphc_release", None, POINTER)
 
     def __call__(self, sizes: list[int]) -> tuple[list[int], int] | None:
         """Offsets and used bytes; None if there is no memory."""
@@ -96,9 +73,9 @@ def test_a_size_that_is_too_large_for_memory() -> None:
 
 def test_damage_is_found() -> None:
     loaded = load(WorkspaceTable(0), poison=True)
-    take = function(loaded, "graphc_workspace_0", _POINTER, _POINTER, _SIZE)
-    intact = function(loaded, "graphc_intact", ctypes.c_int64, _POINTER)
-    release = function(loaded, "graphc_release", None, _POINTER)
+    take = function(loaded, "graphc_workspace_0", POINTER, POINTER, SIZE)
+    intact = function(loaded, "graphc_intact", ctypes.c_int64, POINTER)
+    release = function(loaded, "graphc_release", None, POINTER)
     for offset, status in ((-1, -2), (-64, -2), (100, -2), (163, -2), (0, 0), (99, 0), (50, 0)):
         context = (ctypes.c_uint64 * 3)()
         at = ctypes.addressof(context)
@@ -112,8 +89,8 @@ def test_damage_is_found() -> None:
 
 def test_slots_serve_calls_that_run_at_the_same_time(heap: Any) -> None:
     loaded = load(WorkspaceTable(0))
-    take = function(loaded, "graphc_workspace_0", _POINTER, _POINTER, _SIZE)
-    release = function(loaded, "graphc_release", None, _POINTER)
+    take = function(loaded, "graphc_workspace_0", POINTER, POINTER, SIZE)
+    release = function(loaded, "graphc_release", None, POINTER)
     contexts = [(ctypes.c_uint64 * 3)() for _ in range(SLOTS + 3)]
     for _ in range(3):
         memories = {take(ctypes.addressof(context), 1000) for context in contexts}

@@ -11,14 +11,7 @@ import graphc.tensor as pt
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _double_precision():
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
+pytestmark = pytest.mark.usefixtures("jax_in_double_precision")
 
 
 def logistic(np_, w, x, y):

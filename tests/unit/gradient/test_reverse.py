@@ -21,6 +21,8 @@ from graphc.gradient import (
     subgraph_grad,
 )
 
+from ._faulty import Faulty
+
 
 def run(inputs, outputs, *values):
     return graphc.function(inputs, outputs, mode="reference", on_unused_input="ignore")(*values)
@@ -308,22 +310,6 @@ def test_cost_must_be_scalar():
         grad(x * 2, x)
     with pytest.raises(TypeError, match="must be a variable"):
         grad(x.sum(), 3.0)
-
-
-class Faulty(graphc.Op):
-    """Twice the input, with a settable rule."""
-
-    def __init__(self, rule):
-        self.rule = rule
-
-    def make_node(self, x):
-        return graphc.Apply(self, [x], [x.type()])
-
-    def perform(self, node, inputs, outputs):
-        outputs[0][0] = inputs[0] * 2
-
-    def pullback(self, inputs, outputs, cotangents):
-        return self.rule(self, inputs, cotangents)
 
 
 @pytest.mark.parametrize(

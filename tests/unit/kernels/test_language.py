@@ -10,7 +10,22 @@ import numpy as np
 import pytest
 
 from graphc.codegen.object import host_target
-from graphc.kernels.builtins import cast, choose, copysign, isnan, local, sqrt, view, word
+from graphc.kernels.builtins import (
+    cast,
+    choose,
+    copysign,
+    fma,
+    isnan,
+    local,
+    positions,
+    put,
+    row,
+    spread,
+    sqrt,
+    total,
+    view,
+    word,
+)
 from graphc.kernels.translate import KernelError, Translator
 from graphc.kernels.types import I64, Static, Value, type_of_dtype
 
@@ -170,6 +185,14 @@ def by_type(x, out, n, *, twice):
     return missing_in_the_other_case(x)  # noqa: F821
 
 
+TABLE = (0.1, -0.0, 1e300, 3.0)
+
+
+def looked_up(x, out, n):
+    for i in range(n):
+        out[i] = fma(x[i], TABLE[i % 4], TABLE[3 - i % 4])
+
+
 def bytes_at(x, out):
     raw = view(x, "u8")
     words = view(out, "uint64")
@@ -180,6 +203,10 @@ def test_what_stands_behind_a_return_need_not_make_sense(rng):
     assert both(by_type, rng.normal(size=9), np.zeros(9), 9, twice=True) == (2, 2)
 
 
+def test_constant_arrays_and_fused_products(rng):
+    both(looked_up, rng.standard_normal(9), np.zeros(9), 9)
+
+
 def test_words_at_any_place(rng):
     both(bytes_at, rng.normal(size=3), np.zeros(1))
 
@@ -187,6 +214,37 @@ def test_words_at_any_place(rng):
 def test_booleans(rng):
     a, b = rng.random(9) < 0.5, rng.random(9) < 0.5
     both(bools, a, b, np.zeros(9, bool), 9)
+
+
+def rows(x, out, n):
+    a, b = row(x, 0, 8), row(x, 3, 8, n)
+    put(out, 0, a * b - 2.0 * a + spread(x[1], 8))
+    put(out, 8, abs(choose(a > b, a, 0.0)), n)
+    lanes = positions(8)
+    put(out, 16, choose((lanes >= 2) & (lanes < n), x[0], b) / (abs(a) + 1.0))
+    put(out, 24, -a, 3)
+    put(out, 24, choose(n > 3, a, b), n - 4)
+    ones = local(8, "float64")
+    for i in range(8):
+        ones[i] = i
+    return total(row(ones, 0, 8) + 1.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_vectors(rng, dtype):
+    for n in (-1, 0, 1, 5, 8, 11):
+        x = rng.normal(size=12).astype(dtype)
+        assert both(rows, x, np.zeros(32, dtype), n) == (36, 36)
+
+
+def vector_as_condition(x, n):
+    if row(x, 0, 4) > 0.0:
+        return 1
+    return 0
+
+
+def vector_as_number(x, n):
+    x[0] = row(x, 0, 4)
 
 
 def not_defined(x, n):
@@ -209,6 +267,8 @@ def with_statement(x, n):
     [
         (not_defined, "missing_name is not defined"),
         (float_to_int, "a f64 does not fit into a i64; use cast"),
+        (vector_as_condition, "a vector is neither true nor false"),
+        (vector_as_number, "a vector of 4 lanes does not fit into 1"),
         (with_statement, "With is not part of the kernel language"),
     ],
 )

@@ -31,7 +31,7 @@ CLASSES = sorted(
         for cls in _subclasses(Op)
         if cls.__module__.startswith("graphc.ops.")
         and not cls.__name__.startswith("_")
-        and cls.__name__ not in ("Sized", "KernelOp")
+        and cls.__name__ not in ("Sized", "KernelOp", "DiscreteOp")
     ),
     key=lambda cls: cls.__name__,
 )

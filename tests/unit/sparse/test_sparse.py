@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -107,7 +109,8 @@ def test_parts_constants_and_types():
 def test_compiled():
     A, C = sp.csr_matrix("A", dtype="float64"), pt.dmatrix("C")
     f = graphc.function([A, C], pt.exp(A @ C) + A.sum())
-    assert "CSMProperties" in str(f.report) and "Csr" not in str(f.report)
+    assert "runs in Python" not in str(f.report) and f.report.segments == 1
+    assert "csr_product" in f.ir_stages()["graph"]
 
 
 def test_errors():
@@ -145,3 +148,54 @@ def test_wrong_arrays_are_found(indices, indptr, error, message, mode):
     f = graphc.function([v, i, p, C], sp.CSR(v, i, p, (2, 5)) @ C, mode=mode)
     with pytest.raises(error, match=message):
         f(np.ones(2), np.array(indices, np.int32), np.array(indptr, np.int32), np.ones((5, 3)))
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_of_every_form(format, dtype):
+    """Empty rows, no values, many rows, duplicates, unsorted columns, 64-bit indices, strided operands."""
+    A, V, C = sp.matrix(format, "A", dtype), pt.vector(dtype=dtype), pt.matrix(dtype=dtype)
+    weights = pt.matrix(dtype=dtype)
+    outputs = [A @ V, A @ C, A.T @ V, A.T @ C]
+    outputs += graphc.grad((weights * (A @ C)).sum(), [A, C])
+    f = graphc.function([A, V, C, weights], outputs)
+    cases = []
+    for size, columns in ((1, 1), (6, 3), (40, 16), (700, 21)):
+        a = scipy.sparse.random(size, size, 0.2, format, random_state=size).astype(dtype)
+        cases.append((a, columns))
+    many = scipy.sparse.random(3000, 3000, 0.02, format, random_state=0).astype(dtype)
+    empty = scipy.sparse.csr_matrix((5, 5), dtype=dtype).asformat(format)
+    doubled = many.copy()
+    doubled.indices = doubled.indices[::-1].copy()
+    doubled.has_sorted_indices = doubled.has_canonical_format = False
+    wide = random(format, 5, 5, dtype=dtype)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    cases += [(many, 4), (many, 40), (empty, 2), (doubled, 2), (wide, 3)]
+    for a, columns in cases:
+        n = a.shape[0]
+        v, c = RNG.normal(size=2 * n).astype(dtype)[::2], RNG.normal(size=(columns, n)).astype(dtype).T
+        w = RNG.normal(size=(n, columns)).astype(dtype)
+        b = a.copy()
+        b.sum_duplicates()
+        places = b.copy()
+        places.data = np.ones_like(places.data)
+        x = b.toarray()
+        want = [x @ v, x @ c, x.T @ v, x.T @ c, places.toarray() * (w @ c.T), x.T @ w]
+        for got, expected in zip(f(a, v, c, w), want, strict=True):
+            got = got.toarray() if hasattr(got, "toarray") else got
+            assert got.dtype == expected.dtype
+            scale = max(np.abs(expected).max(initial=0), 1)
+            assert np.abs(got - expected).max(initial=0) < scale * (1e-5 if dtype == "float32" else 1e-13)
+
+
+def test_arrays_are_not_copied_and_functions_pickle():
+    a = random("csr")
+    A, C = sp.csr_matrix("A", dtype="float64"), pt.dmatrix("C")
+    f = graphc.function([A, C], [sp.neg(A), A @ C])
+    c = RNG.normal(size=(5, 3))
+    for function in (f, pickle.loads(pickle.dumps(f))):
+        negative, product = function(a, c)
+        assert np.may_share_memory(negative.indices, a.indices) and not np.may_share_memory(
+            negative.data, a.data
+        )
+        np.testing.assert_allclose(product, a @ c)

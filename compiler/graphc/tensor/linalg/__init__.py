@@ -5,7 +5,21 @@ Names and arguments follow PyTensor's ``tensor.linalg`` and ``numpy.linalg``. In
 becomes float32.
 """
 
-from graphc.tensor.linalg import decompositions, diagonals, equations, functions, norms, products, solving
+from graphc.tensor.linalg import (
+    banded,
+    canonical,
+    decompositions,
+    diagonals,
+    equations,
+    functions,
+    norms,
+    products,
+    solving,
+    structured,
+    subspaces,
+)
+from graphc.tensor.linalg.banded import *  # noqa: F403
+from graphc.tensor.linalg.canonical import *  # noqa: F403
 from graphc.tensor.linalg.decompositions import *  # noqa: F403
 from graphc.tensor.linalg.diagonals import *  # noqa: F403
 from graphc.tensor.linalg.equations import *  # noqa: F403
@@ -13,10 +27,14 @@ from graphc.tensor.linalg.functions import *  # noqa: F403
 from graphc.tensor.linalg.norms import *  # noqa: F403
 from graphc.tensor.linalg.products import *  # noqa: F403
 from graphc.tensor.linalg.solving import *  # noqa: F403
+from graphc.tensor.linalg.structured import *  # noqa: F403
+from graphc.tensor.linalg.subspaces import *  # noqa: F403
 from graphc.tensor.products import matmul, outer, tensordot
 from graphc.tensor.shaping import matrix_transpose
 
 __all__ = ["matmul", "matrix_transpose", "outer", "tensordot"]
+__all__ += banded.__all__
+__all__ += canonical.__all__
 __all__ += decompositions.__all__
 __all__ += diagonals.__all__
 __all__ += equations.__all__
@@ -24,3 +42,5 @@ __all__ += functions.__all__
 __all__ += norms.__all__
 __all__ += products.__all__
 __all__ += solving.__all__
+__all__ += structured.__all__
+__all__ += subspaces.__all__

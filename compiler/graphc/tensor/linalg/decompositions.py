@@ -141,12 +141,13 @@ def qr(
         mode: "reduced" (or SciPy's "economic"): Q (m, k) and R (k, n); "complete" (or "full"): Q (m, m) and
             R (m, n); "r": R (k, n) alone; "raw": reflectors (n, m) and their factors (k), without a gradient.
         overwrite_a, lwork, check_finite: for compatibility, without effect.
-        pivoting: must be False.
+        pivoting: exchange columns so that the magnitudes on the diagonal of R descend; one more result is
+            the int32 order of the columns, with ``A[:, order] = Q @ R``. Not for "raw".
     """
     a = matrix(A, "qr")
-    if pivoting:
-        raise NotImplementedError("qr with pivoting is not offered; use scipy.linalg.qr outside of the graph")
     mode = {"economic": "reduced", "full": "complete"}.get(mode, mode)
+    if pivoting:
+        return _qr_pivoted(a, mode)
     if mode == "reduced":
         return tuple(QR()(a, smaller_size(a)))  # type: ignore[arg-type]
     if mode == "complete":
@@ -156,6 +157,16 @@ def qr(
     if mode == "raw":
         return tuple(QRRaw()(a, smaller_size(a)))  # type: ignore[arg-type]
     raise ValueError(f'mode must be "reduced", "complete", "r" or "raw", got {mode!r}')
+
+
+def _qr_pivoted(a: Any, mode: str) -> Any:
+    from graphc.ops.canonical import QRPivoted
+
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f'with pivoting, mode must be "reduced", "complete" or "r", got {mode!r}')
+    k = size_of(a, a.type.ndim - 2) if mode == "complete" else smaller_size(a)
+    found: Any = QRPivoted(mode == "complete")(a, k)
+    return tuple(found[1:] if mode == "r" else found)
 
 
 def _lower(lower: bool, UPLO: str | None) -> bool:
@@ -189,7 +200,8 @@ def eigh(
         driver: for compatibility, without effect.
 
     Returns:
-        Eigenvalues (..., n), eigenvectors as columns (..., n, n).
+        Eigenvalues (..., n), eigenvectors as columns (..., n, n). Signs of vectors are free, and need not be
+        those of NumPy.
     """
     a, low = square(a, "eigh"), _lower(lower, UPLO)
     if b is None:
@@ -229,7 +241,10 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
         compute_uv: otherwise only s is returned.
 
     Returns:
-        U, s (..., k) in descending order, Vh.
+        U, s (..., k) in descending order, Vh. Signs of vectors are free, and need not be those of NumPy.
+
+    Raises:
+        LinAlgError: when called, for matrices with NaN or infinities.
     """
     a = matrix(a, "svd")
     k = smaller_size(a)

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
+from graphc.ops.canonical import SolveContinuousARE, SolveDiscreteARE
 from graphc.ops.matrices import adjoint, conj
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.ops.solvers import Sylvester
@@ -16,7 +17,14 @@ from graphc.tensor.linalg.products import matrix_kron
 from graphc.tensor.linalg.solving import solve
 from graphc.tensor.products import matmul
 
-__all__ = ["solve_continuous_lyapunov", "solve_discrete_lyapunov", "solve_sylvester"]
+__all__ = [
+    "solve_continuous_are",
+    "solve_continuous_lyapunov",
+    "solve_discrete_are",
+    "solve_discrete_lyapunov",
+    "solve_lyapunov",
+    "solve_sylvester",
+]
 
 
 def solve_sylvester(A: Any, B: Any, Q: Any) -> Variable:
@@ -37,6 +45,9 @@ def solve_continuous_lyapunov(A: Any, Q: Any) -> Variable:
     """Solution X of ``A X + X A^H = Q``; square matrices (..., n, n)."""
     a = square(A, "solve_continuous_lyapunov")
     return solve_sylvester(a, adjoint(a), Q)
+
+
+solve_lyapunov = solve_continuous_lyapunov
 
 
 def solve_discrete_lyapunov(A: Any, Q: Any, method: str = "bilinear") -> Variable:
@@ -62,3 +73,25 @@ def solve_discrete_lyapunov(A: Any, Q: Any, method: str = "bilinear") -> Variabl
     system = pt.eye(size_of(product, product.type.ndim - 1), dtype=a.type.dtype) - product  # type: ignore[attr-defined]
     flat = solve(system, pt.reshape(q, (*batch, n * n)), b_ndim=1)
     return pt.reshape(flat, (*batch, n, n))
+
+
+def solve_discrete_are(A: Any, B: Any, Q: Any, R: Any) -> Variable:
+    """Stabilizing solution X of ``A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0``.
+
+    It runs in Python, by ``scipy.linalg.solve_discrete_are``. The gradient, for real matrices, is that of
+    symmetric Q and R.
+
+    Args:
+        A: array-like (..., n, n).
+        B: array-like (..., n, m).
+        Q: symmetric (..., n, n).
+        R: symmetric (..., m, m).
+    """
+    name = "solve_discrete_are"
+    return SolveDiscreteARE()(square(A, name), matrix(B, name), square(Q, name), square(R, name))
+
+
+def solve_continuous_are(a: Any, b: Any, q: Any, r: Any) -> Variable:
+    """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``; as `solve_discrete_are`."""
+    name = "solve_continuous_are"
+    return SolveContinuousARE()(square(a, name), matrix(b, name), square(q, name), square(r, name))

@@ -95,3 +95,87 @@ func.func @fill(%x: memref<?x?xf64>, %v: f64) {
   linalg.fill ins(%v : f64) outs(%x : memref<?x?xf64>)
   return
 }
+
+// -----
+
+// What is read at indices is read in the loop that finds the smallest and the largest of them.
+// CHECK-LABEL: @gather
+// CHECK: memref.alloca
+// CHECK: %[[SIZE:.*]] = memref.dim %arg0
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-DAG: arith.minsi
+// CHECK-DAG: arith.maxsi
+// CHECK: %[[IN:.*]] = arith.cmpi ult, %[[AT:.*]], %[[SIZE]]
+// CHECK: scf.if %[[IN]]
+// CHECK-NEXT: memref.load %arg0[%[[AT]]]
+// CHECK: else
+// CHECK: memref.store
+// CHECK: scf.for
+// CHECK: graphc.check
+// CHECK-NOT: scf.for
+// CHECK: return
+#vector = affine_map<(i) -> (i)>
+#scalar = affine_map<(i) -> ()>
+func.func @gather(%x: memref<?xf64>, %i: memref<?xi64>, %y: memref<?xf64>) {
+  %low = memref.alloc() : memref<i64>
+  %high = memref.alloc() : memref<i64>
+  linalg.generic {indexing_maps = [#vector, #scalar, #scalar], iterator_types = ["reduction"]}
+      ins(%i : memref<?xi64>) outs(%low, %high : memref<i64>, memref<i64>) {
+  ^bb0(%a: i64, %b: i64, %c: i64):
+    %0 = arith.minsi %b, %a : i64
+    %1 = arith.maxsi %c, %a : i64
+    linalg.yield %0, %1 : i64, i64
+  }
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf64>
+  %largest = memref.load %high[] : memref<i64>
+  %given = arith.index_cast %largest : i64 to index
+  %fits = arith.cmpi slt, %given, %n : index
+  "graphc.check"(%fits, %given, %n) {error = "IndexError", message = "{given}"} : (i1, index, index) -> ()
+  linalg.generic {indexing_maps = [#vector, #vector], iterator_types = ["parallel"]}
+      ins(%i : memref<?xi64>) outs(%y : memref<?xf64>) {
+  ^bb0(%a: i64, %b: f64):
+    %at = arith.index_cast %a : i64 to index
+    %v = memref.load %x[%at] : memref<?xf64>
+    linalg.yield %v : f64
+  }
+  return
+}
+
+// -----
+
+// The result is an argument with contents, which an error must not change.
+// CHECK-LABEL: @into_an_argument
+// CHECK: graphc.check
+// CHECK: scf.for
+// CHECK: return
+#vector = affine_map<(i) -> (i)>
+#scalar = affine_map<(i) -> ()>
+func.func @into_an_argument(%x: memref<?xf64>, %i: memref<?xi64>, %y: memref<?xf64>, %s: memref<f64>) {
+  %low = memref.alloc() : memref<i64>
+  %high = memref.alloc() : memref<i64>
+  %c0 = arith.constant 0 : index
+  %first = memref.load %y[%c0] : memref<?xf64>
+  memref.store %first, %s[] : memref<f64>
+  linalg.generic {indexing_maps = [#vector, #scalar, #scalar], iterator_types = ["reduction"]}
+      ins(%i : memref<?xi64>) outs(%low, %high : memref<i64>, memref<i64>) {
+  ^bb0(%a: i64, %b: i64, %c: i64):
+    %0 = arith.minsi %b, %a : i64
+    %1 = arith.maxsi %c, %a : i64
+    linalg.yield %0, %1 : i64, i64
+  }
+  %n = memref.dim %x, %c0 : memref<?xf64>
+  %largest = memref.load %high[] : memref<i64>
+  %given = arith.index_cast %largest : i64 to index
+  %fits = arith.cmpi slt, %given, %n : index
+  "graphc.check"(%fits, %given, %n) {error = "IndexError", message = "{given}"} : (i1, index, index) -> ()
+  linalg.generic {indexing_maps = [#vector, #vector], iterator_types = ["parallel"]}
+      ins(%i : memref<?xi64>) outs(%y : memref<?xf64>) {
+  ^bb0(%a: i64, %b: f64):
+    %at = arith.index_cast %a : i64 to index
+    %v = memref.load %x[%at] : memref<?xf64>
+    linalg.yield %v : f64
+  }
+  return
+}

@@ -180,7 +180,9 @@ func.func @dependent(%x: memref<?xf64>, %p: memref<?xindex>, %m: memref<?x?xf64>
 // -----
 
 // Known to be short.
+// CHECK-LABEL: func.func @short
 // CHECK-NOT: graphc_split
+// CHECK: return
 func.func @short(%x: memref<100xf64>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -188,6 +190,68 @@ func.func @short(%x: memref<100xf64>) {
   %zero = arith.constant 0.0 : f64
   scf.for %i = %c0 to %c100 step %c1 {
     memref.store %zero, %x[%i] : memref<100xf64>
+  }
+  return
+}
+
+// -----
+
+// Parts of a range: each iteration of the outer loop has positions of its own.
+// CHECK-LABEL: func.func @parts
+// CHECK: call @graphc_split_0
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @parts(%x: memref<?xf64>, %y: memref<?xf64>, %sums: memref<?xf64>, %count: index, %length: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c512 = arith.constant 512 : index
+  %zero = arith.constant 0.0 : f64
+  %n = memref.dim %x, %c0 : memref<?xf64>
+  scf.for %part = %c0 to %count step %c1 {
+    %first = arith.muli %part, %length : index
+    %next = arith.addi %first, %length : index
+    %past = arith.minsi %next, %n : index
+    %s = scf.for %j = %first to %past step %c512 iter_args(%a = %zero) -> f64 {
+      %block = arith.addi %j, %c512 : index
+      %end = arith.minsi %block, %past : index
+      %t = scf.for %i = %j to %end step %c1 iter_args(%b = %a) -> f64 {
+        %v = memref.load %x[%i] : memref<?xf64>
+        memref.store %v, %y[%i] : memref<?xf64>
+        %c = arith.addf %b, %v : f64
+        scf.yield %c : f64
+      }
+      scf.yield %t : f64
+    }
+    memref.store %s, %sums[%part] : memref<?xf64>
+  }
+  return
+}
+
+// -----
+
+// A part that ends behind the beginning of the next one, and one whose beginning lies elsewhere.
+// CHECK-LABEL: func.func @overlapping
+// CHECK-NOT: graphc_split
+func.func @overlapping(%x: memref<?xf64>, %count: index, %length: index, %other: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f64
+  scf.for %part = %c0 to %count step %c1 {
+    %first = arith.muli %part, %length : index
+    %past = arith.addi %first, %other : index
+    scf.for %i = %first to %past step %c1 {
+      memref.store %zero, %x[%i] : memref<?xf64>
+    }
+  }
+  scf.for %part = %c0 to %count step %c1 {
+    %first = arith.muli %part, %length : index
+    %begin = arith.addi %first, %c1 : index
+    %past = arith.addi %first, %length : index
+    scf.for %i = %first to %past step %c1 {
+      scf.for %j = %begin to %past step %c1 {
+        memref.store %zero, %x[%j] : memref<?xf64>
+      }
+    }
   }
   return
 }

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""LLVM IR of products of small matrices whose sizes are known at run time only.
+
+A tile of the result, 4 rows of one vector, has its sums in registers while p runs: a piece of row p of b is
+multiplied with an element of each row of a, whose strides do not matter: a may be transposed. The last
+tile may extend beyond the last row: there the last row stands in for those that do not exist, is computed
+several times, and written with the same values. Columns beyond the last one are masked.
+
+If b is transposed its rows are transposed into a buffer on the stack first, in squares of registers.
+"""
+
+from __future__ import annotations
+
+from graphc.codegen.vector_ir import VectorWriter
+
+# Rows of a tile. With more, sums would wait less for those before, but several tiles are under way at once.
+_HEIGHT = 4
+# Elements of the buffer for a transposed operand, 8 KB at most.
+BUFFER = 1024
+_SQUARE = 8
+
+
+def small_product(letter: str, register: int) -> VectorWriter:
+    """The block `small` and what follows it, up to where the product is done.
+
+    Values it uses: `%m`, `%n`, `%k`, the addresses `%a`, `%b`, `%c`, the strides `%sai` and `%sap` of a and
+    `%ldb` and `%ldc` of rows, in elements, and `%accumulate`. There have to be elements.
+    """
+    w = VectorWriter(letter, register)
+    w.label("small")
+    lanes = w.lanes
+    if register == 64:  # masks cost nothing; half a register does for what is narrow
+        tiles = [_Columns(w, lanes, True, lanes // 2 - 1), _Columns(w, lanes // 2, True, lanes // 2 - 1)]
+    elif register == 32:
+        tiles = [_Columns(w, lanes, False, 0), _Columns(w, lanes, True, lanes - 1)]
+    else:
+        tiles = [_Columns(w, lanes, False, 0), _Columns(w, 1, False, 0)]
+    carried = [("ptr", "%b"), ("ptr", "%c"), ("i64", "%n")]
+    for tile in tiles:
+        count = w.let(f"udiv i64 {w.let(f'add nsw i64 {carried[2][1]}, {tile.padding}')}, {tile.lanes}")
+        values = w.loop(count, carried, tile.body)
+        carried = [(kind, value) for (kind, _), value in zip(carried, values, strict=True)]
+    return w
+
+
+class _Columns:
+    """Tiles of one vector across.
+
+    Args:
+        w: the function.
+        lanes: elements of the vector.
+        masked: the tile may extend beyond the last column.
+        padding: what is added to the number of columns before it is divided by that of lanes.
+    """
+
+    def __init__(self, w: VectorWriter, lanes: int, masked: bool, padding: int) -> None:
+        self._w, self.lanes, self._masked, self.padding = w, lanes, masked, padding
+
+    def body(self, values: list[str]) -> list[str]:
+        """All rows of some columns; carries b, c and the number of columns from there on."""
+        w = self._w
+        self._b, c, left = values
+        if self._masked:
+            self._mask = w.first_lanes(left, self.lanes)
+        w.loop(_parts(w, "%m", _HEIGHT), [("ptr", "%a"), ("ptr", c), ("i64", "%m")], self._rows)
+        beyond = w.let(f"sub nsw i64 {left}, {self.lanes}")
+        return [w.element(self._b, self.lanes), w.element(c, self.lanes), beyond]
+
+    def _rows(self, values: list[str]) -> list[str]:
+        """One tile; carries a, c and the number of rows from there on."""
+        w, kind = self._w, self._w.vector(self.lanes)
+        a, c, left = values
+        last = w.let(f"sub nsw i64 {left}, 1")
+        numbers = [w.minimum(str(row), last) for row in range(1, _HEIGHT)]
+        self._a_rows = ["0", *(w.let(f"mul i64 {number}, %sai") for number in numbers)]
+        c_rows = [c, *(w.element(c, w.let(f"mul i64 {number}, %ldc")) for number in numbers)]
+        sums = w.when("%accumulate", kind, _HEIGHT, lambda: [self._read(row) for row in c_rows])
+        carried = [("ptr", a), ("ptr", self._b), *((kind, value) for value in sums)]
+        sums = w.loop("%k", carried, self._next)[2:]
+        for value, row in zip(sums, c_rows, strict=True):
+            if self._masked:
+                w.write_masked(value, row, self._mask, self.lanes)
+            else:
+                w.write(value, row, self.lanes)
+        following = [
+            w.element(x, w.let(f"mul i64 {step}, {_HEIGHT}")) for x, step in ((a, "%sai"), (c, "%ldc"))
+        ]
+        return [*following, w.let(f"sub nsw i64 {left}, {_HEIGHT}")]
+
+    def _next(self, values: list[str]) -> list[str]:
+        """One p; carries the addresses of its elements of a and b, and the sums."""
+        w = self._w
+        a, b, *sums = values
+        piece = self._read(b)
+        new = [
+            w.multiply_add(w.broadcast(w.element(a, row), self.lanes), piece, total, self.lanes)
+            for row, total in zip(self._a_rows, sums, strict=True)
+        ]
+        return [w.element(a, "%sap"), w.element(b, "%ldb"), *new]
+
+    def _read(self, address: str) -> str:
+        if self._masked:
+            return self._w.read_masked(address, self._mask, self.lanes)
+        return self._w.read(address, self.lanes)
+
+
+def square(letter: str, register: int) -> int:
+    """Rows and columns that `transposition` does at a time."""
+    return min(_SQUARE, VectorWriter(letter, register).lanes)
+
+
+def transposition(letter: str, register: int) -> VectorWriter:
+    """Code that writes `%n` rows of `%k` elements at `%b` as columns at `%buffer`.
+
+    Other values: the strides `%ldb` and `%width`, a multiple of `square`, of rows. The buffer has room for
+    multiples of `square`, and its elements beyond `%n` and `%k` have any values afterwards.
+    """
+    w = VectorWriter(letter, register)
+    w.label("entry")
+    size = square(letter, register)
+
+    def rows(values: list[str]) -> list[str]:
+        b, to, left = values
+        last = w.let(f"sub nsw i64 {left}, 1")
+        numbers = [w.minimum(str(row), last) for row in range(1, size)]
+        offsets = ["0", *(w.let(f"mul i64 {number}, %ldb") for number in numbers)]
+
+        def squares(values: list[str]) -> list[str]:
+            at, to, left = values
+            mask = w.first_lanes(left, size)
+            pieces = [w.read_masked(w.element(at, offset), mask, size) for offset in offsets]
+            for column in w.transposed(pieces):
+                w.write(column, to, size)
+                to = w.element(to, "%width")
+            return [w.element(at, size), to, w.let(f"sub nsw i64 {left}, {size}")]
+
+        w.loop(_parts(w, "%k", size), [("ptr", b), ("ptr", to), ("i64", "%k")], squares)
+        following = w.element(b, w.let(f"mul i64 %ldb, {size}"))
+        return [following, w.element(to, size), w.let(f"sub nsw i64 {left}, {size}")]
+
+    w.loop(_parts(w, "%n", size), [("ptr", "%b"), ("ptr", "%buffer"), ("i64", "%n")], rows)
+    return w
+
+
+def _parts(w: VectorWriter, count: str, size: int) -> str:
+    return w.let(f"udiv i64 {w.let(f'add nsw i64 {count}, {size - 1}')}, {size}")

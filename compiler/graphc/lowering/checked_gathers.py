@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reads at indices are done while these are checked, so that long indices are read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.lowering import build
+from graphc_dialects._mlir import ir
+
+# What may be done before the check although it stands behind it.
+_MOVABLE = ("arith.", "complex.constant", "memref.alloc", "memref.cast", "memref.dim")
+_UNSIGNED_LESS = 6
+
+
+def merge_checked_gathers(function: Any) -> int:
+    """Merges the smallest and largest element of an index with what is read there behind the check of them.
+
+    The generic of both does not read what lies outside: an element that the check will find is a zero. What
+    it writes must be new memory, as it does so before the check fails.
+
+    Args:
+        function: a `func.func` on buffers.
+
+    Returns:
+        How many were merged.
+    """
+    count = 0
+    for block in function.regions[0].blocks:
+        for op in [op.operation for op in block.operations]:
+            extremes = _Extremes.of(op)
+            found = None if extremes is None else _find(extremes, block)
+            if found is not None:
+                _merge(*found)
+                count += 1
+    return count
+
+
+@dataclass
+class _Extremes:
+    """The generic that finds the smallest and largest element of a vector."""
+
+    op: Any
+    index: Any
+    results: tuple[Any, Any]
+    names: tuple[str, str]
+
+    @classmethod
+    def of(cls, op: Any) -> _Extremes | None:
+        if op.name != "linalg.generic" or len(op.operands) != 3 or _iterators(op) != ["reduction"]:
+            return None
+        if list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])) != [1, 2]:
+            return None
+        *body, end = (inner.operation for inner in op.regions[0].blocks[0].operations)
+        names = [inner.name for inner in body]
+        if sorted(names) != ["arith.maxsi", "arith.minsi"] or [x.owner for x in end.operands] != body:
+            return None
+        index, *results = op.operands
+        return cls(op, index, (results[0], results[1]), (names[0], names[1]))
+
+
+def _find(extremes: _Extremes, block: Any) -> tuple[_Extremes, Any, list[Any]] | None:
+    """The generic that reads at the indices behind the checks, and what it needs that stands between."""
+    operations = [op.operation for op in block.operations]
+    late: set[Any] = set()
+    early: list[Any] = []
+    for op in operations[operations.index(extremes.op) + 1 :]:
+        if op.name == "linalg.generic":
+            return (extremes, op, early) if _is_gather(op, extremes) else None
+        is_result = op.name == "memref.load" and op.operands[0] in extremes.results
+        if is_result or any(x in late for x in op.operands):
+            if not is_result and not op.name.startswith(("arith.", "graphc.check")):
+                return None
+            late.update(op.results)
+        elif op.name.startswith(_MOVABLE):
+            early.append(op)
+        else:
+            return None
+    return None
+
+
+def _is_gather(op: Any, extremes: _Extremes) -> bool:
+    """Whether a generic reads at the indices, and writes vectors that nobody else knows yet."""
+    inputs, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    operands = list(op.operands)
+    operands, results = operands[:inputs], operands[inputs:]
+    if _iterators(op) != ["parallel"] or extremes.index not in operands:
+        return False
+    if not all(ir.MemRefType(x.type).rank == 1 and _is_new(x) and x not in operands for x in results):
+        return False
+    loads = list(_loads(op))
+    index = op.regions[0].blocks[0].arguments[operands.index(extremes.index)]
+    return bool(loads) and all(load.operands[0] not in results and _depends(load, index) for load in loads)
+
+
+def _is_new(buffer: Any) -> bool:
+    """Whether memory has no contents that are lost if an error stops the function."""
+    owner = buffer.owner
+    if isinstance(owner, ir.Block):
+        return len(list(buffer.uses)) == 1
+    return bool(owner.name == "memref.alloc")
+
+
+def _loads(generic: Any) -> Iterator[Any]:
+    for op in generic.regions[0].blocks[0].operations:
+        if op.operation.name == "memref.load":
+            yield op.operation
+
+
+def _depends(op: Any, argument: Any) -> bool:
+    """Whether some position of a load is computed from a block argument."""
+    pending = list(op.operands)[1:]
+    while pending:
+        value = pending.pop()
+        if value == argument:
+            return True
+        owner = value.owner
+        if not isinstance(owner, ir.Block) and owner.name.startswith("arith."):
+            pending += owner.operands
+    return False
+
+
+def _merge(extremes: _Extremes, gather: Any, early: list[Any]) -> None:
+    for op in early:
+        op.move_before(extremes.op)
+    inputs, outputs = ir.DenseI32ArrayAttr(gather.attributes["operandSegmentSizes"])
+    maps = list(gather.attributes["indexing_maps"]) + list(extremes.op.attributes["indexing_maps"])[1:]
+    with ir.InsertionPoint(extremes.op), gather.location:
+        merged = ir.Operation.create(
+            "linalg.generic",
+            operands=[*gather.operands, *extremes.results],
+            attributes={
+                "indexing_maps": ir.ArrayAttr.get(maps),
+                "iterator_types": extremes.op.attributes["iterator_types"],
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([inputs, outputs + 2]),
+            },
+            regions=1,
+        )
+    old = gather.regions[0].blocks[0]
+    element = ir.MemRefType(extremes.index.type).element_type
+    types = [*(x.type for x in old.arguments), element, element]
+    block = ir.Block.create_at_start(merged.regions[0], types, [gather.location] * len(types))
+    for before, after in zip(old.arguments, list(block.arguments)[:-2], strict=True):
+        before.replace_all_uses_with(after)
+    index = block.arguments[list(gather.operands).index(extremes.index)]
+    with ir.InsertionPoint(block), gather.location:
+        found = [
+            build.create(name, [element], [argument, index]).result
+            for name, argument in zip(extremes.names, list(block.arguments)[-2:], strict=True)
+        ]
+        *_, end = (op.operation for op in old.operations)
+        yielded = build.create("linalg.yield", [], [*end.operands, *found])
+    end.erase()
+    for op in [op.operation for op in old.operations]:
+        op.move_before(yielded)
+    for load in list(_loads(merged)):
+        _guard(load, merged)
+    extremes.op.erase()
+    gather.erase()
+
+
+def _guard(load: Any, generic: Any) -> None:
+    """Makes a load one of what exists, and zero otherwise."""
+    buffer, *positions = load.operands
+    with ir.InsertionPoint(generic), load.location:
+        sizes = [build.dim(buffer, axis) for axis in range(len(positions))]
+    kind = load.results[0].type
+    with ir.InsertionPoint(load), load.location:
+        inside = None
+        for position, size in zip(positions, sizes, strict=True):
+            fits = build.compare_index(_UNSIGNED_LESS, position, size)
+            inside = (
+                fits if inside is None else build.create("arith.andi", [fits.type], [inside, fits]).result
+            )
+        choice = ir.Operation.create("scf.if", [kind], [inside], regions=2)
+        load.results[0].replace_all_uses_with(choice.results[0])
+    with ir.InsertionPoint(ir.Block.create_at_start(choice.regions[0])), load.location:
+        end = build.create("scf.yield", [], [load.results[0]])
+        load.move_before(end)
+    with ir.InsertionPoint(ir.Block.create_at_start(choice.regions[1])), load.location:
+        build.create("scf.yield", [], [_zero(kind)])
+
+
+def _zero(kind: Any) -> Any:
+    if isinstance(kind, ir.ComplexType):
+        part = ir.FloatAttr.get(kind.element_type, 0.0)
+        return build.create("complex.constant", [kind], [], value=ir.ArrayAttr.get([part, part])).result
+    value = ir.FloatAttr.get(kind, 0.0) if _is_float(kind) else ir.IntegerAttr.get(kind, 0)
+    return build.create("arith.constant", [kind], [], value=value).result
+
+
+def _is_float(kind: Any) -> bool:
+    return not isinstance(kind, (ir.IntegerType, ir.IndexType))
+
+
+def _iterators(op: Any) -> list[str]:
+    names = ("reduction", "parallel")
+    return [next(name for name in names if name in str(kind)) for kind in op.attributes["iterator_types"]]

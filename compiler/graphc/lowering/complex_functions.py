@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of complex scalars, by arithmetic and real functions that vectorise; inverses call kernels.
+
+Infinities, NaN and signed zeros are those of Annex G of the C standard, which are NumPy's. Errors are small
+compared to the larger part of the result, and of logarithms and exponentials compared to each part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.lowering.real import Pair, Real, two_product, two_sum
+
+Form = Callable[[Real, Real], Pair]
+_LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
+_LN2_LOW = 2.3190468138462996e-17
+# Exponential functions of more than the first number are those of the second number less, times a constant:
+# they overflow where their product with a sine or cosine does not.
+_OVERFLOW = {"float64": (709.0, 400.0), "float32": (88.0, 60.0)}
+
+
+def _not_finite(x: Real) -> Real:
+    return ~(abs(x) < np.inf)
+
+
+def _shifted(x: Real) -> tuple[Real, Real]:
+    """x less a shift where its exponential overflows, and the factor that makes up for it."""
+    limit, shift = _OVERFLOW[x.scalar.dtype.name]
+    large = abs(x) > limit
+    return large.pick(x - x.like(shift).copysign(x), x), large.pick(float(np.exp(shift)), x.like(1.0))
+
+
+def _exp(x: Real, y: Real) -> Pair:
+    positive = x > 0
+    moved, factor = _shifted(x)
+    size = positive.pick(moved, x).f("exp")
+    factor = positive.pick(factor, 1.0)
+    real, imag = (size * y.f("cos")) * factor, (size * y.f("sin")) * factor
+    return _exponential_limits(x, y, real, imag)
+
+
+def _exponential_limits(x: Real, y: Real, real: Real, imag: Real) -> Pair:
+    """The parts of an exponential, also where the angle y is 0 or has no cosine."""
+    unknown = _not_finite(y)
+    vanishes = unknown & x.same(-np.inf)
+    real = (unknown & x.same(np.inf)).pick(x, vanishes.pick(0.0, real))
+    return real, (vanishes | y.same(0.0)).pick(y.like(0.0).copysign(y), imag)
+
+
+def _in_double(form: Form) -> Form:
+    """The form computed in double precision, so that the result is only rounded."""
+
+    def wide(x: Real, y: Real) -> Pair:
+        narrow = x.scalar.dtype
+        if narrow == np.float64:
+            return form(x, y)
+        parts = form(*(Real(z.b, z.b.cast(z.scalar, np.dtype("float64"))) for z in (x, y)))
+        real, imag = (Real(z.b, z.b.cast(z.scalar, narrow)) for z in parts)
+        return real, imag
+
+    return wide
+
+
+@_in_double
+def _exp2(x: Real, y: Real) -> Pair:
+    """The angle is y log(2) with its rounding error, up to 1e10."""
+    angle, rest = two_product(y, y.like(_LN2))
+    rest = y.fma(_LN2_LOW, rest)
+    rest = (abs(rest) < 1.0).pick(rest, 0.0)
+    cosine, sine = angle.f("cos"), angle.f("sin")
+    turn = 1.0 - 0.5 * (rest * rest)
+    large = x > float(x.info.maxexp - 1)
+    size = large.pick(x - 64.0, x).f("exp2")
+    factor = large.pick(2.0**64, x.like(1.0))
+    real = (size * (cosine * turn - rest * sine)) * factor
+    imag = (size * (sine * turn + rest * cosine)) * factor
+    return _exponential_limits(x, y, real, imag)
+
+
+def _expm1(x: Real, y: Real) -> Pair:
+    """expm1(x) cos(y) - 2 sin(y / 2)^2 for cosines near 1, and the imaginary part of the exponential."""
+    real, imag = _exp(x, y)
+    half = (y * 0.5).f("sin")
+    square = half * half
+    near = x.f("expm1") * y.f("cos") - 2.0 * square
+    limit = _OVERFLOW[x.scalar.dtype.name][0]
+    return ((abs(x) < limit) & (square < 0.25)).pick(near, real - 1.0), imag
+
+
+def _log_size(x: Real, y: Real, excess: Real | None = None) -> Real:
+    """log|x + i y|; near the unit circle log1p(|x + i y|^2 - 1) / 2.
+
+    Args:
+        x: real part.
+        y: imaginary part.
+        excess: |x + i y|^2 - 1, for where that is near 0.
+    """
+    a, b = abs(x), abs(y)
+    big, small = a.at_least(b), a.at_most(b)
+    p, p_low = two_product(big, big)
+    q, q_low = two_product(small, small)
+    size = p + q
+    near = (size > 0.5) & (size < 2.0)
+    if excess is None:
+        high, low = two_sum(p - 1.0, q)
+        excess = high + (low + (p_low + q_low))
+    ratio = small / big.same(0.0).pick(1.0, big)
+    tail = 0.5 * near.pick(excess, ratio * ratio).f("log1p")
+    value = near.pick(tail, near.pick(1.0, big).f("log") + tail)
+    return (x.isinf() | y.isinf()).pick(np.inf, value)
+
+
+def _log(x: Real, y: Real) -> Pair:
+    return _log_size(x, y), y.f("atan2", x)
+
+
+def _log1p(x: Real, y: Real) -> Pair:
+    moved = x + 1.0
+    return _log_size(moved, y, x.fma(x + 2.0, y * y)), y.f("atan2", moved)
+
+
+def _sqrt(x: Real, y: Real) -> Pair:
+    """t = sqrt((|x| + |z|) / 2) and |y| / (2 t), of z scaled by a power of 4."""
+    a, b = abs(x), abs(y)
+    big = a.at_least(b)
+    info = x.info
+    huge, tiny = big > float(info.max) / 4, big < float(info.tiny) * 2.0 ** (info.nmant + 3)
+    bits = info.nmant + 2 + info.nmant % 2
+    scale = huge.pick(1 / 16, tiny.pick(2.0 ** (2 * bits), x.like(1.0)))
+    back = huge.pick(4.0, tiny.pick(2.0**-bits, x.like(1.0)))
+    a, b, big = a * scale, b * scale, big * scale
+    none = big.same(0.0)
+    ratio = a.at_most(b) / none.pick(1.0, big)
+    length = big * (ratio.fma(ratio, 1.0)).f("sqrt")
+    root = (0.5 * (a + length)).f("sqrt")
+    other = none.pick(0.0, b / none.pick(1.0, root + root))
+    root, other = root * back, other * back
+    negative = x < 0
+    real, imag = negative.pick(other, root), negative.pick(root, other).copysign(y)
+    # An infinite part wins over whatever the other one is.
+    infinite = x.isinf()
+    flat = y.isnan().pick(y, 0.0)
+    real = infinite.pick(negative.pick(flat, x), real)
+    imag = infinite.pick(negative.pick(x, flat).copysign(y), imag)
+    return y.isinf().pick(np.inf, real), y.isinf().pick(y, imag)
+
+
+def _hyperbolic(x: Real) -> tuple[Real, Real, Real]:
+    """sinh, cosh and a factor that both lack."""
+    moved, factor = _shifted(x)
+    return moved.f("sinh"), moved.f("cosh"), factor
+
+
+def _sinh(x: Real, y: Real) -> Pair:
+    sinh, cosh, factor = _hyperbolic(x)
+    real, imag = (sinh * y.f("cos")) * factor, (cosh * y.f("sin")) * factor
+    # A cosine whose sign is unknown leaves 0 and infinity as they are.
+    lone = _not_finite(y) & (x.same(0.0) | x.isinf())
+    return lone.pick(x, real), y.same(0.0).pick(y, imag)
+
+
+def _cosh(x: Real, y: Real) -> Pair:
+    sinh, cosh, factor = _hyperbolic(x)
+    real, imag = (cosh * y.f("cos")) * factor, (sinh * y.f("sin")) * factor
+    imag = y.same(0.0).pick(y * x.like(1.0).copysign(x), imag)
+    nowhere = _not_finite(y)
+    return (nowhere & x.isinf()).pick(abs(x), real), (nowhere & x.same(0.0)).pick(0.0, imag)
+
+
+@_in_double
+def _tanh(x: Real, y: Real) -> Pair:
+    """With t = tan(y) and s = sinh(x), ((1 + t^2) s cosh(x) + i t) / (1 + (1 + t^2) s^2).
+
+    Source: W. Kahan, "Branch cuts for complex elementary functions", 1987.
+    """
+    tangent, sinh = y.f("tan"), x.f("sinh")
+    slope = tangent.fma(tangent, 1.0)
+    square = sinh * sinh
+    below = slope.fma(square, 1.0)
+    real = (slope * (sinh * (square + 1.0).f("sqrt"))) / below
+    imag = tangent / below
+    far = abs(x) > 22.0
+    nowhere = _not_finite(y)
+    real = (far & ~(nowhere & ~x.isinf())).pick(x.like(1.0).copysign(x), real)
+    real = (x.same(0.0) & nowhere).pick(x, real)
+    imag = (x.isinf() & nowhere).pick(x.like(0.0).copysign(y), imag)
+    return real, y.same(0.0).pick(y, imag)
+
+
+def _scaled(form: Form, factor: float) -> Form:
+    """The function times a real number."""
+
+    def scaled(x: Real, y: Real) -> Pair:
+        real, imag = form(x, y)
+        return real * factor, imag * factor
+
+    return scaled
+
+
+def _rotated(form: Form) -> Form:
+    """f(i z) / i: sin from sinh, tan from tanh and so on."""
+
+    def rotated(x: Real, y: Real) -> Pair:
+        real, imag = form(-y, x)
+        return imag, -real
+
+    return rotated
+
+
+def _cos(x: Real, y: Real) -> Pair:
+    return _cosh(-y, x)
+
+
+def _kernel(name: str, x: Real, y: Real) -> Real:
+    """A part of an inverse function, for operands that are not negative."""
+    return Real(x.b, x.b.external(f"graphc_scalar.{name}", x.scalar, y.scalar))
+
+
+def _asin(x: Real, y: Real) -> Pair:
+    a, b = abs(x), abs(y)
+    return _kernel("arcsin_real", a, b).copysign(x), _kernel("arcsin_imag", a, b).copysign(y)
+
+
+def _acos(x: Real, y: Real) -> Pair:
+    b = abs(y)
+    return _kernel("arccos_real", x, b), _kernel("arcsin_imag", abs(x), b).copysign(-y)
+
+
+def _acosh(x: Real, y: Real) -> Pair:
+    b = abs(y)
+    return _kernel("arcsin_imag", abs(x), b), _kernel("arccos_real", x, b).copysign(y)
+
+
+def _atanh(x: Real, y: Real) -> Pair:
+    a, b = abs(x), abs(y)
+    return _kernel("arctanh_real", a, b).copysign(x), _kernel("arctanh_imag", a, b).copysign(y)
+
+
+FUNCTIONS: dict[str, Form] = {
+    "exp": _exp,
+    "exp2": _exp2,
+    "expm1": _expm1,
+    "log": _log,
+    "log2": _scaled(_log, 1 / _LN2),
+    "log10": _scaled(_log, 1 / _LN10),
+    "log1p": _log1p,
+    "sqrt": _sqrt,
+    "sinh": _sinh,
+    "cosh": _cosh,
+    "tanh": _tanh,
+    "sin": _rotated(_sinh),
+    "cos": _cos,
+    "tan": _rotated(_tanh),
+    "asin": _asin,
+    "acos": _acos,
+    "acosh": _acosh,
+    "atanh": _atanh,
+    "asinh": _rotated(_asin),
+    "atan": _rotated(_atanh),
+}
+
+
+def apply(b: Any, name: str, z: Any) -> Any:
+    """A function of a complex scalar, by its name in the C library."""
+    real, imag = FUNCTIONS[name](Real(b, b.real(z)), Real(b, b.imag(z)))
+    return b.complex(real.scalar, imag.scalar)

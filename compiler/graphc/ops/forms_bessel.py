@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Scalar lowerings around SciPy's functions, where those are inaccurate: Bessel functions and integrals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from graphc.ops.forms import in_double
+
+Scalar = Any
+_F64 = np.dtype("float64")
+# The zero of Ei as a sum of two numbers, and the Taylor coefficients there.
+_EI_ZERO = (0.3725074107813666, 1.3140183414386028e-17)
+
+
+def _polynomial(b: Any, x: Scalar, coefficients: list[float]) -> Scalar:
+    total = b.const(coefficients[-1], x.dtype)
+    for coefficient in reversed(coefficients[:-1]):
+        total = b.fma(total, x, b.const(coefficient, x.dtype))
+    return total
+
+
+def modified_bessel(order: int, scaled: bool) -> Callable[..., Scalar]:
+    """i0 or i1, or these times exp(-|x|): the power series up to 8, SciPy's scaled function above.
+
+    Args:
+        order: 0 or 1.
+        scaled: whether with the exponential.
+    """
+    coefficients = [1 / (math.factorial(k) * math.factorial(k + order)) for k in range(28)]
+
+    @in_double
+    def scalar(b: Any, x: Scalar) -> Scalar:
+        size = b.abs(x)
+        half = b.mul(x, b.const(0.5, _F64))
+        small = b.le(size, b.const(8, _F64))
+        square = b.select(small, b.mul(half, half), b.const(0, _F64))
+        near = _polynomial(b, square, coefficients)
+        # SciPy's i1(-0.0) is 0.0.
+        near = b.fma(near, half, b.const(0, _F64)) if order else near
+        far = b.call(f"special_d_i{order}e", x)
+        if scaled:
+            return b.select(small, b.mul(near, b.math("exp", b.neg(size))), far)
+        # The exponential overflows before the product does.
+        first = b.minimum(size, b.const(700, _F64))
+        far = b.mul(b.mul(far, b.math("exp", first)), b.math("exp", b.sub(size, first)))
+        return b.select(small, near, far)
+
+    return scalar
+
+
+def _dilogarithm_coefficients() -> list[float]:
+    """B(2k) / (2k + 1)! for k >= 1, by the recurrence of Bernoulli's numbers."""
+    numbers = [Fraction(1)]
+    for n in range(1, 34):
+        total = sum((math.comb(n + 1, k) * numbers[k] for k in range(n)), Fraction(0))
+        numbers.append(-total / (n + 1))
+    return [float(numbers[n] / math.factorial(n + 1)) for n in range(2, 34, 2)]
+
+
+@in_double
+def spence(b: Any, x: Scalar) -> Scalar:
+    """With u = -log(x), u - u^2 / 4 + B(2) u^3 / 3! + B(4) u^5 / 5! + ...
+
+    Below a fifth pi^2 / 6 - log(x) log(1 - x) - spence(1 - x), above five -spence(1 / x) - log(x)^2 / 2.
+    Source: L. Lewin, Polylogarithms and Associated Functions, 1981.
+    """
+    one, zero = b.const(1, _F64), b.const(0, _F64)
+    large = b.gt(x, b.const(5, _F64))
+    y = b.select(large, b.truediv(one, x), x)
+    small = b.lt(y, b.const(0.2, _F64))
+    logarithm = b.math("log", y)
+    u = b.sub(zero, b.select(small, b.math("log1p", b.neg(y)), logarithm))
+    square = b.mul(u, u)
+    tail = b.fma(_polynomial(b, square, _dilogarithm_coefficients()), u, b.const(-0.25, _F64))
+    value = b.fma(square, tail, u)
+    whole = b.const(math.pi**2 / 6, _F64)
+    product = b.select(b.eq(y, zero), zero, b.mul(logarithm, u))
+    value = b.select(small, b.add(whole, b.sub(product, value)), value)
+    inverted = b.neg(b.fma(b.mul(logarithm, b.const(0.5, _F64)), logarithm, value))
+    # SciPy has no value there.
+    inverted = b.select(b.isinf(x), b.const(np.nan, _F64), inverted)
+    return b.select(large, inverted, value)
+
+
+def _ei_coefficients() -> list[float]:
+    """Taylor coefficients of Ei at its zero: f' = exp(x) / x, whose coefficients follow a recurrence."""
+    zero = np.longdouble(_EI_ZERO[0]) + np.longdouble(_EI_ZERO[1])
+    # g = exp(x) / x obeys x g = exp(x): zero g_n + g_(n-1) = exp(zero) / n!.
+    derivative, power = [], np.exp(zero)
+    before = np.longdouble(0)
+    for n in range(24):
+        before = (power / math.factorial(n) - before) / zero
+        derivative.append(before)
+    return [float(g / (n + 1)) for n, g in enumerate(derivative)]
+
+
+@in_double
+def expi(b: Any, x: Scalar) -> Scalar:
+    """SciPy's, but next to its zero, where that is only absolutely accurate, the Taylor series there."""
+    t = b.sub(b.sub(x, b.const(_EI_ZERO[0], _F64)), b.const(_EI_ZERO[1], _F64))
+    near = b.lt(b.abs(t), b.const(0.05, _F64))
+    t = b.select(near, t, b.const(0, _F64))
+    return b.select(near, b.mul(t, _polynomial(b, t, _ei_coefficients())), b.call("special_d_expi", x))
+
+
+@in_double
+def beta(b: Any, x: Scalar, y: Scalar) -> Scalar:
+    """gamma(x) / gamma(x + y) * gamma(y) where none of these overflows, SciPy's elsewhere.
+
+    The rounding error of x + y enters with the derivative of gamma, for which few digits do.
+    """
+    low, high = b.minimum(x, y), b.maximum(x, y)
+    total = b.add(high, low)
+    safe = b.logical_and(b.gt(low, b.const(1e-280, _F64)), b.lt(total, b.const(170, _F64)))
+    one = b.const(1, _F64)
+    low, high, total = (b.select(safe, z, one) for z in (low, high, total))
+    rest = b.sub(low, b.sub(total, high))
+    slope = b.sub(b.math("log", b.add(total, b.const(0.5, _F64))), b.truediv(one, total))
+    ratio = b.truediv(b.math("tgamma", high), b.math("tgamma", total))
+    ratio = b.fma(b.neg(ratio), b.mul(slope, rest), ratio)
+    return b.select(safe, b.mul(ratio, b.math("tgamma", low)), b.call("special_dd_beta", x, y))

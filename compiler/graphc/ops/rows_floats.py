@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise rows: parts of floating-point numbers, their neighbours, and divisors of integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.ops._pt import pt
+from graphc.ops.elementwise import OperandType, register
+
+_DOUBLE, _I64, _U64 = np.dtype("float64"), np.dtype("int64"), np.dtype("uint64")
+# Of float64: bits of the fraction, bias of the exponent.
+_FRACTION, _BIAS = 52, 1023
+
+
+def _one_double(b: Any, exponent: Any) -> Any:
+    """2 to an int64 power from -1022 to 1023, put together from its bits."""
+    biased = b.add(exponent, b.const(_BIAS, _I64))
+    bits = b.op("arith.shli", _I64, biased, b.const(_FRACTION, _I64))
+    return b.op("arith.bitcast", _DOUBLE, bits)
+
+
+def _limited(b: Any, x: Any, low: int, high: int) -> Any:
+    return b.minimum(b.maximum(x, b.const(low, x.dtype)), b.const(high, x.dtype))
+
+
+def _ldexp(b: Any, x: Any, n: Any) -> Any:
+    n = b.cast(n, _I64)
+    if x.dtype != _DOUBLE:
+        # Exact in float64, so that only the result is rounded.
+        return b.cast(b.mul(b.cast(x, _DOUBLE), _one_double(b, _limited(b, n, -600, 600))), x.dtype)
+    n = _limited(b, n, -2200, 2200)
+    for _ in range(2):
+        # Steps leave subnormal numbers to the last one, so that there is one rounding.
+        many, few = b.gt(n, b.const(1023, _I64)), b.lt(n, b.const(-1022, _I64))
+        step = b.select(many, b.const(1023, _I64), b.select(few, b.const(-969, _I64), b.const(0, _I64)))
+        x, n = b.mul(x, _one_double(b, step)), b.sub(n, step)
+    return b.mul(x, _one_double(b, _limited(b, n, -1022, 1023)))
+
+
+def _frexp(b: Any, x: Any) -> tuple[Any, Any]:
+    """Mantissa (float64) and exponent (int64)."""
+    x = b.cast(x, _DOUBLE)
+    tiny = b.lt(b.abs(x), b.const(np.finfo("float64").tiny, _DOUBLE))
+    scaled = b.select(tiny, b.mul(x, b.const(2.0**54, _DOUBLE)), x)
+    bits = b.op("arith.bitcast", _I64, scaled)
+    biased = b.and_(b.op("arith.shrui", _I64, bits, b.const(_FRACTION, _I64)), b.const(0x7FF, _I64))
+    exponent = b.sub(biased, b.select(tiny, b.const(_BIAS - 1 + 54, _I64), b.const(_BIAS - 1, _I64)))
+    kept = b.and_(bits, b.const(~(0x7FF << _FRACTION), _I64))
+    half = b.or_(kept, b.const((_BIAS - 1) << _FRACTION, _I64))
+    # Zeros, infinities and NaN have no exponent.
+    whole = b.logical_or(b.eq(x, b.const(0, _DOUBLE)), b.logical_or(b.isnan(x), b.isinf(x)))
+    mantissa = b.select(whole, x, b.op("arith.bitcast", _DOUBLE, half))
+    return mantissa, b.select(whole, b.const(0, _I64), exponent)
+
+
+def _nextafter(b: Any, x: Any, y: Any) -> Any:
+    dtype = x.dtype
+    bits_type = np.dtype(f"int{dtype.itemsize * 8}")
+    zero, one = b.const(0, dtype), b.const(1, bits_type)
+    bits = b.op("arith.bitcast", bits_type, x)
+    away = b.eq(b.gt(y, x), b.gt(x, zero))
+    stepped = b.op("arith.bitcast", dtype, b.select(away, b.add(bits, one), b.sub(bits, one)))
+    smallest = b.copysign(b.op("arith.bitcast", dtype, one), y)
+    moved = b.select(b.eq(x, zero), smallest, stepped)
+    # As in C, but for NumPy's float16: zeros of different signs are equal.
+    found = b.select(b.eq(x, y), x if dtype == np.float16 else y, moved)
+    return b.select(b.logical_or(b.isnan(x), b.isnan(y)), b.const(np.nan, dtype), found)
+
+
+def _spacing(b: Any, x: Any) -> Any:
+    # NumPy's is signed, but for float16.
+    up = b.const(np.inf, x.dtype)
+    signed = b.select(b.eq(x, b.const(0, x.dtype)), up, b.copysign(up, x))
+    following = _nextafter(b, x, up if x.dtype == np.float16 else signed)
+    return b.select(b.isinf(x), b.const(np.nan, x.dtype), b.sub(following, x))
+
+
+def _magnitude(b: Any, x: Any) -> Any:
+    """As uint64; that of the smallest integer, which has none in its dtype, is right, too."""
+    return b.cast(b.reinterpret(b.abs(x), np.dtype(f"uint{x.dtype.itemsize * 8}")), _U64)
+
+
+def _gcd(b: Any, x: Any, y: Any) -> Any:
+    return b.cast(b.call("graphc_scalar.gcd", _magnitude(b, x), _magnitude(b, y)), x.dtype)
+
+
+def _lcm(b: Any, x: Any, y: Any) -> Any:
+    x64, y64 = _magnitude(b, x), _magnitude(b, y)
+    return b.cast(b.mul(b.floordiv(x64, b.call("graphc_scalar.gcd", x64, y64)), y64), x.dtype)
+
+
+def _exponent_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    return np.frexp.resolve_dtypes((types[0], None, None))[0], np.dtype("int32")
+
+
+def _mantissa_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    return (np.frexp.resolve_dtypes((types[0], None, None))[0],) * 2
+
+
+register(
+    "ldexp",
+    np.ldexp,
+    "x times 2 to the power of the integer n, rounded once.",
+    _ldexp,
+    grad=(lambda x, n, out, g: pt.ldexp(g, n), None),
+)
+register(
+    "frexp_mantissa",
+    lambda x: np.frexp(x)[0],
+    "The number in [0.5, 1) that times a power of 2 gives x; zeros, infinities and NaN as they are.",
+    lambda b, x: b.cast(_frexp(b, x)[0], x.dtype),
+    nin=1,
+    dtypes=_mantissa_rule,
+    grad=(lambda x, out, g: pt.ldexp(g, -pt.frexp(x)[1]),),
+)
+register(
+    "frexp_exponent",
+    lambda x: np.frexp(x)[1],
+    "The exponent that belongs to frexp_mantissa.",
+    lambda b, x: b.cast(_frexp(b, x)[1], np.dtype("int32")),
+    nin=1,
+    dtypes=_exponent_rule,
+    grad=(None,),
+)
+register(
+    "nextafter",
+    np.nextafter,
+    "The floating-point number next to x in the direction of y.",
+    _nextafter,
+    grad=(lambda x, y, out, g: g, None),
+)
+register(
+    "spacing",
+    np.spacing,
+    "Distance to the number of the next larger magnitude, with the sign of x.",
+    _spacing,
+    grad=(None,),
+)
+register(
+    "gcd",
+    np.gcd,
+    "Greatest common divisor of the magnitudes.",
+    _gcd,
+    grad=(None, None),
+)
+register(
+    "lcm",
+    np.lcm,
+    "Least common multiple of the magnitudes; 0 if one is 0.",
+    _lcm,
+    grad=(None, None),
+)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTensor's functions about dimensions: joining and splitting them, packing arrays, broadcast shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable, get_underlying_scalar_constant_value
+from graphc.tensor.shaping import product_of
+
+__all__ = [
+    "atleast_Nd",
+    "broadcast_shape",
+    "get_scalar_constant_value",
+    "get_vector_length",
+    "is_flat",
+    "join_dims",
+    "pack",
+    "scalar_from_tensor",
+    "slice_at_axis",
+    "split_dims",
+    "tensor_from_scalar",
+    "unpack",
+]
+
+
+def atleast_Nd(arry: Any, *, n: int = 1, left: bool = True) -> Variable:
+    """The array with axes of size 1 in front (or behind), so that it has at least ``n``."""
+    x = as_tensor_variable(arry)
+    more = max(n - x.type.ndim, 0)
+    return (pt.shape_padleft if left else pt.shape_padright)(x, more) if more else x
+
+
+def join_dims(x: Any, start_axis: int = 0, n_axes: int | None = None) -> Variable:
+    """Neighbouring axes as one.
+
+    Args:
+        x: array-like.
+        start_axis: the first of them.
+        n_axes: how many; by default all that follow; 0 inserts an axis of size 1.
+    """
+    x = as_tensor_variable(x)
+    ndim = x.type.ndim
+    start = normalize_axis(start_axis, ndim + (n_axes == 0 or ndim == 0), "join_dims")
+    count = ndim - start if n_axes is None else int(n_axes)
+    if count < 0 or start + count > ndim:
+        raise ValueError(f"join_dims cannot join {count} axes from {start} on; {x} has {ndim}")
+    if count == 1:
+        return x
+    sizes = sizes_of(x)
+    return pt.reshape(x, [*sizes[:start], product_of(sizes[start : start + count]), *sizes[start + count :]])
+
+
+def split_dims(x: Any, shape: Any, axis: int = 0) -> Variable:
+    """One axis as several.
+
+    Args:
+        x: array-like.
+        shape: their sizes, of which one may be -1; without any, the axis must have size 1 and goes.
+        axis: the axis.
+    """
+    x = as_tensor_variable(x)
+    axis = normalize_axis(axis, x.type.ndim, "split_dims")
+    if isinstance(shape, Variable) and shape.type.ndim == 1:  # type: ignore[attr-defined]
+        parts = [shape[i] for i in range(get_vector_length(shape))]  # type: ignore[index]
+    else:
+        parts = list(shape) if isinstance(shape, Sequence | np.ndarray) else [shape]
+    sizes = sizes_of(x)
+    given = [as_size(part, "split_dims") for part in parts]
+    unknown = [i for i, part in enumerate(given) if known_size(part) == -1]
+    if len(unknown) > 1:
+        raise ValueError("split_dims can work out one size only")
+    if unknown:
+        others = product_of([part for i, part in enumerate(given) if i != unknown[0]])
+        given[unknown[0]] = as_size(sizes[axis] // others, "split_dims")
+    return pt.reshape(x, [*sizes[:axis], *given, *sizes[axis + 1 :]])
+
+
+def _kept(keep_axes: Any, ndim: int) -> tuple[int, int]:
+    """How many axes are kept in front and at the end."""
+    if keep_axes is None:
+        return 0, 0
+    axes = [keep_axes] if isinstance(keep_axes, int | np.integer) else list(keep_axes)
+    if len(axes) == 1 and axes[0] not in (0, -1):
+        raise ValueError(f"axes that are kept must begin with 0 or end with -1, got {keep_axes}")
+    front = sorted(a for a in axes if a >= 0)
+    back = sorted(a for a in axes if a < 0)
+    if front != list(range(len(front))) or back != list(range(-len(back), 0)):
+        raise ValueError(f"axes that are kept must be neighbours at the ends, got {keep_axes}")
+    if len(axes) > ndim:
+        raise ValueError(f"there are {len(axes)} axes to keep, but an array of {ndim} dimensions")
+    return len(front), len(back)
+
+
+def pack(*tensors: Any, keep_axes: Any = None) -> tuple[Variable, list[Variable]]:
+    """Arrays as one: the axes that are kept stay, the others of each array become one, which are joined.
+
+    Args:
+        tensors: array-like, of equal sizes along the axes that are kept.
+        keep_axes: None, or axes from 0 on, up to -1, or both.
+
+    Returns:
+        The array, and for each array the vector of sizes that were joined (see `unpack`).
+    """
+    if not tensors:
+        raise ValueError("pack takes at least one array")
+    flat, shapes, front = [], [], 0
+    for given in tensors:
+        x = as_tensor_variable(given)
+        front, back = _kept(keep_axes, x.type.ndim)
+        sizes = sizes_of(x)
+        stop = x.type.ndim - back
+        middle = sizes[front:stop]
+        flat.append(pt.reshape(x, [*sizes[:front], product_of(middle), *sizes[stop:]]))
+        shapes.append(pt.stack(middle) if middle else pt.constant(np.zeros(0, np.int64)))
+    return pt.concatenate(flat, axis=front), shapes
+
+
+def unpack(packed_input: Any, packed_shapes: Sequence[Any], keep_axes: Any = None) -> list[Variable]:
+    """The arrays that `pack` joined.
+
+    Args:
+        packed_input: the array.
+        packed_shapes: for each of them the sizes that were joined: vectors of known length, or tuples.
+        keep_axes: as given to `pack`.
+    """
+    x = as_tensor_variable(packed_input)
+    front, _ = _kept(keep_axes, x.type.ndim)
+    result, start = [], pt.constant(np.int64(0))
+    for shape in packed_shapes:
+        if isinstance(shape, Variable) and shape.type.ndim == 1:  # type: ignore[attr-defined]
+            sizes: list[Any] = [shape[i] for i in range(get_vector_length(shape))]  # type: ignore[index]
+        else:
+            sizes = [as_size(s, "unpack") for s in (shape if isinstance(shape, Sequence) else [shape])]
+        stop = start + product_of(sizes)
+        part = x[(slice(None),) * front + (slice(start, stop),)]
+        outer = sizes_of(x)
+        result.append(pt.reshape(part, [*outer[:front], *sizes, *outer[front + 1 :]]))
+        start = stop
+    return result
+
+
+def broadcast_shape(*arrays: Any, arrays_are_shapes: bool = False) -> tuple[Variable, ...]:
+    """The sizes of what arrays broadcast to. Only sizes that are known to be 1 broadcast.
+
+    Args:
+        arrays: array-like, or sequences of sizes.
+        arrays_are_shapes: whether they are sizes.
+    """
+    if arrays_are_shapes:
+        shapes = [[as_size(size, "broadcast_shape") for size in shape] for shape in arrays]
+    else:
+        shapes = [sizes_of(as_tensor_variable(x)) for x in arrays]
+    rank = max((len(shape) for shape in shapes), default=0)
+    one = pt.constant(np.int64(1))
+    columns = zip(*([one] * (rank - len(shape)) + shape for shape in shapes), strict=True)
+    result = []
+    for column in columns:
+        wide = [size for size in column if known_size(size) != 1]
+        known = {n for n in map(known_size, wide) if n is not None}
+        if len(known) > 1:
+            raise ValueError(f"sizes {sorted(known)} do not broadcast")
+        best = next((size for size in wide if known_size(size) is not None), wide[0] if wide else one)
+        result.append(best)
+    return tuple(result)
+
+
+def slice_at_axis(sl: slice, axis: int) -> tuple[Any, ...]:
+    """The index that applies a slice to one axis, counted from the front or the end."""
+    if axis < 0:
+        return (Ellipsis, sl, *(slice(None),) * (-axis - 1))
+    return (slice(None),) * axis + (sl,)
+
+
+def is_flat(var: Any, ndim: int = 1) -> bool:
+    """Whether a variable has ``ndim`` dimensions."""
+    return bool(as_tensor_variable(var).type.ndim == ndim)
+
+
+def get_vector_length(v: Any) -> int:
+    """The length of a vector, as far as it is known before the graph runs.
+
+    Raises:
+        ValueError: it is not known.
+        TypeError: v is no vector.
+    """
+    v = as_tensor_variable(v)
+    if v.type.ndim != 1:
+        raise TypeError(f"get_vector_length takes a vector, got {v} of type {v.type}")
+    length = known_size(size_of(v, 0))
+    if length is None:
+        raise ValueError(f"the length of {v} is not known before the graph is run; use specify_shape")
+    return length
+
+
+def get_scalar_constant_value(v: Any, *args: Any, **options: Any) -> np.ndarray:
+    """The value of a 0-d constant; see `get_underlying_scalar_constant_value`."""
+    if np.ndim(v) if not isinstance(v, Variable) else v.type.ndim:  # type: ignore[attr-defined]
+        from graphc.tensor.basic import NotScalarConstantError
+
+        raise NotScalarConstantError(f"{v} is not 0-d")
+    return get_underlying_scalar_constant_value(v)
+
+
+def scalar_from_tensor(x: Any) -> Variable:
+    """x, which must be 0-d: there are no scalars besides 0-d tensors."""
+    x = as_tensor_variable(x)
+    if x.type.ndim:
+        raise TypeError(f"scalar_from_tensor takes a 0-d tensor, got {x} of type {x.type}")
+    return x
+
+
+tensor_from_scalar = scalar_from_tensor

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Banded positive definite and tridiagonal systems by factors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.bands import CholeskyBanded, TridiagonalFactor, TridiagonalSolve
+from graphc.ops.matrices import conj, diagonal
+from graphc.ops.sizes import size_of
+from graphc.ops.solvers import SolveBanded
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.linalg.checks import matrix, square
+from graphc.tensor.linalg.solving import _with_columns
+
+__all__ = [
+    "cho_solve_banded",
+    "cholesky_banded",
+    "solveh_banded",
+    "tridiagonal_lu_factor",
+    "tridiagonal_lu_solve",
+]
+
+
+def cholesky_banded(
+    ab: Any, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = False
+) -> Variable:
+    """Bands of the Cholesky factor of a banded Hermitian positive definite matrix.
+
+    Args:
+        ab: bands (..., u + 1, n) of one half: ``ab[u + i - j, j] = a[i, j]``, or ``ab[i - j, j]`` of the
+            lower one.
+        lower: whether it is the lower half, and the factor the lower one.
+        overwrite_ab, check_finite: for compatibility, without effect.
+
+    Raises:
+        LinAlgError: when run, the matrix is not positive definite.
+    """
+    return CholeskyBanded(bool(lower))(matrix(ab, "cholesky_banded"))
+
+
+def _rows(ab: Any, what: str) -> int:
+    rows = ab.type.shape[-2]
+    if rows is None:
+        raise ValueError(f"{what}: the number of bands must be known, got {ab} of type {ab.type}")
+    return int(rows)
+
+
+def cho_solve_banded(
+    cb_and_lower: Any,
+    b: Any,
+    overwrite_b: bool = False,
+    check_finite: bool = False,
+    b_ndim: int | None = None,
+) -> Variable:
+    """Solution of ``a @ x = b`` from what `cholesky_banded` gave.
+
+    Args:
+        cb_and_lower: the bands, of which there must be a known number, and whether they are the lower ones.
+        b: array-like (..., n) or (..., n, k).
+        overwrite_b, check_finite: for compatibility, without effect.
+        b_ndim: number of core dimensions of b, as in `solve`.
+    """
+    c, lower = matrix(cb_and_lower[0], "cho_solve_banded"), bool(cb_and_lower[1])
+    width = _rows(c, "cho_solve_banded") - 1
+    counts = (width, 0) if lower else (0, width)
+    plain, turned = SolveBanded(*counts, False), SolveBanded(*counts, True)
+
+    def do(c: Any, b: Any) -> Any:
+        return turned(conj(c), plain(c, b)) if lower else plain(c, turned(conj(c), b))
+
+    return _with_columns(c, b, b_ndim, "cho_solve_banded", do, several=False)
+
+
+def solveh_banded(
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    lower: bool = False,
+    check_finite: bool = False,
+    b_ndim: int | None = None,
+) -> Variable:
+    """Solution of a banded Hermitian positive definite system; arguments as `cholesky_banded`."""
+    return cho_solve_banded((cholesky_banded(ab, lower=lower), lower), b, b_ndim=b_ndim)
+
+
+def tridiagonal_lu_factor(a: Any) -> tuple[Variable, ...]:
+    """LU factors of tridiagonal matrices (..., n, n), as LAPACK's gttrf leaves them, without a gradient.
+
+    Returns:
+        Diagonal of L (n - 1), diagonals of U (n, n - 1, n - 2), and the int32 exchanges (n), from 1.
+    """
+    a = square(a, "tridiagonal_lu_factor")
+    under, over = (pt.diagonal(a, offset, -2, -1) for offset in (-1, 1))
+    more = pt.maximum(size_of(a, a.type.ndim - 1) - 2, 0)
+    return tuple(TridiagonalFactor()(under, diagonal(a), over, more))  # type: ignore[arg-type]
+
+
+def tridiagonal_lu_solve(
+    a_diagonals: Any, b: Any, *, b_ndim: int | None = None, transposed: bool = False
+) -> Variable:
+    """Solution of a system by what `tridiagonal_lu_factor` gave.
+
+    Args:
+        a_diagonals: its five results.
+        b: array-like (..., n) or (..., n, k).
+        b_ndim: number of core dimensions of b, as in `solve`.
+        transposed: solve with the transpose.
+    """
+    dl, d, du, du2, pivots = (as_tensor_variable(x) for x in a_diagonals)
+    op = TridiagonalSolve(bool(transposed))
+
+    def do(d: Any, b: Any) -> Any:
+        return op(dl, d, du, du2, pivots, b)
+
+    return _with_columns(d, b, b_ndim, "tridiagonal_lu_solve", do, several=False)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Schur and QZ forms, and functions of matrices that are computed from the former."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.canonical import QZ, SORTS, Logm, Schur, Sqrtm
+from graphc.ops.matrices import complex_dtype, float_dtype, is_complex
+from graphc.tensor.linalg.checks import square
+from graphc.tensor.linalg.functions import expm
+from graphc.tensor.linalg.solving import solve
+
+__all__ = ["coshm", "cosm", "logm", "ordqz", "qz", "schur", "sinhm", "sinm", "sqrtm", "tanhm", "tanm"]
+
+
+def _output(x: Any, output: str) -> Any:
+    """x in the dtype that the form is to have."""
+    dtype = float_dtype(x.type.dtype)
+    if output in ("complex", "c"):
+        return pt.cast(x, complex_dtype(dtype))
+    if output not in ("real", "r"):
+        raise ValueError(f'output must be "real" or "complex", got {output!r}')
+    return pt.cast(x, dtype)
+
+
+def _sort(sort: str | None) -> int:
+    if sort not in SORTS:
+        raise ValueError(f'sort must be None, "lhp", "rhp", "iuc" or "ouc", got {sort!r}')
+    return SORTS.index(sort)
+
+
+def schur(A: Any, output: str = "real", sort: str | None = None) -> tuple[Variable, Variable]:
+    """Schur form ``A = Z @ T @ Z^H``, without a gradient.
+
+    Args:
+        A: array-like (..., n, n).
+        output: of real matrices, "real": T is triangular but for blocks of 2 for conjugate pairs; "complex":
+            T is triangular.
+        sort: which eigenvalues come first: "lhp" those in the left half-plane, "rhp" in the right one, "iuc"
+            inside or on the unit circle, "ouc" outside.
+
+    Returns:
+        T and Z (..., n, n).
+    """
+    t, z = Schur(_sort(sort))(_output(square(A, "schur"), output))  # type: ignore[misc]
+    return t, z
+
+
+def qz(
+    A: Any, B: Any, output: str = "real", sort: str | None = None, return_eigenvalues: bool = False
+) -> tuple[Variable, ...]:
+    """Generalized Schur forms ``A = Q @ AA @ Z^H`` and ``B = Q @ BB @ Z^H``, without a gradient.
+
+    It runs in Python, by ``scipy.linalg.ordqz``.
+
+    Args:
+        A, B: array-like (..., n, n).
+        output, sort: as of `schur`, for the generalized eigenvalues.
+        return_eigenvalues: whether to return their numerators and denominators.
+
+    Returns:
+        AA, BB, Q, Z; or AA, BB, alpha, beta, Q, Z.
+    """
+    a, b = (_output(square(x, "qz"), output) for x in (A, B))
+    aa, bb, alpha, beta, q, z = QZ(_sort(sort))(a, b)  # type: ignore[misc]
+    return (aa, bb, alpha, beta, q, z) if return_eigenvalues else (aa, bb, q, z)
+
+
+def ordqz(A: Any, B: Any, sort: str | None = None, output: str = "real") -> tuple[Variable, ...]:
+    """AA, BB, alpha, beta, Q, Z of `qz`, in SciPy's order of arguments."""
+    return qz(A, B, output, sort, return_eigenvalues=True)
+
+
+def _real_if_principal(y: Any, x: Any) -> Any:
+    """The real part for a real matrix; NaN where it has no real function value."""
+    if is_complex(x):
+        return y
+    size = pt.max(pt.abs(y), axis=(-2, -1), keepdims=True) if 0 not in y.type.shape[-2:] else 1.0
+    limit = 1e3 * float(_eps(y.type.dtype))
+    wrong = pt.any(pt.gt(pt.abs(pt.imag(y)), limit * size), axis=(-2, -1), keepdims=True)
+    return pt.switch(wrong, float("nan"), pt.real(y))
+
+
+def _eps(dtype: str) -> Any:
+    import numpy as np
+
+    return np.finfo(dtype).eps
+
+
+def sqrtm(A: Any, output: str = "real") -> Variable:
+    """Principal square roots of matrices.
+
+    Args:
+        A: array-like (..., n, n).
+        output: of real matrices, "real": a real matrix, NaN where the root is not real; or "complex".
+    """
+    a = _output(square(A, "sqrtm"), output)
+    return _real_if_principal(Sqrtm()(a), a)
+
+
+def logm(A: Any, output: str = "real") -> Variable:
+    """Principal logarithms of matrices without negative eigenvalues; arguments as `sqrtm`."""
+    a = _output(square(A, "logm"), output)
+    return _real_if_principal(Logm()(a), a)
+
+
+def _exponentials(A: Any, what: str, turned: bool) -> tuple[Any, Any, bool]:
+    """exp(A) and exp(-A), or exp(iA) and exp(-iA); and whether A is real."""
+    a = square(A, what)
+    a = pt.cast(a, float_dtype(a.type.dtype))
+    real = not is_complex(a)
+    if turned:
+        a = 1j * pt.cast(a, complex_dtype(a.type.dtype))
+    # Of a real matrix, exp(-iA) is the conjugate.
+    return expm(a), expm(-a) if not (turned and real) else None, real
+
+
+def cosm(A: Any) -> Variable:
+    """Cosines of matrices."""
+    up, down, real = _exponentials(A, "cosm", True)
+    return pt.real(up) if real else 0.5 * (up + down)
+
+
+def sinm(A: Any) -> Variable:
+    """Sines of matrices."""
+    up, down, real = _exponentials(A, "sinm", True)
+    return pt.imag(up) if real else -0.5j * (up - down)
+
+
+def tanm(A: Any) -> Variable:
+    """Tangents of matrices."""
+    return solve(cosm(A), sinm(A), b_ndim=2)
+
+
+def coshm(A: Any) -> Variable:
+    """Hyperbolic cosines of matrices."""
+    up, down, _ = _exponentials(A, "coshm", False)
+    return 0.5 * (up + down)
+
+
+def sinhm(A: Any) -> Variable:
+    """Hyperbolic sines of matrices."""
+    up, down, _ = _exponentials(A, "sinhm", False)
+    return 0.5 * (up - down)
+
+
+def tanhm(A: Any) -> Variable:
+    """Hyperbolic tangents of matrices."""
+    up, down, _ = _exponentials(A, "tanhm", False)
+    return solve(up + down, up - down, b_ndim=2)

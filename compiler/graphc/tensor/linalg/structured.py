@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrices of a given structure, as ``scipy.linalg`` has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.matrices import conj
+from graphc.ops.rows_arithmetic import promote
+from graphc.ops.sizes import as_size, size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.linalg.checks import matrix
+
+__all__ = ["circulant", "companion", "hankel", "hilbert", "khatri_rao", "toeplitz"]
+
+
+def _vector(x: Any, what: str) -> Any:
+    x = as_tensor_variable(x)
+    if x.type.ndim < 1:
+        raise ValueError(f"{what} takes vectors, or batches of them; got {x} of type {x.type}")
+    return x
+
+
+def _common(x: Any, y: Any) -> tuple[Any, Any]:
+    dtype = promote(x.type.numpy_dtype, y.type.numpy_dtype).name
+    return pt.cast(x, dtype), pt.cast(y, dtype)
+
+
+def toeplitz(c: Any, r: Any = None) -> Variable:
+    """Matrices with constant diagonals: ``out[i, j]`` is ``c[i - j]``, or ``r[j - i]`` above the main one.
+
+    Args:
+        c: first column (..., m).
+        r: first row (..., n), of which the first element is not read; by default the conjugate of c.
+    """
+    c = _vector(c, "toeplitz")
+    c, r = _common(c, conj(c) if r is None else _vector(r, "toeplitz"))
+    m, n = size_of(c, c.type.ndim - 1), size_of(r, r.type.ndim - 1)
+    # From the lower left corner along the border to the upper right one.
+    border = pt.concatenate([c[..., ::-1], r[..., 1:]], axis=-1)
+    places = m - 1 - pt.expand_dims(pt.arange(m), 1) + pt.expand_dims(pt.arange(n), 0)
+    return pt.take(border, places, axis=-1)
+
+
+def hankel(c: Any, r: Any = None) -> Variable:
+    """Matrices with constant antidiagonals.
+
+    Args:
+        c: first column (..., m).
+        r: last row (..., n), of which the first element is not read; by default zeros.
+    """
+    c = _vector(c, "hankel")
+    c, r = _common(c, pt.zeros_like(c) if r is None else _vector(r, "hankel"))
+    m, n = size_of(c, c.type.ndim - 1), size_of(r, r.type.ndim - 1)
+    border = pt.concatenate([c, r[..., 1:]], axis=-1)
+    places = pt.expand_dims(pt.arange(m), 1) + pt.expand_dims(pt.arange(n), 0)
+    return pt.take(border, places, axis=-1)
+
+
+def circulant(c: Any) -> Variable:
+    """Square matrices whose columns are c (..., n), each turned one further than the one before."""
+    c = _vector(c, "circulant")
+    n = size_of(c, c.type.ndim - 1)
+    places = (pt.expand_dims(pt.arange(n), 1) - pt.expand_dims(pt.arange(n), 0)) % n
+    return pt.take(c, places, axis=-1)
+
+
+def companion(a: Any) -> Variable:
+    """The matrix (n - 1, n - 1) whose eigenvalues are the zeros of a polynomial.
+
+    Args:
+        a: coefficients (n), highest power first; the first one is not 0.
+    """
+    a = _vector(a, "companion")
+    if a.type.ndim != 1 or a.type.shape[0] in (0, 1):
+        raise ValueError(f"companion takes at least two coefficients, got {a} of type {a.type}")
+    n = size_of(a, 0) - 1
+    first = -a[1:] / a[0]
+    shifted = pt.eye(n - 1, n, dtype=first.type.dtype)
+    return pt.concatenate([pt.expand_dims(first, 0), shifted], axis=0)
+
+
+def hilbert(n: Any) -> Variable:
+    """The float64 matrix with elements ``1 / (i + j + 1)``."""
+    each = pt.arange(as_size(n, "hilbert"))
+    return 1.0 / (pt.expand_dims(each, 1) + pt.expand_dims(each, 0) + 1)
+
+
+def khatri_rao(a: Any, b: Any) -> Variable:
+    """Kronecker products of the columns of matrices (m, k) and (n, k): (m n, k); leading axes are a batch."""
+    a, b = matrix(a, "khatri_rao"), matrix(b, "khatri_rao")
+    product = pt.expand_dims(a, -2) * pt.expand_dims(b, -3)
+    *batch, m, n, k = sizes_of(product)
+    return pt.reshape(product, (*batch, m * n, k))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bases of ranges and null spaces, and equations of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.matrices import adjoint, float_dtype, real_dtype
+from graphc.ops.sizes import size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.linalg.checks import matrix
+from graphc.tensor.linalg.decompositions import cholesky, svd
+from graphc.tensor.linalg.solving import solve
+from graphc.tensor.shaping import product_of
+
+__all__ = ["cho_factor", "null_space", "orth", "polar", "tensorsolve"]
+
+
+def _with_rank(A: Any, rcond: Any, what: str) -> tuple[Any, Any, Any]:
+    """Singular vectors of one matrix, and how many of its singular values count."""
+    a = matrix(A, what)
+    if a.type.ndim != 2:
+        raise ValueError(f"{what} takes one matrix, as the number of vectors depends on it; got {a.type}")
+    u, s, vh = svd(a, full_matrices=True)
+    if rcond is None:
+        dtype = float_dtype(a.type.dtype)
+        largest = pt.cast(pt.maximum(size_of(a, 0), size_of(a, 1)), real_dtype(dtype))
+        rcond = largest * float(np.finfo(dtype).eps)
+    # An empty matrix has no largest value.
+    top = pt.max(pt.concatenate([s, pt.zeros((1,), dtype=s.type.dtype)]))
+    return u, vh, pt.sum(pt.gt(s, rcond * top))
+
+
+def orth(A: Any, rcond: Any = None) -> Variable:
+    """An orthonormal basis (m, r) of the range of a matrix (m, n) of rank r.
+
+    Args:
+        A: array-like.
+        rcond: singular values up to ``rcond`` times the largest count as 0; by default the precision times
+            max(m, n).
+    """
+    u, _, rank = _with_rank(A, rcond, "orth")
+    return u[:, :rank]
+
+
+def null_space(A: Any, rcond: Any = None) -> Variable:
+    """An orthonormal basis (n, n - r) of the null space of a matrix (m, n) of rank r; arguments as `orth`."""
+    _, vh, rank = _with_rank(A, rcond, "null_space")
+    return adjoint(vh[rank:, :])
+
+
+def polar(a: Any, side: str = "right") -> tuple[Variable, Variable]:
+    """Polar decomposition: U with orthonormal columns or rows, and P Hermitian and positive semidefinite.
+
+    Args:
+        a: array-like (..., m, n).
+        side: "right": ``a = U @ P``; "left": ``a = P @ U``.
+    """
+    if side not in ("right", "left"):
+        raise ValueError(f'side must be "right" or "left", got {side!r}')
+    w, s, vh = svd(matrix(a, "polar"), full_matrices=False)
+    s = pt.expand_dims(s, -2)
+    p = pt.matmul(adjoint(vh) * s, vh) if side == "right" else pt.matmul(w * s, adjoint(w))
+    return pt.matmul(w, vh), p
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = False) -> Any:
+    """A Cholesky factor for `cho_solve`: the factor, with zeros in the other triangle, and ``lower``."""
+    return cholesky(a, lower=lower), bool(lower)
+
+
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Variable:
+    """The x with ``tensordot(a, x, x.ndim) == b``.
+
+    Args:
+        a: array-like of shape ``b.shape + x.shape``.
+        b: array-like.
+        axes: axes of a that are moved to its end first.
+    """
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    if axes is not None:
+        last = [normalize_axis(axis, a.type.ndim, "tensorsolve") for axis in axes]
+        a = pt.transpose(a, [*(i for i in range(a.type.ndim) if i not in last), *last])
+    if b.type.ndim >= a.type.ndim:
+        raise ValueError(f"tensorsolve: a must have more dimensions than b, got {a.type} and {b.type}")
+    shape = sizes_of(a)[b.type.ndim :]
+    flat = pt.reshape(a, (product_of(sizes_of(b)), product_of(shape)))
+    return pt.reshape(solve(flat, pt.ravel(b), b_ndim=1), shape)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Polynomials as NumPy's classic functions have them: vectors of coefficients, highest power first.
+
+float32 stays float32, where some of NumPy's functions give float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.matrices import float_dtype
+from graphc.ops.rows_arithmetic import promote
+from graphc.ops.sizes import as_size, size_of
+from graphc.tensor.basic import as_tensor_variable
+
+__all__ = [
+    "poly",
+    "polyadd",
+    "polyder",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+    "roots",
+    "vander",
+]
+
+
+def _coefficients(p: Any, what: str) -> Any:
+    p = pt.atleast_1d(as_tensor_variable(p))
+    if p.type.ndim != 1:
+        raise ValueError(f"{what} takes a vector of coefficients, got {p} of type {p.type}")
+    return p
+
+
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
+    """Powers of the elements of a vector as columns, highest first (or last).
+
+    Args:
+        x: vector.
+        N: how many; by default as many as x has elements.
+        increasing: whether the first column has the power 0.
+    """
+    x = as_tensor_variable(x)
+    if x.type.ndim != 1:
+        raise ValueError(f"vander takes a vector, got {x} of type {x.type}")
+    if x.type.numpy_dtype.kind in "biu":
+        x = pt.cast(x, promote(x.type.numpy_dtype, np.dtype("int64")).name)
+    count = size_of(x, 0) if N is None else as_size(N, "vander")
+    exponents = pt.cast(pt.arange(count), x.type.dtype)
+    return pt.pow(pt.expand_dims(x, 1), exponents if increasing else exponents[::-1])
+
+
+def polyval(p: Any, x: Any) -> Variable:
+    """The polynomial at each element of x, by Horner's rule where the degree is known."""
+    p, x = _coefficients(p, "polyval"), as_tensor_variable(x)
+    degree = p.type.shape[0]
+    if degree is None:
+        lifted = pt.expand_dims(x, -1)
+        exponents = pt.cast(pt.arange(size_of(p, 0))[::-1], x.type.dtype)
+        return pt.sum(p * pt.pow(lifted, exponents), axis=-1)
+    result: Any = pt.zeros_like(x)
+    for i in range(degree):
+        result = result * x + p[i]
+    return result
+
+
+def _sum(a: Any, b: Any, what: str, sign: int) -> Any:
+    a, b = _coefficients(a, what), _coefficients(b, what)
+    b = b if sign > 0 else -b
+    size = pt.maximum(size_of(a, 0), size_of(b, 0))
+    a, b = (pt.concatenate([pt.zeros((size - size_of(v, 0),), dtype=v.type.dtype), v]) for v in (a, b))
+    return a + b
+
+
+def polyadd(a1: Any, a2: Any) -> Variable:
+    """Sum of polynomials."""
+    return _sum(a1, a2, "polyadd", 1)
+
+
+def polysub(a1: Any, a2: Any) -> Variable:
+    """Difference of polynomials."""
+    return _sum(a1, a2, "polysub", -1)
+
+
+def polymul(a1: Any, a2: Any) -> Variable:
+    """Product of polynomials."""
+    return pt.convolve(_coefficients(a1, "polymul"), _coefficients(a2, "polymul"), "full")
+
+
+def polyder(p: Any, m: int = 1) -> Variable:
+    """The m-th derivative."""
+    p = _coefficients(p, "polyder")
+    if m < 0:
+        raise ValueError(f"the order of a derivative must be at least 0, got {m}")
+    for _ in range(m):
+        n = size_of(p, 0)
+        p = p[:-1] * pt.cast(pt.arange(n - 1, 0, -1), p.type.dtype)
+    return p
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Variable:
+    """The m-th antiderivative; ``k`` are the constants of integration, by default 0."""
+    p = _coefficients(p, "polyint")
+    if m < 0:
+        raise ValueError(f"the order of an antiderivative must be at least 0, got {m}")
+    constants = [0.0] * m if k is None else [k] * m if np.ndim(k) == 0 else list(k)
+    if len(constants) != m:
+        raise ValueError(f"polyint needs {m} constants of integration, got {len(constants)}")
+    for each in constants:
+        p = p / pt.arange(size_of(p, 0), 0, -1)
+        p = pt.concatenate([p, pt.stack([pt.cast(as_tensor_variable(each), p.type.dtype)])])
+    return p
+
+
+def poly(seq_of_zeros: Any) -> Variable:
+    """The polynomial with these zeros, whose number must be known; of a square matrix the characteristic one.
+
+    Raises:
+        ValueError: the number is not known before the graph runs.
+    """
+    zeros = pt.atleast_1d(as_tensor_variable(seq_of_zeros))
+    if zeros.type.ndim == 2:
+        zeros = pt.linalg.eigvals(zeros)
+    if zeros.type.ndim != 1 or zeros.type.shape[0] is None:
+        raise ValueError(f"poly takes zeros of a known number, got {zeros} of type {zeros.type}")
+    dtype = float_dtype(zeros.type.dtype)
+    result: Any = pt.ones((1,), dtype=dtype)
+    for i in range(zeros.type.shape[0]):
+        nothing = pt.zeros((1,), dtype=dtype)
+        scaled = pt.concatenate([nothing, result * pt.cast(zeros[i], dtype)])
+        result = pt.concatenate([result, nothing]) - scaled
+    return result
+
+
+def roots(p: Any) -> Variable:
+    """The complex zeros of a polynomial whose first coefficient is not 0: eigenvalues of its companion.
+
+    Zeros at 0 are among them for each last coefficient that is 0. (NumPy drops leading zeros, so that the
+    number of results depends on values.)
+    """
+    p = _coefficients(p, "roots")
+    p = pt.cast(p, float_dtype(p.type.dtype))
+    return pt.linalg.eigvals(pt.linalg.companion(p))
+
+
+def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Variable:
+    """Coefficients of the polynomial of a degree with the least squared distance from points.
+
+    Args:
+        x: vector (m).
+        y: values (m), or (m, k) for several fits.
+        deg: the degree.
+        rcond: as of `linalg.lstsq`; by default the precision times m.
+        w: weights (m) of the distances.
+    """
+    x = as_tensor_variable(x)
+    dtype = float_dtype(x.type.dtype, as_tensor_variable(y).type.dtype)
+    x, y = pt.cast(x, dtype), pt.cast(as_tensor_variable(y), dtype)
+    if x.type.ndim != 1 or y.type.ndim not in (1, 2):
+        raise ValueError(f"polyfit takes a vector and a vector or matrix, got {x.type} and {y.type}")
+    left: Any = vander(x, int(deg) + 1)
+    if w is not None:
+        weights = pt.cast(as_tensor_variable(w), dtype)
+        left = left * pt.expand_dims(weights, 1)
+        y = y * (pt.expand_dims(weights, 1) if y.type.ndim == 2 else weights)
+    if rcond is None:
+        rcond = pt.cast(size_of(x, 0), dtype) * float(np.finfo(dtype).eps)
+    # Columns of equal length make the system better conditioned.
+    scale = pt.sqrt(pt.sum(left * left, axis=0))
+    found = pt.linalg.lstsq(left / scale, y, rcond)[0]
+    return found / (pt.expand_dims(scale, 1) if y.type.ndim == 2 else scale)

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of NumPy and PyTensor that cut arrays in pieces and put pieces together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.ops.broadcast import broadcast_static
+from graphc.ops.sizes import known_size, size_of
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.shaping import product_of
+
+__all__ = [
+    "append",
+    "array_split",
+    "concat_with_broadcast",
+    "delete",
+    "dsplit",
+    "horizontal_stack",
+    "hsplit",
+    "insert",
+    "resize",
+    "rollaxis",
+    "stacklists",
+    "trim_zeros",
+    "unstack",
+    "vertical_stack",
+    "vsplit",
+]
+
+
+def _along(axis: int, index: Any) -> tuple[Any, ...]:
+    return (slice(None),) * axis + (index,)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
+    """Pieces along an axis, as ``numpy.array_split``.
+
+    Args:
+        ary: array-like.
+        indices_or_sections: the number of pieces, of which the first ones are longer by one where the size is
+            no multiple; or the positions of the cuts.
+        axis: the axis.
+    """
+    x = as_tensor_variable(ary)
+    axis = normalize_axis(axis, x.type.ndim, "array_split")
+    if np.ndim(indices_or_sections) or not isinstance(indices_or_sections, int | np.integer):
+        cuts = list(indices_or_sections)
+    else:
+        count = int(indices_or_sections)
+        if count < 1:
+            raise ValueError(f"the number of pieces must be at least 1, got {count}")
+        size = size_of(x, axis)
+        whole, rest = size // count, size % count
+        cuts = [whole * i + pt.minimum(rest, i) for i in range(1, count)]
+        known = x.type.shape[axis]
+        if known is not None:
+            cuts = [known // count * i + min(known % count, i) for i in range(1, count)]
+    return [x[_along(axis, slice(a, b))] for a, b in pairwise([None, *cuts, None])]
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
+    """`array_split` along the second axis, of vectors along the first."""
+    x = as_tensor_variable(ary)
+    return array_split(x, indices_or_sections, 1 if x.type.ndim > 1 else 0)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
+    """`array_split` along the first axis."""
+    return array_split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
+    """`array_split` along the third axis."""
+    return array_split(ary, indices_or_sections, 2)
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Variable, ...]:
+    """The arrays along an axis of known size.
+
+    Raises:
+        ValueError: the size is not known before the graph runs.
+    """
+    x = as_tensor_variable(x)
+    axis = normalize_axis(axis, x.type.ndim, "unstack")
+    size = x.type.shape[axis]
+    if size is None:
+        raise ValueError(
+            f"unstack needs an axis of known size, got axis {axis} of {x.type}; use specify_shape, or x[i]"
+        )
+    return tuple(x[_along(axis, i)] for i in range(size))
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Variable:
+    """Arrays behind each other along an axis; by default flattened ones."""
+    parts = [as_tensor_variable(v) for v in (arr, values)]
+    if axis is None:
+        return pt.concatenate([pt.ravel(v) for v in parts], axis=0)
+    return pt.concatenate(parts, axis=axis)
+
+
+def _flattened(arr: Any, axis: int | None, what: str) -> tuple[Any, int]:
+    x = as_tensor_variable(arr)
+    if axis is None:
+        return pt.ravel(x), 0
+    return x, normalize_axis(axis, x.type.ndim, what)
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Variable:
+    """The array without some of its parts, as ``numpy.delete``.
+
+    Args:
+        arr: array-like.
+        obj: what goes: an integer, a slice, integers, or a mask of the axis.
+        axis: the axis; by default the array is flattened.
+    """
+    x, axis = _flattened(arr, axis, "delete")
+    size = size_of(x, axis)
+    if not isinstance(obj, slice):
+        place = as_tensor_variable(obj)
+        if place.type.ndim == 0 and place.type.numpy_dtype.kind != "b":
+            place = pt.switch(pt.lt(place, 0), place + size, place)
+            first, rest = x[_along(axis, slice(None, place))], x[_along(axis, slice(place + 1, None))]
+            return pt.concatenate([first, rest], axis=axis)
+        obj = place
+        if place.type.numpy_dtype.kind == "b":
+            return pt.compress(pt.logical_not(place), x, axis)
+    keep = pt.set_subtensor(pt.ones((size,), dtype="bool")[obj], False)
+    return pt.compress(keep, x, axis)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable:
+    """The array with values in front of some of its parts, as ``numpy.insert``.
+
+    Args:
+        arr: array-like.
+        obj: an integer, or a vector of integers: positions in ``arr``.
+        values: what goes there; of the dtype of ``arr`` afterwards. It broadcasts to the parts of ``arr``,
+            and for a vector of positions to as many of them.
+        axis: the axis; by default the array is flattened.
+    """
+    x, axis = _flattened(arr, axis, "insert")
+    place, new = as_tensor_variable(obj), pt.cast(as_tensor_variable(values), x.type.dtype)
+    if place.type.numpy_dtype.kind not in "iu" or place.type.ndim > 1:
+        raise TypeError(f"insert takes an integer or a vector of integers, got {place} of {place.type}")
+    size = size_of(x, axis)
+    rest = [size_of(x, i) for i in range(x.type.ndim) if i != axis]
+    place = pt.switch(pt.lt(place, 0), place + size, place)
+    if place.type.ndim == 0:
+        # One position: values have the rank of a part, or a leading axis of parts to insert there.
+        if new.type.ndim == x.type.ndim:
+            new = new if axis == 0 else pt.moveaxis(new, 0, axis)
+        else:
+            new = pt.expand_dims(pt.broadcast_to(new, rest), axis)
+        return pt.concatenate(
+            [x[_along(axis, slice(None, place))], new, x[_along(axis, slice(place, None))]], axis=axis
+        )
+    count = size_of(place, 0)
+    order = pt.argsort(place)
+    target = pt.set_subtensor(pt.zeros_like(order)[order], place[order] + pt.arange(count))
+    lead = pt.moveaxis(x, axis, 0)
+    if new.type.ndim == x.type.ndim and axis != 0:
+        new = pt.moveaxis(new, axis, 0)
+    old = pt.flatnonzero(pt.set_subtensor(pt.ones((size + count,), dtype="bool")[target], False))
+    whole = pt.set_subtensor(pt.zeros((size + count, *rest), dtype=x.type.dtype)[old], lead)
+    return pt.moveaxis(pt.set_subtensor(whole[target], pt.broadcast_to(new, (count, *rest))), 0, axis)
+
+
+def resize(a: Any, new_shape: Any) -> Variable:
+    """The elements in another shape, repeated as often as necessary; ``a`` must not be empty."""
+    flat = pt.ravel(as_tensor_variable(a))
+    sizes = list(new_shape) if isinstance(new_shape, Sequence) else [new_shape]
+    total = product_of([as_tensor_variable(size) for size in sizes])
+    return pt.reshape(flat[pt.arange(total) % size_of(flat, 0)], sizes)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
+    """The axis moved in front of the axis ``start``, as ``numpy.rollaxis``."""
+    x = as_tensor_variable(a)
+    ndim = x.type.ndim
+    axis = normalize_axis(axis, ndim, "rollaxis")
+    start = start + ndim if start < 0 else start
+    if not 0 <= start <= ndim:
+        raise ValueError(f"start must be between {-ndim} and {ndim}, got {start}")
+    return pt.moveaxis(x, axis, start - 1 if axis < start else start)
+
+
+def trim_zeros(filt: Any, trim: str = "fb") -> Variable:
+    """A vector without the zeros at its front ("f"), back ("b") or both."""
+    x = as_tensor_variable(filt)
+    if x.type.ndim != 1 or set(trim.lower()) - set("fb"):
+        raise ValueError(f'trim_zeros takes a vector and "f", "b" or "fb", got {x.type} and {trim!r}')
+    size = size_of(x, 0)
+    found = pt.flatnonzero(pt.neq(x, 0))
+    some = pt.gt(size_of(found, 0), 0)
+    # The ends of an empty vector do not exist: one more position stands for them.
+    padded = pt.concatenate([found, pt.stack([size - 1])])
+    first = pt.switch(some, padded[0], size)
+    last = padded[pt.maximum(size_of(found, 0) - 1, 0)]
+    start = first if "f" in trim.lower() else 0
+    stop = pt.switch(some, last + 1, first if "f" in trim.lower() else 0) if "b" in trim.lower() else size
+    return x[start:stop]
+
+
+def stacklists(arg: Any) -> Variable:
+    """Nested lists of arrays of one shape as one array, with an axis for each level."""
+    if isinstance(arg, list | tuple):
+        return pt.stack([stacklists(each) for each in arg])
+    return as_tensor_variable(arg)
+
+
+def horizontal_stack(*args: Any) -> Variable:
+    """Matrices beside each other."""
+    return _matrices(args, 1, "horizontal_stack")
+
+
+def vertical_stack(*args: Any) -> Variable:
+    """Matrices below each other."""
+    return _matrices(args, 0, "vertical_stack")
+
+
+def _matrices(args: Sequence[Any], axis: int, what: str) -> Variable:
+    xs = [as_tensor_variable(x) for x in args]
+    if len(xs) < 2 or any(x.type.ndim != 2 for x in xs):
+        raise ValueError(f"{what} takes at least two matrices, got {', '.join(str(x.type) for x in xs)}")
+    return pt.concatenate(xs, axis=axis)
+
+
+def concat_with_broadcast(tensor_list: Sequence[Any], axis: int = 0) -> Variable:
+    """`concatenate` of arrays of one rank whose other axes broadcast."""
+    xs = [as_tensor_variable(x) for x in tensor_list]
+    ndim = xs[0].type.ndim
+    if any(x.type.ndim != ndim for x in xs):
+        raise TypeError(f"only arrays of one rank can be joined, got {', '.join(str(x.type) for x in xs)}")
+    axis = normalize_axis(axis, ndim, "concat_with_broadcast")
+    without = [tuple(1 if i == axis else size for i, size in enumerate(x.type.shape)) for x in xs]
+    joint = broadcast_static(without, "concat_with_broadcast", xs)
+    sizes: list[Any] = []
+    for i in range(ndim):
+        model = next((x for x, shape in zip(xs, without, strict=True) if shape[i] != 1), xs[0])
+        sizes.append(size_of(model, i) if joint[i] is None else joint[i])
+    spread = []
+    for x in xs:
+        mine = [size_of(x, i) if i == axis else size for i, size in enumerate(sizes)]
+        same = all(
+            i == axis or (size == 1) == (known_size(want) == 1)
+            for i, (size, want) in enumerate(zip(x.type.shape, map(as_tensor_variable, mine), strict=True))
+        )
+        spread.append(x if same else pt.broadcast_to(x, mine))
+    return pt.concatenate(spread, axis=axis)

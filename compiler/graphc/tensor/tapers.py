@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Windows for filters and spectra, as NumPy has them: symmetric vectors of float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
+from graphc.ops.sizes import as_size
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
+
+
+def _positions(M: Any, what: str) -> Any:
+    """M numbers from -1 to 1; 0 for M = 1."""
+    size = as_size(M, what)
+    steps = pt.cast(pt.maximum(size - 1, 1), "float64")
+    return pt.cast(pt.arange(1 - size, size, 2), "float64") / steps
+
+
+def bartlett(M: Any) -> Variable:
+    """A triangle over M points that is 0 at both ends."""
+    return 1 - pt.abs(_positions(M, "bartlett"))
+
+
+def hanning(M: Any) -> Variable:
+    """A raised cosine over M points that is 0 at both ends."""
+    return 0.5 + 0.5 * pt.cos(np.pi * _positions(M, "hanning"))
+
+
+def hamming(M: Any) -> Variable:
+    """A raised cosine over M points with 0.08 at both ends."""
+    return 0.54 + 0.46 * pt.cos(np.pi * _positions(M, "hamming"))
+
+
+def blackman(M: Any) -> Variable:
+    """Two cosines over M points."""
+    x = _positions(M, "blackman")
+    return 0.42 + 0.5 * pt.cos(np.pi * x) + 0.08 * pt.cos(2 * np.pi * x)
+
+
+def kaiser(M: Any, beta: Any) -> Variable:
+    """Kaiser's window of shape ``beta`` over M points, by Bessel functions."""
+    x = _positions(M, "kaiser")
+    beta = pt.cast(pt.as_tensor_variable(beta), "float64")
+    return pt.i0(beta * pt.sqrt(1 - pt.sqr(x))) / pt.i0(beta)

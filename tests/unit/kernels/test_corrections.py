@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Scalar kernels that seldom have anything to do, in loops of all lengths, and what they are made of."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.kernels import corrections, double_double, scalars
+from graphc.kernels.builtins import fma
+
+# psi next to its zeros, to 17 digits.
+ZEROS = {
+    -0.5040830082644554: 7.289763902976895e-17,
+    -1.5734984731623904: 1.5649788481838454e-16,
+    -2.6107208684441447: -1.0720275936410002e-15,
+    -5.6671624415568855: 4.1867794464524804e-17,
+    -22.75024298430606: 2.222887737120895e-14,
+    -23.752362937385183: -1.6310324112690182e-14,
+}
+
+
+def test_every_lane_is_corrected() -> None:
+    x = pt.vector()
+    function = graphc.function([x], pt.digamma(x))
+    rng = np.random.default_rng(0)
+    for length in (1, 2, 7, 8, 9, 31, 64):
+        for share in (0.0, 0.2, 1.0):
+            chosen = rng.random(length) < share
+            at = rng.choice(list(ZEROS), length)
+            values = np.where(chosen, at, rng.uniform(0.5, 9, length))
+            got = function(values)
+            np.testing.assert_allclose(got[chosen], [ZEROS[z] for z in at[chosen]], rtol=1e-15)
+            one_by_one = [function(values[i : i + 1])[0] for i in range(length)]
+            np.testing.assert_allclose(got, one_by_one, rtol=1e-15)
+
+
+def test_the_reference_runs_as_python() -> None:
+    kernel = scalars.find("digamma_at_zero")
+    assert kernel(3.0, 0.0, -1.5) == 3.0
+    for x, value in ZEROS.items():
+        assert kernel(0.0, 1.0, x) == pytest.approx(value, rel=1e-15)
+
+
+def test_definition_has_vector_forms() -> None:
+    declared = "declare double @graphc_scalar.digamma_at_zero(double, double, double)\n"
+    text = scalars.define_scalars(declared)
+    for lanes in corrections.LANES:
+        assert f"define internal <{lanes} x double> @graphc_scalar.digamma_at_zero.x{lanes}(" in text
+    (head,) = re.findall(r"^define internal double @graphc_scalar.digamma_at_zero\(.*", text, re.MULTILINE)
+    assert "noinline" in head and "_ZGV_LLVM_N8vvv_graphc_scalar.digamma_at_zero" in head
+    # Routines write through pointers, and must not be called free of effects.
+    for line in re.findall(r"^define .*\bptr\b.*\{$", text, re.MULTILINE):
+        assert "memory(none)" not in line
+
+
+def test_lists_of_what_is_kept_are_merged() -> None:
+    text = '@llvm.compiler.used = appending global [1 x ptr] [ptr @f], section "llvm.metadata"\n'
+    merged = corrections.keep(text, ["g"])
+    assert merged.count("@llvm.compiler.used") == 1
+    assert f"[{1 + len(corrections.LANES)} x ptr] [ptr @f, ptr @g.x2, " in merged
+    assert corrections.keep(text, []) == text
+
+
+def test_double_double() -> None:
+    a, b = Fraction(1, 3), Fraction(2, 7)
+    (high, other), (low, other_low) = double_double.table([a, b])
+    for operation, exact in (
+        (double_double.add, a + b),
+        (double_double.multiply, a * b),
+        (double_double.divide, a / b),
+    ):
+        t = np.array([high, low])
+        operation(t, other, other_low)
+        assert abs(Fraction(t[0]) + Fraction(t[1]) - exact) < exact * Fraction(1, 2**100)
+    assert fma(1 / 3, 3.0, -1.0) == -(2.0**-54)
