@@ -3,38 +3,55 @@
 
 The data structure behind the fusion pass. Every operation starts as a unit of its own; `merge` joins two
 units when no path leads from one to the other through a third. Units are kept in a topological order, so that
-a search for such a path only looks at units between the two; after a merge only the units found there are put
-in order again. Programs are local: with a limit on the search the work grows like their length.
+a search for such a path only looks at units between the two. The search goes from both ends in turn and stops
+when one side is exhausted: that there is no path is then known, and moving the units of this side is all that
+a merge needs to restore the order. Programs are local: with a limit on the search the work grows like their
+length.
 
-Source: the order maintenance of Pearce and Kelly, A Dynamic Topological Sort Algorithm (2006).
+Source: the two-way search of Haeupler, Kavitha, Mathew, Sen and Tarjan, Incremental Cycle Detection,
+Topological Ordering, and Strong Component Maintenance (2012); labels as in Dietz and Sleator, Two Algorithms
+for Maintaining Order in a List (1987), in a simple form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+# Labels of units that follow each other at first, and of units that are put between others.
+_FAR, _NEAR = 1 << 60, 1 << 20
+
 
 class UnitGraph:
     """A directed acyclic graph of mergeable units.
 
     Args:
-        limit: how many units a search may visit before `can_merge` says no; None for any number.
+        limit: how many units a search may visit on each side before `can_merge` says no; None for any number.
     """
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
         self._leader: list[int] = []
+        # The order, as a list in which each unit knows its neighbours (None at the ends), and labels that
+        # grow along it.
         self._place: list[int] = []
+        self._before: list[int | None] = []
+        self._behind: list[int | None] = []
+        self._last: int | None = None
         self._operands: list[set[int]] = []
         self._users: list[set[int]] = []
-        self._between: tuple[int, int, list[int], list[int]] | None = None
+        self._searched: tuple[int, int, bool, list[int]] | None = None
 
     def add(self, operands: Iterable[int]) -> int:
         """Adds a unit that depends on the units of the given node ids; returns its node id."""
         node = len(self._leader)
         found = {self.find(operand) for operand in operands}
         self._leader.append(node)
-        self._place.append(node)
+        self._place.append(0 if self._last is None else self._place[self._last] + _FAR)
+        self._before.append(self._last)
+        self._behind.append(None)
+        if self._last is not None:
+            self._behind[self._last] = node
+        self._last = node
         self._operands.append(found)
         self._users.append(set())
         for operand in found:
@@ -56,39 +73,47 @@ class UnitGraph:
             return True
         if self._place[a] > self._place[b]:
             a, b = b, a
-        behind = self._reach(self._users, a, b)
-        if behind is None:
-            return False
-        before = self._reach(self._operands, b, a)
-        if before is None:
-            return False
-        self._between = a, b, before, behind
-        return True
+        # Units that a leads to, and units that lead to b, in the order in which they are found.
+        ahead, back = [a], [b]
+        seen_ahead, seen_back = {a}, {b}
+        for visited in range(len(self._leader) if self._limit is None else self._limit + 1):
+            if visited == len(back):
+                self._searched = a, b, False, back[1:]
+                return True
+            if self._visit(self._operands, back, visited, a, seen_back, seen_ahead):
+                return False
+            if visited == len(ahead):
+                self._searched = a, b, True, ahead[1:]
+                return True
+            if self._visit(self._users, ahead, visited, b, seen_ahead, seen_back):
+                return False
+        return False
 
-    def _reach(self, edges: list[set[int]], start: int, goal: int) -> list[int] | None:
-        """The units between the places of two units that edges lead to from the first one.
+    def _visit(
+        self, edges: list[set[int]], found: list[int], visited: int, goal: int, seen: set[int], met: set[int]
+    ) -> bool:
+        """Looks at the edges of one more unit of a search; whether it has met the search from the other end.
 
-        None if one of them leads on to the goal, or if there are too many.
+        Args:
+            edges: users, or operands, of each unit.
+            found: the units of this search; those that are new come at the end.
+            goal: where the other search has started.
+            seen: the same units as a set.
+            met: those of the other search.
         """
-        low, high = sorted((self._place[start], self._place[goal]))
-        limit = len(self._leader) if self._limit is None else self._limit
-        found: list[int] = []
-        seen = {start, goal}
-        pending = [start]
-        while pending:
-            unit = pending.pop()
-            for node in edges[unit]:
-                other = self.find(node)
-                if other == goal and unit != start:
-                    return None
-                if other in seen or not low < self._place[other] < high:
-                    continue
+        leader, place = self._leader, self._place
+        end = place[goal]
+        ahead = place[found[0]] < end
+        for node in edges[found[visited]]:
+            other = node if leader[node] == node else self.find(node)
+            if other in met:
+                if other == goal and not visited:
+                    continue  # an edge between the two
+                return True
+            if other not in seen and (place[other] < end) == ahead:
                 seen.add(other)
                 found.append(other)
-                pending.append(other)
-                if len(found) > limit:
-                    return None
-        return found
+        return False
 
     def merge(self, a: int, b: int) -> int:
         """Joins two units for which `can_merge` holds; returns the leader."""
@@ -97,20 +122,24 @@ class UnitGraph:
             return a
         if self._place[a] > self._place[b]:
             a, b = b, a
-        known = self._between
+        known = self._searched
         if known is None or known[:2] != (a, b):
             if not self.can_merge(a, b):
                 raise ValueError(f"units {a} and {b} cannot be merged: a path leads through another one")
-            known = self._between
+            known = self._searched
             assert known is not None
-        _, _, before, behind = known
-        self._between = None
-        place = self._place
-        order = [*sorted(before, key=place.__getitem__), a, *sorted(behind, key=place.__getitem__)]
-        # One place more than units: b is no longer one of them.
-        free = sorted(place[unit] for unit in (*order, b))
-        for unit, position in zip(order, free, strict=False):
-            place[unit] = position
+        _, _, ahead, between = known
+        self._searched = None
+        between.sort(key=self._place.__getitem__)
+        if ahead:  # what needs a comes behind b
+            for unit in (a, *between):
+                self._unlink(unit)
+            self._link([a, *between], b, self._behind[b])
+            self._unlink(b)
+        else:  # what b needs comes in front of a
+            for unit in (b, *between):
+                self._unlink(unit)
+            self._link(between, self._before[a], a)
         self._leader[b] = a
         for edges in (self._operands, self._users):
             small, large = sorted((edges[a], edges[b]), key=len)
@@ -118,3 +147,51 @@ class UnitGraph:
             large -= {a, b}
             edges[a], edges[b] = large, set()
         return a
+
+    # -- the order -------------------------------------------------------------------------------------------
+
+    def _unlink(self, unit: int) -> None:
+        before, behind = self._before[unit], self._behind[unit]
+        if before is not None:
+            self._behind[before] = behind
+        if behind is None:
+            self._last = before
+        else:
+            self._before[behind] = before
+
+    def _link(self, units: list[int], before: int | None, behind: int | None) -> None:
+        """Puts units, in this order, between two neighbours, of which one may be missing."""
+        last = before
+        for unit in units:
+            self._before[unit] = last
+            if last is not None:
+                self._behind[last] = unit
+            last = unit
+        if last is not None:
+            self._behind[last] = behind
+        if behind is None:
+            self._last = last
+        else:
+            self._before[behind] = last
+        self._label(units, before, behind)
+
+    def _label(self, units: list[int], before: int | None, behind: int | None) -> None:
+        place, count = self._place, len(units)
+        if before is None:
+            first = place[behind] - _FAR * count if behind is not None else 0
+            step = _FAR
+        elif behind is None:
+            first, step = place[before] + _FAR, _FAR
+        else:
+            # Close to one side: more will come into the rest of the gap.
+            step = min(_NEAR, (place[behind] - place[before]) // (count + 1))
+            first = place[before] + step
+        if step:
+            for i, unit in enumerate(units):
+                place[unit] = first + i * step
+            return
+        unit, position = self._last, 0
+        while unit is not None:
+            place[unit] = position
+            position -= _FAR
+            unit = self._before[unit]
