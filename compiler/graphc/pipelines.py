@@ -9,14 +9,6 @@ from __future__ import annotations
 
 Entry = tuple[str, str]
 
-_BUFFERIZE = (
-    "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map}"
-)
-_TO_LLVM = (
-    "finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
-    "convert-cf-to-llvm,convert-complex-to-llvm,reconcile-unrealized-casts"
-)
-
 _SIMPLIFY: list[Entry] = [
     ("canonicalize,cse", "drop what is dead or repeated before looking for patterns"),
     ("graphc-constant-folding", "known values expose further simplification"),
@@ -102,10 +94,14 @@ _BUFFER: list[Entry] = [
 
 _PARTS: list[Entry] = [("graphc-outline-loops", "LLVM takes time n squared for n loops in one function")]
 
+# Left out where a module has no complex numbers.
+_COMPLEX_FUNCTIONS: Entry = ("convert-complex-to-standard", "complex functions become real ones")
+_COMPLEX_NUMBERS: Entry = ("convert-complex-to-llvm", "complex numbers as pairs")
+
 # Also where nothing is vectorised: upstream lowers log1p(x) to log(1 + x) and expm1(x) to exp(x) - 1.
 _MATH: list[Entry] = [
     ("graphc-fast-math", "the liberties that config.fastmath gives; none to the expansions behind it"),
-    ("convert-complex-to-standard", "complex functions become real ones"),
+    _COMPLEX_FUNCTIONS,
     ("graphc-expand-math", "inline math that vectorises and is accurate near 0"),
 ]
 
@@ -113,14 +109,14 @@ _LLVM: list[Entry] = [
     ("convert-scf-to-cf", "structured loops into branches"),
     ("graphc-kernel-abi", "status result, early return of failed checks"),
     ("expand-strided-metadata,lower-affine", "subviews into pointer arithmetic"),
-    ("convert-complex-to-llvm", "complex numbers as pairs"),
+    _COMPLEX_NUMBERS,
     ("convert-math-to-llvm,convert-math-to-libm", "intrinsics, and libm for the rest"),
     (
         (
-            "finalize-memref-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,convert-func-to-llvm,"
-            "convert-cf-to-llvm,convert-complex-to-llvm,reconcile-unrealized-casts"
+            "convert-to-llvm{filter-dialects=arith,cf,complex,func,index,memref},"
+            "reconcile-unrealized-casts"
         ),
-        "the llvm dialect",
+        "the llvm dialect, all at once",
     ),
     ("graphc-noalias-buffers", "loops are vectorised without comparing addresses"),
     ("graphc-arena-allocation", "heap buffers belong to the call and are freed with it"),
@@ -162,19 +158,23 @@ PIPELINES: dict[str, list[Entry]] = {"fast_run": FAST_RUN, "fast_compile": FAST_
 OPT_LEVEL = {"fast_run": 3, "fast_compile": 1}
 
 
-def pipeline(mode: str, *, has_scan: bool, fastmath: str = "") -> list[Entry]:
-    """The entries of a mode, less those that only concern loops if the module has none.
+def pipeline(mode: str, *, has_scan: bool, has_complex: bool = True, fastmath: str = "") -> list[Entry]:
+    """The entries of a mode, less those that only concern loops or complex numbers if there are none.
 
     Args:
         mode: a key of `PIPELINES`.
         has_scan: whether there are loops.
+        has_complex: whether there are complex numbers.
         fastmath: level for `graphc-fast-math`; empty leaves the flags that lowering sets.
     """
     entries = PIPELINES[mode]
     if fastmath:
         flag = f"graphc-fast-math{{level={fastmath}}}"
         entries = [(flag, entry[1]) if entry[0] == "graphc-fast-math" else entry for entry in entries]
-    if has_scan:
-        return entries
-    only_scan = {id(entry) for entry in (*_SCAN, *_SCAN_MEMORY)}
-    return [entry for entry in entries if id(entry) not in only_scan]
+    left_out: list[Entry] = []
+    if not has_scan:
+        left_out += [*_SCAN, *_SCAN_MEMORY]
+    if not has_complex:
+        left_out += [_COMPLEX_FUNCTIONS, _COMPLEX_NUMBERS]
+    identities = {id(entry) for entry in left_out}
+    return [entry for entry in entries if id(entry) not in identities]

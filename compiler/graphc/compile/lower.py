@@ -128,7 +128,9 @@ def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastm
             seconds["parse"] = time.perf_counter() - start
             start = time.perf_counter()
             snapshots = _Snapshots(module) if keep_stages else None
-            entries = pipeline(mode, has_scan="graphc.scan" in text, fastmath=fastmath)
+            entries = pipeline(
+                mode, has_scan="graphc.scan" in text, has_complex="complex<" in text, fastmath=fastmath
+            )
             report = run_pipeline(module, entries, instrument=snapshots)
             seconds["passes"] = time.perf_counter() - start
             start = time.perf_counter()

@@ -75,6 +75,7 @@ def run_pipeline(
     """
     report = PipelineReport()
     context = module.context
+    lowered = False  # by passes of ours since the last verification
     with context:
         for step in _steps(normalise(entries), single=instrument is not None):
             name = str(step)
@@ -82,7 +83,12 @@ def run_pipeline(
                 instrument.before(name, module)
             start = perf_counter()
             try:
+                if lowered and isinstance(step, str):
+                    # Upstream passes may crash on invalid IR.
+                    module.operation.verify()
+                    lowered = False
                 _run_step(module, step, check_legality, verify_each)
+                lowered = not verify_each and (lowered or (isinstance(step, Pass) and step.stage != "graph"))
             except Exception:
                 if instrument is not None:
                     instrument.failed(name, module)
@@ -127,6 +133,5 @@ def _run_step(module: Any, step: Pass | str, check_legality: bool, verify_each: 
         step.run(module)
     if check_legality:
         check(module, step, before=False)
-    # Upstream passes may crash on invalid IR, so what our lowering makes is verified before they see it.
-    if verify_each or step.stage != "graph":
+    if verify_each:
         module.operation.verify()

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc_dialects.walk import walk
+from graphc_dialects.walk import walk, walk_for
 
-__all__ = ["blocks_outside_loops", "functions", "inputs_of", "split_after", "walk"]
+__all__ = ["blocks_outside_loops", "functions", "inputs_of", "split_after", "walk", "walk_for"]
 
 
 def functions(module: Any) -> list[Any]:

@@ -228,9 +228,6 @@ def _arguments(function: Any) -> Any:
 
 
 def _calls(function: Any) -> list[Any]:
-    return [
-        op.operation
-        for block in function.regions[0].blocks
-        for op in block.operations
-        if op.operation.name == "llvm.call" and "callee" in op.operation.attributes
-    ]
+    from graphc.passes._walk import walk_for
+
+    return [op for op in walk_for(function, ("llvm.call",)) if "callee" in op.attributes]

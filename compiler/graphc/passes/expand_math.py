@@ -36,7 +36,7 @@ class ExpandMath(Pass):
 
     def run(self, module: Any) -> None:
         from graphc.lowering.math import expansions
-        from graphc.passes._walk import walk
+        from graphc.passes._walk import walk_for
 
         table = dict(expansions())
         for name in filter(None, self.keep.split(",")):
@@ -46,7 +46,7 @@ class ExpandMath(Pass):
                     module.operation,
                     f"option keep names '{name}', which has no expansion; these have: {known}",
                 )
-        found = [op for op in walk(module.operation) if op.name in table]
+        found = walk_for(module.operation, table)
         if len(found) > self.limit:
             # expm1 and log1p are not among these: upstream lowers them to formulas that cancel near 0.
             self.count("left as calls", sum(op.name in _CALLABLE for op in found))

@@ -16,7 +16,7 @@ LEVELS = {
     "reassoc": "reassoc,nsz,contract",
     "fast": "reassoc,nsz,arcp,contract,afn",
 }
-_ARITHMETIC = tuple(f"arith.{name}f" for name in ("add", "sub", "mul", "div", "neg"))
+_ARITHMETIC = frozenset(f"arith.{name}f" for name in ("add", "sub", "mul", "div", "neg"))
 
 
 @dataclass
@@ -42,7 +42,7 @@ class FastMath(Pass):
     level: str = ""
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import walk
+        from graphc.passes._walk import walk, walk_for
         from graphc_dialects._mlir import ir
 
         level = self.level
@@ -52,9 +52,11 @@ class FastMath(Pass):
             fail(module.operation, f"there is no fast-math level '{level}'; there are {', '.join(LEVELS)}")
         flags = ir.Attribute.parse(f"#arith.fastmath<{LEVELS[level]}>")
         reductions = ir.Attribute.parse(f"#arith.fastmath<{LEVELS['reassoc']}>")
-        for op in walk(module.operation):
-            is_function = level == "fast" and op.name.startswith("math.") and "fastmath" in op.attributes
-            if op.name not in _ARITHMETIC and not is_function:
+        found = walk_for(module.operation, _ARITHMETIC)
+        if level == "fast":
+            found += [op for op in walk(module.operation) if op.name.startswith("math.")]
+        for op in found:
+            if op.name not in _ARITHMETIC and "fastmath" not in op.attributes:
                 continue
             if "fastmath" not in op.attributes or op.attributes["fastmath"] not in (flags, reductions):
                 op.attributes["fastmath"] = flags

@@ -53,18 +53,17 @@ class HoistAllocations(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import walk
+        from graphc.passes._walk import walk_for
 
         loops: dict[Any, list[Any]] = {}
-        for op in walk(module.operation):
-            if op.name == "memref.alloc":
-                loop = _outermost(op)
-                if loop is not None:
-                    _move(op, loop)
-                    self.count("hoisted allocations")
-                loop = _enclosing_loop(op)
-                if loop is not None:
-                    loops.setdefault(loop, []).append(op)
+        for op in walk_for(module.operation, ("memref.alloc",)):
+            loop = _outermost(op)
+            if loop is not None:
+                _move(op, loop)
+                self.count("hoisted allocations")
+            loop = _enclosing_loop(op)
+            if loop is not None:
+                loops.setdefault(loop, []).append(op)
         for loop, buffers in loops.items():
             if not any(_escapes(op.results[0], loop, set()) for op in buffers):
                 _give_back(module, loop)

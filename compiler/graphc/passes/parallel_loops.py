@@ -154,11 +154,7 @@ class _Outlining:
 
 def _is_used_inside(value: Any, loop: Any) -> bool:
     """Whether a bound of the loop is also used in its body."""
-    for use in value.uses:
-        parent = use.owner.operation
-        while parent is not None and parent.name != "func.func" and parent != loop:
-            parent = parent.parent
-            parent = None if parent is None else parent.operation
-        if parent == loop and use.owner.operation != loop:
-            return True
-    return False
+    from graphc.passes._walk import walk
+
+    # The body is short; a constant may have uses in all loops of the function.
+    return any(value in op.operands for op in walk(loop))

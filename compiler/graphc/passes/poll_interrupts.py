@@ -43,10 +43,12 @@ class PollInterrupts(Pass):
     few: int = 16
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import functions, walk
+        from graphc.passes._walk import functions, walk_for
 
+        if not _declarations(module):
+            return
         for function in functions(module):
-            calls = [op for op in walk(function) if _is_poll(op)]
+            calls = [op for op in walk_for(function, ("func.call",)) if _is_poll(op)]
             protected = _first_write(module, function) if calls else None
             for call in calls:
                 if protected is not None and _position(function, call) >= protected:
@@ -58,13 +60,11 @@ class PollInterrupts(Pass):
 
     def _forget_unused(self, module: Any) -> None:
         """Drops declarations of what nothing calls."""
-        from graphc.passes._walk import walk
-        from graphc_dialects._mlir import ir
+        from graphc.passes._walk import walk_for
 
-        used = {_callee(op) for op in walk(module.operation) if _is_poll(op)}
-        for op in [op.operation for op in module.body.operations]:
-            name = ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
-            if name.startswith(_POLLS) and name not in used:
+        used = {_callee(op) for op in walk_for(module.operation, ("func.call",))}
+        for name, op in _declarations(module):
+            if name not in used:
                 op.erase()
 
     def _place(self, call: Any, loop: Any) -> None:
@@ -81,6 +81,19 @@ class PollInterrupts(Pass):
             self.count("loops in blocks")
         else:
             self.count("loops that tick")
+
+
+def _declarations(module: Any) -> list[tuple[str, Any]]:
+    """What is called in loops is declared in the module; names and operations."""
+    from graphc_dialects._mlir import ir
+
+    operations = [op.operation for op in module.body.operations]
+    named = [
+        (ir.StringAttr(op.attributes["sym_name"]).value, op)
+        for op in operations
+        if "sym_name" in op.attributes
+    ]
+    return [(name, op) for name, op in named if name.startswith(_POLLS)]
 
 
 def _callee(op: Any) -> str:
