@@ -118,9 +118,9 @@ _LLVM: list[Entry] = [
         ),
         "the llvm dialect, all at once",
     ),
+    ("canonicalize{region-simplify=disabled},cse", "what conversion left over, three of four operations"),
     ("graphc-noalias-buffers", "loops are vectorised without comparing addresses"),
     ("graphc-arena-allocation", "heap buffers belong to the call and are freed with it"),
-    ("canonicalize,cse", "what conversion left over"),
 ]
 
 FAST_RUN: list[Entry] = [
