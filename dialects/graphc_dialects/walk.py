@@ -12,13 +12,14 @@ from graphc_dialects._mlir import ir
 def walk(root: Any) -> list[Any]:
     """All operations below `root`, in order, without the cost of wrapping each in its class."""
     found: list[Any] = []
+    append, advance = found.append, ir.WalkResult.ADVANCE
 
     def visit(op: Any) -> Any:
-        found.append(op)
-        return ir.WalkResult.ADVANCE
+        append(op)
+        return advance
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return [op for op in found if op != root]
+    return found[1:]
 
 
 def walk_for(root: Any, names: Collection[str]) -> list[Any]:

@@ -60,8 +60,10 @@ def storage_type(tensor_type: Any) -> Any:
     element = tensor_type.element_type
     if str(element) == "index":
         return tensor_type
-    storage = ir.Type.parse(storage_name(dtype_of(element)))
-    return ir.RankedTensorType.get(tensor_type.shape, storage)
+    dtype = dtype_of(element)
+    if dtype.kind in "fc":
+        return tensor_type
+    return ir.RankedTensorType.get(tensor_type.shape, ir.Type.parse(storage_name(dtype)))
 
 
 def empty(tensor_type: Any, sizes: Sequence[Any]) -> Any:

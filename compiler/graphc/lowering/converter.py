@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from contextlib import nullcontext
 from typing import Any
 
@@ -40,6 +41,7 @@ class FunctionConverter:
         self._scalars: dict[Any, Scalar] = {}
         self._sizes: dict[Any, list[Any]] = {}
         self._members: dict[Any, list[Any]] = {}
+        self._member_sets: dict[int, frozenset[Any]] = {}
         # Blocks of the new function by the old ones they stand for.
         self._blocks: dict[Any, Any] = {}
         self._in_place: set[int] = set()
@@ -96,16 +98,18 @@ class FunctionConverter:
         block = owner if isinstance(owner, ir.Block) else owner.operation.block
         return bool(self._blocks[block] == ir.InsertionPoint.current.block)
 
-    def is_last_use(self, value: Any, members: list[Any]) -> bool:
+    def is_last_use(self, value: Any, members: Set[Any]) -> bool:
         """Whether only a value's own cluster and these operations read it: its buffer is then free."""
         owner = value.owner
         if isinstance(owner, ir.Block) or "cluster" not in owner.attributes:
             return False
-        if not members or members[0].block != owner.operation.block:
+        if not members or next(iter(members)).block != owner.operation.block:
             return False
         number = ir.IntegerAttr(owner.attributes["cluster"]).value
-        inside = {*members, *self._members[number]}
-        return all(use.owner.operation in inside for use in value.uses)
+        others = [op for op in (use.owner.operation for use in value.uses) if op not in members]
+        if others and number not in self._member_sets:
+            self._member_sets[number] = frozenset(self._members[number])
+        return not others or self._member_sets[number].issuperset(others)
 
     def fused_with(self, op: Any) -> list[Any]:
         """The operations of an operation's cluster, itself included."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphc.lowering import build
-from graphc.lowering.kinds import REDUCTIONS, VIEWS, reduced_axes, static_shape
+from graphc.lowering.kinds import REDUCTIONS, VIEWS, reduced_axes, rows, static_shape
 from graphc.lowering.reductions import REDUCERS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of, storage_name
@@ -45,6 +45,7 @@ class GenericBuilder:
         self._domain = domain
         self._sizes = sizes
         self._members = members
+        self._inside = frozenset(members)
         self._results = {result for op in members for result in op.results}
         self._scalars: dict[Any, Scalar] = {}
         self._inputs: list[Any] = []
@@ -248,7 +249,7 @@ class GenericBuilder:
         return self._load(tensor, dtype_of(value.type.element_type), coordinates)
 
     def _is_donor(self, value: Any, coordinates: Coordinates) -> bool:
-        return coordinates == self._identity and self._context.is_last_use(value, self._members)
+        return coordinates == self._identity and self._context.is_last_use(value, self._inside)
 
     def _scan_seq(self, op: Any, coordinates: Coordinates) -> Scalar:
         return self.read(op.operands[0], (self._context.index_of(op.operands[1]), *coordinates))
@@ -260,13 +261,13 @@ class GenericBuilder:
         operands = [self.read(x, self._broadcast(x, op.results[0], coordinates)) for x in op.operands]
         if op.name == "graphc.cast":
             return self.scalar.cast(operands[0], dtype)
-        from graphc.ops.elementwise import ROWS
-
-        result = ROWS[op.name[7:]].scalar(self.scalar, *operands)
+        result = rows()[op.name[7:]].scalar(self.scalar, *operands)
         return self.scalar.cast(result, dtype)
 
     def _broadcast(self, operand: Any, result: Any, coordinates: Coordinates) -> Coordinates:
         """Coordinates in an operand: dimensions that are statically 1 are read at 0."""
+        if operand.type == result.type:
+            return coordinates
         return tuple(
             ZERO if size == 1 and whole != 1 else coordinate
             for size, whole, coordinate in zip(

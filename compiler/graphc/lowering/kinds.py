@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 VIEWS = frozenset(
@@ -19,14 +20,22 @@ REDUCTIONS = frozenset(
     | {"graphc.argmax", "graphc.argmin"}
 )
 # Operands of these that are read at computed positions, so they must be materialised first.
+# Elementwise operations that are not in the table of functions.
+_NO_ROWS = ("graphc.cast", "graphc.take")
 GATHERED_OPERANDS = {"graphc.take": (0, 1)}
 
 
 def is_elementwise(name: str) -> bool:
     """Whether the dialect operation computes one scalar per result element."""
+    return name in _NO_ROWS or (name.startswith("graphc.") and name[7:] in rows())
+
+
+@cache
+def rows() -> dict[str, Any]:
+    """The table of elementwise operations, by name."""
     from graphc.ops.elementwise import ROWS
 
-    return name in ("graphc.cast", "graphc.take") or (name.startswith("graphc.") and name[7:] in ROWS)
+    return ROWS
 
 
 def reduced_axes(op: Any) -> tuple[int, ...]:
@@ -38,4 +47,4 @@ def reduced_axes(op: Any) -> tuple[int, ...]:
 
 def static_shape(value: Any) -> tuple[int | None, ...]:
     """The shape of a ranked tensor value, None where it is dynamic."""
-    return tuple(None if size < 0 else size for size in value.type.shape)
+    return tuple([None if size < 0 else size for size in value.type.shape])

@@ -8,6 +8,7 @@ operations on at most two arrays that are in memory in any case, and if nothing 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from graphc.lowering.kinds import GATHERED_OPERANDS, REDUCTIONS, VIEWS, is_elementwise, static_shape
@@ -126,6 +127,7 @@ class Recomputation:
         return all(self._cluster_of(op) is not None and op.block == self._block for op in users)
 
 
+@cache
 def _ir() -> Any:
     from graphc_dialects._mlir import ir
 

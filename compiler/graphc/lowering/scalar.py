@@ -47,25 +47,26 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
 
     def __init__(self, ir: Any) -> None:
         self.ir = ir
-        self._types: dict[str, Any] = {}
+        self._types: dict[np.dtype, Any] = {}
         self._contract = ir.Attribute.parse(_CONTRACT)
 
     # -- building blocks -------------------------------------------------------------------------------------
 
     def type(self, dtype: np.dtype) -> Any:
-        name = compute_name(dtype)
-        if name not in self._types:
-            self._types[name] = self.ir.Type.parse(name)
-        return self._types[name]
+        found = self._types.get(dtype)
+        if found is None:
+            found = self._types[dtype] = self.ir.Type.parse(compute_name(np.dtype(dtype)))
+        return found
 
     def op(self, name: str, dtype: np.dtype, *operands: Scalar, **attributes: Any) -> Scalar:
         """One operation with one result of the given dtype."""
+        dtype = np.dtype(dtype)
         if name in ("arith.addf", "arith.subf", "arith.mulf"):
             attributes["fastmath"] = self._contract
         operation = self.ir.Operation.create(
             name, results=[self.type(dtype)], operands=[x.value for x in operands], attributes=attributes
         )
-        return Scalar(operation.result, np.dtype(dtype))
+        return Scalar(operation.result, dtype)
 
     def const(self, value: Any, dtype: np.dtype) -> Scalar:
         """A literal, converted to `dtype` first."""

@@ -23,6 +23,9 @@ NAMES: dict[str, str] = {
     "complex128": "complex<f64>",
 }
 DTYPES: dict[str, np.dtype] = {text: np.dtype(name) for name, text in NAMES.items()}
+_TEXTS: dict[np.dtype, str] = {dtype: text for text, dtype in DTYPES.items()}
+# Printing a type takes longer than asking for its class, which is enough for the commonest.
+_OF_CLASSES = {f"F{bits}Type": np.dtype(f"float{bits}") for bits in (16, 32, 64)}
 
 
 def dtype_of(element_type: Any) -> np.dtype:
@@ -31,6 +34,9 @@ def dtype_of(element_type: Any) -> np.dtype:
     Raises:
         TypeError: the type is none of the element types of the dialect.
     """
+    known = _OF_CLASSES.get(type(element_type).__name__)
+    if known is not None:
+        return known
     try:
         return DTYPES[str(element_type)]
     except KeyError:
@@ -41,7 +47,7 @@ def dtype_of(element_type: Any) -> np.dtype:
 
 def compute_name(dtype: np.dtype) -> str:
     """MLIR text of the type a scalar of this dtype has inside a loop body."""
-    name = NAMES[dtype.name]
+    name = _TEXTS[dtype]
     return name[1:] if name.startswith("ui") else name
 
 

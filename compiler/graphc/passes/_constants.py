@@ -24,6 +24,8 @@ _ELEMENTS: dict[str, np.dtype] = {
     "complex<f64>": np.dtype("complex128"),
     "index": np.dtype("int64"),
 }
+# Printing a type takes longer than asking for its class, which is enough for the commonest.
+_OF_CLASSES = {f"F{bits}Type": np.dtype(f"float{bits}") for bits in (16, 32, 64)}
 _COMPLEX = re.compile(r"\(([^,()]+),([^,()]+)\)")
 
 
@@ -33,6 +35,9 @@ def element_dtype(element_type: Any) -> np.dtype:
     Raises:
         TypeError: the type is none of the dialect's.
     """
+    known = _OF_CLASSES.get(type(element_type).__name__)
+    if known is not None:
+        return known
     try:
         return _ELEMENTS[str(element_type)]
     except KeyError:

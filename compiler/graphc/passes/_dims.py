@@ -60,7 +60,7 @@ class DimKeys:
         known = self._shapes.get(value)
         if known is None:
             static = value.type.shape
-            if any(size < 0 for size in static):
+            if min(static, default=0) < 0:
                 self._resolve_operands(value)
                 known = self._everywhere(self._dynamic, value, static)
             else:
@@ -128,6 +128,8 @@ class DimKeys:
 
     def _everywhere(self, derive: Callable[..., Any], *arguments: Any) -> Any:
         """Derives without assumptions: what is remembered of a value outlasts the region that asked first."""
+        if not self._leader:
+            return derive(*arguments)
         leader, self._leader = self._leader, {}
         try:
             return derive(*arguments)
@@ -136,6 +138,10 @@ class DimKeys:
 
     def _resolve_operands(self, value: Any) -> None:
         """Resolves what a value is computed from, operands first, without recursion: programs are long."""
+        made = self._defs.get(value)
+        if made is not None and made.name != "scf.if" and self._visited.issuperset(made.operands):
+            self._visited.add(value)
+            return
         stack = [(value, False)]
         while stack:
             top, ready = stack.pop()
@@ -244,13 +250,14 @@ class DimKeys:
         return keys
 
     def _is_elementwise(self, operands: list[Any], rank: int) -> bool:
-        return all(
-            isinstance(operand.type, ir.RankedTensorType) and len(operand.type.shape) == rank
-            for operand in operands
-        )
+        types = [operand.type for operand in operands]
+        return all([isinstance(type_, ir.RankedTensorType) and type_.rank == rank for type_ in types])
 
     def _joint(self, shapes: list[list[Key]]) -> list[Key]:
         """Per axis a static size other than 1 if there is one, else the first that does not broadcast."""
+        first = shapes[0]
+        if all([keys == first for keys in shapes]):
+            return first
         joint = []
         for keys in zip(*shapes, strict=True):
             wide = [key for key in keys if key != 1] or [1]

@@ -48,9 +48,13 @@ def erase_unused(operations: list[Any]) -> int:
     """Erases pure operations whose results have no uses, last first; returns how many."""
     erased = 0
     for op in reversed(operations):
-        if is_removable(op) and all(next(result.uses, None) is None for result in op.results):
-            op.erase()
-            erased += 1
+        for result in op.results:
+            if next(result.uses, None) is not None:
+                break
+        else:
+            if is_removable(op):
+                op.erase()
+                erased += 1
     return erased
 
 

@@ -22,7 +22,7 @@ Shape = tuple[int | None, ...]
 
 @dataclass
 class _Cluster:
-    """What a unit of fused operations iterates over."""
+    """What a unit of fused operations iterates over, reads from others, and writes."""
 
     domain: Shape
     axes: tuple[int, ...] | None = None
@@ -190,13 +190,15 @@ class _Planner:
         first, second = self._clusters[a], self._clusters[b]
         domain = _common_domain(first.domain, second.domain)
         axes_agree = first.axes is None or second.axes is None or first.axes == second.axes
-        reads, writes = first.reads | second.reads, first.writes | second.writes
-        if domain is None or not axes_agree or len(reads - writes) > self._max_inputs:
+        if domain is None or not axes_agree:
             return False
-        if not self.units.can_merge(a, b):
+        reads = (first.reads - second.writes) | (second.reads - first.writes)
+        if len(reads) > self._max_inputs or not self.units.can_merge(a, b):
             return False
         leader = self.units.merge(a, b)
         axes = first.axes if first.axes is not None else second.axes
+        few, writes = sorted((first.writes, second.writes), key=len)
+        writes |= few
         self._clusters[leader] = _Cluster(domain, axes, reads, writes)
         return True
 
