@@ -190,8 +190,8 @@ class UnitGraph:
             for i, unit in enumerate(units):
                 place[unit] = first + i * step
             return
-        unit, position = self._last, 0
-        while unit is not None:
-            place[unit] = position
+        at, position = self._last, 0
+        while at is not None:
+            place[at] = position
             position -= _FAR
-            unit = self._before[unit]
+            at = self._before[at]

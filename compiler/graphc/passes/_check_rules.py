@@ -77,7 +77,7 @@ class CheckInserter:
         if all(type_ == types[0] for type_ in types) and types[0].has_static_shape:
             return
         shapes = [rw.dims.shape(x) for x in operands]
-        if all([keys == shapes[0] for keys in shapes]):
+        if shapes.count(shapes[0]) == len(shapes):
             return
         name = op.name[7:]
         for axis, keys in enumerate(zip(*shapes, strict=True)):

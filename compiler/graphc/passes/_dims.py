@@ -251,12 +251,12 @@ class DimKeys:
 
     def _is_elementwise(self, operands: list[Any], rank: int) -> bool:
         types = [operand.type for operand in operands]
-        return all([isinstance(type_, ir.RankedTensorType) and type_.rank == rank for type_ in types])
+        return all(isinstance(type_, ir.RankedTensorType) and type_.rank == rank for type_ in types)
 
     def _joint(self, shapes: list[list[Key]]) -> list[Key]:
         """Per axis a static size other than 1 if there is one, else the first that does not broadcast."""
         first = shapes[0]
-        if all([keys == first for keys in shapes]):
+        if shapes.count(first) == len(shapes):
             return first
         joint = []
         for keys in zip(*shapes, strict=True):

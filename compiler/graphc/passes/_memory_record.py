@@ -17,7 +17,7 @@ from typing import Any
 from graphc.passes._buffer_sizes import item_size, size_of
 from graphc.passes._copies import find_copy
 from graphc.passes._lifetimes import Lifetimes
-from graphc.passes._walk import walk
+from graphc.passes._walk import walk_for
 from graphc.passes._workspace import Workspace
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
@@ -116,8 +116,8 @@ class _Record:
         """Buffers that are not in a workspace: on the stack, or in the arena."""
         found = []
         function = self._lifetimes.block.owner.operation
-        for op in walk(function):
-            if op.name in ("memref.alloc", "memref.alloca") and op not in planned:
+        for op in walk_for(function, ("memref.alloc", "memref.alloca")):
+            if op not in planned:
                 if _planned_block(op) != self._lifetimes.block:
                     continue
                 uses = self._lifetimes.uses(op.results[0])

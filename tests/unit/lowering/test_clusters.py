@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphc.lowering import clusters
 from graphc.lowering.clusters import UnitGraph
 
 
@@ -63,8 +66,14 @@ def programs(draw):
     return steps
 
 
-@given(programs())
-def test_agrees_with_search(steps):
+@given(programs(), st.sampled_from([1, 3, 1 << 60]))
+def test_agrees_with_search(steps, distance):
+    # Labels that are close together are given anew again and again.
+    with patch.multiple(clusters, _FAR=distance, _NEAR=min(distance, 1 << 20)):
+        compare(steps)
+
+
+def compare(steps):
     units, plain = UnitGraph(), Plain()
     for kind, *rest in steps:
         if kind == "add":
