@@ -28,17 +28,18 @@ class Recomputation:
     """One function's copies.
 
     Args:
-        cluster_of: cluster number of an operation, None if it has none.
+        clusters: cluster number of the results of each operation that has one; copies are added. (An
+            operation itself is no key: its hash changes with its operands.)
     """
 
-    def __init__(self, cluster_of: Any) -> None:
-        self._cluster_of = cluster_of
+    def __init__(self, clusters: dict[Any, int]) -> None:
+        self._clusters = clusters
         self._copies: dict[tuple[Any, int], Any] = {}
         self.copied = 0
 
     def apply(self, op: Any) -> None:
         """Replaces operands of a cluster member by copies in its own cluster, where that pays."""
-        number = self._cluster_of(op)
+        number = self._clusters[op.results[0]]
         self._block = op.block
         gathered = GATHERED_OPERANDS.get(op.name, ())
         for position, operand in enumerate(op.operands):
@@ -74,6 +75,7 @@ class Recomputation:
             for position, operand in enumerate(copy.operands):
                 if operand in mapping:
                     copy.operands[position] = mapping[operand]
+            self._clusters[copy.results[0]] = number
             mapping[op.results[0]] = copy.results[0]
             self.copied += 1
         return mapping[value]
@@ -87,7 +89,7 @@ class Recomputation:
         if isinstance(owner, ir.Block) or owner.operation.block != self._block:
             # What comes from outside of a loop is in memory; computing it again in each iteration costs more.
             return self._array(value, arrays)
-        other = self._cluster_of(owner)
+        other = self._clusters.get(value)
         if other is None:
             if owner.name == "arith.constant":
                 return True
@@ -119,12 +121,15 @@ class Recomputation:
         """Whether something that is no cluster, such as a matrix product, reads the value from memory."""
         users = [use.owner.operation for use in value.uses]
         return any(
-            op.block == self._block and self._cluster_of(op) is None and op.name not in VIEWS for op in users
+            op.block == self._block and not self._is_member(op) and op.name not in VIEWS for op in users
         )
 
     def _only_clusters_read(self, value: Any) -> bool:
         users = [use.owner.operation for use in value.uses]
-        return all(self._cluster_of(op) is not None and op.block == self._block for op in users)
+        return all(self._is_member(op) and op.block == self._block for op in users)
+
+    def _is_member(self, op: Any) -> bool:
+        return len(op.results) > 0 and op.results[0] in self._clusters
 
 
 @cache

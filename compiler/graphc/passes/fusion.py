@@ -70,19 +70,18 @@ class Fusion(Pass):
         for op in operations:
             planner.add(op)
         numbers: dict[int, int] = {}
+        clusters: dict[Any, int] = {}
         for op, node in planner.members:
             number = numbers.setdefault(planner.units.find(node), first + len(numbers))
             op.attributes["cluster"] = planner.integer(number)
-        self._recompute([op for op, _ in planner.members])
+            clusters.update((result, number) for result in op.results)
+        self._recompute([op for op, _ in planner.members], clusters)
         self.count("clusters", len(numbers))
         self.count("fused operations", len(planner.members))
         return len(numbers)
 
-    def _recompute(self, members: list[Any]) -> None:
-        def cluster_of(op: Any) -> int | None:
-            return op.attributes["cluster"].value if "cluster" in op.attributes else None
-
-        copies = Recomputation(cluster_of)
+    def _recompute(self, members: list[Any], clusters: dict[Any, int]) -> None:
+        copies = Recomputation(clusters)
         for op in members:
             copies.apply(op)
         for op in reversed(members):
@@ -103,6 +102,7 @@ class _Planner:
         self.members: list[tuple[Any, int]] = []
         self._max_inputs = max_inputs
         self._node_of: dict[Any, int] = {}
+        self._shapes: dict[Any, Shape] = {}
         self._id_of: dict[Any, int] = {}
         self._reductions: set[int] = set()
         self._clusters: dict[int, _Cluster] = {}
@@ -122,7 +122,7 @@ class _Planner:
             operands = inputs_of(op)
         reduction = name in REDUCTIONS
         member = reduction or is_elementwise(name)
-        domain = static_shape(operands[0] if reduction else op.results[0]) if member else ()
+        domain = self._shape(operands[0] if reduction else op.results[0]) if member else ()
         gathered = GATHERED_OPERANDS.get(name, ())
         inline = [
             position
@@ -142,7 +142,7 @@ class _Planner:
         self.members.append((op, node))
         if reduction:
             self._reductions.add(node)
-        reads = {self._identity(value) for value in operands if any(n != 1 for n in static_shape(value))}
+        reads = {self._identity(value) for value in operands if self._is_array(value)}
         writes = {self._identity(value) for value in op.results}
         self._clusters[node] = _Cluster(domain, reduced_axes(op) if reduction else None, reads, writes)
         for position in inline:
@@ -156,12 +156,25 @@ class _Planner:
                     break
             self._readers.setdefault(key, []).append(node)
 
+    def _shape(self, value: Any) -> Shape:
+        found = self._shapes.get(value)
+        if found is None:
+            found = self._shapes[value] = static_shape(value)
+        return found
+
+    def _is_array(self, value: Any) -> bool:
+        """Whether a tensor may have more than one element."""
+        shape = self._shape(value)
+        return shape.count(1) != len(shape)
+
     def _identity(self, value: Any) -> int:
         return self._id_of.setdefault(value, len(self._id_of))
 
     def _covers(self, operand: Any, domain: Shape) -> bool:
         """Whether the operand is read once per iteration, at the iteration's own position."""
-        shape = static_shape(operand)
+        shape = self._shape(operand)
+        if shape == domain:
+            return True
         return len(shape) == len(domain) and all(
             have == want or (want is not None and have is None) or (want is None and have not in (None, 1))
             for have, want in zip(shape, domain, strict=True)
