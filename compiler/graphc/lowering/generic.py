@@ -44,8 +44,7 @@ class GenericBuilder:
         self._rank = len(domain)
         self._domain = domain
         self._sizes = sizes
-        self._members = members
-        self._inside = frozenset(members)
+        self._members, self._inside = members, frozenset(members)
         self._results = {result for op in members for result in op.results}
         self._scalars: dict[Any, Scalar] = {}
         self._inputs: list[Any] = []
