@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads ELF64 little-endian relocatable objects (System V gABI, chapter 4). Every offset is checked."""
+"""Reads ELF64 little-endian relocatable objects (System V gABI, chapter 4). Every offset is checked.
+
+Several objects that refer to each other can be joined: magic, number of objects, size of each, and the
+objects. They are read as if they were one.
+"""
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from graphc_runtime.errors import LoadError
 
@@ -17,6 +22,8 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELA = struct.Struct("<QQq")
+JOINED = b"graphcO\x01"  # the last byte is the version of the layout
+STV_INTERNAL, STV_HIDDEN = 1, 2
 _MAX_SIZE = 1 << 31  # everything has to be reachable with 32-bit displacements
 
 
@@ -36,7 +43,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One symbol; `section` is an index or one of the SHN constants."""
+    """One symbol; `section` is an index or one of the SHN constants.
+
+    Hidden symbols are not global: objects that are joined see them, nobody else does.
+    """
 
     name: str
     section: int
@@ -44,6 +54,7 @@ class Symbol:
     size: int
     is_global: bool
     is_weak: bool
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +79,25 @@ class Object:
 
 
 def parse(data: bytes) -> Object:
-    """Parses object bytes.
+    """Parses an object, or several that `join` has joined.
 
     Raises:
-        LoadError: the bytes are not a well-formed ELF64 little-endian relocatable object.
+        LoadError: not well-formed ELF64 little-endian relocatable objects, or two of them define a symbol.
     """
+    if data[: len(JOINED)] == JOINED:
+        return _merge(data)
+    return _parse(data)
+
+
+def join(objects: Sequence[bytes]) -> bytes:
+    """Objects as one sequence of bytes; a single one stays as it is."""
+    if len(objects) == 1:
+        return bytes(objects[0])
+    sizes = [len(data) for data in objects]
+    return b"".join([JOINED, struct.pack(f"<I{len(sizes)}Q", len(sizes), *sizes), *objects])
+
+
+def _parse(data: bytes) -> Object:
     if len(data) < _HEADER.size or data[:4] != b"\x7fELF":
         raise LoadError(f"not an ELF object: {len(data)} bytes that begin with {data[:4]!r}")
     ident, kind, machine, _, _, _, table, _, _, _, _, entry_size, count, names = _HEADER.unpack_from(data)
@@ -120,9 +145,14 @@ def _symbols(data: bytes, sections: list[Section], table: Section) -> list[Symbo
     strings = _slice(data, sections[table.link].offset, sections[table.link].size, "symbol names")
     body = _slice(data, table.offset, table.size - table.size % _SYMBOL.size, table.name)
     return [
-        Symbol(_string(strings, name), section, value, size, info >> 4 != 0, info >> 4 == 2)
-        for name, info, _, section, value, size in _SYMBOL.iter_unpack(body)
+        _symbol(_string(strings, name), info >> 4, other & 3, section, value, size)
+        for name, info, other, section, value, size in _SYMBOL.iter_unpack(body)
     ]
+
+
+def _symbol(name: str, binding: int, visibility: int, section: int, value: int, size: int) -> Symbol:
+    hidden = binding != 0 and visibility in (STV_INTERNAL, STV_HIDDEN)
+    return Symbol(name, section, value, size, binding != 0 and not hidden, binding == 2, hidden)
 
 
 def _relocations(data: bytes, section: Section) -> list[Relocation]:
@@ -166,6 +196,63 @@ def _string(strings: bytes, offset: int) -> str:
         return strings[offset:end].decode()
     except UnicodeDecodeError:
         raise LoadError("corrupt object: a name is not UTF-8") from None
+
+
+def _merge(data: bytes) -> Object:
+    """Joined objects as one: sections and symbols of all, one after the other."""
+    parsed = []
+    for start, size in _places(data):
+        one = _parse(data[start : start + size])
+        parsed.append((start, one))
+    if len({one.machine for _, one in parsed}) > 1:
+        raise LoadError("corrupt object: objects for several machines are joined")
+    sections: list[Section] = []
+    symbols: list[Symbol] = []
+    relocations: dict[int, list[Relocation]] = {}
+    for start, one in parsed:
+        first_section, first_symbol = len(sections), len(symbols)
+        sections += [replace(section, offset=section.offset + start) for section in one.sections]
+        symbols += [_moved(symbol, first_section) for symbol in one.symbols]
+        for target, entries in one.relocations.items():
+            relocations[target + first_section] = [
+                replace(entry, symbol=entry.symbol + first_symbol) for entry in entries
+            ]
+    return Object(data, parsed[0][1].machine, sections, _resolved(symbols), relocations)
+
+
+def _places(data: bytes) -> list[tuple[int, int]]:
+    """Offset and size of each joined object."""
+    table = len(JOINED) + 4
+    count = int.from_bytes(data[len(JOINED) : table], "little")
+    start = table + 8 * count
+    if len(data) < start or not count:
+        raise LoadError("corrupt object: the table of joined objects is cut off")
+    places = []
+    for size in struct.unpack_from(f"<{count}Q", data, table):
+        _slice(data, start, size, "a joined object")
+        places.append((start, size))
+        start += size
+    return places
+
+
+def _moved(symbol: Symbol, first_section: int) -> Symbol:
+    """A symbol whose object's sections begin with this number."""
+    if not 0 < symbol.section < SHN_RESERVED:
+        return symbol
+    if symbol.section + first_section >= SHN_RESERVED:
+        raise LoadError("the joined objects have too many sections")
+    return replace(symbol, section=symbol.section + first_section)
+
+
+def _resolved(symbols: list[Symbol]) -> list[Symbol]:
+    """The symbols, with definitions in the place of what another object defines."""
+    defined: dict[str, Symbol] = {}
+    for symbol in symbols:
+        if symbol.section != SHN_UNDEF and (symbol.is_global or symbol.is_hidden):
+            if symbol.name in defined:
+                raise LoadError(f"two joined objects define {symbol.name!r}")
+            defined[symbol.name] = symbol
+    return [defined.get(s.name, s) if s.section == SHN_UNDEF and s.name else s for s in symbols]
 
 
 def external_symbols(data: bytes) -> list[str]:

@@ -5,16 +5,23 @@ from __future__ import annotations
 
 import functools
 import platform
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.codegen import unlocked
+from graphc.codegen.divide import Piece, divide
 from graphc.errors import CompileError
+from graphc_runtime import elf
 
 # Larger kernels, in characters of IR, are not unrolled: vectorised loops are interleaved in any case, and
 # unrolling them once more was measured to double the time of code generation for no gain.
 UNROLLED_SIZE = 16_000
+# The level of LLVM's pipeline, at most, for the modules of a kernel that is divided. Level 1 vectorises like
+# 3; what it leaves out looks for redundancies that MLIR's passes have removed.
+LARGE_LEVEL = 1
 # What the runtime looks up in an object; everything else becomes internal, so that it can be inlined and
 # dropped.
 EXPORTS = frozenset(
@@ -28,6 +35,9 @@ EXPORTS = frozenset(
         "graphc_unload",
     }
 )
+
+
+_DEFINED = re.compile(r"^define [^\n]*?@([\w.$-]+)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,29 @@ def host_target() -> Target:
     return Target(("aarch64" if arm else "x86_64") + "-unknown-linux-gnu", llvm.get_host_cpu_name(), features)
 
 
+@dataclass
+class _Work:
+    """A module to make, and how.
+
+    Attributes:
+        piece: the kernel, or a part of it.
+        entry: see `compile_to_object`.
+        finished: see `compile_to_object`.
+        opt_level: of code generation.
+        pass_level: of LLVM's pipeline.
+        unroll: whether loops are unrolled.
+        context: the LLVM context of this module alone; the one of the process if not given.
+    """
+
+    piece: Piece
+    entry: str
+    finished: str
+    opt_level: int
+    pass_level: int
+    unroll: bool
+    context: Any = None
+
+
 def compile_to_object(
     ir_text: str,
     *,
@@ -69,6 +102,8 @@ def compile_to_object(
 ) -> bytes:
     """Links kernel and entry, optimises, and emits an object for this machine.
 
+    A large kernel is divided (`graphc.codegen.divide`), and the cores share the work.
+
     Args:
         ir_text: module that defines `graphc_shapes` and `graphc_run`.
         entry_text: module of `graphc.codegen.entry.entry_ir`.
@@ -76,29 +111,101 @@ def compile_to_object(
         opt_level: 0 to 3.
         on_ir: called with ("llvm", IR text before optimisation), ("llvm-opt", after) and ("asm", assembly).
 
+    Returns:
+        An ELF object, or several joined by `graphc_runtime.elf.join`.
+
     Raises:
         CompileError: the text does not parse or verify, or both modules define a symbol.
     """
-    machine = _machine(opt_level)
-    module = _parse(ir_text, "kernel")
-    if entry_text:
-        _link(module, _parse(entry_text, "entry"))
+    elsewhere = _DEFINED.findall(entry_text) + _DEFINED.findall(finished_text)
+    kernel, *others = divide(ir_text, elsewhere)
+    if not others:
+        work = _Work(
+            kernel, entry_text, finished_text, opt_level, opt_level, unroll=len(ir_text) < UNROLLED_SIZE
+        )
+        machine = _machine(opt_level)
+        module = _optimised(work, machine, on_ir)
+        return bytes(machine.emit_object(module))
+    return _compile_divided(kernel, others, entry_text, finished_text, opt_level, on_ir)
+
+
+def _compile_divided(
+    kernel: Piece,
+    others: Collection[Piece],
+    entry_text: str,
+    finished_text: str,
+    opt_level: int,
+    on_ir: Callable[[str, str], None] | None,
+) -> bytes:
+    """Compiles the modules of a kernel on several threads."""
+    import llvmlite.binding as llvm
+
+    from graphc.config import config
+    from graphc_runtime.threads import usable_cores
+
+    level = min(opt_level, LARGE_LEVEL)
+    works = [_Work(kernel, entry_text, finished_text, opt_level, level, unroll=False)]
+    works += [_Work(piece, "", "", opt_level, level, unroll=False) for piece in others]
+    for work in works:
+        work.context = llvm.create_context()
+
+    def compile_one(work: _Work) -> tuple[bytes, list[tuple[str, str]]]:
+        views: list[tuple[str, str]] = []
+        machine = _new_machine(opt_level)
+        on_view = (lambda name, text: views.append((name, text))) if on_ir else None
+        module = _optimised(work, machine, on_view)
+        try:
+            return unlocked.emit_object(machine, module), views
+        finally:
+            module.close()
+            work.context.close()
+
+    threads = config.threads or usable_cores()
+    # The kernel's own module takes longest, in most cases.
+    done = unlocked.share(compile_one, works, threads)
+    if on_ir:
+        for name, *texts in zip(
+            ("llvm", "llvm-opt", "asm"), *([text for _, text in views] for _, views in done), strict=True
+        ):
+            on_ir(name, "\n".join(texts) if name == "asm" else _joined(texts))
+    return elf.join([code for code, _ in done])
+
+
+def _optimised(work: _Work, machine: Any, on_ir: Callable[[str, str], None] | None) -> Any:
+    """The module of a work, ready to be emitted."""
+    module = _parse(work.piece.text, "kernel", work.context)
+    if work.entry:
+        _link(module, _parse(work.entry, "entry", work.context))
         _check_kernels(module)
-        _internalise(module)
+    if work.entry or work.piece.exports:
+        _internalise(module, work.piece.exports or EXPORTS)
     if on_ir:
         on_ir("llvm", str(module))
-    _optimise(module, machine, opt_level, unroll=len(ir_text) < UNROLLED_SIZE)
-    if finished_text:
-        _link(module, _parse(finished_text, "products"))
-        _internalise(module)
+    _optimise(module, machine, work)
+    if work.finished:
+        _link(module, _parse(work.finished, "products", work.context))
+        _internalise(module, EXPORTS)
     if on_ir:
         on_ir("llvm-opt", str(module))
         on_ir("asm", machine.emit_assembly(module))
-    return bytes(machine.emit_object(module))
+    return module
+
+
+def _joined(texts: list[str]) -> str:
+    """Modules as one, to be looked at."""
+    first, *others = [_parse(text, "kernel") for text in texts]
+    for module in others:
+        _link(first, module)
+    return str(first)
 
 
 @functools.cache
 def _machine(opt_level: int) -> Any:
+    """The target machine of the thread that holds llvmlite's lock."""
+    return _new_machine(opt_level)
+
+
+def _new_machine(opt_level: int) -> Any:
     import llvmlite.binding as llvm
 
     target = host_target()
@@ -107,17 +214,22 @@ def _machine(opt_level: int) -> Any:
     )
 
 
-def _parse(text: str, what: str) -> Any:
+@functools.cache
+def _data_layout() -> str:
+    return str(_machine(3).target_data)
+
+
+def _parse(text: str, what: str, context: Any = None) -> Any:
     import llvmlite.binding as llvm
 
-    host_target()
+    layout = _data_layout()
     try:
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(text, context)
         module.verify()
     except RuntimeError as error:
         raise CompileError(f"the LLVM IR of the {what} is not valid: {error}") from None
     module.triple = host_target().triple
-    module.data_layout = str(_machine(3).target_data)
+    module.data_layout = layout
     return module
 
 
@@ -129,14 +241,14 @@ def _link(module: Any, entry: Any) -> None:
     module.link_in(entry)
 
 
-def _internalise(module: Any) -> None:
+def _internalise(module: Any, exports: Collection[str]) -> None:
     """Makes all but the exports internal.
 
     Kernels stay exported for calls through ctypes. `kernel_wrappers` marks them noinline: a second copy in
     the entry would compile each loop twice and save a nanosecond.
     """
     for function in module.functions:
-        if not function.is_declaration and function.name not in EXPORTS:
+        if not function.is_declaration and function.name not in exports:
             function.linkage = "internal"
 
 
@@ -156,13 +268,17 @@ def _check_kernels(module: Any) -> None:
         raise CompileError(f"the kernel module does not define {', '.join(sorted(missing))}")
 
 
-def _optimise(module: Any, machine: Any, opt_level: int, unroll: bool) -> None:
+def _optimise(module: Any, machine: Any, work: _Work) -> None:
     import llvmlite.binding as llvm
 
-    options = llvm.create_pipeline_tuning_options(opt_level)
+    options = llvm.create_pipeline_tuning_options(work.pass_level)
     # Loops are what there is to vectorise; looking for more in straight-line code doubles the time.
-    options.loop_vectorization = opt_level >= 2
+    options.loop_vectorization = work.opt_level >= 2
     options.slp_vectorization = False
-    options.loop_unrolling = unroll
+    options.loop_unrolling = work.unroll
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    manager = builder.getModulePassManager()
+    if work.context is None:
+        manager.run(module, builder)
+    else:
+        unlocked.run_passes(manager, module, builder)

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Divides the IR text of a large kernel into modules that can be compiled at the same time.
+
+Loop nests that passes made functions of their own (`graphc_part_<n>` of outline-loops, and `graphc_split_<n>`
+around the `graphc_body_<n>` of parallel-loops) go to other modules. There each gets a function
+`graphc_call_<name>(frame)`, a hidden symbol, which the runtime resolves when it loads the objects together
+(`graphc_runtime.elf.join`). The kernel puts each value that some nest needs into the frame once: with
+hundreds of calls of dozens of arguments, most of its code would move pointers from one place on the stack to
+another.
+
+How a text is divided depends on the text only, so that the same bytes come out whatever the number of cores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from graphc.codegen.inner_loops import LONG_BODY, outline
+
+# Characters of IR: smaller kernels stay in one piece.
+LARGE = 200_000
+# Characters of the functions in a module, about: that takes half a second, of which a hundredth is the same
+# whatever is in the module.
+MODULE_SIZE = 160_000
+_DEFINITION = re.compile(r"^define [^\n]*?@([\w.$-]+)\([^\n]*\{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+_GLOBAL = re.compile(r"^@([\w.$-]+) = ([^\n]*)\n", re.MULTILINE)
+_REFERENCE = re.compile(r"@([\w.$-]+)")
+_CALL = re.compile(r"^  call void @(graphc_(?:part|split)_\w+)\(([^()\n]*)\)[^()\n]*\n", re.MULTILINE)
+# Functions that belong to one of those: they are moved, all others are copied.
+_OWNED = re.compile(r"graphc_(?:body|range)_\d+")
+_ARGUMENT = re.compile(r"(ptr|i\d+|half|float|double) (%?)([-+\w.]+)")
+_PARAMETER = re.compile(r" %([\w.]+)(?=,|$)")
+_VALUE = re.compile(r" %([\w.]+)")
+_METADATA = re.compile(r"^!(\d+) =", re.MULTILINE)
+# Behind `graphc.codegen.inner_loops`, some functions have names in the place of numbers.
+_LOOP = re.compile(
+    r"^(v?\d+):[^\n]*\n(?:  %v?\d+ = phi [^\n]*\n)+  %v?\d+ = icmp [^\n]*\n"
+    r"  br i1 %v?\d+, label %(v?\d+), label %\w+\n\n"
+    rf"\2:[^\n]*\n(?:  (?!br )[^\n]*\n){{{LONG_BODY},}}  br label %\1$",
+    re.MULTILINE,
+)
+
+
+@dataclass
+class Piece:
+    """A module: its text, and the functions that it defines for the others."""
+
+    text: str
+    exports: frozenset[str] = frozenset()
+
+
+@dataclass
+class _Nest:
+    """A function that is moved.
+
+    Attributes:
+        name: its name.
+        arguments: type and text of each argument of its call; the text is empty where it is not read.
+        helpers: the functions that it calls, directly or not.
+        size: characters of all of them.
+    """
+
+    name: str
+    arguments: list[tuple[str, str]]
+    helpers: set[str]
+    size: int
+
+
+@dataclass
+class _Group:
+    """Functions that are compiled together."""
+
+    nests: list[_Nest] = field(default_factory=list)
+    size: int = 0
+
+
+def divide(text: str, elsewhere: Collection[str] = ()) -> list[Piece]:
+    """The modules for a kernel's text; the first one has what is not moved.
+
+    Functions are moved that `main` calls in one place, and that refer to nothing but declarations, constants
+    and functions for which the same is true.
+
+    Args:
+        text: IR of the kernel.
+        elsewhere: names of functions that the kernel declares and that modules linked with it define.
+
+    Returns:
+        The whole text as one piece, where there is no gain.
+    """
+    # No pass makes names in quotation marks.
+    if len(text) < LARGE or '@"' in text:
+        return [Piece(text)]
+    return _Division(text, frozenset(elsewhere)).pieces()
+
+
+class _Division:
+    """The functions of one text."""
+
+    def __init__(self, text: str, elsewhere: frozenset[str]) -> None:
+        self._text, self._elsewhere = text, elsewhere
+        self._bodies = {found[1]: found[0] for found in _DEFINITION.finditer(text)}
+        self._outside = _DEFINITION.sub("", text)
+        self._globals = dict(_GLOBAL.findall(text))
+        self._needs = {name: set(_REFERENCE.findall(body)) - {name} for name, body in self._bodies.items()}
+        self._users = Counter(other for needs in self._needs.values() for other in needs)
+        self._slots: dict[str, int] = {}
+
+    def pieces(self) -> list[Piece]:
+        nests = self._nests()
+        groups = _groups(list(nests.values()))
+        if not groups or "\ndefine " in self._outside:
+            return [Piece(self._text)]
+        # First, as this numbers the slots.
+        kernel = self._kernel(nests)
+        return [Piece(kernel), *(self._piece(group) for group in groups)]
+
+    def _nests(self) -> dict[str, _Nest]:
+        """What can be moved, in the order of the calls."""
+        calls = _CALL.findall(self._bodies.get("main", ""))
+        times = Counter(name for name, _ in calls)
+        found = {}
+        for name, text in calls:
+            helpers = self._helpers(name)
+            arguments = self._arguments(name, text) if helpers is not None else None
+            if times[name] == 1 and self._users[name] == 1 and helpers is not None and arguments is not None:
+                size = len(self._bodies[name]) + sum(len(self._bodies[helper]) for helper in helpers)
+                found[name] = _Nest(name, arguments, helpers, size)
+        return found
+
+    def _helpers(self, name: str) -> set[str] | None:
+        """The functions that a function calls, directly or not; None if it cannot be moved."""
+        found: set[str] = set()
+        pending = [name]
+        while pending:
+            for other in self._needs.get(pending.pop(), ("main",)):
+                if other == "main" or other in self._elsewhere:
+                    return None
+                if other in self._globals and not self._is_constant(other):
+                    return None
+                if other in self._bodies and other not in found:
+                    found.add(other)
+                    pending.append(other)
+        owned = Counter(other for user in (name, *found) for other in self._needs[user])
+        is_shared = any(_OWNED.fullmatch(x) and owned[x] < self._users[x] for x in found)
+        return None if is_shared else found
+
+    def _is_constant(self, name: str) -> bool:
+        """Whether a global may have several copies, and needs nothing else."""
+        value = self._globals[name]
+        return (
+            "@" not in value and re.match(r"(private|internal) (unnamed_addr )?constant ", value) is not None
+        )
+
+    def _arguments(self, name: str, text: str) -> list[tuple[str, str]] | None:
+        """The arguments of a call; None if they are not plain."""
+        header, _, body = self._bodies[name].partition("{\n")
+        parameters = _PARAMETER.findall(header[header.index("(") + 1 : header.rindex(")")])
+        found = [_ARGUMENT.fullmatch(argument) for argument in text.split(", ")]
+        if len(found) != len(parameters):
+            return None
+        used = set(_VALUE.findall(body))
+        arguments = []
+        for parameter, argument in zip(parameters, found, strict=True):
+            if argument is None:
+                return None
+            arguments.append((argument[1], argument[2] + argument[3] if parameter in used else ""))
+        return arguments
+
+    def _kernel(self, nests: dict[str, _Nest]) -> str:
+        """The text of the kernel without the functions that are moved."""
+        moved = {*nests, *(x for nest in nests.values() for x in nest.helpers if _OWNED.fullmatch(x))}
+        main = _CALL.sub(lambda found: self._call(nests.get(found[1])) or found[0], self._bodies["main"])
+        frame = f"{{\n  %graphc.frame = alloca [{max(len(self._slots), 1)} x i64]\n"
+        bodies = {**self._bodies, "main": main.replace("{\n", frame, 1)}
+        text = _DEFINITION.sub(lambda found: "" if found[1] in moved else bodies[found[1]], self._text)
+        return text + "".join(f"declare hidden void @graphc_call_{name}(ptr)\n" for name in nests)
+
+    def _call(self, nest: _Nest | None) -> str:
+        """The call of a function through the frame, behind the stores that are not made yet.
+
+        Calls stand in the block of `main`, whatever it has become: what comes first dominates the others.
+        """
+        if nest is None:
+            return ""
+        lines = []
+        for kind, value in nest.arguments:
+            if value.startswith("%") and value not in self._slots:
+                slot = self._slots[value] = len(self._slots)
+                lines += [
+                    f"  %graphc.slot.{slot} = getelementptr i64, ptr %graphc.frame, i64 {slot}\n",
+                    f"  store {kind} {value}, ptr %graphc.slot.{slot}\n",
+                ]
+        return "".join([*lines, f"  call void @graphc_call_{nest.name}(ptr %graphc.frame)\n"])
+
+    def _piece(self, group: _Group) -> Piece:
+        """A module: what is outside of functions, but for globals nobody here refers to, and functions."""
+        names = sorted({name for nest in group.nests for name in (nest.name, *nest.helpers)})
+        needed = {other for name in names for other in self._needs[name]}
+        outside = _GLOBAL.sub(lambda found: found[0] if self._is_kept(found, needed) else "", self._outside)
+        loops = _Loops(max(map(int, _METADATA.findall(outside)), default=-1) + 1)
+        functions = [loops.mark(outline(name, self._bodies[name]) or self._bodies[name]) for name in names]
+        entries = [self._entry(nest) for nest in group.nests]
+        exports = frozenset(f"graphc_call_{nest.name}" for nest in group.nests)
+        return Piece("".join([outside, *functions, *entries, loops.metadata()]), exports)
+
+    def _is_kept(self, found: re.Match[str], needed: set[str]) -> bool:
+        """Whether a module has a global: one that it needs, or a list such as @llvm.used of declarations."""
+        special = found[1].startswith("llvm.")
+        return found[1] in needed or (
+            special and self._bodies.keys().isdisjoint(_REFERENCE.findall(found[2]))
+        )
+
+    def _entry(self, nest: _Nest) -> str:
+        """The function that takes a nest's arguments from the frame."""
+        lines, passed = [], []
+        for position, (kind, value) in enumerate(nest.arguments):
+            if value.startswith("%"):
+                lines += [
+                    f"  %p{position} = getelementptr i64, ptr %frame, i64 {self._slots[value]}\n",
+                    f"  %a{position} = load {kind}, ptr %p{position}\n",
+                ]
+                value = f"%a{position}"
+            passed.append(f"{kind} {value or 'poison'}")
+        call = f"  call void @{nest.name}({', '.join(passed)})\n"
+        header = f"define hidden void @graphc_call_{nest.name}(ptr %frame) {{\n"
+        return "".join([header, *lines, call, "  ret void\n}\n"])
+
+
+def _groups(nests: list[_Nest]) -> list[_Group]:
+    """Divides functions into groups of about the same size."""
+    groups = [_Group() for _ in range(round(sum(nest.size for nest in nests) / MODULE_SIZE))]
+    for nest in sorted(nests if groups else (), key=lambda nest: -nest.size):
+        smallest = min(groups, key=lambda group: group.size)
+        smallest.nests.append(nest)
+        smallest.size += nest.size
+    return [group for group in groups if group.nests]
+
+
+class _Loops:
+    """Metadata of loops with long bodies: they are vectorised without a second copy of the vectorised body.
+
+    That hides latencies of short bodies, and only makes more code of long ones.
+
+    Args:
+        number: the first number for metadata that is free.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._setting = number
+        self._count = 0
+
+    def mark(self, function: str) -> str:
+        """The text of a function with references to the metadata."""
+        return _LOOP.sub(self._reference, function)
+
+    def metadata(self) -> str:
+        """Lines for the end of the module."""
+        first = self._setting
+        nodes = [f"!{i} = distinct !{{!{i}, !{first}}}\n" for i in range(first + 1, first + 1 + self._count)]
+        setting = f'!{first} = !{{!"llvm.loop.interleave.count", i32 1}}\n'
+        return "".join([setting, *nodes] if nodes else [])
+
+    def _reference(self, found: re.Match[str]) -> str:
+        self._count += 1
+        return f"{found[0]}, !llvm.loop !{self._setting + self._count}"
