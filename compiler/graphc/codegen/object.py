@@ -257,7 +257,7 @@ def _definitions(module: Any) -> set[str]:
     return {
         value.name
         for value in values
-        if not value.is_declaration and str(value.linkage) != "Linkage.internal"
+        if not value.is_declaration and value.linkage.name not in ("internal", "private")
     }
 
 

@@ -96,6 +96,58 @@ def test_registered_symbols_are_used():
     assert elf.external_symbols(code) == ["graphc_test_answer"]
 
 
+CALLER = """
+declare hidden i64 @callee(i64)
+@shared = external hidden global i64
+define i64 @caller(i64 %x) {
+  %a = call i64 @callee(i64 %x)
+  %b = load i64, ptr @shared
+  %c = add i64 %a, %b
+  ret i64 %c
+}
+"""
+CALLEE = """
+@shared = hidden global i64 100
+define hidden i64 @callee(i64 %x) {
+  %r = mul i64 %x, 3
+  ret i64 %r
+}
+"""
+
+
+def test_joined_objects_see_each_other():
+    from graphc.codegen.object import compile_to_object
+
+    objects = [compile_to_object(CALLER), compile_to_object(CALLEE), compile_to_object(NEEDS)]
+    for order in (objects, objects[::-1]):
+        joined = elf.join(order)
+        assert elf.external_symbols(joined) == ["missing_function"]
+        loaded = loader.load_object(joined, lambda name: 0x1000)
+        assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(loaded.address("caller"))(5) == 115
+        assert "callee" not in loaded and "shared" not in loaded
+    assert elf.join(objects[:1]) == objects[0]
+
+
+def test_joined_objects_of_other_machines_can_be_read():
+    for triple in ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"):
+        joined = elf.join([cross(CALLER, triple), cross(CALLEE, triple)])
+        image = Image(elf.parse(joined), lambda name: 0x1000)
+        assert len(image.relocate(0x10000)) == image.size
+        assert set(image.exports(0)) == {"caller"}
+
+
+def test_damaged_joined_objects_are_refused(code):
+    joined = elf.join([code, code])
+    with pytest.raises(LoadError, match="two joined objects define"):
+        elf.parse(joined)
+    caller, other = cross(CALLER, "x86_64-unknown-linux-gnu"), cross(CALLEE, "aarch64-unknown-linux-gnu")
+    with pytest.raises(LoadError, match="several machines"):
+        elf.parse(elf.join([caller, other]))
+    for size in (8, 11, 12, 20, 40, len(joined) // 2, len(joined) - 1):
+        with pytest.raises(LoadError):
+            elf.parse(joined[:size])
+
+
 def test_other_architecture_is_refused():
     other = "aarch64" if loader.host_machine() == elf.X86_64 else "x86_64"
     with pytest.raises(LoadError, match="ELF machine"):
