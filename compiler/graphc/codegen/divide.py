@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from graphc.codegen.inner_loops import LONG_BODY, outline
@@ -26,6 +26,7 @@ LARGE = 200_000
 # whatever is in the module.
 MODULE_SIZE = 160_000
 _DEFINITION = re.compile(r"^define [^\n]*?@([\w.$-]+)\([^\n]*\{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+_DEFINED = re.compile(r"^define [^\n]*?@([\w.$-]+)\(", re.MULTILINE)
 _GLOBAL = re.compile(r"^@([\w.$-]+) = ([^\n]*)\n", re.MULTILINE)
 _REFERENCE = re.compile(r"@([\w.$-]+)")
 _CALL = re.compile(r"^  call void @(graphc_(?:part|split)_\w+)\(([^()\n]*)\)[^()\n]*\n", re.MULTILINE)
@@ -77,7 +78,7 @@ class _Group:
     size: int = 0
 
 
-def divide(text: str, elsewhere: Collection[str] = ()) -> list[Piece]:
+def divide(text: str, linked: Sequence[str] = ()) -> list[Piece]:
     """The modules for a kernel's text; the first one has what is not moved.
 
     Functions are moved that `main` calls in one place, and that refer to nothing but declarations, constants
@@ -85,7 +86,7 @@ def divide(text: str, elsewhere: Collection[str] = ()) -> list[Piece]:
 
     Args:
         text: IR of the kernel.
-        elsewhere: names of functions that the kernel declares and that modules linked with it define.
+        linked: texts of the modules that are linked with it; nothing is moved that refers to functions there.
 
     Returns:
         The whole text as one piece, where there is no gain.
@@ -93,7 +94,7 @@ def divide(text: str, elsewhere: Collection[str] = ()) -> list[Piece]:
     # No pass makes names in quotation marks.
     if len(text) < LARGE or '@"' in text:
         return [Piece(text)]
-    return _Division(text, frozenset(elsewhere)).pieces()
+    return _Division(text, frozenset(name for other in linked for name in _DEFINED.findall(other))).pieces()
 
 
 class _Division:

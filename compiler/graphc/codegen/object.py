@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import platform
-import re
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -35,9 +34,6 @@ EXPORTS = frozenset(
         "graphc_unload",
     }
 )
-
-
-_DEFINED = re.compile(r"^define [^\n]*?@([\w.$-]+)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -117,8 +113,7 @@ def compile_to_object(
     Raises:
         CompileError: the text does not parse or verify, or both modules define a symbol.
     """
-    elsewhere = _DEFINED.findall(entry_text) + _DEFINED.findall(finished_text)
-    kernel, *others = divide(ir_text, elsewhere)
+    kernel, *others = divide(ir_text, [entry_text, finished_text])
     if not others:
         work = _Work(
             kernel, entry_text, finished_text, opt_level, opt_level, unroll=len(ir_text) < UNROLLED_SIZE
@@ -146,27 +141,27 @@ def _compile_divided(
     level = min(opt_level, LARGE_LEVEL)
     works = [_Work(kernel, entry_text, finished_text, opt_level, level, unroll=False)]
     works += [_Work(piece, "", "", opt_level, level, unroll=False) for piece in others]
-    for work in works:
-        work.context = llvm.create_context()
 
-    def compile_one(work: _Work) -> tuple[bytes, list[tuple[str, str]]]:
-        views: list[tuple[str, str]] = []
+    def compile_one(work: _Work) -> tuple[bytes, list[str]]:
+        views: list[str] = []
         machine = _new_machine(opt_level)
-        on_view = (lambda name, text: views.append((name, text))) if on_ir else None
-        module = _optimised(work, machine, on_view)
+        work.context = llvm.create_context()
         try:
-            return unlocked.emit_object(machine, module), views
-        finally:
-            module.close()
-            work.context.close()
+            module = _optimised(work, machine, (lambda _, text: views.append(text)) if on_ir else None)
+            code = unlocked.emit_object(machine, module)
+        except BaseException:
+            # The garbage collector may come across it before a module that is still in it.
+            work.context.detach()
+            raise
+        module.close()
+        work.context.close()
+        return code, views
 
     threads = config.threads or usable_cores()
     # The kernel's own module takes longest, in most cases.
     done = unlocked.share(compile_one, works, threads)
     if on_ir:
-        for name, *texts in zip(
-            ("llvm", "llvm-opt", "asm"), *([text for _, text in views] for _, views in done), strict=True
-        ):
+        for name, *texts in zip(("llvm", "llvm-opt", "asm"), *(views for _, views in done), strict=True):
             on_ir(name, "\n".join(texts) if name == "asm" else _joined(texts))
     return elf.join([code for code, _ in done])
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import re
 import threading
 
@@ -17,6 +18,7 @@ from graphc.codegen import unlocked
 from graphc.codegen.divide import Piece, divide
 from graphc.codegen.inner_loops import outline
 from graphc.codegen.object import compile_to_object
+from graphc.errors import CompileError
 from graphc_runtime import elf, loader, symbols
 from graphc_runtime.elf import JOINED
 
@@ -82,7 +84,7 @@ def test_small_kernels_stay_whole():
 
 
 def test_what_is_moved(everything):
-    kernel, *others = divide(KERNEL, ["graphc_tick"])
+    kernel, *others = divide(KERNEL, ["define i64 @graphc_tick(ptr %context) {\n  ret i64 0\n}\n"])
     assert defined(kernel) == {"main", "graphc_part_1", "graphc_part_2", "helper"}
     moved = set().union(*map(defined, others))
     assert {"graphc_part_0", "helper", "graphc_split_0", "graphc_body_0"} <= moved
@@ -248,3 +250,10 @@ def test_errors_of_threads_are_raised():
     for threads in (1, 3):
         with pytest.raises(ValueError, match="three"):
             unlocked.share(fail, range(10), threads)
+
+
+def test_invalid_parts_are_errors_not_crashes(everything):
+    for _ in range(3):
+        with pytest.raises(CompileError, match="not valid"):
+            compile_to_object(KERNEL.replace("store double %5, ptr %0", "store double %5, ptr %77"))
+        gc.collect()
