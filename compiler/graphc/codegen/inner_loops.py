@@ -26,7 +26,8 @@ _LOOP = re.compile(
 _PHI = re.compile(r"  %(\d+) = phi (\w+) \[ (\S+), %(\d+) \], \[ (\S+), %(\d+) \]\n")
 _DEFINED = re.compile(r"^  %(\d+) = ([^\n]*)", re.MULTILINE)
 _VALUE = re.compile(r"%(\d+)\b")
-_NUMBER = re.compile(r"(?<=%)(?=\d)|^(?=\d+:)", re.MULTILINE)
+_NUMBER = re.compile(r"%(?=\d)")
+_LABEL = re.compile(r"\n(?=\d+:)")
 _PARAMETER = re.compile(r"(\w+(?: noalias)?) %(\d+)(?=[,)])")
 _KIND = re.compile(r"(?:phi|load) (\w+)|call [^@\n]*?(\w+) @|\w+(?: [a-z]+)*? (i\d+|half|float|double) ")
 
@@ -172,4 +173,4 @@ def _result(results: list[tuple[str, str, str, str]]) -> str:
 
 def _named(function: str) -> str:
     """A function with names in the place of numbers, which need not be in order."""
-    return _NUMBER.sub("v", function)
+    return _LABEL.sub("\nv", _NUMBER.sub("%v", function))
