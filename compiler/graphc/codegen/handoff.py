@@ -12,15 +12,16 @@ from __future__ import annotations
 import re
 import struct
 
-# Attributes of intrinsic declarations that LLVM 22 does not parse.
-_UNKNOWN_ATTRIBUTES = re.compile(r"\s*\bnocreateundeforpoison\b")
+# An attribute of intrinsic declarations that LLVM 22 does not parse.
+_UNKNOWN_ATTRIBUTE = " nocreateundeforpoison"
 _KERNELS = re.compile(r"^define i64 @(main|shapes)\(", re.MULTILINE)
+# The character in front is part of the match: looking for it is faster than looking back everywhere.
 _LITERALS = re.compile(
-    r"(?P<type>(?<![\w.%@])(?:double|float|half)\b)"
-    r"|(?P<bits>\bf0x[0-9A-Fa-f]+)"
-    r"|(?P<special>(?<=[ (\[])[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]+\)))"
-    r"|(?P<decimal>(?<=[ (\[])-?\d+\.\d+e[+-]\d+)"
+    r"(?P<before>[ (\[])(?:(?P<bits>f0x[0-9A-Fa-f]+)"
+    r"|(?P<special>[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]+\)))"
+    r"|(?P<decimal>-?\d+\.\d+e[+-]\d+))"
 )
+_TYPES = re.compile(r"(?<![\w.%@])(?:double|float|half)\b")
 # name -> (bytes, bits of the significand, struct format, unsigned format)
 _FORMATS = {"double": (8, 52, "<d", "<Q"), "float": (4, 23, "<f", "<I"), "half": (2, 10, "<e", "<H")}
 
@@ -31,24 +32,22 @@ def to_llvmlite(text: str) -> str:
     Args:
         text: what the bindings' translation printed.
     """
-    text = _UNKNOWN_ATTRIBUTES.sub("", text)
+    text = text.replace(_UNKNOWN_ATTRIBUTE, "")
     text = _KERNELS.sub(r"define internal i64 @\1(", text)
     return _translate_literals(text)
 
 
 def _translate_literals(text: str) -> str:
-    """Rewrites floating-point literals; a literal has the type that was last named before it."""
-    kind = "double"
+    """Rewrites floating-point literals; a literal has the type that its line names last in front of it."""
 
     def replace(match: re.Match[str]) -> str:
-        nonlocal kind
-        group, token = match.lastgroup, match.group()
-        if group == "type":
-            kind = token
-            return token
+        start, token = match.start(), match.group()
+        group, literal = match.lastgroup or "", token[1:]
+        types = _TYPES.findall(text, text.rfind("\n", 0, start) + 1, start + 1)
+        kind = types[-1] if types else "double"
         if group == "decimal" and kind == "double":
             return token
-        return _hexadecimal(kind, _bits(kind, group or "", token))
+        return token[0] + _hexadecimal(kind, _bits(kind, group, literal))
 
     return _LITERALS.sub(replace, text)
 

@@ -58,7 +58,9 @@ class _Captured:
         self._number, self._kinds = number, kinds
         self._used = [i + 3 in used for i in range(len(kinds))]
         kept = [kind for kind, is_used in zip(kinds, self._used, strict=True) if is_used]
-        self._frame = "{ " + ", ".join(kept) + " }"
+        # With a name: it stands in the address of each part, and frames have up to a hundred parts.
+        self._frame = f"%graphc.frame.{number}"
+        self._layout = f"{self._frame} = type {{ {', '.join(kept)} }}\n"
 
     def split(self, products: str) -> str:
         """The text of `graphc_split_<n>`, or `graphc_split_products_<n>`."""
@@ -76,6 +78,7 @@ class _Captured:
                 "  %large = and i1 %long, %middle\n"
             )
         return (
+            f"{self._layout}"
             f"define internal void @graphc_split_{products}{self._number}({header}) alwaysinline {{\n"
             f"  %frame = alloca {self._frame}, align 16\n"
             "  %extent = sub i64 %upper, %lower\n"
