@@ -143,6 +143,7 @@ _add("histogram", "(n),(k),()->(k)", "Elements in each bin: left edges, last edg
 _add("weighted_histogram", "(n),(n),(k),()->(k)", "The same with sums of weights.")
 _add("fft", "(b,n),(t)->(b,n)", "Discrete Fourier transform of rows; a table of roots of unity is given.")
 _add("fft_any", "(b,n),(t)->(b,n)", "As fft, of any size.")
+_add("fft_columns", "(b,n,c),(t)->(b,n,c)", "Discrete Fourier transform of the columns of matrices.")
 _add("rfft", "(b,n),(t)->(b,k)", "Transform of real rows: the k = n // 2 + 1 frequencies from 0 on.")
 _add("rfft_any", "(b,n),(t)->(b,k)", "As rfft, of any size.")
 _add("irfft", "(b,k),(t)->(b,n)", "Inverse of rfft, times n.")

@@ -13,6 +13,7 @@ import model_lines
 import nn_lines
 import random_lines
 import scan_lines
+import sparse_lines
 
 CASES = [
     *cases.CASES,
@@ -21,6 +22,7 @@ CASES = [
     *indexing_lines.CASES,
     *linalg_lines.CASES,
     *nn_lines.CASES,
+    *sparse_lines.CASES,
     *lazy_lines.CASES,
     *immediate_lines.CASES,
     *model_lines.CASES,

@@ -20,6 +20,7 @@ import numpy as np
 import random_lines
 import scan_forms
 import scan_lines
+import sparse_lines
 from cases import Case, deep_graph
 
 Timed = tuple[str, dict[str, Any]]
@@ -64,7 +65,7 @@ def _numpy_namespace() -> Any:
     listed = ("exp", "log", "log1p", "abs", "tanh", "dot", "concatenate")
     names = {name: getattr(np, name) for name in listed} | {"gradients": None}
     names |= scan_forms.numpy_forms() | random_lines.numpy_draws()
-    names |= nn_lines.numpy_networks()
+    names |= nn_lines.numpy_networks() | sparse_lines.numpy_sparse()
     names |= linalg_lines.numpy_matrices() | indexing_lines.numpy_indexing()
     return SimpleNamespace(**names, softmax=softmax, sigmoid=lambda x: 1 / (1 + np.exp(-x)))
 
@@ -159,6 +160,7 @@ class _Symbolic(_Compiling):
         names = {name: getattr(tensor, name) for name in listed} | forms
         names |= random_lines.symbolic_draws(tensor) | linalg_lines.symbolic_matrices(tensor)
         names |= indexing_lines.symbolic_indexing(tensor) | nn_lines.symbolic_networks(tensor)
+        names |= sparse_lines.symbolic_sparse(package.__name__)
         names["gradients"] = lambda f, *xs: package.grad(f(*xs), list(xs))
         self.m = SimpleNamespace(**names, softmax=lambda x: softmax(x, axis=-1))
 
@@ -254,7 +256,7 @@ class Jax(_Compiling):
         self.jax, self.version = jax, jax.__version__
         listed = ("exp", "log", "log1p", "abs", "tanh", "dot", "concatenate")
         names = {name: getattr(jnp, name) for name in listed} | scan_forms.jax_forms()
-        names |= nn_lines.jax_networks()
+        names |= nn_lines.jax_networks() | sparse_lines.jax_sparse()
         names |= random_lines.jax_draws() | linalg_lines.jax_matrices() | indexing_lines.jax_indexing()
         names["gradients"] = lambda f, *xs: jax.grad(f, argnums=tuple(range(len(xs))))(*xs)
         self.m = SimpleNamespace(**names, softmax=jax.nn.softmax, sigmoid=jax.nn.sigmoid)

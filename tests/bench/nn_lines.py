@@ -50,6 +50,14 @@ CASES = [
         lambda m, x: abs(m.rfft(x)) ** 2,
         series=(),
     ),
+    Case(
+        "rfft_odd",
+        "the same of 100 signals of 999",
+        "us",
+        _normal((100, 999)),
+        lambda m, x: abs(m.rfft(x)) ** 2,
+        series=(),
+    ),
 ]
 
 

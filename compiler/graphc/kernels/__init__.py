@@ -21,6 +21,7 @@ FAMILIES = {
     "eigen": "eig sylvester",
     "extremes": "arg_extreme topk",
     "fourier": "fft fft_any rfft rfft_any irfft irfft_any",
+    "fourier_columns": "fft_columns",
     "fourier_tables": "fft_table",
     "functions": "expm",
     "lu": "lu_factor det slogdet inv pivot_to_permutation permute_rows",

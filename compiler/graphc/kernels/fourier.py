@@ -39,6 +39,10 @@ def _work(sizes):
     return sizes["n"] * 32 + 2048
 
 
+def _work_real(sizes):
+    return sizes["n"] * 16 + 2048
+
+
 def _work_any(sizes):
     # Bluestein's algorithm: 4 planes of a power of two below 4 n; or 5 planes of 4 lanes; double precision.
     return sizes["n"] * 192 + 8192
@@ -105,7 +109,7 @@ def fft(x, table, out, scratch, b, n, t, part, *, inverse, mode, radices):
     )
 
 
-@kernel("rfft", _rfft, scratch=_work, flags="contract", cost=_cost, parts=rfft_parts)
+@kernel("rfft", _rfft, scratch=_work_real, flags="contract", cost=_cost, parts=rfft_parts)
 def rfft(x, table, out, scratch, b, n, t, k, part, *, mode, radices):
     kind = type_of(x)
     first = part * rows_of_part(n)
@@ -113,7 +117,7 @@ def rfft(x, table, out, scratch, b, n, t, k, part, *, mode, radices):
     rows_of_reals(x, table, view(out, kind), view(scratch, kind), first, last, n, k, mode, False, radices)
 
 
-@kernel("irfft", _irfft, scratch=_work, flags="contract", cost=_cost, parts=irfft_parts)
+@kernel("irfft", _irfft, scratch=_work_real, flags="contract", cost=_cost, parts=irfft_parts)
 def irfft(x, table, out, scratch, b, k, t, n, part, *, mode, radices):
     kind = type_of(out)
     first = part * rows_of_part(n)

@@ -12,6 +12,7 @@ from graphc.kernels.fourier_lanes import transform_row
 from graphc.kernels.fourier_plan import (
     chirp_numbers,
     factors_of,
+    fill_stages,
     fill_table,
 )
 
@@ -34,6 +35,13 @@ def table_of(n, real, dtype, size=None):
     out = np.zeros(size + 16)
     fill_table(out, n, real, widest, _numpy_roots, _numpy_squares, _numpy_transformed)
     return out[:size]
+
+
+def stages_table(n):
+    """The table of a transform of series of n complex numbers side by side."""
+    out = np.zeros(fill_stages(np.empty(0), n, lambda *_: None))
+    fill_stages(out, n, _numpy_roots)
+    return out
 
 
 def lanes_of(itemsize):

@@ -30,15 +30,25 @@ class ComplexMixin:
         return self.math("atan2", self.imag(x), self.real(x))
 
     def complex_abs(self: Any, x: Any) -> Any:
-        """hypot without overflow: the larger part is factored out."""
+        """The root of the sum of squares. Where these would overflow or vanish, the parts are multiplied by a
+        power of two, which is exact.
+        """
         a, b = self.abs(self.real(x)), self.abs(self.imag(x))
         part = self._part(x)
-        big, small = self.maximum(a, b), self.minimum(a, b)
-        zero = self.eq(big, self.const(0, part))
-        ratio = self.truediv(small, self.select(zero, self.const(1, part), big))
-        length = self.mul(big, self.math("sqrt", self.add(self.mul(ratio, ratio), self.const(1, part))))
+        high, down, low, up = (500, 600, -450, 600) if part.itemsize == 8 else (60, 75, -50, 100)
+        big, one = self.maximum(a, b), self.const(1, part)
+        large, little = (self.const(2.0**exponent, part) for exponent in (high, low))
+        is_large, is_little = self.gt(big, large), self.lt(big, little)
+
+        def power(of_large: int, of_little: int) -> Any:
+            small = self.select(is_little, self.const(2.0**of_little, part), one)
+            return self.select(is_large, self.const(2.0**of_large, part), small)
+
+        scale = power(-down, up)
+        a, b = self.mul(a, scale), self.mul(b, scale)
+        length = self.math("sqrt", self.add(self.mul(a, a), self.mul(b, b)))
         infinite = self.logical_or(self.isinf(a), self.isinf(b))
-        return self.select(infinite, self.const(np.inf, part), self.select(zero, big, length))
+        return self.select(infinite, self.const(np.inf, part), self.mul(length, power(down, -up)))
 
     def complex_mul(self: Any, x: Any, y: Any) -> Any:
         a, b, c, d = self.real(x), self.imag(x), self.real(y), self.imag(y)

@@ -19,6 +19,17 @@ COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {complex_: real for real, complex_ in COMPLEX.items()}
 
 
+def columns_table(n: Any, dtype: str) -> Any:
+    """The roots of unity for transforms of columns of n numbers; None if stages do not do."""
+    from graphc.kernels import fourier_plan as plan
+    from graphc.kernels.fourier_tables import stages_table
+
+    known = known_size(n)
+    if not known or plan.largest_factor(known) > plan.LARGEST:
+        return None
+    return constant(stages_table(known).astype(dtype))
+
+
 def table(n: Any, dtype: str, real: bool) -> Any:
     """The roots of unity for transforms of n real or complex numbers: a constant if n is known."""
     known = known_size(n)
@@ -130,6 +141,35 @@ class FftAny(Fft):
     """`Fft` of sizes that are not known, or not multiples of the lanes of a vector."""
 
     kernel = "fft_any"
+
+
+class FftColumns(_Transform):
+    """`Fft` of the columns of matrices (b, n, c), of a size n whose prime factors are small.
+
+    Args:
+        inverse: the sign of the exponent is +.
+        radices: see `algorithm`.
+    """
+
+    kernel = "fft_columns"
+    __props__ = ("inverse", "radices")
+
+    def __init__(self, inverse: bool = False, radices: int = 31) -> None:
+        self.inverse, self.radices = inverse, radices
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return [COMPLEX[given[1]], given[1]], [COMPLEX[given[1]]]
+
+    def _back(self, inputs: Variables, g: Any) -> Variable:
+        return self(g, inputs[1])  # type: ignore[return-value]
+
+    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+        """Matrices of all batches are matrices."""
+        if batched[1]:
+            return KernelOp.batch(self, node, inputs, batched, size)
+        *lead, n, c = sizes_of(inputs[0])
+        out: Any = self(pt.reshape(inputs[0], [pt.prod(pt.stack(lead)), n, c]), inputs[1])
+        return [pt.reshape(out, [*lead, n, c])]
 
 
 class Rfft(_Transform):

@@ -85,6 +85,17 @@ def log_of_exp(rw: Rewriter, op: Any) -> Any:
     return negated(rw, unary(rw, "log", x)) if pair == ("log", "reciprocal") else None
 
 
+def _square_of_length(rw: Rewriter, x: Any, type_: Any) -> Any:
+    """The square of abs(x) of a complex x without its root: infinite where a part is, even if one is NaN."""
+    parts = [
+        rw.create("graphc.sqr", [rw.create(f"graphc.{part}", [x], type_)], type_) for part in ("real", "imag")
+    ]
+    condition = tensor_type(type_.shape, ir.IntegerType.get_signless(1))
+    infinite = rw.create("graphc.isinf", [x], condition)
+    total = rw.create("graphc.add", parts, type_)
+    return rw.create("graphc.switch", [infinite, rw.scalar_like(np.inf, total), total], type_)
+
+
 @_rule("sqr", "sqrt")
 def square_and_root(rw: Rewriter, op: Any) -> Any:
     inner = rw.defs.get(op.operands[0])
@@ -96,6 +107,8 @@ def square_and_root(rw: Rewriter, op: Any) -> Any:
         return unary(rw, "abs", inner.operands[0])
     if name == ("sqr", "sqrt") and numbers == "f":
         return guarded(rw, inner.operands[0], 0, inner.operands[0])
+    if name == ("sqr", "abs") and kind(rw, inner.operands[0]) == "c":
+        return _square_of_length(rw, inner.operands[0], op.results[0].type)
     if name == ("sqr", "neg") or (name == ("sqr", "abs") and inner.operands[0].type == op.results[0].type):
         return unary(rw, "sqr", inner.operands[0])
     return None

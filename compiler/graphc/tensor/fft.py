@@ -18,11 +18,13 @@ from graphc.ops.fourier import (
     REAL,
     Fft,
     FftAny,
+    FftColumns,
     Irfft,
     IrfftAny,
     Rfft,
     RfftAny,
     algorithm,
+    columns_table,
     table,
 )
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
@@ -127,6 +129,18 @@ def _on_rows(x: Any, axis: int, transform: Any) -> Any:
     return pt.moveaxis(out, -1, axis)
 
 
+def _on_columns(x: Any, axis: int, inverse: bool) -> Any:
+    """Complex numbers along an axis that is not the last one; None if that is better done on rows."""
+    n, dtype = size_of(x, axis), REAL[x.type.dtype]
+    roots = columns_table(n, dtype)
+    if roots is None:
+        return None
+    sizes = sizes_of(x)
+    matrices = pt.reshape(x, [product_of(sizes[:axis]), n, product_of(sizes[axis + 1 :])])
+    out: Any = FftColumns(inverse, algorithm(n, n, dtype, False)[2])(matrices, roots)
+    return pt.reshape(out, sizes)
+
+
 def _transform(rows: Any, inverse: bool) -> Any:
     """Complex rows, not scaled."""
     n, dtype = size_of(rows, 1), REAL[rows.type.dtype]
@@ -140,7 +154,10 @@ def _complex_transform(a: Any, n: Any, axis: int, norm: str | None, inverse: boo
     x = _complex(_operand(a, what))
     axis = normalize_axis(axis, x.type.ndim, what)
     size = _as_n(n, size_of(x, axis), what)
-    out = _on_rows(_resized(x, axis, size), axis, lambda rows: _transform(rows, inverse))
+    x = _resized(x, axis, size)
+    out = None if axis == x.type.ndim - 1 else _on_columns(x, axis, inverse)
+    if out is None:
+        out = _on_rows(x, axis, lambda rows: _transform(rows, inverse))
     return _scaled(out, size, norm, inverse)
 
 

@@ -11,8 +11,8 @@ import graphc.tensor as pt
 from graphc.tensor import fft
 
 RNG = np.random.default_rng(0)
-# Every radix, repeated ones, primes on both sides of the limit for Bluestein's algorithm, powers.
-SIZES = (1, 2, 5, 6, 49, 67, 120, 134, 512)
+# By rows side by side, by lanes of a row, and by Bluestein's algorithm.
+SIZES = (6, 48, 67)
 
 
 def signals(n, dtype="float64"):
@@ -27,13 +27,12 @@ def close(got, want, tolerance):
     assert np.abs(got - want).max(initial=0) <= tolerance * max(np.abs(want).max(initial=0), 1)
 
 
-@pytest.mark.parametrize("static, dtype", [(True, "float64"), (False, "float64"), (True, "float32")])
-def test_every_kind_of_size(static, dtype):
+@pytest.mark.parametrize("mode", ["fast_compile", "reference"])
+def test_modes(mode):
     inputs, arrays, outputs, expected = [], [], [], []
-    sizes = SIZES if static and dtype == "float64" else SIZES[2:7]
-    for n in sizes:
-        data = signals(n, dtype)
-        z, x, h = (pt.tensor(dtype=v.dtype.name, shape=v.shape if static else (None, None)) for v in data)
+    for n in SIZES:
+        data = signals(n)
+        z, x, h = (pt.tensor(dtype=v.dtype.name, shape=v.shape) for v in data)
         inputs += [z, x, h]
         arrays += data
         outputs += [fft.fft(z), fft.ifft(z), fft.rfft(x), fft.irfft(h, n)]
@@ -43,11 +42,8 @@ def test_every_kind_of_size(static, dtype):
             np.fft.rfft(data[1]),
             np.fft.irfft(data[2], n),
         ]
-    tolerance = 1e-15 if dtype == "float64" else 1e-6
-    for mode in ("fast_compile", "reference"):
-        results = graphc.function(inputs, outputs, mode=mode)(*arrays)
-        for i, (got, want) in enumerate(zip(results, expected, strict=True)):
-            close(got, want, tolerance * 20 * np.log2(sizes[i // 4] + 1))
+    for got, want in zip(graphc.function(inputs, outputs, mode=mode)(*arrays), expected, strict=True):
+        close(got, want, 1e-14)
 
 
 def test_axes_sizes_norms_and_dtypes():

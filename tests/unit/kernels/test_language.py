@@ -11,12 +11,18 @@ import pytest
 
 from graphc.codegen.object import host_target
 from graphc.kernels.builtins import (
+    apart,
+    backwards,
     cast,
     choose,
     copysign,
+    evens,
     fma,
+    high,
     isnan,
     local,
+    low,
+    odds,
     positions,
     put,
     row,
@@ -235,6 +241,34 @@ def test_vectors(rng, dtype):
     for n in (-1, 0, 1, 5, 8, 11):
         x = rng.normal(size=12).astype(dtype)
         assert both(rows, x, np.zeros(32, dtype), n) == (36, 36)
+
+
+def shuffles(x, out, lanes):
+    a, b = row(x, 0, lanes), row(x, lanes, lanes)
+    put(out, 0, evens(a, b))
+    put(out, lanes, odds(a, b))
+    put(out, 2 * lanes, low(a, b))
+    put(out, 3 * lanes, high(a, b))
+    put(out, 4 * lanes, backwards(a))
+    put(out, 5 * lanes, row(x, 0, lanes, None) + row(x, 0, lanes, 0), None)
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+def test_shuffles(rng, lanes):
+    both(shuffles, rng.normal(size=2 * lanes), np.zeros(6 * lanes), lanes=lanes)
+
+
+@apart
+def half_of(x):
+    return x / 2
+
+
+def quarter(x, out):
+    out[0] = half_of(half_of(x[0]))
+
+
+def test_routines_that_are_not_copied():
+    both(quarter, np.array([3.0]), np.zeros(1))
 
 
 def vector_as_condition(x, n):

@@ -92,3 +92,19 @@ func.func @casts(%x: tensor<?xi16>, %y: tensor<?xi32>) -> (tensor<?xf64>, tensor
   %3 = "graphc.cast"(%2) : (tensor<?xf32>) -> tensor<?xf64>
   return %1, %3 : tensor<?xf64>, tensor<?xf64>
 }
+
+// -----
+
+// Of a complex number, the square of the length needs no root; an infinite part counts, even beside a NaN.
+// CHECK-LABEL: @square_of_length
+// CHECK-DAG: %[[A:.*]] = "graphc.real"(%arg0)
+// CHECK-DAG: %[[B:.*]] = "graphc.imag"(%arg0)
+// CHECK-DAG: %[[I:.*]] = "graphc.isinf"(%arg0)
+// CHECK: %[[S:.*]] = "graphc.add"
+// CHECK: "graphc.switch"(%[[I]], %{{.*}}, %[[S]])
+// CHECK-NOT: "graphc.abs"
+func.func @square_of_length(%x: tensor<?xcomplex<f64>>) -> tensor<?xf64> {
+  %0 = "graphc.abs"(%x) : (tensor<?xcomplex<f64>>) -> tensor<?xf64>
+  %1 = "graphc.sqr"(%0) : (tensor<?xf64>) -> tensor<?xf64>
+  return %1 : tensor<?xf64>
+}
