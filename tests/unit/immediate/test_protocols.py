@@ -66,10 +66,10 @@ def test_questions_about_arrays_are_numpys(gt):
 
 def test_what_has_no_counterpart_is_an_error(env):
     x = env.numpy_to_tensor(A)
-    with pytest.raises(TypeError, match=r"np.trim_zeros has no counterpart.*np.asarray"):
-        np.trim_zeros(x)
-    with pytest.raises(TypeError, match=r"np.nextafter has no counterpart"):
-        np.nextafter(x, x)
+    with pytest.raises(TypeError, match=r"np.real_if_close has no counterpart.*np.asarray"):
+        np.real_if_close(x)
+    with pytest.raises(TypeError, match=r"np.isnat has no counterpart"):
+        np.isnat(x)
     with pytest.raises(TypeError, match=r"np.add with out= has no counterpart"):
         np.add(x, x, out=np.empty_like(A))
     with pytest.raises(TypeError, match=r"np.hypot.accumulate has no counterpart"):
