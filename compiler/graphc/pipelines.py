@@ -109,6 +109,7 @@ _LLVM: list[Entry] = [
     ("convert-scf-to-cf", "structured loops into branches"),
     ("graphc-kernel-abi", "status result, early return of failed checks"),
     ("expand-strided-metadata,lower-affine", "subviews into pointer arithmetic"),
+    ("graphc-unpack-arguments", "calls of loops pass what is read of a buffer, a fifth of its descriptor"),
     _COMPLEX_NUMBERS,
     ("convert-math-to-llvm,convert-math-to-libm", "intrinsics, and libm for the rest"),
     (

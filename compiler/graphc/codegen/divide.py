@@ -4,9 +4,10 @@
 Loop nests that passes made functions of their own (`graphc_part_<n>` of outline-loops, and `graphc_split_<n>`
 around the `graphc_body_<n>` of parallel-loops) go to other modules. There each gets a function
 `graphc_call_<name>(frame)`, a hidden symbol, which the runtime resolves when it loads the objects together
-(`graphc_runtime.elf.join`). The kernel puts each value that some nest needs into the frame once: with
-hundreds of calls of dozens of arguments, most of its code would move pointers from one place on the stack to
-another.
+(`graphc_runtime.elf.join`). The kernel puts each value that some nest needs into the frame once, where it is
+defined: with hundreds of calls of dozens of arguments, most of its code would move pointers from one place on
+the stack to another. A call may stand in a branch, and a later one in another branch or behind both: what
+both need is in the frame on all paths.
 
 How a text is divided depends on the text only, so that the same bytes come out whatever the number of cores.
 """
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from graphc.codegen.inner_loops import LONG_BODY, outline
+from graphc.codegen.splits import define_call
 
 # Characters of IR: smaller kernels stay in one piece.
 LARGE = 200_000
@@ -35,6 +37,11 @@ _OWNED = re.compile(r"graphc_(?:body|range)_\d+")
 _ARGUMENT = re.compile(r"(ptr|i\d+|half|float|double) (%?)([-+\w.]+)")
 _PARAMETER = re.compile(r" %([\w.]+)(?=,|$)")
 _VALUE = re.compile(r" %([\w.]+)")
+# What defines values: all phis at the beginning of a block, behind which other code may stand, or one line.
+_DEFINITIONS = re.compile(r"^(?:  %[\w.]+ = phi [^\n]*\n)+|^  %[\w.]+ = [^\n]*\n", re.MULTILINE)
+_DEFINED_VALUE = re.compile(r"^  %([\w.]+) =", re.MULTILINE)
+# The first arguments of a split function.
+_SIZES = ("lower", "upper", "cost", "alignment")
 _METADATA = re.compile(r"^!(\d+) =", re.MULTILINE)
 # Behind `graphc.codegen.inner_loops`, some functions have names in the place of numbers.
 _LOOP = re.compile(
@@ -61,13 +68,19 @@ class _Nest:
         name: its name.
         arguments: type and text of each argument of its call; the text is empty where it is not read.
         helpers: the functions that it calls, directly or not.
-        size: characters of all of them.
+        size: characters of all that are kept.
     """
 
     name: str
     arguments: list[tuple[str, str]]
     helpers: set[str]
     size: int
+
+    @property
+    def replaced(self) -> frozenset[str]:
+        """The functions of a split loop that `graphc.codegen.splits.define_call` makes again."""
+        split_range = f"graphc_range_{self.name.rpartition('_')[2]}"
+        return frozenset({self.name, split_range} if split_range in self.helpers else ())
 
 
 @dataclass
@@ -114,7 +127,8 @@ class _Division:
         groups = _groups(list(nests.values()))
         if not groups or "\ndefine " in self._outside:
             return [Piece(self._text)]
-        # First, as this numbers the slots.
+        values = dict.fromkeys(value for nest in nests.values() for _, value in nest.arguments)
+        self._slots = {value: i for i, value in enumerate(x for x in values if x.startswith("%"))}
         kernel = self._kernel(nests)
         return [Piece(kernel), *(self._piece(group) for group in groups)]
 
@@ -127,8 +141,8 @@ class _Division:
             helpers = self._helpers(name)
             arguments = self._arguments(name, text) if helpers is not None else None
             if times[name] == 1 and self._users[name] == 1 and helpers is not None and arguments is not None:
-                size = len(self._bodies[name]) + sum(len(self._bodies[helper]) for helper in helpers)
-                found[name] = _Nest(name, arguments, helpers, size)
+                nest = found[name] = _Nest(name, arguments, helpers, 0)
+                nest.size = sum(len(self._bodies[kept]) for kept in {name, *helpers} - nest.replaced)
         return found
 
     def _helpers(self, name: str) -> set[str] | None:
@@ -158,7 +172,7 @@ class _Division:
     def _arguments(self, name: str, text: str) -> list[tuple[str, str]] | None:
         """The arguments of a call; None if they are not plain."""
         header, _, body = self._bodies[name].partition("{\n")
-        parameters = _PARAMETER.findall(header[header.index("(") + 1 : header.rindex(")")])
+        parameters = _parameters(header)
         found = [_ARGUMENT.fullmatch(argument) for argument in text.split(", ")]
         if len(found) != len(parameters):
             return None
@@ -173,33 +187,32 @@ class _Division:
     def _kernel(self, nests: dict[str, _Nest]) -> str:
         """The text of the kernel without the functions that are moved."""
         moved = {*nests, *(x for nest in nests.values() for x in nest.helpers if _OWNED.fullmatch(x))}
-        main = _CALL.sub(lambda found: self._call(nests.get(found[1])) or found[0], self._bodies["main"])
-        frame = f"{{\n  %graphc.frame = alloca [{max(len(self._slots), 1)} x i64]\n"
-        bodies = {**self._bodies, "main": main.replace("{\n", frame, 1)}
+        kinds = {value: kind for nest in nests.values() for kind, value in nest.arguments}
+
+        def stores(names: Sequence[str]) -> str:
+            return "".join(self._store(f"%{x}", kinds[f"%{x}"]) for x in names if f"%{x}" in kinds)
+
+        header, _, main = self._bodies["main"].partition("{\n")
+        main = _CALL.sub(lambda found: _call(found[1]) if found[1] in nests else found[0], main)
+        main = _DEFINITIONS.sub(lambda found: found[0] + stores(_DEFINED_VALUE.findall(found[0])), main)
+        parameters = stores(_parameters(header))
+        frame = f"  %graphc.frame = alloca [{max(len(self._slots), 1)} x i64]\n"
+        bodies = {**self._bodies, "main": f"{header}{{\n{frame}{parameters}{main}"}
         text = _DEFINITION.sub(lambda found: "" if found[1] in moved else bodies[found[1]], self._text)
         return text + "".join(f"declare hidden void @graphc_call_{name}(ptr)\n" for name in nests)
 
-    def _call(self, nest: _Nest | None) -> str:
-        """The call of a function through the frame, behind the stores that are not made yet.
-
-        Calls stand in the block of `main`, whatever it has become: what comes first dominates the others.
-        """
-        if nest is None:
-            return ""
-        lines = []
-        for kind, value in nest.arguments:
-            if value.startswith("%") and value not in self._slots:
-                slot = self._slots[value] = len(self._slots)
-                lines += [
-                    f"  %graphc.slot.{slot} = getelementptr i64, ptr %graphc.frame, i64 {slot}\n",
-                    f"  store {kind} {value}, ptr %graphc.slot.{slot}\n",
-                ]
-        return "".join([*lines, f"  call void @graphc_call_{nest.name}(ptr %graphc.frame)\n"])
+    def _store(self, value: str, kind: str) -> str:
+        """Code that puts a value into its slot of the frame."""
+        slot = self._slots[value]
+        return (
+            f"  %graphc.slot.{slot} = getelementptr i64, ptr %graphc.frame, i64 {slot}\n"
+            f"  store {kind} {value}, ptr %graphc.slot.{slot}\n"
+        )
 
     def _piece(self, group: _Group) -> Piece:
         """A module: what is outside of functions, but for globals nobody here refers to, and functions."""
-        names = sorted({name for nest in group.nests for name in (nest.name, *nest.helpers)})
-        needed = {other for name in names for other in self._needs[name]}
+        names = sorted({x for nest in group.nests for x in {nest.name, *nest.helpers} - nest.replaced})
+        needed = {x for nest in group.nests for name in (nest.name, *nest.helpers) for x in self._needs[name]}
         outside = _GLOBAL.sub(lambda found: found[0] if self._is_kept(found, needed) else "", self._outside)
         loops = _Loops(max(map(int, _METADATA.findall(outside)), default=-1) + 1)
         functions = [loops.mark(outline(name, self._bodies[name]) or self._bodies[name]) for name in names]
@@ -216,18 +229,55 @@ class _Division:
 
     def _entry(self, nest: _Nest) -> str:
         """The function that takes a nest's arguments from the frame."""
-        lines, passed = [], []
-        for position, (kind, value) in enumerate(nest.arguments):
-            if value.startswith("%"):
-                lines += [
-                    f"  %p{position} = getelementptr i64, ptr %frame, i64 {self._slots[value]}\n",
-                    f"  %a{position} = load {kind}, ptr %p{position}\n",
-                ]
-                value = f"%a{position}"
-            passed.append(f"{kind} {value or 'poison'}")
-        call = f"  call void @{nest.name}({', '.join(passed)})\n"
+        if nest.replaced:
+            sizes, captured = nest.arguments[:4], nest.arguments[4:]
+            passed = ", ".join(["ptr null", "i64 %lower", "i64 %upper", *_passed(captured)])
+            constants = "".join(
+                f"  %{name} = add i64 {value}, 0\n"
+                for name, (_, value) in zip(_SIZES, sizes, strict=True)
+                if value not in self._slots
+            )
+            return define_call(
+                nest.name,
+                constants + self._loads(sizes, _SIZES),
+                self._loads(captured, _names(captured)),
+                passed,
+            )
+        call = f"  call void @{nest.name}({', '.join(_passed(nest.arguments))})\n"
         header = f"define hidden void @graphc_call_{nest.name}(ptr %frame) {{\n"
-        return "".join([header, *lines, call, "  ret void\n}\n"])
+        return "".join([header, self._loads(nest.arguments, _names(nest.arguments)), call, "  ret void\n}\n"])
+
+    def _loads(self, arguments: Sequence[tuple[str, str]], names: Sequence[str]) -> str:
+        """Code that gives names to what is in the frame."""
+        return "".join(
+            f"  %{name}.slot = getelementptr i64, ptr %frame, i64 {self._slots[value]}\n"
+            f"  %{name} = load {kind}, ptr %{name}.slot\n"
+            for name, (kind, value) in zip(names, arguments, strict=True)
+            if value in self._slots
+        )
+
+
+def _parameters(header: str) -> list[str]:
+    """The names of a function's parameters."""
+    return _PARAMETER.findall(header[header.index("(") + 1 : header.rindex(")")])
+
+
+def _call(name: str) -> str:
+    """The call of a function through the frame."""
+    return f"  call void @graphc_call_{name}(ptr %graphc.frame)\n"
+
+
+def _names(arguments: Sequence[tuple[str, str]]) -> list[str]:
+    """Names for arguments that come from the frame."""
+    return [f"a{position}" for position in range(len(arguments))]
+
+
+def _passed(arguments: Sequence[tuple[str, str]]) -> list[str]:
+    """Arguments as they are passed, with these names."""
+    return [
+        f"{kind} " + (f"%a{position}" if value.startswith("%") else value or "poison")
+        for position, (kind, value) in enumerate(arguments)
+    ]
 
 
 def _groups(nests: list[_Nest]) -> list[_Group]:

@@ -7,6 +7,9 @@ of the pool call `graphc_range_<n>(frame, lower, upper)`, which calls the body. 
 
 `graphc_split_products_<n>` is the same for a batch of products of matrices, unless these are so large that
 they are better divided themselves.
+
+Where a kernel is divided (`graphc.codegen.divide`), what is captured is in the kernel's frame already:
+`define_call` makes the two functions for that.
 """
 
 from __future__ import annotations
@@ -36,6 +39,45 @@ def define_splits(ir_text: str) -> str:
         captured = _Captured(number, _types(types)[4:], used[number])
         text += [captured.split(products), captured.range()]
     return "".join([*text, f"{SHARE}\n"])
+
+
+def define_call(name: str, sizes: str, captured: str, arguments: str) -> str:
+    """A function that splits a loop whose values are in the frame that it is given, and that of a range.
+
+    Args:
+        name: of the split function that it stands for; the new one is `graphc_call_<name>(frame)`.
+        sizes: code that makes `%lower`, `%upper`, `%cost` and `%alignment`.
+        captured: code that makes what the body captures.
+        arguments: the body's, behind the range.
+    """
+    number = name.rpartition("_")[2]
+    return (
+        f"define hidden void @graphc_call_{name}(ptr %frame) {{\n"
+        f"{sizes}{_decision('_products_' in name)}"
+        f"alone:\n  call void @graphc_range_{number}(ptr %frame, i64 %lower, i64 %upper)\n  ret void\n"
+        f"share:\n  call void @graphc_share(ptr @graphc_range_{number}, ptr %frame, "
+        "i64 %lower, i64 %upper, i64 %cost, i64 %alignment)\n"
+        "  ret void\n}\n"
+        f"define internal void @graphc_range_{number}(ptr %frame, i64 %lower, i64 %upper) noinline {{\n"
+        f"{captured}  %status = call i64 @graphc_body_{number}({arguments}) noinline\n  ret void\n}}\n"
+    )
+
+
+def _decision(products: bool) -> str:
+    """Code that continues at `share` if the work is worth it, or else at `alone`."""
+    large = f"  %large = icmp sgt i64 %work, {THRESHOLD_PICOSECONDS}\n"
+    if products:
+        large = (
+            f"  %long = icmp sgt i64 %work, {THRESHOLD_PICOSECONDS}\n"
+            f"  %middle = icmp ult i64 %cost, {_LARGE_PRODUCT}\n"
+            "  %large = and i1 %long, %middle\n"
+        )
+    return (
+        "  %extent = sub i64 %upper, %lower\n"
+        "  %work = mul i64 %extent, %cost\n"
+        f"{large}"
+        "  br i1 %large, label %share, label %alone\n"
+    )
 
 
 def _types(text: str) -> list[str]:
@@ -70,21 +112,11 @@ class _Captured:
         )
         header = ", ".join(["i64 %lower", "i64 %upper", "i64 %cost", "i64 %alignment", *parameters])
         sizes = "i64 %lower, i64 %upper, i64 %cost, i64 %alignment"
-        large = f"  %large = icmp sgt i64 %work, {THRESHOLD_PICOSECONDS}\n"
-        if products:
-            large = (
-                f"  %long = icmp sgt i64 %work, {THRESHOLD_PICOSECONDS}\n"
-                f"  %middle = icmp ult i64 %cost, {_LARGE_PRODUCT}\n"
-                "  %large = and i1 %long, %middle\n"
-            )
         return (
             f"{self._layout}"
             f"define internal void @graphc_split_{products}{self._number}({header}) alwaysinline {{\n"
             f"  %frame = alloca {self._frame}, align 16\n"
-            "  %extent = sub i64 %upper, %lower\n"
-            "  %work = mul i64 %extent, %cost\n"
-            f"{large}"
-            "  br i1 %large, label %share, label %alone\n"
+            f"{_decision(bool(products))}"
             f"alone:\n{self._call()}  ret void\n"
             f"share:\n{stores}"
             f"  call void @graphc_share(ptr @graphc_range_{self._number}, ptr %frame, {sizes})\n"
