@@ -7,7 +7,8 @@ around the `graphc_body_<n>` of parallel-loops) go to other modules. There each 
 (`graphc_runtime.elf.join`). The kernel puts each value that some nest needs into the frame once, where it is
 defined: with hundreds of calls of dozens of arguments, most of its code would move pointers from one place on
 the stack to another. A call may stand in a branch, and a later one in another branch or behind both: what
-both need is in the frame on all paths.
+both need is in the frame on all paths. Of functions with the same text one is kept, which all are told to
+call.
 
 How a text is divided depends on the text only, so that the same bytes come out whatever the number of cores.
 """
@@ -68,13 +69,15 @@ class _Nest:
         name: its name.
         arguments: type and text of each argument of its call; the text is empty where it is not read.
         helpers: the functions that it calls, directly or not.
+        original: the first function with the same text, often itself: the others call that one.
         size: characters of all that are kept.
     """
 
     name: str
     arguments: list[tuple[str, str]]
     helpers: set[str]
-    size: int
+    original: str
+    size: int = 0
 
     @property
     def replaced(self) -> frozenset[str]:
@@ -137,12 +140,15 @@ class _Division:
         calls = _CALL.findall(self._bodies.get("main", ""))
         times = Counter(name for name, _ in calls)
         found = {}
+        originals: dict[str, str] = {}
         for name, text in calls:
             helpers = self._helpers(name)
             arguments = self._arguments(name, text) if helpers is not None else None
             if times[name] == 1 and self._users[name] == 1 and helpers is not None and arguments is not None:
-                nest = found[name] = _Nest(name, arguments, helpers, 0)
-                nest.size = sum(len(self._bodies[kept]) for kept in {name, *helpers} - nest.replaced)
+                original = originals.setdefault(self._bodies[name].replace(f"@{name}(", "@(", 1), name)
+                nest = found[name] = _Nest(name, arguments, helpers, original)
+                if name == original:
+                    nest.size = sum(len(self._bodies[kept]) for kept in {name, *helpers} - nest.replaced)
         return found
 
     def _helpers(self, name: str) -> set[str] | None:
@@ -211,8 +217,9 @@ class _Division:
 
     def _piece(self, group: _Group) -> Piece:
         """A module: what is outside of functions, but for globals nobody here refers to, and functions."""
-        names = sorted({x for nest in group.nests for x in {nest.name, *nest.helpers} - nest.replaced})
-        needed = {x for nest in group.nests for name in (nest.name, *nest.helpers) for x in self._needs[name]}
+        nests = [nest for nest in group.nests if nest.name == nest.original]
+        names = sorted({x for nest in nests for x in {nest.name, *nest.helpers} - nest.replaced})
+        needed = {x for nest in nests for name in (nest.name, *nest.helpers) for x in self._needs[name]}
         outside = _GLOBAL.sub(lambda found: found[0] if self._is_kept(found, needed) else "", self._outside)
         loops = _Loops(max(map(int, _METADATA.findall(outside)), default=-1) + 1)
         functions = [loops.mark(outline(name, self._bodies[name]) or self._bodies[name]) for name in names]
@@ -243,7 +250,7 @@ class _Division:
                 self._loads(captured, _names(captured)),
                 passed,
             )
-        call = f"  call void @{nest.name}({', '.join(_passed(nest.arguments))})\n"
+        call = f"  call void @{nest.original}({', '.join(_passed(nest.arguments))})\n"
         header = f"define hidden void @graphc_call_{nest.name}(ptr %frame) {{\n"
         return "".join([header, self._loads(nest.arguments, _names(nest.arguments)), call, "  ret void\n}\n"])
 
@@ -283,10 +290,12 @@ def _passed(arguments: Sequence[tuple[str, str]]) -> list[str]:
 def _groups(nests: list[_Nest]) -> list[_Group]:
     """Divides functions into groups of about the same size."""
     groups = [_Group() for _ in range(round(sum(nest.size for nest in nests) / MODULE_SIZE))]
+    homes: dict[str, _Group] = {}
     for nest in sorted(nests if groups else (), key=lambda nest: -nest.size):
-        smallest = min(groups, key=lambda group: group.size)
-        smallest.nests.append(nest)
-        smallest.size += nest.size
+        home = homes.get(nest.original) or min(groups, key=lambda group: group.size)
+        homes[nest.name] = home
+        home.nests.append(nest)
+        home.size += nest.size
     return [group for group in groups if group.nests]
 
 

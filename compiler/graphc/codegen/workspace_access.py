@@ -37,7 +37,7 @@ define {_MEMREF} @graphc_planned_buffer(i64 %workspace, i64 %number, i64 %bytes)
   ret {_MEMREF} %result
 }}
 
-define void @graphc_end(ptr, ptr %memory, i64, i64 %bytes, i64) alwaysinline nounwind {{
+define void @graphc_end(ptr %memory, i64 %bytes) alwaysinline nounwind {{
 FILL  call void asm sideeffect "", "r,~{{memory}}"(ptr %memory) nounwind
   ret void
 }}

@@ -14,12 +14,17 @@ from graphc.passes._base import Pass
 _Position = tuple[int, ...]
 _POINTER: _Position = (1,)
 _OFFSET: _Position = (2,)
+_SIZE: _Position = (3, 0)
 # What is passed for an argument; None if it is not a buffer.
 _Parts = tuple[_Position, ...] | None
 # Operations that read the pointer of their operand, and make their own sizes and strides.
 _READ_POINTER = frozenset(
     {"memref.view", "memref.reinterpret_cast", "memref.extract_aligned_pointer_as_index"}
 )
+# Functions of plan-memory whose results are as many bytes as their last argument says, and the one that ends
+# their lifetimes.
+_PLACES = frozenset({"graphc_buffer", "graphc_planned_buffer"})
+_END = "graphc_end"
 _ACCESSES = frozenset({"memref.load", "memref.store"})
 
 
@@ -32,6 +37,8 @@ class UnpackArguments(Pass):
     to the elements. Behind this pass an argument is that pointer, followed by the sizes and strides that an
     operation of the function reads. Buffers whose layout is not the identity, or that operations use which
     the pass does not know, keep their offset and all sizes and strides.
+
+    `@graphc_end` (see plan-memory) gets the pointer and the bytes.
 
     The list `graphc.buffers` (see kernel-abi, which runs before) names the new positions of the pointers.
     """
@@ -56,6 +63,9 @@ class UnpackArguments(Pass):
                     # Three arguments in front of what is captured here, four there: none is a buffer.
                     plans[split] = [None, *rewrite.define(op)]
                     rewrite.declare(functions[split], plans[split])
+        if _END in functions:
+            plans[_END] = [(_POINTER, _SIZE)]
+            rewrite.declare(functions[_END], plans[_END])
         for function in functions.values() if plans else ():
             for call in _calls(function):
                 parts = plans.get(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
@@ -101,6 +111,7 @@ class _Rewrite:
         # In the functions with calls: the descriptors of buffers, and what was read of them.
         self._descriptors: dict[Any, Any] = {}
         self._read: dict[tuple[Any, _Position], Any] = {}
+        self._words: dict[Any, Any] = {}
 
     def define(self, function: Any) -> list[_Parts]:
         """Rewrites the arguments of a function; returns what each of the old ones has become."""
@@ -170,11 +181,12 @@ class _Rewrite:
         if found is not None:
             return found
         ir = self._ir
+        if position == _SIZE and self._is_place(value):
+            found = self._read[value, position] = self._word(value.owner.operands[-1])
+            return found
         descriptor = self._descriptors.get(value)
         if descriptor is None:
-            owner = value.owner
-            is_argument = isinstance(owner, ir.Block)
-            with ir.InsertionPoint.at_block_begin(owner) if is_argument else ir.InsertionPoint.after(owner):
+            with self._behind(value):
                 descriptor = _cast(ir, value, self._buffer(value.type).struct)  # type: ignore[union-attr]
             self._descriptors[value] = descriptor
         kind = self._pointer if position == _POINTER else self._i64
@@ -183,6 +195,29 @@ class _Rewrite:
             found = ir.Operation.create("llvm.extractvalue", [kind], [descriptor], attributes).result
         self._read[value, position] = found
         return found
+
+    def _is_place(self, value: Any) -> bool:
+        """Whether a buffer is the result of a function that is told its bytes."""
+        ir, op = self._ir, value.owner
+        if isinstance(op, ir.Block) or op.name != "func.call":
+            return False
+        return ir.FlatSymbolRefAttr(op.attributes["callee"]).value in _PLACES
+
+    def _word(self, index: Any) -> Any:
+        """An index as the integer that it will be."""
+        found = self._words.get(index)
+        if found is None:
+            ir = self._ir
+            with self._behind(index):
+                found = ir.Operation.create("arith.index_cast", [self._i64], [index]).result
+            self._words[index] = found
+        return found
+
+    def _behind(self, value: Any) -> Any:
+        """The insertion point behind what makes a value."""
+        ir, owner = self._ir, value.owner
+        is_argument = isinstance(owner, ir.Block)
+        return ir.InsertionPoint.at_block_begin(owner) if is_argument else ir.InsertionPoint.after(owner)
 
     def _position(self, position: _Position) -> Any:
         found = self._positions.get(position)

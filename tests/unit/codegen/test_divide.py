@@ -108,7 +108,7 @@ def test_modules_have_about_the_same_size(monkeypatch):
     calls = "".join(f"  call void @graphc_part_{i}(ptr %0)\n" for i in range(40))
     parts = "".join(
         f"define void @graphc_part_{i}(ptr %0) {{\n"
-        + "  store i64 1, ptr %0\n" * (i % 7 + 1)
+        + f"  store i64 1{i:02}, ptr %0\n" * (i % 7 + 1)
         + "  ret void\n}\n"
         for i in range(40)
     )
