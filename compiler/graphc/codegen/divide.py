@@ -24,10 +24,10 @@ from graphc.codegen.inner_loops import LONG_BODY, outline
 from graphc.codegen.splits import define_call
 
 # Characters of IR: smaller kernels stay in one piece.
-LARGE = 200_000
-# Characters of the functions in a module, about: that takes half a second, of which a hundredth is the same
-# whatever is in the module.
-MODULE_SIZE = 160_000
+LARGE = 130_000
+# Characters of the functions in a module, about: that takes a quarter of a second, of which a fiftieth is the
+# same whatever is in the module.
+MODULE_SIZE = 80_000
 _DEFINITION = re.compile(r"^define [^\n]*?@([\w.$-]+)\([^\n]*\{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 _DEFINED = re.compile(r"^define [^\n]*?@([\w.$-]+)\(", re.MULTILINE)
 _GLOBAL = re.compile(r"^@([\w.$-]+) = ([^\n]*)\n", re.MULTILINE)

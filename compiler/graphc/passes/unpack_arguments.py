@@ -21,6 +21,8 @@ _Parts = tuple[_Position, ...] | None
 _READ_POINTER = frozenset(
     {"memref.view", "memref.reinterpret_cast", "memref.extract_aligned_pointer_as_index"}
 )
+# Beginnings of the names of functions that were loops.
+_LOOPS = ("graphc_part_", "graphc_body_")
 # Functions of plan-memory whose results are as many bytes as their last argument says, and the one that ends
 # their lifetimes.
 _PLACES = frozenset({"graphc_buffer", "graphc_planned_buffer"})
@@ -66,11 +68,12 @@ class UnpackArguments(Pass):
         if _END in functions:
             plans[_END] = [(_POINTER, _SIZE)]
             rewrite.declare(functions[_END], plans[_END])
-        for function in functions.values() if plans else ():
-            for call in _calls(function):
-                parts = plans.get(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
-                if parts is not None:
-                    rewrite.call(call, parts)
+        # Loops that were made functions call none of these.
+        callers = [op for name, op in functions.items() if plans and not name.startswith(_LOOPS)]
+        for call in [call for function in callers for call in _calls(function)]:
+            parts = plans.get(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
+            if parts is not None:
+                rewrite.call(call, parts)
         self.count("functions", len(plans))
 
 

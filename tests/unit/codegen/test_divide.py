@@ -209,6 +209,80 @@ def test_a_divided_function_computes_the_same(monkeypatch):
         np.testing.assert_allclose(divided(*values, np.zeros(length))[:-1], whole(*values), rtol=1e-9)
 
 
+def test_values_are_in_the_frame_on_all_paths(everything):
+    """Calls in branches: what is first needed in one of them may be needed in the other, or behind both."""
+    x, y, z = pt.vectors("x", "y", "z")
+    c = pt.scalar("c")
+    first = graphc.ifelse(c > 0, pt.exp(x * 2) + z, pt.tanh(y) * z)
+    second = graphc.ifelse(c > 1, pt.exp(first) + x, pt.sin(first) * y)
+    function = graphc.function([x, y, z, c], [first, second, pt.cos(x) + y])
+    rng = np.random.default_rng(0)
+    a, b, d = (rng.standard_normal(500).astype(x.dtype) for _ in range(3))
+    for number in (-1.0, 0.5, 2.0):
+        one = np.exp(a * 2) + d if number > 0 else np.tanh(b) * d
+        two = np.exp(one) + a if number > 1 else np.sin(one) * b
+        for result, expected in zip(function(a, b, d, number), (one, two, np.cos(a) + b), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-10)
+
+
+def test_values_are_stored_behind_their_definition(everything):
+    text = """
+define i64 @main(ptr %0, i64 %1, i1 %2) {
+  br i1 %2, label %3, label %5
+
+3:                                                ; preds = %0
+  %4 = load i64, ptr %0, align 8
+  call void @graphc_part_0(ptr %0, i64 %4)
+  br label %5
+
+5:                                                ; preds = %3, %0
+  %6 = phi i64 [ 7, %3 ], [ %1, %0 ]
+  %7 = phi i64 [ 8, %3 ], [ %1, %0 ]
+  call void @graphc_part_1(ptr %0, i64 %7)
+  ret i64 %6
+}
+""" + "".join(
+        f"define void @graphc_part_{i}(ptr %0, i64 %1) {{\n"
+        + f"  store i64 {i}, ptr %0\n" * 20
+        + "  store i64 %1, ptr %0\n  ret void\n}\n"
+        for i in range(2)
+    )
+    kernel, *_ = divide(text)
+    lines = [line.strip() for line in kernel.text.splitlines()]
+    frame = lines.index("%graphc.frame = alloca [3 x i64]")
+    assert lines[frame + 1 : frame + 3] == [
+        "%graphc.slot.0 = getelementptr i64, ptr %graphc.frame, i64 0",
+        "store ptr %0, ptr %graphc.slot.0",
+    ]
+    assert (
+        lines.index("store i64 %4, ptr %graphc.slot.1") == lines.index("%4 = load i64, ptr %0, align 8") + 2
+    )
+    # No phi may stand behind a store.
+    assert (
+        lines.index("store i64 %7, ptr %graphc.slot.2")
+        == lines.index("%7 = phi i64 [ 8, %3 ], [ %1, %0 ]") + 2
+    )
+
+
+def test_equal_functions_are_compiled_once(everything):
+    calls = "".join(f"  call void @graphc_part_{i}(ptr %0, i64 {i})\n" for i in range(6))
+    parts = "".join(
+        f"define void @graphc_part_{i}(ptr %0, i64 %1) {{\n"
+        + f"  store i64 %1, ptr %0, align {4 << i % 2}\n" * 20
+        + "  ret void\n}\n"
+        for i in range(6)
+    )
+    kernel, *others = divide(f"define i64 @main(ptr %0) {{\n{calls}  ret i64 0\n}}\n{parts}")
+    assert defined(kernel) == {"main"}
+    text = "".join(piece.text for piece in others)
+    assert text.count("define void @graphc_part_") == 2
+    for i in range(6):
+        call = f"call void @graphc_part_{i % 2}(ptr %a0, i64 {i})"
+        home = next(piece for piece in others if call in piece.text)
+        assert f"graphc_part_{i % 2}" in defined(home)
+        assert f"graphc_call_graphc_part_{i}" in home.exports
+
+
 def test_bytes_do_not_depend_on_the_number_of_threads(everything):
     found = []
     for threads in (1, 2, 5):
