@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 from graphc.codegen.inner_loops import LONG_BODY, outline
 from graphc.codegen.splits import define_call
@@ -55,10 +56,20 @@ _LOOP = re.compile(
 
 @dataclass
 class Piece:
-    """A module: its text, and the functions that it defines for the others."""
+    """A module.
 
-    text: str
+    Attributes:
+        source: its text, or what makes that.
+        exports: the functions that it defines for the others.
+    """
+
+    source: str | Callable[[], str]
     exports: frozenset[str] = frozenset()
+
+    @cached_property
+    def text(self) -> str:
+        """The text, made when it is first asked for: threads share that work too."""
+        return self.source if isinstance(self.source, str) else self.source()
 
 
 @dataclass
@@ -133,7 +144,7 @@ class _Division:
         values = dict.fromkeys(value for nest in nests.values() for _, value in nest.arguments)
         self._slots = {value: i for i, value in enumerate(x for x in values if x.startswith("%"))}
         kernel = self._kernel(nests)
-        return [Piece(kernel), *(self._piece(group) for group in groups)]
+        return [Piece(kernel), *map(self._piece, groups)]
 
     def _nests(self) -> dict[str, _Nest]:
         """What can be moved, in the order of the calls."""
@@ -216,6 +227,10 @@ class _Division:
         )
 
     def _piece(self, group: _Group) -> Piece:
+        exports = frozenset(f"graphc_call_{nest.name}" for nest in group.nests)
+        return Piece(partial(self._piece_text, group), exports)
+
+    def _piece_text(self, group: _Group) -> str:
         """A module: what is outside of functions, but for globals nobody here refers to, and functions."""
         nests = [nest for nest in group.nests if nest.name == nest.original]
         names = sorted({x for nest in nests for x in {nest.name, *nest.helpers} - nest.replaced})
@@ -224,8 +239,7 @@ class _Division:
         loops = _Loops(max(map(int, _METADATA.findall(outside)), default=-1) + 1)
         functions = [loops.mark(outline(name, self._bodies[name]) or self._bodies[name]) for name in names]
         entries = [self._entry(nest) for nest in group.nests]
-        exports = frozenset(f"graphc_call_{nest.name}" for nest in group.nests)
-        return Piece("".join([outside, *functions, *entries, loops.metadata()]), exports)
+        return "".join([outside, *functions, *entries, loops.metadata()])
 
     def _is_kept(self, found: re.Match[str], needed: set[str]) -> bool:
         """Whether a module has a global: one that it needs, or a list such as @llvm.used of declarations."""
