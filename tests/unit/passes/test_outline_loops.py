@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,8 @@ def test_long_functions_are_divided(long_graph: tuple[list[Any], list[Any]], mod
     inputs, outputs = long_graph
     f = graphc.function(inputs, outputs, mode=mode)
     stages = dict(f.ir_stages())
-    assert stages["llvm"].count("define internal void @graphc_part_") > 45
+    # Equal loops share a function in kernels that are divided.
+    assert len(re.findall(r"call void @graphc_(?:part|call)_", stages["llvm"])) > 45
     reference = graphc.function(inputs, outputs, mode="reference")
     for n in (0, 1, 7, 100):
         x, y = np.linspace(0, 1e-3, n), np.linspace(-1, 1, n)
