@@ -285,6 +285,8 @@ class Jax(_Compiling):
 
     def _function(self, case: Case) -> Any:
         m, jax = self.m, self.jax
+        if case.name == "mask":
+            raise NotOffered("sizes of results cannot depend on values")
         if case.form:
             if case.form not in lazy_lines.JAX:
                 raise NotOffered("functions have no state")
