@@ -168,6 +168,15 @@ def turned_back(z, r, w, out, n):
     product(w, z, out, n, n, n)
 
 
+def triangular_form(a, t, z, work, scratch, n):
+    """t upper triangular, by rows, and vectors by columns in z; returns 1 if LAPACK fails."""
+    transpose(a, t, n, n)
+    if factor(t, z, work, scratch[(3 * n * n + n * 70) * 16 :], n, NONE) != 0:
+        return 1
+    transpose_here(t, n)
+    return 0
+
+
 @over_batch("sqrtm")
 def _sqrtm(attributes, a):
     from scipy.linalg import sqrtm
@@ -186,10 +195,8 @@ def sqrtm(a, out, scratch, n):
     t = view(scratch, type_of(a))
     z, r = t[n * n :], t[2 * n * n :]
     work = t[3 * n * n :]
-    transpose(a, t, n, n)
-    if factor(t, z, work, scratch[(3 * n * n + n * 70) * 16 :], n, NONE) != 0:
+    if triangular_form(a, t, z, work, scratch, n) != 0:
         return 1
-    transpose_here(t, n)
     root_triangular(t, r, n)
     turned_back(z, r, t, out, n)
     return 0
@@ -209,10 +216,8 @@ def logm(a, out, scratch, n):
     t = view(scratch, type_of(a))
     z, r = t[n * n :], t[2 * n * n :]
     work = t[3 * n * n :]
-    transpose(a, t, n, n)
-    if factor(t, z, work, scratch[(3 * n * n + n * 70) * 16 :], n, NONE) != 0:
+    if triangular_form(a, t, z, work, scratch, n) != 0:
         return 1
-    transpose_here(t, n)
     log_triangular(t, r, work, n)
     turned_back(z, r, t, out, n)
     return 0

@@ -167,11 +167,16 @@ def outside(j, columns):
     return cast(j, "u64") >= cast(columns, "u64")
 
 
+def misplaced(start, end, z):
+    """Whether the values of a row are not among the z there are."""
+    return start < 0 or end < start or end > z
+
+
 def vector_rows(data, indices, indptr, b, out, z, columns, first, last):
     """Rows times a vector; returns the number of an error, or 0."""
     for i in range(first, last):
         start, end = cast(indptr[i], "int64"), cast(indptr[i + 1], "int64")
-        if start < 0 or end < start or end > z:
+        if misplaced(start, end, z):
             return 2
         total = cast(0, type_of(out))
         for t in range(start, end):
@@ -187,7 +192,7 @@ def matrix_rows(data, indices, indptr, b, out, z, columns, n, first, last):
     """Rows times a matrix: a few columns at a time are kept in registers."""
     for i in range(first, last):
         start, end = cast(indptr[i], "int64"), cast(indptr[i + 1], "int64")
-        if start < 0 or end < start or end > z:
+        if misplaced(start, end, z):
             return 2
         for t in range(start, end):
             j = cast(indices[t], "int64")
@@ -224,7 +229,7 @@ def add_rows(data, indices, indptr, b, out, z, n, m, first, last):
         out[i] = 0
     for i in range(first, last):
         start, end = cast(indptr[i], "int64"), cast(indptr[i + 1], "int64")
-        if start < 0 or end < start or end > z:
+        if misplaced(start, end, z):
             return 2
         if n == 1:
             x = b[i]
@@ -274,7 +279,7 @@ def csr_sampled_product(indices, indptr, a, b, out, z, p, m, n, k, part):
             out[t] = 0
     for i in range(first, last):
         start, end = cast(indptr[i], "int64"), cast(indptr[i + 1], "int64")
-        if start < 0 or end < start or end > z:
+        if misplaced(start, end, z):
             return 2
         for t in range(start, end):
             j = cast(indices[t], "int64")
