@@ -53,7 +53,8 @@ def test_kernels_without_memory_for_scratch():
     import ctypes
 
     from graphc.codegen.object import compile_to_object
-    from graphc.kernels.define import define_kernels
+    from graphc.codegen.parts import Part
+    from graphc.kernels.define import kernel_parts
 
     symbol = "graphc_kernel.sort.f64-f64."
     types = "ptr, ptr, ptr, i64, i64, i64, i64"
@@ -62,13 +63,13 @@ def test_kernels_without_memory_for_scratch():
         f"declare i64 @{symbol}({types})\n"
         f"define i64 @main({parameters}) {{\n  %x = call i64 @{symbol}({parameters})\n  ret i64 %x\n}}\n"
     )
-    text = define_kernels(text).replace("@malloc(", "@no_memory(")
+    parts = [Part(part.text.replace("@malloc(", "@no_memory(")) for part in kernel_parts(text)]
     from graphc_runtime import symbols
     from graphc_runtime.loader import load_object
 
     nothing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(lambda size: None)
     symbols.register("no_memory", ctypes.cast(nothing, ctypes.c_void_p).value, nothing)
-    loaded = load_object(compile_to_object(text), symbols.resolve)
+    loaded = load_object(compile_to_object(text, parts=parts), symbols.resolve)
     main = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 4)(
         loaded.address("main")
     )

@@ -17,6 +17,13 @@ from __future__ import annotations
 
 # Bytes in front of the memory of a workspace (see `graphc.codegen.workspace`).
 HEADER = 48
+# What this text, that of workspaces and that of interrupts refer to.
+DECLARATIONS = """
+declare noalias ptr @malloc(i64)
+declare void @free(ptr)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+!1 = !{!"branch_weights", i32 1, i32 1}
+"""
 FILL = "  call void @llvm.memset.p0.i64(ptr %memory, i8 -1, i64 %bytes, i1 false)\n"
 
 
@@ -27,7 +34,8 @@ def arena_ir(*, poison: bool, alone: bool) -> str:
         poison: fill memory with 0xFF before it is used.
         alone: define `graphc_release`, which otherwise gives back workspaces too.
     """
-    return _ALLOCATE.replace("FILL", FILL if poison else "") + _GIVE_BACK + (_RELEASE if alone else "")
+    allocate = _ALLOCATE.replace("FILL", FILL if poison else "")
+    return "".join([DECLARATIONS, allocate, _GIVE_BACK, _RELEASE if alone else ""])
 
 
 # A link is the address of a pointer to a block: that of the context, or of a block's first field.

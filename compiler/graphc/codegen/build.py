@@ -6,14 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.codegen.entry import entry_ir
-from graphc.codegen.interrupts import called, interrupt_ir
+from graphc.codegen import entry
+from graphc.codegen.interrupts import called, poll_ir, tick_ir
 from graphc.codegen.object import compile_to_object, host_target
+from graphc.codegen.parts import Part, PartStore
 from graphc.codegen.workspace import memory_ir, workspace_table
 from graphc.config import config
 from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.manifest import Manifest, Signature, Site
+
+# What the runtime and the entry look up.
+KERNEL_EXPORTS = ("graphc_run", "graphc_shapes")
+MEMORY_EXPORTS = frozenset({"graphc_release", "graphc_unload"})
 
 
 def build_artifact(
@@ -21,7 +26,8 @@ def build_artifact(
     signature: Signature,
     *,
     sites: Sequence[Site] = (),
-    finished_text: str = "",
+    parts: Sequence[Part] = (),
+    store: PartStore | None = None,
     opt_level: int = 3,
     tiers: tuple[str, ...] | None = None,
     extra: dict[str, Any] | None = None,
@@ -33,7 +39,8 @@ def build_artifact(
     Args:
         kernel_ir: LLVM IR text that defines `graphc_shapes` and `graphc_run`.
         signature: arguments and results.
-        finished_text: see `compile_to_object`.
+        parts: see `compile_to_object`.
+        store: see `compile_to_object`.
         sites: check sites, in the order of the kernel's status codes.
         opt_level: 0 to 3.
         tiers: native entries to include; the one this process uses if not given.
@@ -47,12 +54,16 @@ def build_artifact(
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
     polls = called(kernel_ir)
-    runtime = _memory_ir(memory) + interrupt_ir(polls)
+    parts = [Part(_memory_ir(memory) + poll_ir(polls), MEMORY_EXPORTS, finished=True), *parts]
+    if entries:
+        parts = [Part(entry.entry_ir(signature, entries, interruptible=bool(polls)), entry.EXPORTS), *parts]
     code = compile_to_object(
         kernel_ir,
-        entry_text=entry_ir(signature, entries, runtime, interruptible=bool(polls)),
-        finished_text=finished_text,
+        exports=KERNEL_EXPORTS,
+        inlined_text=tick_ir(polls),
+        parts=parts,
         opt_level=opt_level,
+        store=store,
         on_ir=on_ir,
     )
     manifest = Manifest(

@@ -7,7 +7,6 @@ fallback in `self`, so a mistake made here in doubt costs time, never an answer.
 
 from __future__ import annotations
 
-from graphc.codegen.arena import arena_ir
 from graphc.codegen.entry_calls import COMMON
 from graphc.codegen.entry_donation import COPY, Lender
 from graphc.codegen.entry_tiers import ITEM_SIZE, BufferTier, StructTier, Tier
@@ -17,27 +16,25 @@ from graphc_runtime.layout import tuple_items
 from graphc_runtime.manifest import Signature
 
 _ENTRIES = {"struct": "graphc_entry", "buffer": "graphc_entry_buffer"}
+EXPORTS = frozenset({*_ENTRIES.values(), "graphc_vectorcall"})
 
 
 def entry_ir(
     signature: Signature,
     tiers: tuple[str, ...] = ("struct",),
-    memory: str | None = None,
     *,
     interruptible: bool = False,
 ) -> str:
-    """IR text of the entries, of what gives kernels memory, and declarations of the kernels they call.
+    """IR text of the entries, and declarations of the kernels they call.
 
     Args:
         signature: arguments and results of the function.
-        memory: text of `graphc.codegen.workspace.memory_ir`; that of a function without workspaces if not
-            given.
         tiers: "struct" defines `graphc_entry` and `graphc_vectorcall`, "buffer"
-            `graphc_entry_buffer`; none of them leaves only the arena, which the Python tier needs.
+            `graphc_entry_buffer`.
         interruptible: whether the kernel polls for signals (see `graphc.codegen.interrupts`).
     """
-    text = [COMMON, arena_ir(poison=False, alone=True) if memory is None else memory]
-    if signature.donated and tiers:
+    text = [COMMON]
+    if signature.donated:
         text.append(COPY)
     for name in tiers:
         writer = Writer()
@@ -45,9 +42,9 @@ def entry_ir(
         text.append(_Entry(signature, writer, tier, interruptible).define(_ENTRIES[name]))
     if "struct" in tiers:
         text.append(_VECTORCALL)
-    if interruptible and tiers:
+    if interruptible:
         text.append(f"@{interrupts.SYMBOL} = external global i8\n")
-    used = {spec.dtype for spec in (*signature.arguments, *signature.results)} if tiers else set()
+    used = {spec.dtype for spec in (*signature.arguments, *signature.results)}
     text += [f"@descr_{dtype} = external global i8\n" for dtype in sorted(used)]
     return "".join(text)
 

@@ -13,8 +13,7 @@ COMMON = r"""
 @graphc_no_error = internal constant [48 x i8] c"the error handler of a function did not raise\00\00\00"
 declare i64 @graphc_shapes(ptr, ptr, ptr, ptr)
 declare i64 @graphc_run(ptr, ptr, ptr)
-declare noalias ptr @malloc(i64)
-declare void @free(ptr)
+declare void @graphc_release(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)

@@ -26,13 +26,16 @@ def called(kernel_ir: str) -> list[str]:
     return sorted(set(_CALLED.findall(kernel_ir)))
 
 
-def interrupt_ir(functions: list[str]) -> str:
-    """Definitions of these functions."""
+def tick_ir(functions: list[str]) -> str:
+    """The definition of `graphc_tick`, if it is one of these functions; it is inlined."""
+    return _TICK if TICK in functions else ""
+
+
+def poll_ir(functions: list[str]) -> str:
+    """Definitions of what a tick calls, and of the other ones of these functions."""
     if not functions:
         return ""
     text = [_POLL]
-    if TICK in functions:
-        text.append(_TICK)
     for name in functions:
         if name != TICK:
             label = bytes.fromhex(name[len(PROGRESS) :]) + b"\0"
@@ -43,10 +46,8 @@ def interrupt_ir(functions: list[str]) -> str:
     return "".join(text)
 
 
-# Nothing that kernels compute with is read or written; the table is none of their memory.
 _POLL = """
-define internal i64 @graphc_poll(ptr %ctx) noinline cold nounwind
-    memory(argmem: readwrite, inaccessiblemem: readwrite) {
+define i64 @graphc_poll(ptr %ctx) noinline cold nounwind {
 begin:
   %time = alloca [2 x i64]
   %p3 = getelementptr i64, ptr %ctx, i64 3
@@ -152,7 +153,10 @@ keep:
 }
 """
 
+# Nothing that kernels compute with is read or written; the table is none of their memory.
 _TICK = """
+declare i64 @graphc_poll(ptr) cold nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)
+!1 = !{!"branch_weights", i32 1, i32 1}
 define i64 @graphc_tick(ptr %ctx) alwaysinline nounwind {
   %field = getelementptr i64, ptr %ctx, i64 4
   %fuel = load i64, ptr %field
@@ -170,8 +174,7 @@ go:
 
 _PROGRESS = """
 @SYMBOL_name = internal constant [SIZE x i8] c"TEXT"
-define i64 @SYMBOL(ptr %ctx, i64 %done, i64 %total) noinline nounwind
-    memory(argmem: readwrite, inaccessiblemem: readwrite) {
+define i64 @SYMBOL(ptr %ctx, i64 %done, i64 %total) noinline nounwind {
 begin:
   %field = getelementptr i64, ptr %ctx, i64 4
   %look = getelementptr i64, ptr %ctx, i64 7

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.compile.fingerprint import fingerprint
+from graphc.compile.fingerprint import fingerprint, toolchain
 from graphc.config import config
 from graphc.graph.function_graph import FunctionGraph
 from graphc_runtime.artifact import Artifact
@@ -332,14 +332,16 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
     from graphc.codegen.entry_tiers import ITEM_SIZE
     from graphc.codegen.kernel import kernel_wrappers
     from graphc.codegen.object import host_target
+    from graphc.codegen.parts import Part, PartStore
     from graphc.codegen.products import define_products
     from graphc.codegen.random import define_random
     from graphc.codegen.splits import define_splits
     from graphc.codegen.veclib import add_vector_variants, is_available
-    from graphc.kernels.define import define_kernels
+    from graphc.kernels.define import kernel_parts
     from graphc.kernels.scalars import define_scalars
     from graphc.pipelines import OPT_LEVEL
 
+    disk = disk_cache(config.cache_dir, config.cache_size_mb)
     arguments = [spec.shape for spec in signature.arguments]
     results = [spec.shape for spec in signature.results]
     text = lowered.llvm_ir
@@ -354,13 +356,16 @@ def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: A
         poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if config.poison_memory else None,
         donated=[result for _, result in lowered.donated],
     )
-    text = define_splits(define_scalars(define_kernels(text)))
+    text = define_splits(define_scalars(text))
     text, products = define_products(text, target.features)
+    finished = define_random(text, products)
+    parts = [*kernel_parts(text), *([Part(finished, finished=True)] if finished else [])]
     sites = [Site(**site) for site in lowered.sites]
     return build_artifact(
         text,
         replace(signature, donated=tuple(lowered.donated), spares=tuple(lowered.spares)),
-        finished_text=define_random(text, products),
+        parts=parts,
+        store=PartStore(disk, toolchain()) if disk.directory else None,
         sites=sites,
         opt_level=OPT_LEVEL[mode],
         memory=lowered.memory,

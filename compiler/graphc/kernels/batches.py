@@ -198,7 +198,7 @@ do:
         # Few parts, even one, also need BLAS with one thread, so that products round as with more threads.
         several = 0 if self._has_parts and self._calls_blas else 1
         limit = _BLAS_SCALES if self._calls_blas and not self._has_parts else (1 << 63) - 1
-        return f"""define internal i64 @{self._symbol}({", ".join(formal)}) nounwind {{
+        return f"""define i64 @{self._symbol}({", ".join(formal)}) nounwind {{
 {parts}  %frame = alloca {self._frame}, align 16
   %several = icmp sgt i64 {count}, {several}
   %nothing = icmp eq i64 {part_cost}, 0

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Defines the kernels that the text of a compiled function declares.
+"""The code of the kernels that the text of a compiled function declares.
 
     i64 graphc_kernel.<name>.<types>.<attributes>(operands, results, scratch?, batch, cost, bytes, sizes)
 
 `types` are those of operands and results, `attributes` pairs of name and number, both joined by `-`. The
 function goes over the batch and returns the first status that is not 0. `cost` is the time of one element in
 picoseconds, `bytes` the size of the scratch memory, which other threads need, too (see
-`graphc.kernels.batches`).
+`graphc.kernels.batches`). Each kernel is a part (`graphc.codegen.parts`), compiled once for all functions.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from graphc.codegen.parts import Part
 from graphc.kernels import Kernel, find
 from graphc.kernels.batches import Batches
 from graphc.kernels.translate import Translator
@@ -36,34 +37,21 @@ def _number(value: int) -> str:
     return str(int(value)).replace("-", "m")
 
 
-def define_kernels(ir_text: str) -> str:
-    """The text with definitions in place of declarations of kernels."""
-    found = sorted(set(_DECLARATION.findall(ir_text)))
-    if not found:
-        return ir_text
-    text = _DECLARATION.sub("", ir_text)
-    definitions: list[str] = []
-    declarations: set[str] = set()
-    for symbol, name, types, flags in found:
+def kernel_parts(ir_text: str) -> list[Part]:
+    """The kernels that a text declares."""
+    parts = []
+    for symbol, name, types, flags in sorted(set(_DECLARATION.findall(ir_text))):
         pieces = flags.split("-") if flags else []
         pairs = zip(pieces[::2], pieces[1::2], strict=True)
         attributes = {key: int(value.replace("m", "-")) for key, value in pairs}
-        more, needed = _definition(symbol, name, tuple(types.split("-")), tuple(attributes.items()))
-        definitions.append(more)
-        declarations |= needed
-    have = set(re.findall(r"^declare .*?@([\w.$]+)\(", text, re.MULTILINE))
-    new = (line for line in sorted(declarations) if _declared(line) not in have)
-    return "\n".join([text, *definitions, *new, ""])
-
-
-def _declared(line: str) -> str:
-    return line[line.index("@") + 1 : line.index("(")]
+        parts.append(Part(_definition(symbol, name, tuple(types.split("-")), tuple(attributes.items()))))
+    return parts
 
 
 @cache
 def _definition(
     symbol: str, name: str, types: tuple[str, ...], attributes: tuple[tuple[str, int], ...]
-) -> tuple[str, frozenset[str]]:
+) -> str:
     kernel, signature = find(name), SIGNATURES[name]
     kinds = [Type(t, True) for t in types]
     translator = Translator(_LETTERS.get(types[0], "d"), kernel.flags)
@@ -90,9 +78,9 @@ def _definition(
     )
     # Routines of two kernels in one module must not have one symbol.
     text = translator.text().replace("@graphc_routine.", f"@{symbol}.routine.")
-    lines = text.splitlines(keepends=True)
-    body = "".join(line for line in lines if not line.startswith("declare "))
-    return body + batches.text(), frozenset(translator.declarations | batches.declarations())
+    body = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("declare "))
+    declarations = translator.declarations | batches.declarations()
+    return "\n".join([body + batches.text(), *sorted(declarations), ""])
 
 
 def _attributes(kernel: Kernel, attributes: tuple[tuple[str, int], ...]) -> list[Static]:

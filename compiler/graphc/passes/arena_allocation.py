@@ -23,6 +23,11 @@ _WITH_CONTEXT = {
 }
 _TAKES_MEMORY = ("graphc_workspace_", "graphc_plan_")
 _GIVES_STATUS = ("graphc_tick", "graphc_progress_")
+# Polls touch nothing that kernels compute with.
+_POLLS = (
+    "memory_effects = #llvm.memory_effects<other = none, argMem = readwrite, inaccessibleMem = readwrite,"
+    " errnoMem = none, targetMem0 = none, targetMem1 = none>"
+)
 
 
 @dataclass
@@ -109,11 +114,15 @@ class ArenaAllocation(Pass):
             if prefix is not None:
                 arguments, result = _WITH_CONTEXT[prefix]
                 op.erase()
+                attributes = "no_unwind"
+                if prefix in _GIVES_STATUS:
+                    attributes += f", {_POLLS}"
                 text = f"llvm.func @{name}(!llvm.ptr{arguments})" + (f" -> {result}" if result else "")
+                text += f" attributes {{{attributes}}}"
                 ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
     def _declare(self, ir: Any, module: Any) -> None:
-        text = "llvm.func @graphc_alloc(!llvm.ptr, i64) -> (!llvm.ptr {llvm.noalias})"
+        text = "llvm.func @graphc_alloc(!llvm.ptr, i64) -> (!llvm.ptr {llvm.noalias}) attributes {no_unwind}"
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
 

@@ -12,17 +12,11 @@ from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 
 POINTER, SIZE = ctypes.c_void_p, ctypes.c_size_t
-_DECLARATIONS = """
-declare noalias ptr @malloc(i64)
-declare void @free(ptr)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-!1 = !{!"branch_weights", i32 1, i32 1}
-"""
 
 
 def load(*tables: WorkspaceTable, keep_bytes: int = 1 << 30, poison: bool = False) -> Any:
     text = memory_ir(tables, keep_bytes=keep_bytes, poison=poison)
-    return load_object(compile_to_object(_DECLARATIONS + text), symbols.resolve)
+    return load_object(compile_to_object(text), symbols.resolve)
 
 
 def function(loaded: Any, name: str, *kinds: Any) -> Any:

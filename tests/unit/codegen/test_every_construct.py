@@ -12,6 +12,7 @@ from op_cases import DTYPES
 import graphc.tensor as pt
 from graphc.codegen.kernel import kernel_wrappers
 from graphc.codegen.object import compile_to_object, host_target
+from graphc.codegen.parts import Part
 from graphc.codegen.products import define_products
 from graphc.compile.lower import lower
 from graphc.emit import emit_module
@@ -117,4 +118,4 @@ def test_llvmlite_takes_it(name, mode):
         [x.type.shape for x in inputs], [y.type.shape for y in outputs], has_shapes=lowered.has_shapes
     )
     text, products = define_products(text, host_target().features)
-    assert len(compile_to_object(text, finished_text=products, opt_level=0)) > 1000
+    assert len(compile_to_object(text, parts=[Part(products, finished=True)], opt_level=0)) > 1000

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.object import compile_to_object, host_target
+from graphc.codegen.parts import Part
 from graphc.codegen.products import define_products
 from graphc_runtime import symbols
 from graphc_runtime.loader import LoadedObject, load_object
@@ -37,7 +38,7 @@ define i64 @graphc_run({arguments}, i64 %add) {{
 @cache
 def loaded(name: str, kinds: tuple[str, ...], features: str) -> LoadedObject:
     text, products = define_products(declared(name, list(kinds)), features)
-    return load_object(compile_to_object(text, finished_text=products), symbols.resolve)
+    return load_object(compile_to_object(text, parts=[Part(products, finished=True)]), symbols.resolve)
 
 
 def gemm(letter, flags, sizes, matrices, strides, add, features=None):

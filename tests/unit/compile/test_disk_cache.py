@@ -10,6 +10,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.codegen import object as codegen
+from graphc_runtime.cache import MAGIC
 
 COMPILE = """
 import sys
@@ -27,7 +29,13 @@ print(result)
 
 
 def entries(cache_dir):
-    return sorted(cache_dir.rglob("*.bin"))
+    """The entries of functions."""
+    return [path for path in sorted(cache_dir.rglob("*.bin")) if not is_part(path)]
+
+
+def is_part(path):
+    """Whether an entry is the object of a part, not the artifact of a function."""
+    return path.read_bytes()[len(MAGIC) + 32 :].startswith(b"\x7fELF")
 
 
 def test_a_second_process_compiles_nothing(cache_dir, python):
@@ -77,7 +85,7 @@ def _empty(path):
 
 def _other_content(path):
     """Well formed as an entry of the cache, but no artifact."""
-    from graphc_runtime.cache import MAGIC, _digest
+    from graphc_runtime.cache import _digest
 
     body = b"not an artifact"
     path.write_bytes(MAGIC + _digest(path.stem, body) + body)
@@ -92,6 +100,59 @@ def test_a_damaged_entry_is_compiled_again(cache_dir, damage):
     assert f.report.cache == ["miss"]
     np.testing.assert_allclose(f(VALUE), WANT, rtol=1e-14)
     assert compiled().report.cache == ["hit"]
+
+
+@pytest.fixture
+def compiled_modules(monkeypatch):
+    """Texts of the modules that are compiled."""
+    texts = []
+    compile_all = codegen._compile
+
+    def compile_and_record(works, **options):
+        texts.extend(work.piece.text for work in works)
+        return compile_all(works, **options)
+
+    monkeypatch.setattr(codegen, "_compile", compile_and_record)
+    return texts
+
+
+def decomposed(offset):
+    x = pt.dtensor3("x")
+    return graphc.function([x], [pt.linalg.cholesky(x) + offset, pt.matmul(x, x)])
+
+
+def test_parts_are_compiled_once(cache_dir, compiled_modules):
+    value = np.array([[[4.0, 2.0], [2.0, 5.0]]])
+    for offset, n_modules in ((1.0, 5), (2.0, 1)):
+        compiled_modules.clear()
+        factor, product = decomposed(offset)(value)
+        np.testing.assert_allclose(factor - offset, np.linalg.cholesky(value), rtol=1e-14)
+        np.testing.assert_allclose(product, value @ value, rtol=1e-14)
+        assert len(compiled_modules) == n_modules  # kernel, entry, memory, factorization, product
+    kernel = compiled_modules[0]
+    assert "@main(" in kernel and "call i64 @graphc_kernel.cholesky" in kernel
+    compiled_modules.clear()
+    x = pt.dtensor3("x")
+    graphc.function([x], pt.linalg.cholesky(x), mode="fast_compile")
+    assert len(compiled_modules) == 4  # of another level
+
+
+@pytest.mark.parametrize("damage", [_truncate, _flip, _empty, _other_content])
+def test_a_damaged_part_is_compiled_again(cache_dir, compiled_modules, damage):
+    decomposed(1.0)
+    parts = [path for path in cache_dir.rglob("*.bin") if is_part(path)]
+    assert len(parts) == 4
+    damage(parts[0])
+    compiled_modules.clear()
+    decomposed(2.0)(np.eye(2)[None])
+    assert len(compiled_modules) == 2
+
+
+def test_without_a_cache_nothing_is_kept(cache_dir, compiled_modules, monkeypatch):
+    monkeypatch.setattr(graphc.config, "cache_dir", "")
+    for offset in (1.0, 2.0):
+        decomposed(offset)
+    assert len(compiled_modules) == 10 and not list(cache_dir.rglob("*.bin"))
 
 
 def test_large_constants_of_other_data_share_an_entry(cache_dir):

@@ -12,6 +12,7 @@ import pytest
 import graphc.tensor as gt
 from graphc.codegen.handoff import to_llvmlite
 from graphc.codegen.object import compile_to_object, host_target
+from graphc.codegen.parts import Part
 from graphc.codegen.products import define_products
 from graphc.compile.lower import lower
 from graphc.emit import emit_module
@@ -100,7 +101,7 @@ def compiled(text: str):
         llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
     llvm_ir = llvm_ir.replace("define internal i64 @main", "define i64 @graphc_run")
     body, products = define_products(llvm_ir, host_target().features)
-    code = load_object(compile_to_object(body, finished_text=products), symbols.resolve)
+    code = load_object(compile_to_object(body, parts=[Part(products, finished=True)]), symbols.resolve)
 
     def run(*arrays: np.ndarray) -> None:
         arguments = [0]

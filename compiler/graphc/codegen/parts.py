@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Parts: functions that many compiled functions call, compiled apart from them and kept on the disk.
+
+The entry of a form of call, the code of a factorization or a Fourier transform and that of matrix products
+are the same in all functions that need them, and take longer to compile than the function itself. An object
+is joined from the function's own code and its parts (`graphc_runtime.elf.join`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from graphc_runtime.cache import DiskCache
+
+
+@dataclass(frozen=True)
+class Part:
+    """A module that needs nothing of the kernel that calls it but what the kernel exports.
+
+    Attributes:
+        text: LLVM IR. Functions that are not internal become hidden symbols of the object.
+        exports: those of them that the loader is to find.
+        finished: it is written in its final form: optimising it would cost several times the time to make
+            machine code of it.
+    """
+
+    text: str
+    exports: frozenset[str] = frozenset()
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class PartStore:
+    """Objects of parts in the disk cache.
+
+    Attributes:
+        cache: where they are.
+        toolchain: identifies compiler and machine.
+    """
+
+    cache: DiskCache
+    toolchain: str
+
+    def get(self, part: Part, opt_level: int) -> bytes | None:
+        """The object of a part, if it is there."""
+        key = self._key(part, opt_level)
+        code = self.cache.get(key)
+        if code is not None and not code.startswith(b"\x7fELF"):
+            self.cache.discard(key)
+            return None
+        return code
+
+    def put(self, part: Part, opt_level: int, code: bytes) -> None:
+        """Keeps an object."""
+        self.cache.put(self._key(part, opt_level), code)
+
+    def _key(self, part: Part, opt_level: int) -> str:
+        what = f"{self.toolchain};{opt_level};{sorted(part.exports)};{part.finished};{part.text}"
+        return hashlib.sha256(what.encode()).hexdigest()
