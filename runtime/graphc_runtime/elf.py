@@ -215,7 +215,8 @@ def _merge(data: bytes) -> Object:
         symbols += [_moved(symbol, first_section) for symbol in one.symbols]
         for target, entries in one.relocations.items():
             relocations[target + first_section] = [
-                replace(entry, symbol=entry.symbol + first_symbol) for entry in entries
+                Relocation(entry.offset, entry.kind, entry.symbol + first_symbol, entry.addend)
+                for entry in entries
             ]
     return Object(data, parsed[0][1].machine, sections, _resolved(symbols), relocations)
 

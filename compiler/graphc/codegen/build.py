@@ -54,9 +54,11 @@ def build_artifact(
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
     polls = called(kernel_ir)
-    parts = [Part(_memory_ir(memory) + poll_ir(polls), MEMORY_EXPORTS, finished=True), *parts]
+    memory_text = _memory_ir(memory) + poll_ir(polls)
+    parts = [Part(memory_text, MEMORY_EXPORTS, finished=True, level=1), *parts]
     if entries:
-        parts = [Part(entry.entry_ir(signature, entries, interruptible=bool(polls)), entry.EXPORTS), *parts]
+        text = entry.entry_ir(signature, entries, interruptible=bool(polls))
+        parts = [Part(text, entry.EXPORTS, level=1), *parts]
     code = compile_to_object(
         kernel_ir,
         exports=KERNEL_EXPORTS,

@@ -129,8 +129,9 @@ def compile_to_object(
 
 
 def _part_work(part: Part, opt_level: int) -> _Work:
-    level = None if part.finished else opt_level
-    return _Work(Piece(part.text, part.exports), "", opt_level, level, False, part)
+    level = min(opt_level, part.level)
+    pass_level = None if part.finished else level
+    return _Work(Piece(part.text, part.exports), "", level, pass_level, False, part)
 
 
 def _compile_with_views(works: Sequence[_Work], on_ir: Callable[[str, str], None]) -> bytes:

@@ -23,11 +23,13 @@ class Part:
         exports: those of them that the loader is to find.
         finished: it is written in its final form: optimising it would cost several times the time to make
             machine code of it.
+        level: of optimisation, at most: 1 for code without loops, which then takes half the time.
     """
 
     text: str
     exports: frozenset[str] = frozenset()
     finished: bool = False
+    level: int = 3
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class PartStore:
     toolchain: str
 
     def get(self, part: Part, opt_level: int) -> bytes | None:
-        """The object of a part, if it is there."""
+        """The object of a part for a level of optimisation, if it is there."""
         key = self._key(part, opt_level)
         code = self.cache.get(key)
         if code is not None and not code.startswith(b"\x7fELF"):
@@ -56,5 +58,6 @@ class PartStore:
         self.cache.put(self._key(part, opt_level), code)
 
     def _key(self, part: Part, opt_level: int) -> str:
-        what = f"{self.toolchain};{opt_level};{sorted(part.exports)};{part.finished};{part.text}"
+        level = min(opt_level, part.level)
+        what = f"{self.toolchain};{level};{part.finished};{sorted(part.exports)};{part.text}"
         return hashlib.sha256(what.encode()).hexdigest()

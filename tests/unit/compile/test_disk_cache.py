@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -116,9 +117,9 @@ def compiled_modules(monkeypatch):
     return texts
 
 
-def decomposed(offset):
+def decomposed(offset, mode=None):
     x = pt.dtensor3("x")
-    return graphc.function([x], [pt.linalg.cholesky(x) + offset, pt.matmul(x, x)])
+    return graphc.function([x], [pt.linalg.cholesky(x) + offset, pt.matmul(x, x)], mode=mode)
 
 
 def test_parts_are_compiled_once(cache_dir, compiled_modules):
@@ -131,10 +132,13 @@ def test_parts_are_compiled_once(cache_dir, compiled_modules):
         assert len(compiled_modules) == n_modules  # kernel, entry, memory, factorization, product
     kernel = compiled_modules[0]
     assert "@main(" in kernel and "call i64 @graphc_kernel.cholesky" in kernel
+    # Kernels are compiled for each level, entries are the same at all.
     compiled_modules.clear()
-    x = pt.dtensor3("x")
-    graphc.function([x], pt.linalg.cholesky(x), mode="fast_compile")
-    assert len(compiled_modules) == 4  # of another level
+    decomposed(1.0, mode="fast_compile")
+    defined = [
+        name for text in compiled_modules for name in re.findall(r"^define .*?@([\w.-]+)\(", text, re.M)
+    ]
+    assert "graphc_kernel.cholesky.f64-f64.check-1-lower-1" in defined and "graphc_entry" not in defined
 
 
 @pytest.mark.parametrize("damage", [_truncate, _flip, _empty, _other_content])
