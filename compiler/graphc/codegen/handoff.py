@@ -14,7 +14,10 @@ import struct
 
 # An attribute of intrinsic declarations that LLVM 22 does not parse.
 _UNKNOWN_ATTRIBUTE = " nocreateundeforpoison"
-_KERNELS = re.compile(r"^define i64 @(main|shapes)\(", re.MULTILINE)
+_KERNELS = ("main", "shapes")
+# Texts without any of these have no other literals than finite doubles: looking for them is fast.
+_HINTS = ("inf", "nan", "float", "half")
+_BITS = re.compile("f0x([0-9A-Fa-f]+)")
 # The character in front is part of the match: looking for it is faster than looking back everywhere.
 _LITERALS = re.compile(
     r"(?P<before>[ (\[])(?:(?P<bits>f0x[0-9A-Fa-f]+)"
@@ -33,8 +36,11 @@ def to_llvmlite(text: str) -> str:
         text: what the bindings' translation printed.
     """
     text = text.replace(_UNKNOWN_ATTRIBUTE, "")
-    text = _KERNELS.sub(r"define internal i64 @\1(", text)
-    return _translate_literals(text)
+    for kernel in _KERNELS:
+        text = text.replace(f"define i64 @{kernel}(", f"define internal i64 @{kernel}(")
+    if any(hint in text for hint in _HINTS):
+        return _translate_literals(text)
+    return _BITS.sub(lambda match: f"0x{int(match[1], 16):016X}", text)
 
 
 def _translate_literals(text: str) -> str:

@@ -32,12 +32,7 @@ def row_product(letter: str, register: int) -> VectorWriter:
     else:  # loads with a mask cost more, or have no instruction at all
         tiles.append(_Columns(w, 2, w.lanes, 4))
         tiles.append(_Columns(w, 1, w.lanes, 4, masked=True) if register > 16 else _Columns(w, 1, 1, 4))
-    carried = [("ptr", "%b"), ("ptr", "%y"), ("i64", "%n")]
-    for tile in tiles:
-        padded = w.let(f"add nsw i64 {carried[2][1]}, {tile.width - 1 if tile.masked else 0}")
-        count = w.let(f"udiv i64 {padded}, {tile.width}")
-        values = w.loop(count, carried, tile.body)
-        carried = [(kind, value) for (kind, _), value in zip(carried, values, strict=True)]
+    w.columns(tiles, [("ptr", "%b"), ("ptr", "%y"), ("i64", "%n")])
     return w
 
 
@@ -54,13 +49,14 @@ class _Columns:
 
     def __init__(self, w: VectorWriter, vectors: int, lanes: int, ways: int, masked: bool = False) -> None:
         self._w, self._vectors, self._lanes, self._ways = w, vectors, lanes, ways
-        self.width, self.masked = vectors * lanes, masked
+        self.width, self._masked = vectors * lanes, masked
+        self.padding = self.width - 1 if masked else 0
 
     def body(self, values: list[str]) -> list[str]:
         """One tile; carries the matrix, the result and the number of columns from there on."""
         w, kind = self._w, self._w.vector(self._lanes)
         b, y, left = values
-        if self.masked:
+        if self._masked:
             counts = [w.let(f"sub nsw i64 {left}, {v * self._lanes}") for v in range(self._vectors)]
             self._masks = [w.first_lanes(count, self._lanes) for count in counts]
         source = w.let(f"select i1 %accumulate, ptr {y}, ptr @graphc_zeros")
@@ -95,13 +91,13 @@ class _Columns:
 
     def _read(self, base: str, v: int) -> str:
         address = self._w.element(base, v * self._lanes)
-        if self.masked:
+        if self._masked:
             return self._w.read_masked(address, self._masks[v], self._lanes)
         return self._w.read(address, self._lanes)
 
     def _write(self, value: str, base: str, v: int) -> None:
         address = self._w.element(base, v * self._lanes)
-        if self.masked:
+        if self._masked:
             self._w.write_masked(value, address, self._masks[v], self._lanes)
         else:
             self._w.write(value, address, self._lanes)

@@ -35,11 +35,7 @@ def small_product(letter: str, register: int) -> VectorWriter:
         tiles = [_Columns(w, lanes, False, 0), _Columns(w, lanes, True, lanes - 1)]
     else:
         tiles = [_Columns(w, lanes, False, 0), _Columns(w, 1, False, 0)]
-    carried = [("ptr", "%b"), ("ptr", "%c"), ("i64", "%n")]
-    for tile in tiles:
-        count = w.let(f"udiv i64 {w.let(f'add nsw i64 {carried[2][1]}, {tile.padding}')}, {tile.lanes}")
-        values = w.loop(count, carried, tile.body)
-        carried = [(kind, value) for (kind, _), value in zip(carried, values, strict=True)]
+    w.columns(tiles, [("ptr", "%b"), ("ptr", "%c"), ("i64", "%n")])
     return w
 
 
@@ -48,27 +44,27 @@ class _Columns:
 
     Args:
         w: the function.
-        lanes: elements of the vector.
+        width: elements of the vector.
         masked: the tile may extend beyond the last column.
-        padding: what is added to the number of columns before it is divided by that of lanes.
+        padding: by how many elements it may.
     """
 
-    def __init__(self, w: VectorWriter, lanes: int, masked: bool, padding: int) -> None:
-        self._w, self.lanes, self._masked, self.padding = w, lanes, masked, padding
+    def __init__(self, w: VectorWriter, width: int, masked: bool, padding: int) -> None:
+        self._w, self.width, self._masked, self.padding = w, width, masked, padding
 
     def body(self, values: list[str]) -> list[str]:
         """All rows of some columns; carries b, c and the number of columns from there on."""
         w = self._w
         self._b, c, left = values
         if self._masked:
-            self._mask = w.first_lanes(left, self.lanes)
+            self._mask = w.first_lanes(left, self.width)
         w.loop(_parts(w, "%m", _HEIGHT), [("ptr", "%a"), ("ptr", c), ("i64", "%m")], self._rows)
-        beyond = w.let(f"sub nsw i64 {left}, {self.lanes}")
-        return [w.element(self._b, self.lanes), w.element(c, self.lanes), beyond]
+        beyond = w.let(f"sub nsw i64 {left}, {self.width}")
+        return [w.element(self._b, self.width), w.element(c, self.width), beyond]
 
     def _rows(self, values: list[str]) -> list[str]:
         """One tile; carries a, c and the number of rows from there on."""
-        w, kind = self._w, self._w.vector(self.lanes)
+        w, kind = self._w, self._w.vector(self.width)
         a, c, left = values
         last = w.let(f"sub nsw i64 {left}, 1")
         numbers = [w.minimum(str(row), last) for row in range(1, _HEIGHT)]
@@ -79,9 +75,9 @@ class _Columns:
         sums = w.loop("%k", carried, self._next)[2:]
         for value, row in zip(sums, c_rows, strict=True):
             if self._masked:
-                w.write_masked(value, row, self._mask, self.lanes)
+                w.write_masked(value, row, self._mask, self.width)
             else:
-                w.write(value, row, self.lanes)
+                w.write(value, row, self.width)
         following = [
             w.element(x, w.let(f"mul i64 {step}, {_HEIGHT}")) for x, step in ((a, "%sai"), (c, "%ldc"))
         ]
@@ -93,15 +89,15 @@ class _Columns:
         a, b, *sums = values
         piece = self._read(b)
         new = [
-            w.multiply_add(w.broadcast(w.element(a, row), self.lanes), piece, total, self.lanes)
+            w.multiply_add(w.broadcast(w.element(a, row), self.width), piece, total, self.width)
             for row, total in zip(self._a_rows, sums, strict=True)
         ]
         return [w.element(a, "%sap"), w.element(b, "%ldb"), *new]
 
     def _read(self, address: str) -> str:
         if self._masked:
-            return self._w.read_masked(address, self._mask, self.lanes)
-        return self._w.read(address, self.lanes)
+            return self._w.read_masked(address, self._mask, self.width)
+        return self._w.read(address, self.width)
 
 
 def square(letter: str, register: int) -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from graphc.codegen.ir_writer import Writer
 
@@ -17,6 +18,21 @@ def register_bytes(features: str) -> int:
     """Size of the widest vector registers of a target, from its features as LLVM writes them."""
     enabled = set(features.split(","))
     return next((size for feature, size in _REGISTERS if feature in enabled), 16)
+
+
+class Tile(Protocol):
+    """Some columns of a matrix that are done together.
+
+    Attributes:
+        width: how many they are.
+        padding: how many of them may lie beyond the last column of the matrix.
+    """
+
+    width: int
+    padding: int
+
+    def body(self, values: list[str]) -> list[str]:
+        """The code of one tile, as `VectorWriter.loop` takes it."""
 
 
 class VectorWriter(Writer):
@@ -86,6 +102,18 @@ class VectorWriter(Writer):
         self.label(f"done{number}")
         self._lines += exits
         return [f"{name}.end" for name in values]
+
+    def columns(self, tiles: Sequence[Tile], carried: Sequence[tuple[str, str]]) -> None:
+        """Goes over the columns of a matrix: with tiles of the first kind while they fit, then with the next.
+
+        Args:
+            tiles: the kinds; the last ones do all that the others leave.
+            carried: as in `loop`; the last value is the number of columns from there on, an i64.
+        """
+        for tile in tiles:
+            padded = self.let(f"add nsw i64 {carried[-1][1]}, {tile.padding}")
+            values = self.loop(self.let(f"udiv i64 {padded}, {tile.width}"), carried, tile.body)
+            carried = [(kind, value) for (kind, _), value in zip(carried, values, strict=True)]
 
     def when(self, condition: str, kind: str, count: int, body: Callable[[], list[str]]) -> list[str]:
         """Values that a body computes if a condition, an i1, holds; zeros otherwise.

@@ -21,6 +21,11 @@ def apart(function: Any) -> Any:
     return function
 
 
+def unrolled(count: int) -> range:
+    """The numbers below `count`, for a loop that is written out: the variable is known when translating."""
+    return range(count)
+
+
 def local(count: int, type_: Any) -> np.ndarray:
     """Memory for a few elements, for the time of the call; `count` is known when translating."""
     return np.zeros(count, _dtype(type_))

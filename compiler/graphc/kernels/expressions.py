@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.kernels import builtins
-from graphc.kernels.types import BOOL, F64, I64, Static, Type, Value, kind_of
+from graphc.kernels.types import BOOL, F64, I64, Slot, Static, Type, Value, kind_of
 from graphc.kernels.vectors import Vectors
 
 _FOLD: dict[type, Callable[..., Any]] = {
@@ -38,7 +38,7 @@ _MATH = {name: f"llvm.{name}" for name in ("sqrt", "floor", "ceil", "exp", "log"
 
 
 class Expressions(Vectors):
-    """Translates expressions; `names` holds variables (as slots) and static values."""
+    """Translates expressions; `names` holds slots of variables, values that have names, and static values."""
 
     def lookup(self, name: str) -> Any:
         raise NotImplementedError
@@ -55,10 +55,10 @@ class Expressions(Vectors):
 
     def _on_name(self, node: Any) -> Any:
         known = self.names.get(node.id)
-        if isinstance(known, Static):
-            return known
-        if known is not None:
+        if isinstance(known, Slot):
             return self.assign(f"load {known.type.llvm}, ptr {known.text}", known.type)
+        if known is not None:
+            return known
         found = self.lookup(node.id)
         if found is None:
             self.fail(node, f"{node.id} is not defined")

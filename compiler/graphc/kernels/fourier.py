@@ -12,8 +12,8 @@ import numpy as np
 
 from graphc.kernels import kernel
 from graphc.kernels.builtins import type_of, view
-from graphc.kernels.fourier_any import fft_rows, irfft_rows, rfft_rows
-from graphc.kernels.fourier_rows import rows_of_complex, rows_of_reals, rows_to_reals
+from graphc.kernels.fourier_any import transform_rows
+from graphc.kernels.fourier_rows import rows_in_lanes
 
 # Numbers in one part of the rows, and rows in one part of those that a lane each has, at least.
 ELEMENTS, SIDE_BY_SIDE = 2048, 8
@@ -94,19 +94,8 @@ def fft(x, table, out, scratch, b, n, t, part, *, inverse, mode, radices):
     kind = type_of(x).real
     first = part * rows_of_part(n)
     last = min(b, first + rows_of_part(n))
-    rows_of_complex(
-        view(x, kind),
-        table,
-        view(out, kind),
-        view(scratch, kind),
-        first,
-        last,
-        n,
-        mode,
-        inverse,
-        False,
-        radices,
-    )
+    have, want, work = view(x, kind), view(out, kind), view(scratch, kind)
+    rows_in_lanes(have, table, want, work, first, last, n, n, mode, False, inverse, False, radices)
 
 
 @kernel("rfft", _rfft, scratch=_work_real, flags="contract", cost=_cost, parts=rfft_parts)
@@ -114,7 +103,8 @@ def rfft(x, table, out, scratch, b, n, t, k, part, *, mode, radices):
     kind = type_of(x)
     first = part * rows_of_part(n)
     last = min(b, first + rows_of_part(n))
-    rows_of_reals(x, table, view(out, kind), view(scratch, kind), first, last, n, k, mode, False, radices)
+    want, work = view(out, kind), view(scratch, kind)
+    rows_in_lanes(x, table, want, work, first, last, n, k, mode, True, False, False, radices)
 
 
 @kernel("irfft", _irfft, scratch=_work_real, flags="contract", cost=_cost, parts=irfft_parts)
@@ -122,7 +112,8 @@ def irfft(x, table, out, scratch, b, k, t, n, part, *, mode, radices):
     kind = type_of(out)
     first = part * rows_of_part(n)
     last = min(b, first + rows_of_part(n))
-    rows_to_reals(view(x, kind), table, out, view(scratch, kind), first, last, n, k, mode, False, radices)
+    have, work = view(x, kind), view(scratch, kind)
+    rows_in_lanes(have, table, out, work, first, last, n, k, mode, True, True, False, radices)
 
 
 # -- any size ------------------------------------------------------------------------------------------------
@@ -138,7 +129,9 @@ def fft_any(x, table, out, scratch, b, n, t, part, *, inverse, mode, radices):
     have, want, work = view(x, kind), view(out, kind), view(scratch, kind)
     first = part * rows_of_part_any(n)
     last = min(b, first + rows_of_part_any(n))
-    fft_rows(have, table, want, work, first, last, n, inverse, mode, radices, 8 if kind.bits == 32 else 4)
+    transform_rows(
+        have, table, want, work, first, last, n, n, False, inverse, mode, radices, 256 // kind.bits
+    )
     return 0
 
 
@@ -158,7 +151,7 @@ def rfft_any(x, table, out, scratch, b, n, t, k, part, *, mode, radices):
     want, work = view(out, kind), view(scratch, kind)
     first = part * rows_of_part_any(n)
     last = min(b, first + rows_of_part_any(n))
-    rfft_rows(x, table, want, work, first, last, n, k, mode, radices, 8 if kind.bits == 32 else 4)
+    transform_rows(x, table, want, work, first, last, n, k, True, False, mode, radices, 256 // kind.bits)
     return 0
 
 
@@ -178,5 +171,5 @@ def irfft_any(x, table, out, scratch, b, k, t, n, part, *, mode, radices):
     have, work = view(x, kind), view(scratch, kind)
     first = part * rows_of_part_any(n)
     last = min(b, first + rows_of_part_any(n))
-    irfft_rows(have, table, out, work, first, last, n, k, mode, radices, 8 if kind.bits == 32 else 4)
+    transform_rows(have, table, out, work, first, last, n, k, True, True, mode, radices, 256 // kind.bits)
     return 0

@@ -7,22 +7,23 @@ Source: L. Bluestein, A linear filtering approach to the computation of the disc
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import cast, local, type_of
-from graphc.kernels.fourier_lanes import transform_row
+from graphc.kernels.builtins import apart, cast, local, type_of
+from graphc.kernels.fourier_lanes import stage_numbers, transform_row
 from graphc.kernels.fourier_plan import (
     chirp_numbers,
     factors_of,
     power_above,
 )
-from graphc.kernels.fourier_real import join, split
-from graphc.kernels.fourier_rows import APART, end_of_row
+from graphc.kernels.fourier_real import untangle
+from graphc.kernels.fourier_rows import APART, numbers_of_turns
 
 
 def end_of_chirp(n, w):
     """Numbers in the table of `fill_chirp`."""
     m = power_above(n)
     factors = local(64, "i64")
-    return chirp_numbers(n) + end_of_row(factors, factors_of(m // w, factors), m, w)
+    count = factors_of(m // w, factors)
+    return chirp_numbers(n) + 2 * stage_numbers(factors, count, m // w) + numbers_of_turns(m, w)
 
 
 def chirp_row(x, xi, y, yi, work, table, n, wanted, w, packed, into, radices):
@@ -37,8 +38,8 @@ def chirp_row(x, xi, y, yi, work, table, n, wanted, w, packed, into, radices):
     ar, ai, br, bi = work, work[far:], work[2 * far :], work[3 * far :]
     factors = local(64, "i64")
     count = factors_of(m // w, factors)
-    zr = ar if count % 2 == 1 else br
-    zi = ai if count % 2 == 1 else bi
+    odd = count % 2 == 1
+    zr, zi = ar if odd else br, ai if odd else bi
     for k in range(n):
         u, v = table[2 * k], table[2 * k + 1]
         if packed == 3:
@@ -47,14 +48,7 @@ def chirp_row(x, xi, y, yi, work, table, n, wanted, w, packed, into, radices):
             a = x[k] if packed == 0 else x[2 * k + packed - 1]
             b = xi[k] if packed == 0 else x[2 * k + 2 - packed]
             zr[k], zi[k] = a * u - b * v, a * v + b * u
-    for k in range(n, m):
-        zr[k], zi[k] = 0, 0
-    tr, ti, t = table[2 * n :], table[2 * n + m :], table[chirp_numbers(n) :]
-    transform_row(x, ar, ai, br, bi, ar, ai, t, factors, count, m, w, 0, 0, radices)
-    for k in range(m):
-        a, b = ar[k], ai[k]
-        zr[k], zi[k] = a * tr[k] - b * ti[k], a * ti[k] + b * tr[k]
-    transform_row(x, ai, ar, bi, br, ai, ar, t, factors, count, m, w, 0, 0, radices)
+    convolve(x, zr, zi, ar, ai, br, bi, table, factors, count, n, m, w, radices)
     scale = cast(1.0 / m, type_of(x))
     for k in range(wanted):
         u, v = table[2 * k] * scale, table[2 * k + 1] * scale
@@ -67,30 +61,43 @@ def chirp_row(x, xi, y, yi, work, table, n, wanted, w, packed, into, radices):
             y[2 * k + into - 1], y[2 * k + 2 - into] = a, b
 
 
-def chirp_of_reals(x, out, table, work, n, k, w, radices):
-    if n % 2 == 1:
-        chirp_row(x, x, out, out, work, table, n, k, w, 3, 1, radices)
-    else:
-        half = n // 2
-        m = power_above(half)
-        zr, zi = work[4 * (m + APART) :], work[4 * (m + APART) + half :]
-        chirp_row(x, x, zr, zi, work, table, half, half, w, 1, 0, radices)
-        split(zr, zi, out, out, table[end_of_chirp(half, w) :], half, w, 1, 1)
+@apart
+def convolve(x, zr, zi, ar, ai, br, bi, table, factors, count, n, m, w, radices):
+    """m numbers, of which n are not 0, from z, where the transform begins, to a, with the parts exchanged."""
+    for k in range(n, m):
+        zr[k], zi[k] = 0, 0
+    tr, ti, t = table[2 * n :], table[2 * n + m :], table[chirp_numbers(n) :]
+    turns = t[2 * stage_numbers(factors, count, m // w) :]
+    transform_row(x, ar, ai, br, bi, ar, ai, t, turns, factors, count, m, w, 0, 0, radices)
+    for k in range(m):
+        a, b = ar[k], ai[k]
+        zr[k], zi[k] = a * tr[k] - b * ti[k], a * ti[k] + b * tr[k]
+    transform_row(x, ai, ar, bi, br, ai, ar, t, turns, factors, count, m, w, 0, 0, radices)
 
 
-def chirp_to_reals(x, out, table, work, n, k, w, radices):
-    """The imaginary parts of the first number, and of the last of an even n, do not count."""
-    if n % 2 == 1:
-        m = power_above(n)
-        zr, zi = work[4 * (m + APART) :], work[4 * (m + APART) + n :]
+def chirp_of_complex(x, out, table, work, n, w, inverse, radices):
+    chirp_row(x, x, out, out, work, table, n, n, w, 2 if inverse else 1, 2 if inverse else 1, radices)
+
+
+def chirp_of_reals(x, out, table, work, n, k, w, inverse, radices):
+    """Real numbers to k frequencies, or back: then the imaginary parts of the first one, and of the last one
+    of an even n, do not count.
+    """
+    size = n // 2 if n % 2 == 0 else n
+    m = power_above(size)
+    zr, zi = work[4 * (m + APART) :], work[4 * (m + APART) + size :]
+    ends = table[end_of_chirp(size, w) :] if n % 2 == 0 else table
+    if n % 2 == 0 and inverse:
+        untangle(x, x, zr, zi, ends, size, w, 1, 1, True)
+        chirp_row(zi, zr, out, out, work, table, size, size, w, 0, 2, radices)
+    elif n % 2 == 0:
+        chirp_row(x, x, zr, zi, work, table, size, size, w, 1, 0, radices)
+        untangle(zr, zi, out, out, ends, size, w, 1, 1, False)
+    elif inverse:
         zr[0], zi[0] = x[0], 0
         for j in range(1, k):
             zr[j], zi[j] = x[2 * j], x[2 * j + 1]
             zr[n - j], zi[n - j] = x[2 * j], -x[2 * j + 1]
         chirp_row(zi, zr, out, out, work, table, n, n, w, 0, 3, radices)
     else:
-        half = n // 2
-        m = power_above(half)
-        zr, zi = work[4 * (m + APART) :], work[4 * (m + APART) + half :]
-        join(x, x, zr, zi, table[end_of_chirp(half, w) :], half, w, 1, 1)
-        chirp_row(zi, zr, out, out, work, table, half, half, w, 0, 2, radices)
+        chirp_row(x, x, out, out, work, table, n, k, w, 3, 1, radices)

@@ -68,7 +68,7 @@ def columns_of_matrix(x, table, out, work, first, last, n, c, w, inverse, radice
             take_columns(x[2 * at :], zr, zi, n, c, w, 2 if inverse else 1, True, 0)
         else:
             take_columns(x[2 * at :], zr, zi, n, c, w, 2 if inverse else 1, False, 2 * (last - at))
-        stages(ar, ai, br, bi, table, factors, 0, count, n, w, w, True, radices)
+        stages(ar, ai, br, bi, table, factors, count, n, w, w, True, radices)
         if at + w <= last:
             for k in range(n):
                 put_number(

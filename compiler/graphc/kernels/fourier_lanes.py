@@ -9,64 +9,44 @@ external or hierarchical memory, 1990).
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import apart, evens, high, local, low, odds, put, row, type_of
+from graphc.kernels.builtins import apart, evens, high, local, low, odds, put, row, type_of, unrolled
 from graphc.kernels.fourier_stages import im_of, re_of, stage_4, stages
 
 SQRT_1_2 = 0.7071067811865476
 
 
-def turn(a, b, i, w):
-    """One of the steps that transpose w vectors: halves of vectors by turns, from the pair i on."""
-    if i < w // 2:
+def turn(a, b, w):
+    """One of the steps that transpose w vectors: halves of vectors by turns."""
+    for i in unrolled(w // 2):
         x, y = row(a, w * i, w), row(a, w * (i + w // 2), w)
         put(b, 2 * w * i, low(x, y))
         put(b, 2 * w * i + w, high(x, y))
-        turn(a, b, i + 1, w)
 
 
 # -- rows side by side ---------------------------------------------------------------------------------------
 
 
-def take_rows(x, stride, have, a, i, w):
-    """The vectors at x of w rows, of which there are `have`: the last one stands for those behind it."""
-    if i < w:
-        put(a, w * i, row(x, stride * min(i, have - 1), w))
-        take_rows(x, stride, have, a, i + 1, w)
-
-
-def give_rows(a, out, stride, i, w):
-    if i < w:
-        put(out, stride * i, row(a, w * i, w))
-        give_rows(a, out, stride, i + 1, w)
-
-
-def put_lanes(a, yr, yi, at, pairs, i, w):
-    """Numbers to their planes; of pairs, one goes to each of the two."""
-    if i < w:
-        plane = yi if pairs and i % 2 == 1 else yr
-        put(plane, at + w * (i // 2 if pairs else i), row(a, w * i, w))
-        put_lanes(a, yr, yi, at, pairs, i + 1, w)
-
-
-def take_lanes(xr, xi, at, a, pairs, i, w):
-    if i < w:
-        plane = xi if pairs and i % 2 == 1 else xr
-        put(a, w * i, row(plane, at + w * (i // 2 if pairs else i), w))
-        take_lanes(xr, xi, at, a, pairs, i + 1, w)
-
-
 @apart
 def to_lanes(x, stride, have, count, yr, yi, pairs, w):
-    """The first `count` numbers of w rows, side by side."""
+    """The first `count` numbers of w rows, side by side: those at odd places in yi, if they are pairs.
+
+    There are `have` rows at x; the last one stands for those behind it.
+    """
     a, b = local(w * w, type_of(yr)), local(w * w, type_of(yr))
     done = count - count % w
     for g in range(0, done, w):
-        take_rows(x[g:], stride, have, a, 0, w)
-        turn(a, b, 0, w)
-        turn(b, a, 0, w)
+        rows = x[g:]
+        for i in unrolled(w):
+            put(a, w * i, row(rows, stride * min(i, have - 1), w))
+        turn(a, b, w)
+        turn(b, a, w)
         if w == 8:
-            turn(a, b, 0, w)
-        put_lanes(a if w == 4 else b, yr, yi, w * (g // 2) if pairs else w * g, pairs, 0, w)
+            turn(a, b, w)
+        at = w * (g // 2) if pairs else w * g
+        zr, zi = yr[at:], yi[at:]
+        for i in unrolled(w):
+            z = row(a if w == 4 else b, w * i, w)
+            put(zi if pairs and i % 2 == 1 else zr, w * (i // 2) if pairs else w * i, z)
     for g in range(done, count):
         at = w * (g // 2) if pairs else w * g
         for i in range(w):
@@ -80,14 +60,20 @@ def to_lanes(x, stride, have, count, yr, yi, pairs, w):
 def from_lanes(xr, xi, out, stride, have, count, pairs, w):
     """The inverse of `to_lanes`: writes as many rows as there are."""
     a, b = local(w * w, type_of(xr)), local(w * w, type_of(xr))
-    done = count - count % w if have == w else 0
+    done = count - count % w
     for g in range(0, done, w):
-        take_lanes(xr, xi, w * (g // 2) if pairs else w * g, a, pairs, 0, w)
-        turn(a, b, 0, w)
-        turn(b, a, 0, w)
+        at = w * (g // 2) if pairs else w * g
+        zr, zi = xr[at:], xi[at:]
+        for i in unrolled(w):
+            put(a, w * i, row(zi if pairs and i % 2 == 1 else zr, w * (i // 2) if pairs else w * i, w))
+        turn(a, b, w)
+        turn(b, a, w)
         if w == 8:
-            turn(a, b, 0, w)
-        give_rows(a if w == 4 else b, out[g:], stride, 0, w)
+            turn(a, b, w)
+        y = out[g:]
+        for i in unrolled(w):
+            if i < have:
+                put(y, stride * i, row(a if w == 4 else b, w * i, w))
     for g in range(done, count):
         at = w * (g // 2) if pairs else w * g
         for i in range(have):
@@ -115,7 +101,7 @@ def pack(xr, xi, y, n, w, into):
 
 
 @apart
-def transform_row(x, ar, ai, br, bi, yr, yi, table, factors, count, n, w, packed, into, radices):
+def transform_row(x, ar, ai, br, bi, yr, yi, table, turns, factors, count, n, w, packed, into, radices):
     """A transform of n numbers, a multiple of w.
 
     Args:
@@ -123,21 +109,22 @@ def transform_row(x, ar, ai, br, bi, yr, yi, table, factors, count, n, w, packed
             of stages is odd, else in b.
         ar, ai, br, bi: two pairs of planes of n numbers.
         yr, yi: the planes of the result, which may be a; with `into`, yr has neighbours.
-        table: of `fill_row`.
+        table: of the stages, which `fill_row` makes.
+        turns: what follows there (see `stage_numbers`), the roots between the stages and the lanes.
         factors, count: the stages of n / w numbers.
     """
     m = n // w
-    first = 0
+    # What is left behind the first stage.
+    left, series, t, done = m, w, table, 0
+    odd = count % 2 == 1
     if packed > 0:
         if radices & 4 and count > 0 and factors[0] == 4:
-            to_b = count % 2 == 1
-            stage_4(x, x[w:], br if to_b else ar, bi if to_b else ai, table, m // 4, w, w, packed, True)
-            first = 1
+            left, series, t, done = m // 4, 4 * w, table[6 * (m // 4) :], 1
+            stage_4(x, x[w:], br if odd else ar, bi if odd else ai, table, m // 4, w, w, packed, True)
         else:
-            to_a = count % 2 == 1
-            unpack(x, x[w:], ar if to_a else br, ai if to_a else bi, n, w, packed)
-    stages(ar, ai, br, bi, table, factors, first, count, m, w, w, True, radices)
-    lane_steps(br, bi, yr, yi, table[2 * stage_numbers(factors, count, m) :], m, w, into)
+            unpack(x, x[w:], ar if odd else br, ai if odd else bi, n, w, packed)
+    stages(ar, ai, br, bi, t, factors[done:], count - done, left, series, w, True, radices)
+    lane_steps(br, bi, yr, yi, turns, m, w, into)
 
 
 @apart
@@ -155,97 +142,81 @@ def stage_numbers(factors, count, n):
 
 @apart
 def lane_steps(xr, xi, yr, yi, t, m, w, into):
-    """Transforms across the lanes, w of them at a time."""
-    done = m - m % w
-    for k in range(0, done, w):
-        lane_step(xr[w * k :], xi[w * k :], yr, yi, t, k, m, w, w, into)
-    for k in range(done, m):
-        lane_step(xr[w * k :], xi[w * k :], yr, yi, t, k, m, w, 1, into)
+    """m transforms across the lanes, w of them at a time; the last w, which there are, may do some again."""
+    k = 0
+    while k < m:
+        lane_step(xr, xi, yr, yi, t, min(k, m - w), m, w, into)
+        k += w
 
 
-def lane_step(xr, xi, yr, yi, t, k, m, w, v, into):
-    """v transforms from the one at k on; v is w or 1."""
+def lane_step(xr, xi, yr, yi, t, k, m, w, into):
+    """w transforms from the one at k on."""
     kind = type_of(xr)
-    ar, ai, br, bi = local(w * v, kind), local(w * v, kind), local(w * v, kind), local(w * v, kind)
-    if v > 1:
-        turn(xr, ar, 0, w)
-        turn(xi, ai, 0, w)
-        turn(ar, br, 0, w)
-        turn(ai, bi, 0, w)
-    if v == 8:
-        turn(br, ar, 0, w)
-        turn(bi, ai, 0, w)
-        times_roots(ar, ai, br, bi, t, k, m, 0, w, v)
-    elif v == 4:
-        times_roots(br, bi, ar, ai, t, k, m, 0, w, v)
-    else:
-        times_roots(xr, xi, br if w == 8 else ar, bi if w == 8 else ai, t, k, m, 0, w, v)
+    ar, ai, br, bi = local(w * w, kind), local(w * w, kind), local(w * w, kind), local(w * w, kind)
+    turn(xr[w * k :], ar, w)
+    turn(xi[w * k :], ai, w)
+    turn(ar, br, w)
+    turn(ai, bi, w)
     if w == 4:
-        dft_4(ar, ai, 0, 1, br, bi, 0, v)
-        give_lanes(br, bi, yr, yi, k, m, 0, w, v, into)
+        times_roots(br, bi, ar, ai, t, k, m, w)
+        dft_4(ar, ai, 0, 1, br, bi, 0, w)
     else:
-        dft_4(br, bi, 0, 2, ar, ai, 0, v)
-        dft_4(br, bi, 1, 2, ar, ai, 4, v)
-        join_8(ar, ai, br, bi, v)
-        give_lanes(br, bi, yr, yi, k, m, 0, w, v, into)
+        turn(br, ar, w)
+        turn(bi, ai, w)
+        times_roots(ar, ai, br, bi, t, k, m, w)
+        dft_4(br, bi, 0, 2, ar, ai, 0, w)
+        dft_4(br, bi, 1, 2, ar, ai, 4, w)
+        join_8(ar, ai, br, bi, w)
+    # To the places of the result, one behind each other m numbers away.
+    for i in unrolled(w):
+        put_number(yr, yi, k + m * i, row(br, w * i, w), row(bi, w * i, w), w, into)
 
 
-def times_roots(xr, xi, yr, yi, t, k, m, i, w, v):
-    if i == 0:
-        put(yr, 0, row(xr, 0, v))
-        put(yi, 0, row(xi, 0, v))
-    elif i < w:
-        at = 2 * ((i - 1) * m + k)
-        f, g = row(t, at, v), row(t, at + v if v > 1 else at + 1, v)
+def times_roots(xr, xi, yr, yi, t, k, m, w):
+    put(yr, 0, row(xr, 0, w))
+    put(yi, 0, row(xi, 0, w))
+    for j in unrolled(w - 1):
+        at = w * (j + 1)
+        f, g = row(t, 2 * (j * m + k), w), row(t, 2 * (j * m + k) + w, w)
         u, o = evens(f, g), odds(f, g)
-        a, b = row(xr, v * i, v), row(xi, v * i, v)
-        put(yr, v * i, a * u - b * o)
-        put(yi, v * i, a * o + b * u)
-    if i < w:
-        times_roots(xr, xi, yr, yi, t, k, m, i + 1, w, v)
+        a, b = row(xr, at, w), row(xi, at, w)
+        put(yr, at, a * u - b * o)
+        put(yi, at, a * o + b * u)
 
 
-def dft_4(xr, xi, i, step, yr, yi, o, v):
-    ar, ai = row(xr, v * i, v), row(xi, v * i, v)
-    br, bi = row(xr, v * (i + step), v), row(xi, v * (i + step), v)
-    cr, ci = row(xr, v * (i + 2 * step), v), row(xi, v * (i + 2 * step), v)
-    dr, di = row(xr, v * (i + 3 * step), v), row(xi, v * (i + 3 * step), v)
+def dft_4(xr, xi, i, step, yr, yi, o, w):
+    ar, ai = row(xr, w * i, w), row(xi, w * i, w)
+    br, bi = row(xr, w * (i + step), w), row(xi, w * (i + step), w)
+    cr, ci = row(xr, w * (i + 2 * step), w), row(xi, w * (i + 2 * step), w)
+    dr, di = row(xr, w * (i + 3 * step), w), row(xi, w * (i + 3 * step), w)
     pr, pi, qr, qi = ar + cr, ai + ci, ar - cr, ai - ci
     rr, ri, sr, si = br + dr, bi + di, bi - di, dr - br
-    put(yr, v * o, pr + rr)
-    put(yi, v * o, pi + ri)
-    put(yr, v * (o + 1), qr + sr)
-    put(yi, v * (o + 1), qi + si)
-    put(yr, v * (o + 2), pr - rr)
-    put(yi, v * (o + 2), pi - ri)
-    put(yr, v * (o + 3), qr - sr)
-    put(yi, v * (o + 3), qi - si)
+    put(yr, w * o, pr + rr)
+    put(yi, w * o, pi + ri)
+    put(yr, w * (o + 1), qr + sr)
+    put(yi, w * (o + 1), qi + si)
+    put(yr, w * (o + 2), pr - rr)
+    put(yi, w * (o + 2), pi - ri)
+    put(yr, w * (o + 3), qr - sr)
+    put(yi, w * (o + 3), qi - si)
 
 
-def join_8(xr, xi, yr, yi, v):
+def join_8(xr, xi, yr, yi, w):
     """The transform of eight numbers from those of the even and the odd ones."""
-    sum_and_difference(xr, xi, 0, row(xr, 4 * v, v), row(xi, 4 * v, v), yr, yi, v)
-    a, b = row(xr, 5 * v, v), row(xi, 5 * v, v)
-    sum_and_difference(xr, xi, 1, SQRT_1_2 * (a + b), SQRT_1_2 * (b - a), yr, yi, v)
-    sum_and_difference(xr, xi, 2, row(xi, 6 * v, v), -row(xr, 6 * v, v), yr, yi, v)
-    a, b = row(xr, 7 * v, v), row(xi, 7 * v, v)
-    sum_and_difference(xr, xi, 3, SQRT_1_2 * (b - a), -SQRT_1_2 * (a + b), yr, yi, v)
+    sum_and_difference(xr, xi, 0, row(xr, 4 * w, w), row(xi, 4 * w, w), yr, yi, w)
+    a, b = row(xr, 5 * w, w), row(xi, 5 * w, w)
+    sum_and_difference(xr, xi, 1, SQRT_1_2 * (a + b), SQRT_1_2 * (b - a), yr, yi, w)
+    sum_and_difference(xr, xi, 2, row(xi, 6 * w, w), -row(xr, 6 * w, w), yr, yi, w)
+    a, b = row(xr, 7 * w, w), row(xi, 7 * w, w)
+    sum_and_difference(xr, xi, 3, SQRT_1_2 * (b - a), -SQRT_1_2 * (a + b), yr, yi, w)
 
 
-def sum_and_difference(xr, xi, k, a, b, yr, yi, v):
-    c, d = row(xr, v * k, v), row(xi, v * k, v)
-    put(yr, v * k, c + a)
-    put(yi, v * k, d + b)
-    put(yr, v * (k + 4), c - a)
-    put(yi, v * (k + 4), d - b)
-
-
-def give_lanes(xr, xi, yr, yi, k, m, i, w, v, into):
-    """To the places of the result, one behind each other m numbers away."""
-    if i < w:
-        a, b = row(xr, v * i, v), row(xi, v * i, v)
-        put_number(yr, yi, k + m * i, a, b, v, into)
-        give_lanes(xr, xi, yr, yi, k, m, i + 1, w, v, into)
+def sum_and_difference(xr, xi, k, a, b, yr, yi, w):
+    c, d = row(xr, w * k, w), row(xi, w * k, w)
+    put(yr, w * k, c + a)
+    put(yi, w * k, d + b)
+    put(yr, w * (k + 4), c - a)
+    put(yi, w * (k + 4), d - b)
 
 
 def put_number(yr, yi, at, a, b, v, into):

@@ -2,9 +2,15 @@
 """How a transform of n numbers is done, and the table of roots of unity that it reads.
 
 These functions are in the kernel language, and run in Python as well: tables of static sizes are made when
-the graph is, those of others by the kernel ``fft_table``. `roots(out, n, r0, r1, c0, c1)` writes
-``exp(-2 pi i r c / n)`` for the rows r and the columns c, real and imaginary parts as neighbours; there is
-one for kernels and one for NumPy.
+the graph is, those of others by the kernel ``fft_table``. What they call to make roots comes in two kinds,
+for kernels and for NumPy:
+
+* `around(circle, n)`: all n roots ``exp(-2 pi i k / n)``, to be looked up.
+* `roots(out, circle, whole, n, r0, r1, c0, c1)`: those with ``k = r c`` for rows r and columns c, where
+  ``r c0`` and r are less than n; real and imaginary parts are neighbours. The circle has as many roots as
+  `whole`, a multiple of n. All numbers in calls are variables, so that one routine does for all of them.
+* `squares(out, circle, n)`: the chirp, ``exp(-pi i k k / n)``.
+* `transformed(out, circle, n, m)`: the transform of its conjugate, by roots of m.
 """
 # mypy: ignore-errors
 
@@ -102,77 +108,74 @@ def chirp_numbers(n):
 
 
 @apart
-def fill_stages(out, n, roots):
+def fill_stages(out, circle, whole, n, roots):
     """The table of `fourier_stages.stages`; returns how many numbers it has."""
-    at, left = 0, n
+    at, left, zero, one = 0, n, 0, 1
     while left > 1:
         p = radix_of(left)
         m = left // p
         if p > 5:
             half = p // 2
-            roots(out[at:], p, 1, half + 1, 1, half + 1)
+            roots(out[at:], circle, whole, p, one, half + 1, one, half + 1)
             at += 2 * half * half
-        roots(out[at:], left, 0, m, 1, p)
+        roots(out[at:], circle, whole, left, zero, m, one, p)
         at += 2 * m * (p - 1)
         left = m
     return at
 
 
 @apart
-def fill_row(out, n, width, roots):
+def fill_row(out, circle, whole, n, width, roots):
     """The table of a row in lanes."""
-    m = n // width
-    at = fill_stages(out, m, roots)
-    roots(out[at:], n, 1, width, 0, m)
+    m, lanes, zero, one = n // width, width, 0, 1
+    at = fill_stages(out, circle, whole, m, roots)
+    roots(out[at:], circle, whole, n, one, lanes, zero, m)
     return at + 2 * m * (width - 1)
 
 
-def fill_odd(out, n, roots):
-    """The table of an odd number of reals."""
-    at, left = 0, n
+def fill_odd(out, circle, n, roots):
+    """The table of an odd number of reals, by a circle of n."""
+    at, left, zero, one = 0, n, 0, 1
     while left > 1:
         p = largest_factor(left)
         m, half = left // p, p // 2
-        roots(out[at:], p, 1, half + 1, 1, half + 1)
+        roots(out[at:], circle, n, p, one, half + 1, one, half + 1)
         at += 2 * half * half
-        roots(out[at:], left, 0, m, 1, half + 1)
+        roots(out[at:], circle, n, left, zero, m, one, half + 1)
         at += 2 * m * half
-        at += fill_stages(out[at:], m, roots)
+        at += fill_stages(out[at:], circle, n, m, roots)
         left = m
     return at
 
 
-def fill_chirp(out, n, widest, roots, squares, transformed):
+def fill_chirp(out, circle, n, widest, around, roots, squares, transformed):
     """The chirp, its transform, and the table of that."""
     m = power_above(n)
-    squares(out, n)
-    at = 2 * n + 2 * m
-    at += fill_row(out[at:], m, complex_mode(m, widest), roots)
-    transformed(out, n, m, widest)
+    squares(out, circle, n)
+    around(circle, m)
+    at = chirp_numbers(n)
+    at += fill_row(out[at:], circle, m, m, complex_mode(m, widest), roots)
+    transformed(out, circle, n, m)
     return at
 
 
-def fill_complex(out, n, mode, widest, roots, squares, transformed):
-    """The table of complex numbers."""
-    if mode == CHIRP:
-        return fill_chirp(out, n, widest, roots, squares, transformed)
-    if mode == LANES:
-        return fill_stages(out, n, roots)
-    return fill_row(out, n, mode, roots)
-
-
-def fill_table(out, n, real, widest, roots, squares, transformed):
-    """The table of a transform; returns how many numbers it has, at most `numbers_of_table`."""
+def fill_table(out, circle, n, real, widest, around, roots, squares, transformed):
+    """The table of a transform; returns how many numbers it has."""
     if n < 1:
         return 0
-    if real:
-        mode = real_mode(n, widest)
-        if n % 2 == 1:
-            if mode == ODD:
-                return fill_odd(out, n, roots)
-            return fill_chirp(out, n, widest, roots, squares, transformed)
-        at = fill_complex(out, n // 2, mode, widest, roots, squares, transformed)
-        roots(out[at:], n, 1, 2, 0, n // 4 + 1)
-        return at + 2 * (n // 4 + 1)
-    mode = complex_mode(n, widest)
-    return fill_complex(out, n, mode, widest, roots, squares, transformed)
+    mode = real_mode(n, widest) if real else complex_mode(n, widest)
+    size = n // 2 if real and n % 2 == 0 else n
+    at, zero, one, two = 0, 0, 1, 2
+    if mode == CHIRP:
+        at = fill_chirp(out, circle, size, widest, around, roots, squares, transformed)
+    around(circle, n)
+    if mode == LANES:
+        at = fill_stages(out, circle, n, size, roots)
+    elif mode == ODD:
+        at = fill_odd(out, circle, n, roots)
+    elif mode != CHIRP:
+        at = fill_row(out, circle, n, size, mode, roots)
+    if real and n % 2 == 0:
+        roots(out[at:], circle, n, n, one, two, zero, n // 4 + 1)
+        at += 2 * (n // 4 + 1)
+    return at

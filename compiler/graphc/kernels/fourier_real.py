@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Transforms of real numbers.
 
-An even number of them is transformed as half as many complex numbers; `split` and `join` are the rest of the
-work. An odd number n = p m is taken apart by its largest prime factor p: of the p series that this makes one
-is real, and is done in the same way; the others are pairs of conjugates, of which one is transformed
-(H. V. Sorensen et al., Real-valued fast Fourier transform algorithms, 1987).
+An even number of them is transformed as half as many complex numbers; `untangle` is the rest of the work. An
+odd number n = p m is taken apart by its largest prime factor p: of the p series that this makes one is real,
+and is done in the same way; the others are pairs of conjugates, of which one is transformed (H. V. Sorensen
+et al., Real-valued fast Fourier transform algorithms, 1987).
 """
 # mypy: ignore-errors
 
@@ -19,88 +19,61 @@ from graphc.kernels.fourier_stages import im_of, re_of, stages
 
 
 @apart
-def split(zr, zi, yr, yi, t, half, w, s, into):
+def untangle(xr, xi, yr, yi, t, half, w, s, packed, inverse):
     """The transform of 2 * half reals from that of the even ones plus i times the odd ones.
 
+    Or, with `inverse`, back, times 2; the imaginary parts of the first and the last number do not count.
+
     Args:
-        zr, zi: the planes of that: a row if s is 1, else w series, and s is w.
-        yr, yi: the result, half + 1 numbers (see `put_number`).
+        xr, xi: half numbers in planes: a row if s is 1, else w series, and s is w.
+        yr, yi: the result, half + 1 numbers.
         t: the roots of 2 * half.
+        packed: the half + 1 numbers are neighbours at yr (see `put_number`); of the inverse, at xr.
     """
-    a, b = row(zr, 0, s), row(zi, 0, s)
-    zero = row(zr, 0, s, 0)
-    put_number(yr, yi, 0, a + b, zero, s, into)
-    put_number(yr, yi, s * half, a - b, zero, s, into)
+    if inverse:
+        a, b = row(xr, 0, s), row(xr, (2 if packed else 1) * s * half, s)
+        put(yr, 0, a + b)
+        put(yi, 0, a - b)
+    else:
+        a, b, zero = row(xr, 0, s), row(xi, 0, s), row(xr, 0, s, 0)
+        put_number(yr, yi, 0, a + b, zero, s, packed)
+        put_number(yr, yi, s * half, a - b, zero, s, packed)
     k = 1
     if s == 1:
         # Vectors from both ends until they meet.
         while 2 * k + 2 * w - 2 < half:
-            split_step(zr, zi, yr, yi, t, k, half - k - w + 1, s, w, into, True)
+            untangle_step(xr, xi, yr, yi, t, k, half - k - w + 1, s, w, packed, inverse, True)
             k += w
     while 2 * k <= half:
-        split_step(zr, zi, yr, yi, t, k, half - k, s, s, into, False)
+        untangle_step(xr, xi, yr, yi, t, k, half - k, s, s, packed, inverse, False)
         k += 1
 
 
-def split_step(zr, zi, yr, yi, t, k, o, s, v, into, mirrored):
-    """The numbers k and o = half - k; if mirrored, v numbers from k on and from o on."""
-    ar, ai, br, bi = row(zr, s * k, v), row(zi, s * k, v), row(zr, s * o, v), row(zi, s * o, v)
+def untangle_step(xr, xi, yr, yi, t, k, o, s, v, packed, inverse, mirrored):
+    """The numbers k and o = half - k; if mirrored, v numbers from k on and from o on.
+
+    Sums with the conjugates, and differences turned by the root. The inverse turns by the conjugate and adds
+    where this subtracts, which is the same with another sign of the real part.
+    """
+    c = 2 if packed and inverse else 1
+    more = xr[v:] if packed and inverse else xi
+    a, b = row(xr, c * s * k, v), row(more, c * s * k, v)
+    ar, ai = re_of(a, b, packed if inverse else 0), im_of(a, b, packed if inverse else 0)
+    a, b = row(xr, c * s * o, v), row(more, c * s * o, v)
+    br, bi = re_of(a, b, packed if inverse else 0), im_of(a, b, packed if inverse else 0)
     if mirrored:
         br, bi = backwards(br), backwards(bi)
-    er, ei, dr, di = 0.5 * (ar + br), 0.5 * (ai - bi), 0.5 * (ai + bi), 0.5 * (br - ar)
+    er, ei, dr, di = ar + br, ai - bi, ai + bi, (ar - br if inverse else br - ar)
+    if not inverse:
+        er, ei, dr, di = 0.5 * er, 0.5 * ei, 0.5 * dr, 0.5 * di
     f, g = row(t, 2 * k, v if mirrored else 1), row(t, 2 * k + (v if mirrored else 1), v if mirrored else 1)
-    fr, fi = dr * evens(f, g) - di * odds(f, g), dr * odds(f, g) + di * evens(f, g)
-    put_number(yr, yi, s * k, er + fr, ei + fi, v, into)
+    u, z = evens(f, g), odds(f, g)
+    fr, fi = (di * z - dr * u if inverse else dr * u - di * z), dr * z + di * u
+    put_number(yr, yi, s * k, er + fr, ei + fi, v, 0 if inverse else packed)
     cr, ci = er - fr, fi - ei
     if mirrored:
-        put_number(yr, yi, s * o, backwards(cr), backwards(ci), v, into)
-    else:
-        put_number(yr, yi, s * o, cr, ci, v, into)
-
-
-@apart
-def join(xr, xi, zr, zi, t, half, w, s, packed):
-    """The inverse of `split`, times 2. The imaginary parts of the first and the last number do not count.
-
-    With `packed`, xr is a row of neighbours.
-    """
-    c = 2 if packed else 1
-    a, b = row(xr, 0, s), row(xr, c * s * half, s)
-    put(zr, 0, a + b)
-    put(zi, 0, a - b)
-    k = 1
-    if s == 1:
-        while 2 * k + 2 * w - 2 < half:
-            join_step(xr, xi, zr, zi, t, k, half - k - w + 1, s, w, packed, True)
-            k += w
-    while 2 * k <= half:
-        join_step(xr, xi, zr, zi, t, k, half - k, s, s, packed, False)
-        k += 1
-
-
-def join_step(xr, xi, zr, zi, t, k, o, s, v, packed, mirrored):
-    c = 2 if packed else 1
-    second = xr[v:] if packed else xi
-    f, g = row(xr, c * s * k, v), row(second, c * s * k, v)
-    ar, ai = re_of(f, g, packed), im_of(f, g, packed)
-    f, g = row(xr, c * s * o, v), row(second, c * s * o, v)
-    br, bi = re_of(f, g, packed), im_of(f, g, packed)
-    if mirrored:
-        br, bi = backwards(br), backwards(bi)
-    er, ei, dr, di = ar + br, ai - bi, ar - br, ai + bi
-    roots, more = (
-        row(t, 2 * k, v if mirrored else 1),
-        row(t, 2 * k + (v if mirrored else 1), v if mirrored else 1),
-    )
-    cr, ci = (
-        di * evens(roots, more) - dr * odds(roots, more),
-        dr * evens(roots, more) + di * odds(roots, more),
-    )
-    put(zr, s * k, er - cr)
-    put(zi, s * k, ei + ci)
-    cr, ci = er + cr, ci - ei
-    put(zr, s * o, backwards(cr) if mirrored else cr)
-    put(zi, s * o, backwards(ci) if mirrored else ci)
+        cr, ci = backwards(cr), backwards(ci)
+    put_number(yr, yi, s * o, cr, ci, v, 0 if inverse else packed)
 
 
 # -- odd sizes -----------------------------------------------------------------------------------------------
@@ -121,13 +94,16 @@ def take_apart(x, y, zr, zi, t, p, m, w):
             total = total + (a + b)
         put(y, w * j, total)
         for k in range(0, half - 1, 2):
-            turned_outputs(first, sums, t, turns, zr, zi, j, k, half, w, 2)
+            outputs_of_sums(first, sums, t, zr, zi, turns, j * half, m, k, half, w, 2, False)
         if half % 2 == 1:
-            turned_outputs(first, sums, t, turns, zr, zi, j, half - 1, half, w, 1)
+            outputs_of_sums(first, sums, t, zr, zi, turns, j * half, m, half - 1, half, w, 1, False)
 
 
-def turned_outputs(first, sums, t, turns, zr, zi, j, k, half, w, both):
-    """Series k, and k + 1: two at a time read the sums once."""
+def outputs_of_sums(first, sums, t, yr, yi, turns, at, far, k, half, w, both, inverse):
+    """Sums k, and k + 1, with cosines and sines: two at a time read the terms once.
+
+    Turned, they are numbers of the series y from `at` on; or, with `inverse`, of two sums real numbers.
+    """
     t, more = t[2 * k * half :], t[2 * (k + both - 1) * half :]
     c, d = row(sums, 0, w), row(sums, w, w)
     a, b, e, f = first + t[0] * c, t[1] * d, first + more[0] * c, more[1] * d
@@ -136,9 +112,16 @@ def turned_outputs(first, sums, t, turns, zr, zi, j, k, half, w, both):
         a, b = a + t[2 * i] * c, b + t[2 * i + 1] * d
         if both == 2:
             e, f = e + more[2 * i] * c, f + more[2 * i + 1] * d
-    put_turned(zr, zi, turns, j * half + k, a, b, w)
-    if both == 2:
-        put_turned(zr, zi, turns, j * half + k + 1, e, f, w)
+    if inverse:
+        put(yr, w * far * (k + 1), a + b)
+        put(yr, w * far * (2 * half - k), a - b)
+        if both == 2:
+            put(yr, w * far * (k + 2), e + f)
+            put(yr, w * far * (2 * half - 1 - k), e - f)
+    else:
+        put_turned(yr, yi, turns, at + k, a, b, w)
+        if both == 2:
+            put_turned(yr, yi, turns, at + k + 1, e, f, w)
 
 
 def put_turned(zr, zi, turns, at, a, b, w):
@@ -165,26 +148,9 @@ def put_together(y, zr, zi, x, t, p, m, w):
             total = total + c
         put(x, w * j, total)
         for k in range(0, half - 1, 2):
-            real_outputs(first, parts, t, x[w * j :], p, m, k, w, 2)
+            outputs_of_sums(first, parts, t, x[w * j :], x, turns, 0, m, k, half, w, 2, True)
         if half % 2 == 1:
-            real_outputs(first, parts, t, x[w * j :], p, m, half - 1, w, 1)
-
-
-def real_outputs(first, parts, t, x, p, m, k, w, both):
-    half = p // 2
-    t, more = t[2 * k * half :], t[2 * (k + both - 1) * half :]
-    c, d = row(parts, 0, w), row(parts, w, w)
-    a, b, e, f = first + t[0] * c, t[1] * d, first + more[0] * c, more[1] * d
-    for i in range(1, half):
-        c, d = row(parts, 2 * w * i, w), row(parts, 2 * w * i + w, w)
-        a, b = a + t[2 * i] * c, b + t[2 * i + 1] * d
-        if both == 2:
-            e, f = e + more[2 * i] * c, f + more[2 * i + 1] * d
-    put(x, w * m * (k + 1), a + b)
-    put(x, w * m * (p - 1 - k), a - b)
-    if both == 2:
-        put(x, w * m * (k + 2), e + f)
-        put(x, w * m * (p - 2 - k), e - f)
+            outputs_of_sums(first, parts, t, x[w * j :], x, turns, 0, m, half - 1, half, w, 1, True)
 
 
 def exchange(xr, xi, zr, zi, left, stride, p, m, w, give):
@@ -224,7 +190,7 @@ def transform_odd(x, other, ar, ai, br, bi, yr, yi, table, n, w, radices):
         turned = count % 2 == 1
         take_apart(have, want, ar if turned else br, ai if turned else bi, t, p, m, w)
         t = t[numbers_of(p, m) :]
-        stages(ar, ai, br, bi, t, factors, 0, count, m, (p // 2) * w, w, True, radices)
+        stages(ar, ai, br, bi, t, factors, count, m, (p // 2) * w, w, True, radices)
         t = t[2 * stage_numbers(factors, count, m) :]
         exchange(yr, yi, br, bi, left, stride, p, m, w, 1)
         swap = have
@@ -264,7 +230,7 @@ def inverse_odd(xr, xi, y, other, ar, ai, br, bi, table, n, w, radices):
         count = factors_of(m, factors)
         turned = count % 2 == 1
         exchange(xr, xi, ar if turned else br, ai if turned else bi, left, stride, p, m, w, 0)
-        stages(ai, ar, bi, br, t[numbers_of(p, m) :], factors, 0, count, m, (p // 2) * w, w, True, radices)
+        stages(ai, ar, bi, br, t[numbers_of(p, m) :], factors, count, m, (p // 2) * w, w, True, radices)
         put_together(have, br, bi, want, t, p, m, w)
         swap = have
         have = want

@@ -6,73 +6,66 @@ from __future__ import annotations
 
 from graphc.kernels.builtins import local
 from graphc.kernels.fourier_lanes import pack, stage_numbers, transform_row, unpack
-from graphc.kernels.fourier_plan import (
-    factors_of,
-)
-from graphc.kernels.fourier_real import join, split
+from graphc.kernels.fourier_plan import factors_of
+from graphc.kernels.fourier_real import untangle
 
 # Numbers between planes, whose sizes are often powers of two: so that they do not share lines of the cache.
 APART = 40
 
 
-def rows_of_complex(x, table, out, work, first, last, n, w, inverse, plain, radices):
-    """Rows one after the other. With `plain` from planes to planes, which takes less code."""
+def rows_in_lanes(x, table, out, work, first, last, n, k, w, real, inverse, plain, radices):
+    """Rows one after the other.
+
+    Args:
+        x, out: as neighbours; real numbers are one of them.
+        n, k: size of the transform, and how many frequencies there are of real numbers.
+        real: one side is real; its numbers at even and odd places are real and imaginary parts of half as
+            many.
+        plain: from planes to planes, which takes less code.
+    """
+    size = n // 2 if real else n
     factors = local(64, "i64")
-    count = factors_of(n // w, factors)
-    far = n + APART
+    count = factors_of(size // w, factors)
+    far = size + APART
     ar, ai, br, bi = work, work[far:], work[2 * far :], work[3 * far :]
     odd = count % 2 == 1
+    zr, zi = ar if odd else br, ai if odd else bi
+    turns = table[2 * stage_numbers(factors, count, size // w) :]
+    ends = turns[numbers_of_turns(size, w) :]
     for at in range(first, last):
-        have, want = x[2 * at * n :], out[2 * at * n :]
-        if plain:
-            unpack(have, have[w:], ar if odd else br, ai if odd else bi, n, w, 2 if inverse else 1)
-            transform_row(x, ar, ai, br, bi, ar, ai, table, factors, count, n, w, 0, 0, radices)
-            pack(ar, ai, want, n, w, 2 if inverse else 1)
-        elif inverse:
-            transform_row(have, ar, ai, br, bi, want, out, table, factors, count, n, w, 2, 2, radices)
+        if real and inverse:
+            want = out[at * n :]
+            untangle(x[2 * at * k :], x, zr, zi, ends, size, w, 1, 1, True)
+            if plain:
+                transform_row(x, ai, ar, bi, br, ai, ar, table, turns, factors, count, size, w, 0, 0, radices)
+                pack(ar, ai, want, size, w, 1)
+            else:
+                transform_row(
+                    x, ai, ar, bi, br, want, out, table, turns, factors, count, size, w, 0, 2, radices
+                )
         else:
-            transform_row(have, ar, ai, br, bi, want, out, table, factors, count, n, w, 1, 1, radices)
+            have, want = x[2 * at * size :], out[2 * at * (k if real else n) :]
+            if plain:
+                unpack(have, have[w:], zr, zi, size, w, 2 if inverse else 1)
+                transform_row(x, ar, ai, br, bi, ar, ai, table, turns, factors, count, size, w, 0, 0, radices)
+                if not real:
+                    pack(ar, ai, want, size, w, 2 if inverse else 1)
+            elif real:
+                transform_row(
+                    have, ar, ai, br, bi, ar, ai, table, turns, factors, count, size, w, 1, 0, radices
+                )
+            elif inverse:
+                transform_row(
+                    have, ar, ai, br, bi, want, out, table, turns, factors, count, size, w, 2, 2, radices
+                )
+            else:
+                transform_row(
+                    have, ar, ai, br, bi, want, out, table, turns, factors, count, size, w, 1, 1, radices
+                )
+            if real:
+                untangle(ar, ai, want, out, ends, size, w, 1, 1, False)
 
 
-def rows_of_reals(x, table, out, work, first, last, n, k, w, plain, radices):
-    """Rows of an even number: those at even and odd places are real and imaginary parts."""
-    half = n // 2
-    factors = local(64, "i64")
-    count = factors_of(half // w, factors)
-    far = half + APART
-    ar, ai, br, bi = work, work[far:], work[2 * far :], work[3 * far :]
-    odd = count % 2 == 1
-    ends = table[end_of_row(factors, count, half, w) :]
-    for at in range(first, last):
-        have = x[at * n :]
-        if plain:
-            unpack(have, have[w:], ar if odd else br, ai if odd else bi, half, w, 1)
-            transform_row(x, ar, ai, br, bi, ar, ai, table, factors, count, half, w, 0, 0, radices)
-        else:
-            transform_row(have, ar, ai, br, bi, ar, ai, table, factors, count, half, w, 1, 0, radices)
-        split(ar, ai, out[2 * at * k :], out, ends, half, w, 1, 1)
-
-
-def rows_to_reals(x, table, out, work, first, last, n, k, w, plain, radices):
-    half = n // 2
-    factors = local(64, "i64")
-    count = factors_of(half // w, factors)
-    far = half + APART
-    ar, ai, br, bi = work, work[far:], work[2 * far :], work[3 * far :]
-    odd = count % 2 == 1
-    zr = ar if odd else br
-    zi = ai if odd else bi
-    ends = table[end_of_row(factors, count, half, w) :]
-    for at in range(first, last):
-        join(x[2 * at * k :], x, zr, zi, ends, half, w, 1, 1)
-        want = out[at * n :]
-        if plain:
-            transform_row(x, ai, ar, bi, br, ai, ar, table, factors, count, half, w, 0, 0, radices)
-            pack(ar, ai, want, half, w, 1)
-        else:
-            transform_row(x, ai, ar, bi, br, want, out, table, factors, count, half, w, 0, 2, radices)
-
-
-def end_of_row(factors, count, n, w):
-    """Numbers in the table of `fill_row`."""
-    return 2 * stage_numbers(factors, count, n // w) + 2 * (n // w) * (w - 1)
+def numbers_of_turns(n, w):
+    """Numbers in the table of `fill_row` behind those of the stages."""
+    return 2 * (n // w) * (w - 1)

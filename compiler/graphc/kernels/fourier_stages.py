@@ -21,18 +21,13 @@ SIN_1, SIN_2 = 0.9510565162951535, 0.5877852522924731
 
 
 @apart
-def stages(xr, xi, yr, yi, table, factors, first, count, n, s, w, whole, radices):
-    """The stages from `first` on of a transform of n numbers; the last one writes y.
+def stages(xr, xi, yr, yi, table, factors, count, n, s, w, whole, radices):
+    """The stages of a transform of n numbers; the last one writes y.
 
     x and y take turns: with an even number of stages the input is in y, with an odd one in x.
     """
     left, series, t = n, s, table
-    for i in range(first):
-        p = factors[i]
-        left = left // p
-        series = series * p
-        t = t[2 * left * (p - 1) :]
-    for i in range(first, count):
+    for i in range(count):
         p = factors[i]
         m = left // p
         odd = (count - i) % 2 == 1

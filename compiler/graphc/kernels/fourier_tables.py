@@ -7,14 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import apart, call, cast, local, type_of
-from graphc.kernels.fourier_lanes import transform_row
-from graphc.kernels.fourier_plan import (
-    chirp_numbers,
-    factors_of,
-    fill_stages,
-    fill_table,
-)
+from graphc.kernels.builtins import apart, call, cast, type_of
+from graphc.kernels.fourier_plan import chirp_numbers, fill_stages, fill_table
 
 PI = np.pi
 
@@ -30,18 +24,22 @@ def table_of(n, real, dtype, size=None):
     """The table in NumPy, for transforms of real or complex numbers of a precision."""
     widest = lanes_of(np.dtype(dtype).itemsize)
     if size is None:
-        size = fill_table(np.empty(0), n, real, widest, *[lambda *_: None] * 3)
+        size = fill_table(np.empty(0), None, n, real, widest, *[_nothing] * 4)
     # Reads of whole vectors go beyond the end.
     out = np.zeros(size + 16)
-    fill_table(out, n, real, widest, _numpy_roots, _numpy_squares, _numpy_transformed)
+    fill_table(out, None, n, real, widest, _nothing, _numpy_roots, _numpy_squares, _numpy_transformed)
     return out[:size]
 
 
 def stages_table(n):
     """The table of a transform of series of n complex numbers side by side."""
-    out = np.zeros(fill_stages(np.empty(0), n, lambda *_: None))
-    fill_stages(out, n, _numpy_roots)
+    out = np.zeros(fill_stages(np.empty(0), None, n, n, _nothing))
+    fill_stages(out, None, n, n, _numpy_roots)
     return out
+
+
+def _nothing(*_):
+    pass
 
 
 def lanes_of(itemsize):
@@ -58,16 +56,16 @@ def unit_roots(k, n):
     return np.conj(first * np.array([1, 1j, -1, -1j])[octant // 2])
 
 
-def _numpy_roots(out, n, r0, r1, c0, c1):
+def _numpy_roots(out, circle, whole, n, r0, r1, c0, c1):
     values = unit_roots(np.outer(np.arange(r0, r1), np.arange(c0, c1)), n).ravel()
     out[: 2 * values.size] = values.view(float)
 
 
-def _numpy_squares(out, n):
+def _numpy_squares(out, circle, n):
     out[: 2 * n] = unit_roots(np.arange(n) ** 2, 2 * n).view(float)
 
 
-def _numpy_transformed(out, n, m, widest):
+def _numpy_transformed(out, circle, n, m):
     chirp = np.conj(out[: 2 * n].view(complex))
     filled = np.zeros(m, complex)
     filled[:n] = chirp
@@ -81,7 +79,10 @@ def fft_table(precision, size, out, t, *, real):
     kind = type_of(precision)
     for k in range(t):
         out[k] = 0
-    fill_table(out, size[0], real, 8 if kind.bits == 32 else 4, roots, squares, transformed)
+    n = size[0]
+    # Behind the table and the work space of `transformed`, 2 n + 6 m numbers with m below 4 n.
+    circle = out[26 * n + 512 :]
+    fill_table(out, circle, n, real, 8 if kind.bits == 32 else 4, around, roots, squares, transformed)
 
 
 @apart
@@ -106,34 +107,80 @@ def root(out, at, k, n):
 
 
 @apart
-def roots(out, n, r0, r1, c0, c1):
+def around(circle, n):
+    """The n roots: an eighth of them if n is a multiple of 4, and the others mirrored."""
+    some = n // 2 + 1
+    if n % 4 == 0:
+        some = n // 8 + 1
+    elif n % 2 == 0:
+        some = n // 4 + 1
+    for k in range(some):
+        root(circle, k, k, n)
+    if n % 4 == 0:
+        for k in range(some, n // 4 + 1):
+            circle[2 * k], circle[2 * k + 1] = -circle[n // 2 - 2 * k + 1], -circle[n // 2 - 2 * k]
+    if n % 2 == 0:
+        for k in range(n // 4 + 1, n // 2 + 1):
+            circle[2 * k], circle[2 * k + 1] = -circle[n - 2 * k], circle[n - 2 * k + 1]
+    for k in range(n // 2 + 1, n):
+        circle[2 * k], circle[2 * k + 1] = circle[2 * (n - k)], -circle[2 * (n - k) + 1]
+
+
+@apart
+def roots(out, circle, whole, n, r0, r1, c0, c1):
+    step = whole // n
     at = 0
     for r in range(r0, r1):
-        for c in range(c0, c1):
-            root(out, at, r * c % n, n)
-            at += 1
+        k = r * c0 * step
+        for _ in range(c0, c1):
+            out[at], out[at + 1] = circle[2 * k], circle[2 * k + 1]
+            at += 2
+            k += r * step
+            if k >= whole:
+                k -= whole
 
 
-def squares(out, n):
+def squares(out, circle, n):
+    around(circle, 2 * n)
+    square = 0
     for k in range(n):
-        root(out, k, k * k % (2 * n), 2 * n)
+        out[2 * k], out[2 * k + 1] = circle[2 * square], circle[2 * square + 1]
+        square += 2 * k + 1
+        if square >= 2 * n:
+            square -= 2 * n
 
 
-def transformed(out, n, m, widest):
-    """The transform of the conjugate chirp, wrapped around. The end of the table is its work space."""
+def transformed(out, circle, n, m):
+    """The conjugate chirp is wrapped around. There is work space for two planes behind the table."""
     spare = out[chirp_numbers(n) + 2 * m :]
-    ar, ai, br, bi = spare, spare[m:], spare[2 * m :], spare[3 * m :]
-    factors = local(64, "i64")
-    count = factors_of(m // widest, factors)
-    odd = count % 2 == 1
-    zr = ar if odd else br
-    zi = ai if odd else bi
+    xr, xi, yr, yi = spare, spare[m:], out[2 * n :], out[2 * n + m :]
+    s = m
+    while s > 1:
+        # As many exchanges as there will be steps: the last one writes y.
+        swap_re, swap_im = xr, xi
+        xr, xi, yr, yi = yr, yi, swap_re, swap_im
+        s = s // 2
     for k in range(m):
-        zr[k], zi[k] = 0, 0
+        yr[k], yi[k] = 0, 0
     for k in range(n):
-        zr[k], zi[k] = out[2 * k], -out[2 * k + 1]
+        yr[k], yi[k] = out[2 * k], -out[2 * k + 1]
         if k > 0:
-            zr[m - k], zi[m - k] = out[2 * k], -out[2 * k + 1]
-    t = out[chirp_numbers(n) :]
-    yr, yi = out[2 * n :], out[2 * n + m :]
-    transform_row(out, ar, ai, br, bi, yr, yi, t, factors, count, m, widest, 0, 0, 6)
+            yr[m - k], yi[m - k] = out[2 * k], -out[2 * k + 1]
+    while s < m:
+        swap_re, swap_im = xr, xi
+        xr, xi, yr, yi = yr, yi, swap_re, swap_im
+        sums_and_differences(xr, xi, yr, yi, circle, m // s // 2, s)
+        s = 2 * s
+
+
+@apart
+def sums_and_differences(xr, xi, yr, yi, circle, half, s):
+    """A stage (`graphc.kernels.fourier_stages`) without vectors, since speed is not that important here."""
+    for j in range(half):
+        u, v = circle[2 * s * j], circle[2 * s * j + 1]
+        for q in range(s):
+            i, o = s * j + q, 2 * s * j + q
+            far = i + s * half
+            er, ei = xr[i] - xr[far], xi[i] - xi[far]
+            yr[o], yi[o] = xr[i] + xr[far], xi[i] + xi[far]
+            yr[o + s], yi[o + s] = er * u - ei * v, er * v + ei * u

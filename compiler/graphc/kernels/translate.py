@@ -15,13 +15,16 @@ import builtins as python
 import inspect
 import linecache
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
 
 from graphc.kernels import builtins
 from graphc.kernels.expressions import Expressions
-from graphc.kernels.types import BOOL, I64, Static, Type, Value, float_literal
+from graphc.kernels.types import BOOL, I64, Slot, Static, Type, Value, float_literal
+from graphc.kernels.variables import fixed_names
 
 
 class KernelError(TypeError):
@@ -51,6 +54,11 @@ def _tree_of(function: Callable[..., Any]) -> Any:
     return node
 
 
+@cache
+def _fixed_names_of(function: Callable[..., Any]) -> frozenset[str]:
+    return fixed_names(_tree_of(function))
+
+
 class Translator:
     """Translates kernels and the routines that they call, each once for each combination of types.
 
@@ -62,9 +70,11 @@ class Translator:
     def __init__(self, letter: str = "d", flags: str = "") -> None:
         self.letter = letter
         self.flags = f" {flags}" if flags else ""
-        self.definitions: list[str] = []
         self.declarations: set[str] = set()
+        self._definitions: list[_Definition] = []
+        self._tables: list[str] = []
         self._routines: dict[Any, tuple[str, Type | None]] = {}
+        self._calls: Counter[str] = Counter()
 
     def define(
         self,
@@ -82,8 +92,9 @@ class Translator:
         )
         text, result = body.translate()
         kind = "void" if result is None else result.llvm
-        attributes = "noinline nounwind" if getattr(function, "is_apart", False) else "nounwind"
-        self.definitions.append(f"define {linkage}{kind} @{symbol}({parameters}) {attributes} {{\n{text}}}\n")
+        head = f"define {linkage}{kind} @{symbol}({parameters})"
+        is_apart = getattr(function, "is_apart", False)
+        self._definitions.append(_Definition(symbol, head, text, is_apart))
         return result
 
     def routine(
@@ -97,7 +108,9 @@ class Translator:
             formal = [Value(f"%p{i}", x.type) if isinstance(x, Value) else x for i, x in enumerate(arguments)]
             self._routines[key] = symbol, None
             self._routines[key] = symbol, self.define(function, symbol, formal, "internal ")
-        return self._routines[key]
+        symbol, result = self._routines[key]
+        self._calls[symbol] += 1
+        return symbol, result
 
     def table(self, values: tuple[float, ...]) -> str:
         """Symbol of a constant array of float64."""
@@ -105,7 +118,7 @@ class Translator:
         if key not in self._routines:
             symbol = f"graphc_routine.table.{len(self._routines)}"
             elements = ", ".join(f"double {float_literal(x, 'f64')}" for x in values)
-            self.definitions.append(
+            self._tables.append(
                 f"@{symbol} = private unnamed_addr constant [{len(values)} x double] [{elements}]\n"
             )
             self._routines[key] = symbol, None
@@ -113,7 +126,31 @@ class Translator:
 
     def text(self) -> str:
         """Everything that was defined."""
-        return "".join([*self.definitions, *(f"{line}\n" for line in sorted(self.declarations))])
+        definitions = [x.text(self._calls[x.symbol]) for x in self._definitions]
+        declarations = [f"{line}\n" for line in sorted(self.declarations)]
+        return "".join([*self._tables, *definitions, *declarations])
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """A translated function.
+
+    Attributes:
+        symbol: its name.
+        head: of the definition, up to the attributes.
+        body: of the definition, without braces.
+        is_apart: it is not copied into its callers.
+    """
+
+    symbol: str
+    head: str
+    body: str
+    is_apart: bool
+
+    def text(self, calls: int) -> str:
+        """The definition. With a single call it is copied there at once, and not optimised before, too."""
+        how = "noinline " if self.is_apart else "alwaysinline " if calls == 1 else ""
+        return f"{self.head} {how}nounwind {{\n{self.body}}}\n"
 
 
 class _Function(Expressions):
@@ -130,6 +167,7 @@ class _Function(Expressions):
             raise KernelError(
                 f"{function.__name__} takes {', '.join(names)}; given {len(arguments)} arguments"
             )
+        self._fixed = _fixed_names_of(function)
         self._loops: list[tuple[str, str]] = []
         self._result: Type | None = None
         for name, value in zip(names, arguments, strict=True):
@@ -209,11 +247,14 @@ class _Function(Expressions):
         if isinstance(value, Static) and not isinstance(value.value, bool | int | float | complex):
             self.names[name] = value
             return
+        if name in self._fixed:
+            self.names[name] = self.value(value, node)
+            return
         known = self.names.get(name)
-        if isinstance(known, Static) or known is None:
+        if not isinstance(known, Slot):
             number = self.value(value, node)
             slot = self.alloca(number.type.llvm)
-            self.names[name] = known = Value(slot, number.type)
+            self.names[name] = known = Slot(slot, number.type)
         self.emit(f"store {known.type.llvm} {self.convert(value, known.type, node).text}, ptr {known.text}")
 
     def _do_return(self, node: Any) -> bool:
@@ -256,9 +297,13 @@ class _Function(Expressions):
 
     def _do_for(self, node: Any) -> None:
         call = node.iter
-        if not (isinstance(call, ast.Call) and getattr(call.func, "id", None) == "range"):
-            self.fail(node, "for goes over range(...)")
+        kind = getattr(call.func, "id", None) if isinstance(call, ast.Call) else None
+        if kind not in ("range", "unrolled"):
+            self.fail(node, "for goes over range(...) or unrolled(...)")
         bounds = [self.expression(x) for x in call.args]
+        if kind == "unrolled":
+            self._unroll(node, *bounds)
+            return
         first, last = (bounds[0], bounds[1]) if len(bounds) > 1 else (Static(0), bounds[0])
         step = bounds[2] if len(bounds) > 2 else Static(1)
         if not isinstance(step, Static):
@@ -283,6 +328,21 @@ class _Function(Expressions):
         more = self.assign(f"add nsw i64 {now.text}, {step.value}", I64)
         self.emit(f"store i64 {more.text}, ptr {counter}")
         self.jump(head)
+        self.start(behind)
+
+    def _unroll(self, node: Any, count: Any) -> None:
+        if not isinstance(count, Static):
+            self.fail(node, "the number of iterations must be known when translating")
+        behind = self.label()
+        for i in range(count.value):
+            following = self.label()
+            self.names[node.target.id] = Static(i)
+            self._loops.append((following, behind))
+            self._block(node.body)
+            self._loops.pop()
+            self.jump(following)
+            self.start(following)
+        self.jump(behind)
         self.start(behind)
 
     def _do_break(self, node: Any) -> None:

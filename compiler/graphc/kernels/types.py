@@ -122,6 +122,14 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Slot:
+    """A place on the stack for a variable of a type."""
+
+    text: str
+    type: Type
+
+
+@dataclass(frozen=True)
 class Static:
     """A Python value that is known while the kernel is translated."""
 

@@ -29,6 +29,7 @@ from graphc.kernels.builtins import (
     spread,
     sqrt,
     total,
+    unrolled,
     view,
     word,
 )
@@ -106,6 +107,39 @@ def control(x, out, n, *, backwards):
     return count + helper(x, n) * 1000 + helper(x[1:], n - 1) * 1000000
 
 
+def written_out(x, out, n, *, lanes):
+    """Loops that are written out, one in the other, with ways out of them."""
+    for i in unrolled(lanes):
+        if i == 1:
+            continue
+        for j in unrolled(3):
+            if x[i] > 2.0 and j > 0:
+                break
+            out[3 * i + j] = x[i] + j
+        if x[i] < -2.0:
+            break
+    return n
+
+
+def places(x, out, n):
+    """Variables that are names of values, and others that need a place of their own."""
+    first = x[0]
+    x[0] = 5.0
+    last = -1
+    for i in range(n):
+        twice = 2 * i
+        if x[i] > first:
+            inside = x[i] * twice
+            out[i] = inside
+            last = twice
+        else:
+            out[i] = first
+    if n > 1:
+        below = n - 1
+    behind = i
+    return last + 100 * (behind + i) + 10000 * below
+
+
 def integers(a, out, n):
     for i in range(n):
         for j in range(n):
@@ -149,6 +183,33 @@ def bools(a, b, out, n):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+def test_loops_that_are_written_out():
+    for x in ([1.0, 0.0, 3.0, 4.0], [-3.0, 1.0, 1.0, 1.0], [3.0, 1.0, -3.0, 0.0]):
+        both(written_out, np.array(x), np.zeros(12), 4, lanes=4)
+    with pytest.raises(KernelError, match="the number of iterations must be known"):
+        compiled(unknown_number, 3)
+
+
+def unknown_number(n):
+    for i in unrolled(n):
+        n += i
+    return n
+
+
+def test_places_of_variables():
+    for n in (2, 5):
+        got, expected = both(places, np.array([1.0, 0.5, 3.0, 2.0, -1.0]), np.zeros(5), n)
+        assert got == expected
+    # Only these are read where another value may have come from.
+    text = Translator()
+    formal = [
+        Value("%x", type_of_dtype(np.dtype(float)).to),
+        Value("%out", type_of_dtype(np.dtype(float)).to),
+    ]
+    text.define(places, "kernel", [*formal, Value("%n", I64)])
+    assert text.text().count("alloca") == len(["last", "i", "counter", "below"])
 
 
 def test_loops_and_arrays(rng):
