@@ -68,8 +68,9 @@ class _Snapshots:
         return [*self.stages, (self._stage, str(module))]
 
 
-# Contexts that wait for their next use, with the number of uses so far. Appending and popping are atomic.
-_CONTEXTS: list[tuple[Any, int]] = []
+# Contexts that wait for their next use, with their pass managers and the number of uses so far. Appending and
+# popping are atomic.
+_CONTEXTS: list[tuple[Any, dict[str, Any], int]] = []
 _MOST_USES = 50
 
 _ENTERED = {
@@ -119,7 +120,7 @@ def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastm
 
     seconds = {"load MLIR": time.perf_counter() - start}
     start = time.perf_counter()
-    context, uses = _take_context()
+    context, managers, uses = _take_context()
     try:
         with context, ir.Location.unknown():
             module = ir.Module.parse(text)
@@ -131,7 +132,7 @@ def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastm
             entries = pipeline(
                 mode, has_scan="graphc.scan" in text, has_complex="complex<" in text, fastmath=fastmath
             )
-            report = run_pipeline(module, entries, instrument=snapshots)
+            report = run_pipeline(module, entries, instrument=snapshots, managers=managers)
             seconds["passes"] = time.perf_counter() - start
             start = time.perf_counter()
             llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
@@ -148,7 +149,7 @@ def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastm
             )
         # Only a context that has seen no error goes back, and none that others' types have piled up in.
         if uses < _MOST_USES:
-            _CONTEXTS.append((context, uses + 1))
+            _CONTEXTS.append((context, managers, uses + 1))
         return lowered
     except ir.MLIRError as error:
         raise CompileError(
@@ -156,14 +157,19 @@ def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastm
         ) from error
 
 
-def _take_context() -> tuple[Any, int]:
+def keep_context(context: Any) -> None:
+    """Lets a later compilation use a new context."""
+    _CONTEXTS.append((context, {}, 1))
+
+
+def _take_context() -> tuple[Any, dict[str, Any], int]:
     """A context that no other compilation uses; making one takes longer than compiling a small graph."""
     from graphc_dialects.dialect import new_context
 
     try:
         return _CONTEXTS.pop()
     except IndexError:
-        return new_context(), 1
+        return new_context(), {}, 1
 
 
 def _site(ir: Any, site: Any) -> dict[str, str]:

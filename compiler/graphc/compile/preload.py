@@ -8,7 +8,7 @@ import pkgutil
 from functools import cache
 
 # Bindings whose classes are looked up when operations of these dialects are first wrapped.
-_DIALECTS = "arith bufferization cf func linalg llvm math memref scf tensor".split()
+_DIALECTS = "arith bufferization builtin cf func linalg llvm math memref scf tensor".split()
 
 
 def preload(has_scan: bool = False) -> None:
@@ -33,6 +33,7 @@ def _preload_scan() -> None:
 @cache
 def _preload() -> None:
     from graphc.codegen.object import host_target
+    from graphc.compile.lower import keep_context
     from graphc_dialects import _mlir
     from graphc_dialects.dialect import new_context
 
@@ -44,5 +45,6 @@ def _preload() -> None:
             if info.name.lstrip("_").startswith("scan_"):
                 continue  # only graphs with loops need these
             importlib.import_module(f"graphc.{package}.{info.name}")
-    new_context()
+    importlib.import_module("graphc.pipelines")
+    keep_context(new_context())
     host_target()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from graphc.graph.location import SourceLocation
 from graphc.lowering.types import NAMES
 
+# Nothing in these strings is escaped.
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
 _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -52,6 +55,8 @@ def _element(value: Any) -> str:
 
 def quoted(text: str) -> str:
     """A string literal."""
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
     out = []
     for byte in text.encode():
         char = chr(byte)

@@ -15,7 +15,7 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 def create(name: str, results: Sequence[Any], operands: Sequence[Any], **attributes: Any) -> Any:
     """An operation by name at the current insertion point."""
-    return ir.Operation.create(name, results=list(results), operands=list(operands), attributes=attributes)
+    return ir.Operation.create(name, results, operands, attributes)
 
 
 def index_type() -> Any:
@@ -23,7 +23,9 @@ def index_type() -> Any:
 
 
 def const_index(value: int) -> Any:
-    return create("arith.constant", [index_type()], [], value=ir.IntegerAttr.get(index_type(), value)).result
+    kind = ir.IndexType.get()
+    attributes = {"value": ir.IntegerAttr.get(kind, value)}
+    return ir.Operation.create("arith.constant", [kind], [], attributes).result
 
 
 def index_op(name: str, *operands: Any) -> Any:
@@ -56,9 +58,8 @@ def dims(tensor: Any) -> list[Any]:
 
 def storage_type(tensor_type: Any) -> Any:
     """The tensor type with the element type its buffer has."""
-    tensor_type = ir.RankedTensorType(tensor_type)
     element = tensor_type.element_type
-    if str(element) == "index":
+    if isinstance(element, ir.IndexType):
         return tensor_type
     dtype = dtype_of(element)
     if dtype.kind in "fc":

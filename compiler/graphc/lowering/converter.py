@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Set
 from contextlib import nullcontext
 from typing import Any
@@ -280,17 +281,12 @@ class FunctionConverter:
     # -- clusters and views ----------------------------------------------------------------------------------
 
     def _emit_cluster(self, members: list[Any]) -> None:
-        inside = set(members)
         if self._is_scalar_work(members):
             ScalarWork(self, members).define()
             return
         shape, sizes = self._domain(members)
-        outputs = [
-            result
-            for op in members
-            for result in op.results
-            if any(use.owner.operation not in inside for use in result.uses)
-        ]
+        read = Counter(x for op in members for x in op.operands)
+        outputs = [result for op in members for result in op.results if len(list(result.uses)) > read[result]]
         tensors = GenericBuilder(self, shape, sizes, members).build(outputs)
         for output, tensor in zip(outputs, tensors, strict=True):
             self.define(output, build.cast(tensor, build.storage_type(output.type)))
@@ -308,8 +304,8 @@ class FunctionConverter:
             next((s for s in column if s is not None), None) for column in zip(*shapes, strict=True)
         )
         for op in members:
-            for result in op.results:
-                if op.name not in REDUCTIONS:
+            if op.name not in REDUCTIONS:
+                for result in op.results:
                     self.sizes_of(result)
         sizes = self.sizes_of(spaces[0])
         return known, [
@@ -354,27 +350,30 @@ class FunctionConverter:
         ]
 
     def _sizes_by_operation(self, op: Any, rank: int) -> list[Any]:
-        operands = list(op.operands)
-        if op.name == "graphc.dimshuffle":
+        name, operands = op.name, list(op.operands)
+        if name == "graphc.dimshuffle":
             source = self.sizes_of(operands[0])
             return [source[axis] if axis >= 0 else build.const_index(1) for axis in op.attributes["order"]]
-        if op.name == "graphc.broadcast_to":
+        if name == "graphc.broadcast_to":
             return [self.index_of(x) for x in operands[1:]]
-        if op.name == "graphc.iota":
+        if name == "graphc.iota":
             return [self.index_of(operands[2])]
-        if op.name == "graphc.scan_seq":
+        if name == "graphc.scan_seq":
             return self.sizes_of(operands[0])[1:]
-        if op.name == "graphc.write_join":
+        if name == "graphc.write_join":
             return [self.index_of(x) for x in buffer_sizes(operands[0])]
-        if op.name == "graphc.slice":
+        if name == "graphc.slice":
             return [self.index_of(x) for x in operands[1 + rank : 1 + 2 * rank]]
-        if op.name == "graphc.take":
+        if name == "graphc.take":
             axis = op.attributes["axis"].value
             source = self.sizes_of(operands[0])
             return [*source[:axis], *self.sizes_of(operands[1]), *source[axis + 1 :]]
+        shapes = [x.type.shape for x in operands]
+        if 1 not in shapes[0]:
+            return self.sizes_of(operands[0])
         sizes = []
         for axis in range(rank):
-            wide = [x for x in operands if static_shape(x)[axis] != 1]
+            wide = [x for x, shape in zip(operands, shapes, strict=True) if shape[axis] != 1]
             sizes.append(self.sizes_of((wide or operands)[0])[axis])
         return sizes
 

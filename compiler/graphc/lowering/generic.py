@@ -45,7 +45,7 @@ class GenericBuilder:
         self._domain = domain
         self._sizes = sizes
         self._members, self._inside = members, frozenset(members)
-        self._results = {result for op in members for result in op.results}
+        self._computed = {result: op for op in members if op.name not in REDUCTIONS for result in op.results}
         self._scalars: dict[Any, Scalar] = {}
         self._inputs: list[Any] = []
         self._donors: list[Any] = []
@@ -180,9 +180,10 @@ class GenericBuilder:
         """
         arguments = list(self._block.arguments)
         identity = ir.AffineMap.get_identity(self._rank)
+        own = [position for position, affine in enumerate(self._maps) if affine == identity]
         for number, tensor in enumerate(tensors, len(self._inputs)):
-            for position, (value, affine) in enumerate(zip(self._inputs, self._maps, strict=True)):
-                if value == tensor and affine == identity:
+            for position in own:
+                if self._inputs[position] == tensor:
                     arguments[position].replace_all_uses_with(arguments[number])
 
     def _create(self, tensors: list[Any], axes: list[tuple[int, ...] | None]) -> Any:
@@ -232,10 +233,11 @@ class GenericBuilder:
         known = self._context.scalar_of(value)
         if known is not None:
             return known
+        member = self._computed.get(value)
+        if member is not None:
+            return self._compute(member, value, coordinates)
         owner = value.owner
         if not isinstance(owner, ir.Block):
-            if value in self._results and owner.name not in REDUCTIONS:
-                return self._compute(owner, coordinates)
             if owner.name in ("arith.constant", "graphc.constant"):
                 splat = self._splat(value, owner)
                 if splat is not None:
@@ -253,26 +255,15 @@ class GenericBuilder:
     def _scan_seq(self, op: Any, coordinates: Coordinates) -> Scalar:
         return self.read(op.operands[0], (self._context.index_of(op.operands[1]), *coordinates))
 
-    def _compute(self, op: Any, coordinates: Coordinates) -> Scalar:
-        dtype = dtype_of(op.results[0].type.element_type)
-        if op.name == "graphc.take":
+    def _compute(self, op: Any, value: Any, coordinates: Coordinates) -> Scalar:
+        name, kind = op.name, value.type
+        dtype = dtype_of(kind.element_type)
+        if name == "graphc.take":
             return self._take(op, coordinates)
-        operands = [self.read(x, self._broadcast(x, op.results[0], coordinates)) for x in op.operands]
-        if op.name == "graphc.cast":
+        operands = [self.read(x, _broadcast(x.type, kind, coordinates)) for x in op.operands]
+        if name == "graphc.cast":
             return self.scalar.cast(operands[0], dtype)
-        result = rows()[op.name[7:]].scalar(self.scalar, *operands)
-        return self.scalar.cast(result, dtype)
-
-    def _broadcast(self, operand: Any, result: Any, coordinates: Coordinates) -> Coordinates:
-        """Coordinates in an operand: dimensions that are statically 1 are read at 0."""
-        if operand.type == result.type:
-            return coordinates
-        return tuple(
-            ZERO if size == 1 and whole != 1 else coordinate
-            for size, whole, coordinate in zip(
-                static_shape(operand), static_shape(result), coordinates, strict=True
-            )
-        )
+        return self.scalar.cast(rows()[name[7:]].scalar(self.scalar, *operands), dtype)
 
     def _splat(self, value: Any, owner: Any) -> Scalar | None:
         array = read_constant(owner)
@@ -374,6 +365,14 @@ class GenericBuilder:
 
     def _stored(self, x: Scalar) -> Scalar:
         return self.scalar.cast(x, np.dtype("uint8")) if x.dtype == np.bool_ else x
+
+
+def _broadcast(operand: Any, result: Any, coordinates: Coordinates) -> Coordinates:
+    """Coordinates in an operand, given types: dimensions that are statically 1 are read at 0."""
+    if operand == result:
+        return coordinates
+    sizes = zip(operand.shape, result.shape, coordinates, strict=True)
+    return tuple(ZERO if size == 1 and whole != 1 else coordinate for size, whole, coordinate in sizes)
 
 
 def fill(value: Any, tensor: Any) -> Any:

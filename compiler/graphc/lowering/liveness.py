@@ -39,8 +39,8 @@ class Liveness:
             self._made[unit] = [r for op in operations for r in op.results if self._takes_memory(op, r)]
         for unit, operations in members.items():
             inside = {result for op in operations for result in op.results}
-            read = {root(x) for op in operations for x in inputs_of(op) if x not in inside}
-            self._read[unit] = {value for value in read if value in self._weight}
+            outside = {x for op in operations for x in inputs_of(op)} - inside
+            self._read[unit] = {value for value in map(root, outside) if value in self._weight}
             for value in self._read[unit]:
                 self._readers[value].add(unit)
         for unit, values in self._made.items():
@@ -48,7 +48,7 @@ class Liveness:
             self._made[unit] = [value for value in values if self._readers[value]]
 
     def _takes_memory(self, op: Any, result: Any) -> bool:
-        if op.name in ALIASES or not isinstance(result.type.maybe_downcast(), ir.RankedTensorType):
+        if op.name in ALIASES or not isinstance(result.type, ir.RankedTensorType):
             return False
         if result in self._kept:
             return False
@@ -75,11 +75,11 @@ class Liveness:
 
 def root(value: Any) -> Any:
     """The value whose memory a value is part of."""
-    while not isinstance(value.owner, ir.Block) and value.owner.name in ALIASES and len(value.owner.operands):
-        if value.owner.name == "graphc.iota":
+    while True:
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.name not in ALIASES or owner.name == "graphc.iota":
             return value
-        value = value.owner.operands[0]
-    return value
+        value = owner.operands[0]
 
 
 def _elements(value: Any) -> int:

@@ -49,7 +49,7 @@ class LoopNest:
         self._kinds = [str(kind) for kind in attributes["iterator_types"]]
         self._reduction = ["reduction" in kind for kind in self._kinds]
         block = generic.regions[0].blocks[0]
-        self._block = block
+        *self._body_operations, self._yield = [op.operation for op in block.operations]
         inputs = next(iter(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"])))
         maps = [ir.AffineMapAttr(a).value for a in attributes["indexing_maps"]]
         operands = [
@@ -59,8 +59,8 @@ class LoopNest:
         self._inputs, self._outputs = operands[:inputs], operands[inputs:]
         self._indexed = {
             ir.IntegerAttr(op.attributes["dim"]).value
-            for op in block.operations
-            if op.operation.name == "linalg.index"
+            for op in self._body_operations
+            if op.name == "linalg.index"
         }
 
     def lower(self) -> None:
@@ -89,18 +89,19 @@ class LoopNest:
         what was computed from it have equal bounds and can be fused.
         """
         found: list[Any] = [None] * len(self._kinds)
+        from_allocation = [False] * len(self._kinds)
         static: list[int | None] = [None] * len(self._kinds)
         for operand in (*self._inputs, *self._outputs):
+            shape, allocated = operand.buffer.type.shape, None
             for position, axis in enumerate(operand.axes):
                 if axis is None:
                     continue
-                if found[axis] is None or (
-                    _is_allocated(operand.buffer) and not _is_allocated(found[axis][0])
-                ):
-                    found[axis] = (operand.buffer, position)
-                size = ir.MemRefType(operand.buffer.type).shape[position]
-                if size >= 0:
-                    static[axis] = size
+                if not from_allocation[axis]:
+                    allocated = _is_allocated(operand.buffer) if allocated is None else allocated
+                    if allocated or found[axis] is None:
+                        found[axis], from_allocation[axis] = (operand.buffer, position), allocated
+                if shape[position] >= 0:
+                    static[axis] = shape[position]
         self._static = static
         return [
             build.const_index(known) if known is not None else build.dim(*where)
@@ -231,7 +232,7 @@ class LoopNest:
             return []
         if partial_reductions.is_in_loop(self._generic):
             return []
-        yielded = list(list(self._block.operations)[-1].operands)
+        yielded = list(self._yield.operands)
         arguments = [operand.argument for operand in self._outputs]
         found = [
             partial_reductions.combiner(yielded[arguments.index(operand.argument)], operand.argument)
@@ -275,10 +276,8 @@ class LoopNest:
 
     def _combiner(self, operand: _Operand) -> Any:
         """The addition of floats to this output's accumulator, if that is how it is combined."""
-        position = [o.argument for o in self._outputs].index(operand.argument)
-        terminator = list(self._block.operations)[-1]
-        value = terminator.operands[position]
-        owner = value.owner
+        position = next(i for i, other in enumerate(self._outputs) if other is operand)
+        owner = self._yield.operands[position].owner
         if isinstance(owner, ir.Block) or owner.name not in ("arith.addf", "complex.add"):
             return None
         return owner if operand.argument in list(owner.operands) else None
@@ -351,14 +350,13 @@ class LoopNest:
         anchor = build.create(
             "arith.constant", [build.index_type()], [], value=ir.IntegerAttr.get(build.index_type(), 0)
         )
-        operations = [op.operation for op in self._block.operations]
-        for op in operations[:-1]:
+        for op in self._body_operations:
             if op.name == "linalg.index":
                 number = self._loop_of[ir.IntegerAttr(op.attributes["dim"]).value]
                 op.results[0].replace_all_uses_with(indices[number])
             else:
                 op.move_before(anchor)
-        yielded = list(operations[-1].operands)
+        yielded = list(self._yield.operands)
         anchor.erase()
         results = []
         for operand, value in zip(self._outputs, yielded, strict=True):
@@ -378,7 +376,8 @@ def _is_used(value: Any) -> bool:
 
 
 def _is_allocated(buffer: Any) -> bool:
-    return not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.alloc"
+    owner = buffer.owner
+    return not isinstance(owner, ir.Block) and owner.name == "memref.alloc"
 
 
 def _add(a: Any, b: Any) -> Any:

@@ -28,13 +28,14 @@ class Recomputation:
     """One function's copies.
 
     Args:
-        clusters: cluster number of the results of each operation that has one; copies are added. (An
-            operation itself is no key: its hash changes with its operands.)
+        clusters: cluster number of the results of each operation of one block that has one; copies are added.
+            (An operation itself is no key: its hash changes with its operands.)
     """
 
     def __init__(self, clusters: dict[Any, int]) -> None:
         self._clusters = clusters
         self._copies: dict[tuple[Any, int], Any] = {}
+        self._read_by_clusters: dict[Any, bool] = {}
         self.copied = 0
 
     def apply(self, op: Any) -> None:
@@ -45,6 +46,8 @@ class Recomputation:
         for position, operand in enumerate(op.operands):
             if position in gathered:
                 # It is read at positions of its own, not at those of the loop.
+                continue
+            if self._clusters.get(operand, number) == number:
                 continue
             key = (operand, number)
             if key not in self._copies:
@@ -84,19 +87,21 @@ class Recomputation:
         """Whether the value is cheap; gathers the operations to copy (users before producers) and the arrays
         read.
         """
-        owner = value.owner
-        ir = _ir()
-        if isinstance(owner, ir.Block) or owner.operation.block != self._block:
-            # What comes from outside of a loop is in memory; computing it again in each iteration costs more.
-            return self._array(value, arrays)
         other = self._clusters.get(value)
+        if other == number:
+            return self._array(value, arrays)
+        owner = value.owner
         if other is None:
+            if isinstance(owner, _ir().Block) or owner.operation.block != self._block:
+                # What comes from outside of a loop is in memory; computing it again in each iteration costs
+                # more.
+                return self._array(value, arrays)
             if owner.name == "arith.constant":
                 return True
             if owner.name in VIEWS:
                 return all(self._is_stored(x) for x in owner.operands) and self._array(value, arrays)
             return self._array(value, arrays)
-        if other == number or owner.name in REDUCTIONS:
+        if owner.name in REDUCTIONS:
             return self._array(value, arrays)
         if owner.name not in CHEAP or not self._only_clusters_read(value):
             return self._is_kept(value) and self._array(value, arrays)
@@ -125,8 +130,13 @@ class Recomputation:
         )
 
     def _only_clusters_read(self, value: Any) -> bool:
-        users = [use.owner.operation for use in value.uses]
-        return all(self._is_member(op) and op.block == self._block for op in users)
+        found = self._read_by_clusters.get(value)
+        if found is None:
+            # Copies do not change this: they are in clusters, and so is all that they are made for.
+            users = [use.owner.operation for use in value.uses]
+            found = all(self._is_member(op) and op.block == self._block for op in users)
+            self._read_by_clusters[value] = found
+        return found
 
     def _is_member(self, op: Any) -> bool:
         return len(op.results) > 0 and op.results[0] in self._clusters

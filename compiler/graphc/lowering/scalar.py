@@ -63,10 +63,8 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         dtype = np.dtype(dtype)
         if name in ("arith.addf", "arith.subf", "arith.mulf"):
             attributes["fastmath"] = self._contract
-        operation = self.ir.Operation.create(
-            name, results=[self.type(dtype)], operands=[x.value for x in operands], attributes=attributes
-        )
-        return Scalar(operation.result, dtype)
+        values = [x.value for x in operands]
+        return Scalar(self.ir.Operation.create(name, [self.type(dtype)], values, attributes).result, dtype)
 
     def const(self, value: Any, dtype: np.dtype) -> Scalar:
         """A literal, converted to `dtype` first."""

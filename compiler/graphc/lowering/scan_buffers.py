@@ -79,8 +79,12 @@ class Stack:
 
 
 def allocate(tensor_type: Any, sizes: list[Any]) -> Any:
-    """A new buffer for a tensor of storage type; of `sizes`, one per dimension, the dynamic ones are used."""
-    dynamic = [size for size, known in zip(sizes, tensor_type.shape, strict=True) if known < 0]
+    """A new buffer for a tensor of storage type; of `sizes`, one per dimension, the dynamic ones are used.
+
+    A size may be a number where the type does not know it.
+    """
+    wanted = [size for size, known in zip(sizes, tensor_type.shape, strict=True) if known < 0]
+    dynamic = [build.const_index(size) if isinstance(size, int) else size for size in wanted]
     return build.create(
         "memref.alloc",
         [ir.MemRefType.get(tensor_type.shape, tensor_type.element_type)],

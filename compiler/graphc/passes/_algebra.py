@@ -37,7 +37,8 @@ def is_unit(value: Any) -> bool:
 
 def unit_splat(rewriter: Rewriter, value: Any) -> Any:
     """The number behind a constant of unit shape, else None."""
-    return rewriter.splat(value) if is_unit(value) else None
+    number = rewriter.splat(value)
+    return number if number is not None and is_unit(value) else None
 
 
 def split_constant(rewriter: Rewriter, op: Any) -> tuple[Any, Any] | None:

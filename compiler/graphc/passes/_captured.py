@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.passes._independence import is_view
-from graphc.passes._walk import inputs_of, walk
 from graphc_dialects._mlir import ir
 
 
@@ -17,7 +16,7 @@ class Captured:
     Memory is captured as a whole; views of it and constants are made again.
 
     Args:
-        ops: the operations.
+        ops: the operations, each followed by those in its regions.
         without: values that they get in another way.
 
     Attributes:
@@ -25,44 +24,44 @@ class Captured:
     """
 
     def __init__(self, ops: Sequence[Any], without: Sequence[Any] = ()) -> None:
-        self._ops = ops
         self.values: list[Any] = []
         self._again: list[Any] = []
-        own = {result for op in ops for result in op.results}
+        self._uses: list[tuple[Any, int, Any]] = []
         seen: set[Any] = set()
+        own: set[Any] = set()
         for op in ops:
-            for value in inputs_of(op):
-                if value not in own and value not in without:
-                    self._need(value, seen)
+            for i, value in enumerate(op.operands):
+                if value not in own:
+                    self._uses.append((op, i, value))
+                    if value not in seen and value not in without:
+                        self._need(value, seen)
+            own.update(op.results)
+            for region in op.regions:
+                for block in region.blocks:
+                    own.update(block.arguments)
 
     def _need(self, value: Any, seen: set[Any]) -> None:
         """Captures a value, or notes the operation that makes it, behind those that make its operands."""
-        op = value.owner
-        again = not isinstance(op, ir.Block) and (op.name == "arith.constant" or is_view(op))
-        what = op.operation if again else value
-        if what in seen:
-            return
-        seen.add(what)
-        if again:
-            for operand in op.operands:
-                self._need(operand, seen)
-            self._again.append(what)
-        else:
+        owner = value.owner
+        if isinstance(owner, ir.Block) or not (owner.name == "arith.constant" or is_view(owner)):
+            seen.add(value)
             self.values.append(value)
+            return
+        seen.update(owner.results)
+        for operand in owner.operands:
+            if operand not in seen:
+                self._need(operand, seen)
+        self._again.append(owner.operation)
 
     def replace(self, arguments: Sequence[Any]) -> None:
         """Makes the operations use arguments, and copies at the insertion point of what makes the rest."""
         new = dict(zip(self.values, arguments, strict=True))
         for op in self._again:
             copy = op.clone()
-            _rename(copy, new)
+            for i, operand in enumerate(copy.operands):
+                if operand in new:
+                    copy.operands[i] = new[operand]
             new.update(zip(op.results, copy.results, strict=True))
-        for root in self._ops:
-            for op in [root, *walk(root)]:
-                _rename(op, new)
-
-
-def _rename(op: Any, new: dict[Any, Any]) -> None:
-    for i, operand in enumerate(op.operands):
-        if operand in new:
-            op.operands[i] = new[operand]
+        for op, i, value in self._uses:
+            if value in new:
+                op.operands[i] = new[value]

@@ -73,6 +73,8 @@ class CheckInserter:
     def elementwise(self, rw: Rewriter, op: Any) -> None:
         """Sizes that do not broadcast agree with the first one of them, preferably a static one."""
         operands = list(op.operands)
+        if len(operands) == 1:
+            return
         types = [x.type for x in operands]
         if all(type_ == types[0] for type_ in types) and types[0].has_static_shape:
             return

@@ -8,7 +8,6 @@ from typing import Any
 
 from graphc.passes._buffer_sizes import item_size, size_of
 from graphc.passes._lifetimes import VIEWS
-from graphc.passes._walk import walk
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
@@ -42,8 +41,8 @@ def find_copy(op: Any) -> Copy | None:
         return _copy(source, target, _shape(source))
     if op.name != "scf.for":
         return None
-    inside = walk(op)
-    if len(inside) > _MOST_OPERATIONS or not all(_is_part(inner) for inner in inside):
+    inside = _parts(op)
+    if inside is None:
         return None
     loads = [inner for inner in inside if inner.name == "memref.load"]
     stores = [inner for inner in inside if inner.name == "memref.store"]
@@ -56,8 +55,19 @@ def find_copy(op: Any) -> Copy | None:
     return _copy(source, target, [_trips(loop) for loop in loops])
 
 
-def _is_part(op: Any) -> bool:
-    return op.name in _AROUND or op.name in _COORDINATES
+def _parts(loop: Any) -> list[Any] | None:
+    """The operations in a loop; None if there are many, or others than those of a copy."""
+    found: list[Any] = []
+    fits = True
+
+    def visit(op: Any) -> Any:
+        nonlocal fits
+        fits = len(found) <= _MOST_OPERATIONS and (op.name in _AROUND or op.name in _COORDINATES)
+        found.append(op)
+        return ir.WalkResult.ADVANCE if fits else ir.WalkResult.INTERRUPT
+
+    loop.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[1:] if fits else None
 
 
 def _trips(loop: Any) -> Any:

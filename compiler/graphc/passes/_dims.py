@@ -13,6 +13,7 @@ from typing import Any
 from graphc.passes._constants import CONSTANTS
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import read_results
+from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.scan_verify import carry_of, declarations, is_inside
 from graphc_dialects.signatures import SIGNATURES
 from graphc_dialects.write import buffer_sizes
@@ -26,6 +27,8 @@ _SIZED = frozenset({"graphc.reshape", "graphc.broadcast_to", "graphc.specify_sha
 _LIKE_FIRST = frozenset(
     {"graphc.softmax", "graphc.log_softmax", "graphc.update_slice", "graphc.put", "tensor.cast"}
 )
+# Their operands have equal ranks.
+_ELEMENTWISE = frozenset(f"graphc.{name}" for name in ELEMENTWISE)
 
 
 class DimKeys:
@@ -60,12 +63,9 @@ class DimKeys:
         known = self._shapes.get(value)
         if known is None:
             static = value.type.shape
-            if min(static, default=0) < 0:
+            if value not in self._visited and min(static, default=0) < 0:
                 self._resolve_operands(value)
-                known = self._everywhere(self._dynamic, value, static)
-            else:
-                known = static
-            self._shapes[value] = known
+            known = self._shapes[value] = self._find_shape(value, static)
         return [self.find(key) for key in known] if self._leader else known
 
     def size(self, value: Any) -> Key:
@@ -138,28 +138,32 @@ class DimKeys:
 
     def _resolve_operands(self, value: Any) -> None:
         """Resolves what a value is computed from, operands first, without recursion: programs are long."""
-        made = self._defs.get(value)
-        if made is not None and made.name != "scf.if" and self._visited.issuperset(made.operands):
-            self._visited.add(value)
-            return
+        visited = self._visited
         stack = [(value, False)]
         while stack:
             top, ready = stack.pop()
             if not ready:
-                if top in self._visited:
+                if top in visited:
                     continue
-                self._visited.add(top)
-                stack.append((top, True))
+                visited.add(top)
                 op = self._defs.get(top)
                 if op is not None:
+                    stack.append((top, True))
                     sources = op.operands if op.name != "scf.if" else read_results(top)
-                    stack.extend((source, False) for source in sources)
+                    stack += [(source, False) for source in sources if source not in visited]
             elif top != value:
                 type_ = top.type
                 if isinstance(type_, ir.RankedTensorType):
-                    self.shape(top)
+                    if top not in self._shapes:
+                        self._shapes[top] = self._find_shape(top, type_.shape)
                 elif isinstance(type_, ir.IndexType):
                     self.size(top)
+
+    def _find_shape(self, value: Any, static: list[int]) -> list[Key]:
+        """The keys of a value whose operands are resolved."""
+        if min(static, default=0) >= 0:
+            return static
+        return list(self._everywhere(self._dynamic, value, static))
 
     # -- how each operation derives its sizes ----------------------------------------------------------------
 
@@ -198,19 +202,19 @@ class DimKeys:
 
     def _dynamic(self, value: Any, static: list[int]) -> list[Key]:
         op = self._defs.get(value)
-        if op is not None and op.name in ("scf.if", "arith.select"):
-            derived: list[Key] | None = self._either(value, op)
-        elif op is not None and op.name[7:] in SIGNATURES:
-            derived = self._kernel(value, op)
-        else:
-            derived = None if op is None else self._derive(op, static)
+        derived = None if op is None else self._derive(value, op, static)
         if derived is None:
             derived = [("dim", value, axis) for axis in range(len(static))]
         return [size if size >= 0 else key for size, key in zip(static, derived, strict=True)]
 
-    def _derive(self, op: Any, static: list[int]) -> list[Key] | None:
-        name = op.name
-        operands = list(op.operands)
+    def _derive(self, value: Any, op: Any, static: list[int]) -> list[Key] | None:
+        name, operands = op.name, list(op.operands)
+        if name in _ELEMENTWISE:
+            return self._joint([self.shape(operand) for operand in operands])
+        if name in ("scf.if", "arith.select"):
+            return self._either(value, op)
+        if name[7:] in SIGNATURES:
+            return self._kernel(value, op)
         if name in _SIZED:
             return [self.size(size) for size in operands[1:]]
         if name in _LIKE_FIRST:

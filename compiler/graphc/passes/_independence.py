@@ -19,7 +19,7 @@ _ADDRESSES = ("memref.extract_aligned_pointer_as_index", "arith.index_cast", "ll
 _BLOCK = re.compile(r"graphc_[sd]block_(\d+)_(\d+)_(\d+)_[nt][nt]")
 _GEMM = re.compile(r"graphc_[sdcz]gemm")
 _BUFFERS = ("graphc_buffer", "graphc_planned_buffer")
-_ALL_VIEWS = (*VIEWS, "memref.view", "memref.extract_strided_metadata")
+_ALL_VIEWS = frozenset({*VIEWS, "memref.view", "memref.extract_strided_metadata"})
 # A position of an index and an expression that differs from iteration to iteration.
 _Key = tuple[Any, ...]
 _Places = frozenset[tuple[int, _Key]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
 
 from graphc.passes._base import Pass, discover, find
 
@@ -89,5 +91,12 @@ def normalise(entries: Iterable[Entry]) -> list[Pass | str]:
         if isinstance(text, Pass):
             result.append(text)
         else:
-            result.extend(parse_pipeline(text))
+            # Every run has passes of its own, because they count what they do.
+            result += [replace(step) if isinstance(step, Pass) else step for step in _parsed(text)]
     return result
+
+
+@cache
+def _parsed(text: str) -> tuple[Pass | str, ...]:
+    """The entries of a text. Those of the pipelines are read again for each function."""
+    return tuple(parse_pipeline(text))

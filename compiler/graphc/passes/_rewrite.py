@@ -29,6 +29,8 @@ _VIEWS_OF_SPLATS = frozenset(
     {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape"}
 )
 
+# Operations that have regions, and their ends.
+_AROUND_REGIONS = frozenset({"graphc.scan", "graphc.scan_end", "scf.if", "scf.yield"})
 
 # They have an effect, on the caller or on the scan around them.
 _EFFECTS = frozenset({"graphc.check", "graphc.scan_carry", "graphc.scan_collect", "graphc.scan_end"})
@@ -105,6 +107,7 @@ class Rewriter:
         self._default = self._rules.get("*", [])
         self._operations: list[Any] = []
         self._constants: dict[Any, Any] = {}
+        self._dtypes: dict[Any, np.dtype] = {}
         self._sizes: dict[Any, Any] = {}
         self.reified: dict[Any, Any] = {}
         self._location: Any = None
@@ -121,9 +124,11 @@ class Rewriter:
             name = op.name
             if name == "graphc.scan":
                 self._enter()
-            value = self._visit(op)
+            value = self._visit(op, name)
             if value is not None:
                 self.replace(op, value)
+            if name not in _AROUND_REGIONS:
+                continue
             if name == "scf.if":
                 branches.append(len(blocks_of(op)))
                 self._enter()
@@ -147,18 +152,16 @@ class Rewriter:
         self._sizes, self.reified = self._scopes.pop()
         self.dims.leave()
 
-    def _visit(self, op: Any) -> Any:
+    def _visit(self, op: Any, name: str) -> Any:
         self._operations.append(op)
         for result in op.results:
             self.defs[result] = op
-        rules = self._rules.get(op.name, self._default)
-        if rules:
-            for rule in rules:
-                value = rule(self, op)
-                if value is not None:
-                    name = rule.__name__
-                    self.counts[name] = self.counts.get(name, 0) + 1
-                    return value
+        for rule in self._rules.get(name, self._default):
+            value = rule(self, op)
+            if value is not None:
+                title = rule.__name__
+                self.counts[title] = self.counts.get(title, 0) + 1
+                return value
         return None
 
     def replace(self, op: Any, value: Any) -> None:
@@ -193,7 +196,7 @@ class Rewriter:
         while op is not None and op.name in _VIEWS_OF_SPLATS:
             value = op.operands[0]
             op = self.defs.get(value)
-        array = self.constant(value)
+        array = None if op is None else self.constant(value)
         if not isinstance(array, np.ndarray) or array.size == 0:
             return None
         first = array.flat[0]
@@ -210,7 +213,10 @@ class Rewriter:
 
     def dtype(self, value: Any) -> np.dtype:
         """NumPy dtype of a tensor value."""
-        return element_dtype(value.type.element_type)
+        found = self._dtypes.get(value)
+        if found is None:
+            found = self._dtypes[value] = element_dtype(value.type.element_type)
+        return found
 
     @cached_property
     def dims(self) -> DimKeys:
@@ -237,7 +243,7 @@ class Rewriter:
         op = ir.Operation.create(
             name, [type_], list(operands), attributes, loc=self._location, ip=ir.InsertionPoint(self.anchor)
         )
-        value = self._visit(op)
+        value = self._visit(op, name)
         if value is None:
             return op.result
         return self.cast_static(value, type_)
@@ -254,7 +260,7 @@ class Rewriter:
             loc=self._location,
             ip=ir.InsertionPoint(self.anchor),
         )
-        self._visit(op)
+        self._visit(op, name)
         return list(op.results)
 
     def literal(self, array: Any, type_: Any) -> Any:
@@ -311,7 +317,7 @@ class Rewriter:
             self.adopt(operand)
         # What a rule creates for this operation must come before it, not only before the visited one.
         anchor, self.anchor = self.anchor, op
-        new = self._visit(op)
+        new = self._visit(op, op.name)
         self.anchor = anchor
         if new is None:
             return value

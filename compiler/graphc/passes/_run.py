@@ -53,6 +53,7 @@ def run_pipeline(
     instrument: Instrument | None = None,
     check_legality: bool = False,
     verify_each: bool = False,
+    managers: dict[str, Any] | None = None,
 ) -> PipelineReport:
     """Runs passes on a module in place.
 
@@ -61,7 +62,10 @@ def run_pipeline(
         entries: passes, pipeline texts, or (text, reason) tuples as in `graphc.passes.pipelines`.
         instrument: told before and after each pass.
         check_legality: check the stage's legality spec before and after each pass of ours.
-        verify_each: verify the module after every pass instead of at the end only.
+        verify_each: verify the module after every pass, instead of at the end and between passes of ours that
+            lower it and upstream passes.
+        managers: pass managers of the module's context by pipeline text, which are kept there for the next
+            module: to make one takes longer than to run it on a small module.
 
     Returns:
         Names, times and statistics of what ran. Adjacent upstream passes are one entry unless there is an
@@ -75,6 +79,7 @@ def run_pipeline(
     """
     report = PipelineReport()
     context = module.context
+    managers = {} if managers is None else managers
     lowered = False  # by passes of ours since the last verification
     with context:
         for step in _steps(normalise(entries), single=instrument is not None):
@@ -87,7 +92,7 @@ def run_pipeline(
                     # Upstream passes may crash on invalid IR.
                     module.operation.verify()
                     lowered = False
-                _run_step(module, step, check_legality, verify_each)
+                _run_step(module, step, check_legality, verify_each, managers)
                 lowered = not verify_each and (lowered or (isinstance(step, Pass) and step.stage != "graph"))
             except Exception:
                 if instrument is not None:
@@ -116,11 +121,15 @@ def _steps(entries: list[Pass | str], *, single: bool) -> list[Pass | str]:
     return steps
 
 
-def _run_step(module: Any, step: Pass | str, check_legality: bool, verify_each: bool) -> None:
+def _run_step(
+    module: Any, step: Pass | str, check_legality: bool, verify_each: bool, managers: dict[str, Any]
+) -> None:
     from graphc_dialects._mlir import ir, passmanager
 
     if isinstance(step, str):
-        manager = passmanager.PassManager.parse(f"builtin.module({step})")
+        manager = managers.get(step)
+        if manager is None:
+            manager = managers[step] = passmanager.PassManager.parse(f"builtin.module({step})")
         manager.enable_verifier(verify_each)
         manager.run(module.operation)
         return

@@ -7,7 +7,10 @@ from typing import Any
 
 from graphc_dialects.walk import walk, walk_for
 
-__all__ = ["blocks_outside_loops", "functions", "inputs_of", "split_after", "walk", "walk_for"]
+# Beginnings of the names of functions that outline-loops and parallel-loops have made of loops.
+LOOPS = ("graphc_part_", "graphc_body_")
+
+__all__ = ["LOOPS", "blocks_outside_loops", "functions", "inputs_of", "split_after", "walk", "walk_for"]
 
 
 def functions(module: Any) -> list[Any]:

@@ -48,6 +48,7 @@ class ArenaAllocation(Pass):
     stage = "llvm"
 
     def run(self, module: Any) -> None:
+        from graphc.passes._walk import LOOPS
         from graphc_dialects._mlir import ir
 
         replaced = 0
@@ -56,6 +57,8 @@ class ArenaAllocation(Pass):
             # A function without arguments has no context: a loop that has nothing left to do.
             if op.name != "llvm.func" or not len(op.regions[0].blocks) or not len(_arguments(op)):
                 continue
+            if op.attributes["sym_name"].value.startswith(LOOPS):
+                continue  # Their first argument is no context, and they allocate nothing.
             context = _arguments(op)[0]
             for call in reversed(_calls(op)):
                 callee = ir.FlatSymbolRefAttr(call.attributes["callee"]).value

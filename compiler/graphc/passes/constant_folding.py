@@ -42,9 +42,6 @@ class ConstantFolding(Pass):
             self.count("folded", sum(rewriter.counts.values()))
 
     def _fold(self, rewriter: Any, op: Any) -> Any:
-        from graphc.passes._references import evaluate
-        from graphc.passes._rewrite import tensor_type
-
         name = op.name
         if not name.startswith("graphc.") or name.startswith(_NOT_FOLDED):
             return None
@@ -56,6 +53,9 @@ class ConstantFolding(Pass):
             values.append(value)
         if not values or not self._is_small(op, values):
             return None
+        from graphc.passes._references import evaluate
+        from graphc.passes._rewrite import tensor_type
+
         element_type = op.results[0].type.element_type
         try:
             result = evaluate(op, values, rewriter.dtype(op.results[0]))

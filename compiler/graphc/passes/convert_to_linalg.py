@@ -55,9 +55,13 @@ def _check_element_types(function: Any) -> None:
     from graphc.lowering.types import dtype_of
     from graphc_dialects._mlir import ir
 
+    seen: set[Any] = set()
     for op in function.regions[0].blocks[0].operations:
         for result in op.results:
-            result_type = result.type.maybe_downcast()
+            result_type = result.type
+            if result_type in seen:
+                continue
+            seen.add(result_type)
             if not isinstance(result_type, ir.RankedTensorType) or isinstance(
                 result_type.element_type, ir.IndexType
             ):

@@ -85,7 +85,7 @@ class Fusion(Pass):
         for op in members:
             copies.apply(op)
         for op in reversed(members):
-            if not any(True for result in op.results for _ in result.uses):
+            if all(next(result.uses, None) is None for result in op.results):
                 op.erase()
         self.count("recomputed operations", copies.copied)
 
@@ -103,6 +103,7 @@ class _Planner:
         self._max_inputs = max_inputs
         self._node_of: dict[Any, int] = {}
         self._shapes: dict[Any, Shape] = {}
+        self._shapes_of_types: dict[Any, Shape] = {}
         self._id_of: dict[Any, int] = {}
         self._reductions: set[int] = set()
         self._clusters: dict[int, _Cluster] = {}
@@ -120,9 +121,10 @@ class _Planner:
             from graphc.passes._walk import inputs_of
 
             operands = inputs_of(op)
+        results = list(op.results)
         reduction = name in REDUCTIONS
         member = reduction or is_elementwise(name)
-        domain = self._shape(operands[0] if reduction else op.results[0]) if member else ()
+        domain = self._shape(operands[0] if reduction else results[0]) if member else ()
         gathered = GATHERED_OPERANDS.get(name, ())
         inline = [
             position
@@ -133,33 +135,48 @@ class _Planner:
         if not member and not needed and name != "graphc.check":
             return  # constants and views of arguments lie on no path between units
         node = self.units.add(needed)
-        for result in op.results:
+        for result in results:
             self._node_of[result] = node
         if name == "graphc.check":
             self._last_check = node
-        if not member:
-            return
-        self.members.append((op, node))
-        if reduction:
-            self._reductions.add(node)
-        reads = {self._identity(value) for value in operands if self._is_array(value)}
-        writes = {self._identity(value) for value in op.results}
-        self._clusters[node] = _Cluster(domain, reduced_axes(op) if reduction else None, reads, writes)
-        for position in inline:
-            producer = self._node_of.get(operands[position])
+        if member:
+            self.members.append((op, node))
+            if reduction:
+                self._reductions.add(node)
+            identities = [self._identity(operand) for operand in operands]
+            arrays = [i for i, operand in zip(identities, operands, strict=True) if self._is_array(operand)]
+            writes = {self._identity(result) for result in results}
+            axes = reduced_axes(op) if reduction else None
+            self._clusters[node] = _Cluster(domain, axes, set(arrays), writes)
+            self._merge(node, domain, [(operands[i], identities[i]) for i in inline])
+
+    def _merge(self, node: int, domain: Shape, read: list[tuple[Any, int]]) -> None:
+        """Merges a new unit with what makes the values that it reads inline, and with others that read them.
+
+        Args:
+            node: the unit.
+            domain: what it iterates over.
+            read: the values, with their identities.
+        """
+        for operand, _ in read:
+            producer = self._node_of.get(operand)
             if producer is not None and producer in self._clusters:
                 self._try_merge(producer, node)
-        for position in inline:
-            key = (self._identity(operands[position]), domain)
-            for reader in self._readers.get(key, ()):
+        for _, identity in read:
+            readers = self._readers.setdefault((identity, domain), [])
+            for reader in readers:
                 if self._try_merge(reader, node):
                     break
-            self._readers.setdefault(key, []).append(node)
+            readers.append(node)
 
     def _shape(self, value: Any) -> Shape:
         found = self._shapes.get(value)
         if found is None:
-            found = self._shapes[value] = static_shape(value)
+            kind = value.type
+            found = self._shapes_of_types.get(kind)
+            if found is None:
+                found = self._shapes_of_types[kind] = static_shape(value)
+            self._shapes[value] = found
         return found
 
     def _is_array(self, value: Any) -> bool:
@@ -201,7 +218,9 @@ class _Planner:
         if a == b:
             return True
         first, second = self._clusters[a], self._clusters[b]
-        domain = _common_domain(first.domain, second.domain)
+        domain: Shape | None = first.domain
+        if domain != second.domain:
+            domain = _common_domain(first.domain, second.domain)
         axes_agree = first.axes is None or second.axes is None or first.axes == second.axes
         if domain is None or not axes_agree:
             return False

@@ -84,7 +84,7 @@ class _Function:
         positions = []
         at = 0
         for kind in inputs:
-            is_buffer = str(kind).startswith("memref")
+            is_buffer = isinstance(kind, self._ir.MemRefType)
             if is_buffer:
                 positions.append(at + 1)
             at += 3 + 2 * self._ir.MemRefType(kind).rank if is_buffer else 1

@@ -62,26 +62,25 @@ class OutlineLoops(Pass):
 def _find(block: Any) -> list[tuple[list[Any], Any]]:
     """The nests of a block that can be parts, with the stores of their results."""
     from graphc.passes._captured import Captured
+    from graphc.passes._independence import is_view
     from graphc.passes._walk import walk
+    from graphc_dialects._mlir import ir
 
     operations = [op.operation for op in block.operations]
     found = []
     for position, op in enumerate(operations):
-        if op.name != "scf.for" or not all(_is_allowed(inner) for inner in walk(op)):
+        if op.name != "scf.for":
+            continue
+        inside = walk(op)
+        if not all(inner.name.startswith(_ALLOWED) or is_view(inner) for inner in inside):
             continue
         stores = _stores(operations, position)
         if stores is None:
             continue
-        captured = Captured([op, *stores])
-        if all(_is_known(value) for value in captured.values):
+        captured = Captured([op, *inside, *stores])
+        if all(_is_known(ir, value) for value in captured.values):
             found.append(([op, *stores], captured))
     return found
-
-
-def _is_allowed(op: Any) -> bool:
-    from graphc.passes._independence import is_view
-
-    return op.name.startswith(_ALLOWED) or is_view(op)
 
 
 def _stores(operations: list[Any], position: int) -> list[Any] | None:
@@ -96,13 +95,10 @@ def _stores(operations: list[Any], position: int) -> list[Any] | None:
     return stores if len(stores) == uses else None
 
 
-def _is_known(value: Any) -> bool:
+def _is_known(ir: Any, value: Any) -> bool:
     """Whether a value is a scalar, or memory that no other captured value overlaps."""
-    from graphc_dialects._mlir import ir
-
-    kind = str(value.type)
-    if not kind.startswith("memref"):
-        return kind in ("index", "i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
+    if not isinstance(value.type, ir.MemRefType):
+        return str(value.type) in ("index", "i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
     owner = value.owner
     if isinstance(owner, ir.Block):
         return bool(owner.owner.operation.name == "func.func")

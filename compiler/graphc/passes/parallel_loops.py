@@ -98,10 +98,14 @@ class _Outlining:
     def outline(self) -> None:
         from graphc.lowering import build
         from graphc.passes._captured import Captured
+        from graphc.passes._independence import is_gemm
+        from graphc.passes._walk import walk
         from graphc_dialects._mlir import ir
 
-        bounds = [x for x in (self._lower, self._upper) if not _is_used_inside(x, self._loop)]
-        captured = Captured([self._loop], without=bounds)
+        members = walk(self._loop)
+        used = {x for op in members for x in op.operands}
+        bounds = [x for x in (self._lower, self._upper) if x not in used]
+        captured = Captured([self._loop, *members], without=bounds)
         values = captured.values
         index = build.index_type()
         types = [value.type for value in values]
@@ -110,7 +114,8 @@ class _Outlining:
         step = self._constant_step or 1
         alignment = step if nested or step != 1 else _ALIGNMENT
         operands = [self._lower, self._upper, self._cost.value(), build.const_index(alignment), *values]
-        name = f"graphc_split_{'products_' if self._has_products() else ''}{self._number}"
+        products = any(op.name == "func.call" and is_gemm(op) for op in members)
+        name = f"graphc_split_{'products_' if products else ''}{self._number}"
         build.create("func.call", [], operands, callee=ir.FlatSymbolRefAttr.get(name))
         self._declare(name, [index] * 4 + types)
         body = self._define(f"graphc_body_{self._number}", [index] * 2 + types)
@@ -121,12 +126,6 @@ class _Outlining:
         with ir.InsertionPoint(self._loop):
             captured.replace(arguments)
         self._loop.operands[0], self._loop.operands[1] = lower, upper
-
-    def _has_products(self) -> bool:
-        from graphc.passes._independence import is_gemm
-        from graphc.passes._walk import walk
-
-        return any(op.name == "func.call" and is_gemm(op) for op in walk(self._loop))
 
     def _declare(self, name: str, types: list[Any]) -> None:
         from graphc_dialects._mlir import ir
@@ -150,11 +149,3 @@ class _Outlining:
             "sym_visibility": ir.StringAttr.get("private"),
         }
         return ir.Operation.create("func.func", attributes=attributes, regions=1)
-
-
-def _is_used_inside(value: Any, loop: Any) -> bool:
-    """Whether a bound of the loop is also used in its body."""
-    from graphc.passes._walk import walk
-
-    # The body is short; a constant may have uses in all loops of the function.
-    return any(value in op.operands for op in walk(loop))

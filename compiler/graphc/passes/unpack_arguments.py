@@ -21,8 +21,6 @@ _Parts = tuple[_Position, ...] | None
 _READ_POINTER = frozenset(
     {"memref.view", "memref.reinterpret_cast", "memref.extract_aligned_pointer_as_index"}
 )
-# Beginnings of the names of functions that were loops.
-_LOOPS = ("graphc_part_", "graphc_body_")
 # Functions of plan-memory whose results are as many bytes as their last argument says, and the one that ends
 # their lifetimes.
 _PLACES = frozenset({"graphc_buffer", "graphc_planned_buffer"})
@@ -48,6 +46,7 @@ class UnpackArguments(Pass):
     stage = "llvm"
 
     def run(self, module: Any) -> None:
+        from graphc.passes._walk import LOOPS
         from graphc_dialects._mlir import ir
 
         operations = [op.operation for op in module.body.operations]
@@ -69,7 +68,7 @@ class UnpackArguments(Pass):
             plans[_END] = [(_POINTER, _SIZE)]
             rewrite.declare(functions[_END], plans[_END])
         # Loops that were made functions call none of these.
-        callers = [op for name, op in functions.items() if plans and not name.startswith(_LOOPS)]
+        callers = [op for name, op in functions.items() if plans and not name.startswith(LOOPS)]
         for call in [call for function in callers for call in _calls(function)]:
             parts = plans.get(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
             if parts is not None:

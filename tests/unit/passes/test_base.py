@@ -88,6 +88,20 @@ def test_runner_groups_upstream_passes_and_counts() -> None:
     assert report.seconds >= 0
 
 
+def test_pass_managers_are_kept_and_passes_are_not() -> None:
+    context = new_context()
+    managers: dict[str, Any] = {}
+    reports = []
+    for _ in range(2):
+        module = ir.Module.parse("func.func @f() { %0 = arith.constant 1 : index return }", context=context)
+        entries = ["canonicalize", "graphc-constant-folding"]
+        reports.append(run_pipeline(module, entries, managers=managers))
+        assert "constant" not in str(module)
+    assert list(managers) == ["canonicalize"]
+    # Each run counts for itself.
+    assert reports[0].runs[1].statistics == reports[1].runs[1].statistics
+
+
 def test_instrument_sees_each_pass() -> None:
     class Watch:
         def __init__(self) -> None:
