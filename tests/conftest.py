@@ -11,20 +11,23 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-# Before graphc is imported, as it reads its settings then: no test finds what another run left behind.
-_CACHE = tempfile.mkdtemp(prefix="graphc-test-cache-")
-os.environ["GRAPHC_CACHE_DIR"] = _CACHE
+# Before graphc is imported, as it reads its settings then: no test finds what another run left behind. The
+# workers of a run share a cache: what one has compiled, the others find.
+_IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ and "GRAPHC_TEST_CACHE" in os.environ
+_CACHE = os.environ["GRAPHC_TEST_CACHE"] if _IS_WORKER else tempfile.mkdtemp(prefix="graphc-test-cache-")
+os.environ["GRAPHC_TEST_CACHE"] = os.environ["GRAPHC_CACHE_DIR"] = _CACHE
 
 # Ordinary runs are short and always the same; `make fuzz` explores, FUZZ_EXAMPLES inputs a test.
 _EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 hypothesis.settings.register_profile(
-    "graphc", deadline=None, max_examples=_EXAMPLES or 20, derandomize=not _EXAMPLES, print_blob=True
+    "graphc", deadline=None, max_examples=_EXAMPLES or 12, derandomize=not _EXAMPLES, print_blob=True
 )
 hypothesis.settings.load_profile("graphc")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    shutil.rmtree(_CACHE, ignore_errors=True)
+    if not _IS_WORKER:
+        shutil.rmtree(_CACHE, ignore_errors=True)
 
 
 @pytest.fixture

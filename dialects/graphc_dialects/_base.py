@@ -15,6 +15,21 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 class Graphc(ext.Dialect, name="graphc"):
     """Symbolic tensor graphs."""
 
+    _definition = ""
+
+    @classmethod
+    def _emit_module(cls) -> Any:
+        """The dialect's definition in the irdl dialect, written op by op the first time.
+
+        To parse it for other contexts takes a quarter of that time.
+        """
+        if not cls._definition:
+            module = super()._emit_module()
+            cls._definition = str(module)
+            return module
+        with ir.Location.unknown():
+            return ir.Module.parse(cls._definition)
+
 
 # The bindings make this class when the namespace is defined, so type checkers do not know it.
 Operation: Any = Graphc.Operation

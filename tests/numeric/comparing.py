@@ -48,7 +48,7 @@ def merged(graphs: Sequence[Graph]) -> Graph:
 
 
 def check_all(graphs: Sequence[Graph], mode: str, threads: Sequence[int] = (1,)) -> None:
-    """`check` several graphs in one function, with each of the numbers of threads.
+    """What `check` does for several graphs in one function, with each of the numbers of threads.
 
     Raises:
         AssertionError: showing the first graph that fails on its own, or saying that they only fail together.
@@ -74,11 +74,26 @@ def _both(graph: Graph, mode: str) -> tuple[Any, list[Any]]:
 
 
 def _check_parts(graphs: Sequence[Graph], function: Any, expected: list[Any], what: str) -> None:
-    results = iter(function(*(value for graph in graphs for value in graph.values)))
-    wanted = iter(expected)
+    values = [value for graph in graphs for value in graph.values]
+    before = [value.copy() for value in values]
+    for _ in range(2):
+        results = function(*values)
+        for value, old in zip(values, before, strict=True):
+            np.testing.assert_array_equal(value, old, err_msg=f"an input was changed in mode {what}")
+        compare_parts(graphs, results, expected, what)
+
+
+def compare_parts(graphs: Sequence[Graph], results: list[Any], expected: list[Any], what: str) -> None:
+    """Compare the results of `merged` graphs, each with the tolerance of its own graph.
+
+    Raises:
+        AssertionError: a result has another dtype, shape or value.
+    """
+    pairs = zip(results, expected, strict=True)
     for graph in graphs:
-        for y in graph.outputs:
-            _compare(next(results), next(wanted), _tolerance(graph), graph, f"{y} in mode {what}")
+        for y, (got, want) in zip(graph.outputs, pairs, strict=False):
+            _compare(got, np.asarray(want), _tolerance(graph), graph, f"{y} in mode {what}")
+    assert next(pairs, None) is None
 
 
 def check(graph: Graph, mode: str) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,9 +55,8 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass
 class Group:
-    """Cases of one family, dtype and choice of sizes, as one graph; equal arguments are one input."""
+    """Cases of one dtype and choice of sizes, as one graph; equal arguments are one input."""
 
-    family: str
     dtype: str
     sizes: tuple[int, ...]
     python: bool
@@ -66,9 +65,8 @@ class Group:
     outputs: list[list[Any]] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return (
-            f"{self.family}-{self.dtype}-{'-'.join(map(str, self.sizes))}{'-python' if self.python else ''}"
-        )
+        families = ", ".join(dict.fromkeys(case.family for case in self.cases))
+        return f"{families}-{self.dtype}-{'-'.join(map(str, self.sizes))}{'-python' if self.python else ''}"
 
     def build(self) -> None:
         """Make the graph."""
@@ -159,12 +157,19 @@ def difference(case: Case, y: Any, got: Any, want: np.ndarray) -> str:
 GROUP_SIZE = 40
 
 
-def groups(cases: Sequence[Case] = tuple(CASES)) -> list[Group]:
-    """All cases for all their dtypes, in groups of at most `GROUP_SIZE`."""
+def groups(
+    cases: Sequence[Case] = tuple(CASES), choose: Callable[[int, Case], Collection[str]] | None = None
+) -> list[Group]:
+    """All cases for all their dtypes, in groups of at most `GROUP_SIZE`.
+
+    Args:
+        cases: of the table.
+        choose: takes the number of a case and the case; gives the dtypes that are wanted, instead of all.
+    """
     found: dict[Any, list[Group]] = {}
-    for case in cases:
-        for dtype in case.dtypes:
-            key = (case.family, dtype, case.sizes, bool(case.python))
+    for number, case in enumerate(cases):
+        for dtype in case.dtypes if choose is None else choose(number, case):
+            key = (dtype, case.sizes, bool(case.python))
             rows = found.setdefault(key, [Group(*key)])
             if len(rows[-1].cases) == GROUP_SIZE:
                 rows.append(Group(*key))

@@ -31,7 +31,7 @@ STRAIGHT = Limits(scans=0)
 
 @pytest.fixture(autouse=True)
 def poison() -> Iterator[None]:
-    with graphc.config.change_flags(poison_memory=True, cache_dir=""):
+    with graphc.config.change_flags(poison_memory=True):
         yield
 
 

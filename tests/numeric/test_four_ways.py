@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from four_ways import check_program
+from fuzzing import FUZZING, examples
 from graphs import Choices
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -17,15 +18,16 @@ def programs(draw):
     return build_program(Choices(lambda low, high: draw(st.integers(low, high))))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(40 if FUZZING else 20))
 def test_seeded_programs(seed):
     check_program(build_program(Choices.seeded(seed)))
 
 
-# Twice as many as of other generated inputs: `make fuzz` runs a thousand.
+# Twice as many as of other generated inputs in `make fuzz`, which runs a thousand.
 @pytest.mark.fuzz
 @settings(
-    max_examples=2 * settings.default.max_examples,
+    max_examples=examples(8, factor=2),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(program=programs())

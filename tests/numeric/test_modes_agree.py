@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from comparing import check, compile_checked
+from comparing import check, check_all, compile_checked
+from fuzzing import examples
 from graphs import Choices, build
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -23,7 +24,8 @@ def graphs(draw):
 @pytest.mark.fuzz
 @pytest.mark.parametrize("mode", COMPILED_MODES)
 @settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+    max_examples=examples(12),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 @given(graph=graphs())
 def test_compiled_modes_agree_with_the_reference(mode, graph):
@@ -32,9 +34,9 @@ def test_compiled_modes_agree_with_the_reference(mode, graph):
 
 
 @pytest.mark.parametrize("mode", COMPILED_MODES)
-@pytest.mark.parametrize("seed", range(15))
-def test_seeded_graphs(mode, seed):
-    check(build(Choices.seeded(seed), max_steps=14), mode)
+@pytest.mark.parametrize("first", range(0, 15, 5))
+def test_seeded_graphs(mode, first):
+    check_all([build(Choices.seeded(seed), max_steps=14) for seed in range(first, first + 5)], mode)
 
 
 def test_the_comparison_would_notice_a_python_fallback():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import test_op_table
+from fuzzing import FUZZING
 from op_runner import differentiable, free_positions, gradient_point
 from op_table import CASES
 
@@ -20,8 +21,6 @@ DIFFERENTIABLE = [
 ]
 BATCH = 30
 
-pytestmark = pytest.mark.usefixtures("no_cache")
-
 
 @pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda case: case.name)
 def test_gradient(case):
@@ -29,7 +28,7 @@ def test_gradient(case):
 
 
 # Compiling takes most of the time: every third batch, and all of them in `make fuzz`.
-STARTS = range(0, len(DIFFERENTIABLE), BATCH if test_op_table.FUZZING else 3 * BATCH)
+STARTS = range(0, len(DIFFERENTIABLE), BATCH if FUZZING else 3 * BATCH)
 
 
 @pytest.mark.fuzz

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import os
 from types import ModuleType
 
 import op_cases_arrays
@@ -19,6 +18,7 @@ import op_cases_pieces
 import op_cases_reductions
 import op_cases_special
 import pytest
+from fuzzing import FUZZING
 from op_cases_elementwise import SYNONYMS
 from op_runner import LAYOUTS, groups
 from op_table import CASES, SPACES
@@ -38,25 +38,40 @@ MODULES = (
 )
 GROUPS = groups(CASES)
 
-pytestmark = pytest.mark.usefixtures("no_cache")
+
+# Families whose code moves elements, whatever these are; and the rows that test_elementwise.py compiles too.
+ALIKE = {
+    "elementwise",
+    *("pieces", "indexing", "rearranging", "padding", "joining", "shaping", "structured", "masks"),
+    *("choosing", "updates", "creation like", "along axes", "flat indices"),
+}
 
 
-FUZZING = int(os.environ.get("FUZZ_EXAMPLES", "0")) > 0
+def daily(choose):
+    """The groups of chosen dtypes; others only run in `make fuzz`, as compiling takes most of the time."""
+    return GROUPS if FUZZING else groups(CASES, choose)
 
 
-def daily(*dtypes):
-    """The groups; other dtypes only run in `make fuzz`, as compiling takes most of the time."""
-    skip = pytest.mark.skipif(not FUZZING, reason="runs in `make fuzz`")
-    marks = {True: [pytest.mark.fuzz], False: [pytest.mark.fuzz, skip]}
-    return [pytest.param(group, marks=marks[group.dtype in dtypes], id=str(group)) for group in GROUPS]
+def for_fast_run(number, case):
+    """Both dtypes, or one in turn."""
+    found = [dtype for dtype in ("float64", "int64") if dtype in case.dtypes]
+    return [found[number % len(found)]] if found and case.family in ALIKE else found
 
 
-@pytest.mark.parametrize("group", daily("float64", "int64"))
+def for_fast_compile(number, case):
+    """One dtype in turn, of two cases in three; half of them where the case has only one of the two."""
+    found = [dtype for dtype in ("float32", "complex128") if dtype in case.dtypes]
+    return found[number % 3 : number % 3 + 1]
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("group", daily(for_fast_run), ids=str)
 def test_compiled(group):
     group.check("fast_run")
 
 
-@pytest.mark.parametrize("group", daily("float32", "complex128"))
+@pytest.mark.fuzz
+@pytest.mark.parametrize("group", daily(for_fast_compile), ids=str)
 def test_compiled_with_few_passes(group):
     group.check("fast_compile", ["plain", "negative strides", "spaced"])
 

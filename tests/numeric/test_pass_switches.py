@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from comparing import _compare, _tolerance
+from comparing import compare_parts, merged
+from fuzzing import examples
 from graphs import Choices, build
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -24,13 +24,10 @@ VARIANTS = {
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
-def check_variant(graph, variant):
-    text, values = module_of(graph)
-    expected = interpret(text, values)
+def check_variant(graphs, variant):
+    text, values = module_of(merged(graphs))
     results = compile_text(text, VARIANTS[variant])(*values)
-    tolerance = _tolerance(graph)
-    for i, (got, want) in enumerate(zip(results, expected, strict=True)):
-        _compare(got, np.asarray(want), tolerance, graph, f"output {i}, {variant}")
+    compare_parts(graphs, results, interpret(text, values), variant)
 
 
 @st.composite
@@ -39,14 +36,14 @@ def graphs(draw):
 
 
 @pytest.mark.fuzz
-@settings(suppress_health_check=SLOW)
+@settings(suppress_health_check=SLOW, max_examples=examples(10))
 @given(variant=st.sampled_from(list(VARIANTS)), graph=graphs())
 def test_random_graphs(variant, graph):
     note(str(graph))
-    check_variant(graph, variant)
+    check_variant([graph], variant)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_seeded_graphs(variant):
-    for seed in range(400, 405):
-        check_variant(build(Choices.seeded(seed), max_steps=16), variant)
+    graphs = [build(Choices.seeded(seed), max_steps=16) for seed in range(400, 405)]
+    check_variant(graphs, variant)

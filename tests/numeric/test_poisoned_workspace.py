@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scan_modules
-from comparing import check
+from comparing import check_all, merged
+from fuzzing import FUZZING
 from graphs import Choices, Graph, build
 from pipelines import compile_text, interpret, module_of
 
@@ -30,12 +31,12 @@ from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 
 MODES = sorted(PIPELINES)
-SEEDS = 20
+SEEDS, BATCH = 20, 5
 
 
 @pytest.fixture(autouse=True)
 def poison() -> Iterator[None]:
-    with graphc.config.change_flags(poison_memory=True, cache_dir=""):
+    with graphc.config.change_flags(poison_memory=True):
         yield
 
 
@@ -44,26 +45,38 @@ def without_stack(mode: str) -> list[Entry]:
     return [entry for entry in PIPELINES[mode] if "promote-buffers-to-stack" not in entry[0]]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", range(100, 100 + SEEDS))
-def test_random_graphs(mode: str, seed: int) -> None:
-    check(build(Choices.seeded(seed), max_steps=16), mode)
+def batch(first: int) -> list[Graph]:
+    return [build(Choices.seeded(seed), max_steps=16) for seed in range(first, first + BATCH)]
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", range(200, 200 + SEEDS))
-def test_random_graphs_with_all_buffers_in_the_workspace(mode: str, seed: int) -> None:
-    graph = build(Choices.seeded(seed), max_steps=16)
-    text, values = module_of(graph)
-    compare(compile_text(text, without_stack(mode), 1)(*values), interpret(text, values), graph)
+@pytest.mark.parametrize("first", range(100, 100 + SEEDS, BATCH))
+def test_random_graphs(mode: str, first: int) -> None:
+    check_all(batch(first), mode)
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("first", range(200, 200 + SEEDS, BATCH))
+def test_random_graphs_with_all_buffers_in_the_workspace(mode: str, first: int) -> None:
+    graphs = batch(first)
+    text, values = module_of(merged(graphs))
+    results, expected = compile_text(text, without_stack(mode), 1)(*values), interpret(text, values)
+    start = 0
+    for graph in graphs:
+        end = start + len(graph.outputs)
+        compare(results[start:end], expected[start:end], graph)
+        start = end
+    assert start == len(results)
+
+
+@pytest.mark.fuzz
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(300, 300 + SEEDS))
 def test_random_loops(mode: str, seed: int) -> None:
     case = scan_modules.generate(Random(seed))
     expected = interpret(case.text, case.inputs)
-    for entries in (PIPELINES[mode], without_stack(mode)):
+    pipelines = [PIPELINES[mode], without_stack(mode)]
+    for entries in pipelines if FUZZING else [pipelines[seed % 2]]:
         compare(compile_text(case.text, entries, 1)(*case.inputs), expected)
 
 

@@ -14,16 +14,14 @@ from pathlib import Path
 import pytest
 from comparing import check_all
 from fuzz_library import graph_of
+from fuzzing import FUZZING
 from steps_library import ALL
 
 import graphc
 
-FUZZING = int(os.environ.get("FUZZ_EXAMPLES", "0")) > 0
 COUNT = int(os.environ.get("FUZZ_GRAPHS", "2000" if FUZZING else "200"))
 BATCH = 10
 STARTS = range(0, COUNT, BATCH)
-
-pytestmark = pytest.mark.usefixtures("no_cache")
 
 
 @pytest.mark.fuzz
@@ -33,14 +31,15 @@ def test_compiled(start):
     graphs = [graph_of(seed) for seed in range(start, start + BATCH)]
     with graphc.config.change_flags(poison_memory=start % (2 * BATCH) == 0):
         check_all(graphs, "fast_run")
-    if FUZZING or start % (4 * BATCH) == 0:
+    if FUZZING or start % (10 * BATCH) == 0:
         check_all(graphs, "fast_compile")
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", range(50_000, 50_000 + COUNT // 40))
-def test_large_values_on_several_threads(seed):
-    check_all([graph_of(seed, large=True)], "fast_run", threads=(1, 2, 3))
+@pytest.mark.parametrize("first", range(50_000, 50_000 + COUNT // 40, 5))
+def test_large_values_on_several_threads(first):
+    graphs = [graph_of(seed, large=True) for seed in range(first, first + 5)]
+    check_all(graphs, "fast_run", threads=(1, 2, 3))
 
 
 @pytest.mark.fuzz
@@ -50,7 +49,7 @@ def test_call_tiers(tier):
     script = Path(__file__).with_name("fuzz_library.py")
     command = [sys.executable, str(script), "--poison", "--start", "90000"]
     command += ["--count", str(COUNT // 20), "--batch", str(BATCH)]
-    environment = {**os.environ, "GRAPHC_CALL_TIER": tier, "GRAPHC_CACHE_DIR": ""}
+    environment = {**os.environ, "GRAPHC_CALL_TIER": tier}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 

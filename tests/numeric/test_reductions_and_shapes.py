@@ -124,8 +124,11 @@ def test_dtypes_of_reductions(dtype: str) -> None:
     data = sample(dtype, (3, 4), np.random.default_rng(4), (-1.0, 2.0))
     x = pt.tensor("x", dtype=dtype, shape=(None, None))
     names = ["sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin"]
-    outputs = [getattr(x, name)(axis=axis) for name in names for axis in (None, 0, 1)]
-    wants = [getattr(data, name)(axis=axis) for name in names for axis in (None, 0, 1)]
+    # Of all elements, and along one of the axes in turn.
+    turn = DTYPES.index(dtype)
+    calls = [(name, axis) for i, name in enumerate(names) for axis in (None, (i + turn) % 2)]
+    outputs = [getattr(x, name)(axis=axis) for name, axis in calls]
+    wants = [getattr(data, name)(axis=axis) for name, axis in calls]
     function = graphc.function([x], outputs)
     for result in (perform(outputs, {x: data}), function(data)):
         for got, want in zip(result, wants, strict=True):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ def rows(*shape: int) -> Any:
     return np.random.default_rng(sum(shape)).standard_normal(shape)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("every", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    ("mode", "every"), [*(("fast_run", n) for n in (1, 2, 3, 7)), *((m, 2) for m in MODES[1:])]
+)
 def test_gradient_by_checkpoints_of_a_state_with_two_taps(mode: str, every: int) -> None:
     """Sizes that were first asked for in a body had no name behind it."""
     x, h, w = pt.dmatrix("x"), pt.dmatrix("h"), pt.dmatrix("w")
@@ -121,15 +121,15 @@ def test_initial_row_that_is_a_view_of_a_row(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_compile_time_of_a_chain_of_loops(mode: str) -> None:
-    """Each length is the last one's, clipped: paths through these sizes doubled with each loop."""
+def test_a_long_chain_of_loops(mode: str) -> None:
+    """Each length is the last one's, clipped: paths through these sizes doubled with each loop, four million
+    here, and compiling did not end.
+    """
     x = pt.dvector("x")
     hs: Any = x
     for i in range(22):
         hs = graphc.scan(lambda a, h: h * 0.5 + a, hs, np.float64(0.0), go_backwards=i % 3 == 1)
-    start = time.perf_counter()
     function = graphc.function([x], graphc.grad(hs.sum(), x), mode=mode)
-    assert time.perf_counter() - start < 30
     ones = np.eye(4)
     for i in range(22):
         ordered = ones[::-1] if i % 3 == 1 else ones

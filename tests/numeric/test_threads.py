@@ -22,8 +22,6 @@ from graphc_runtime import threads as runtime
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
 
-pytestmark = pytest.mark.usefixtures("no_cache")
-
 
 @pytest.fixture(scope="module")
 def row_work():

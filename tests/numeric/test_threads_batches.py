@@ -12,8 +12,6 @@ from thread_counts import COUNTS, same_on_all_counts, sample
 import graphc
 import graphc.tensor as pt
 
-pytestmark = pytest.mark.usefixtures("no_cache")
-
 
 def kernel_inputs(count, n):
     a = sample("float64", count, n, n)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -19,7 +21,29 @@ pytest.importorskip("sklearn", reason="the examples need the demo extra")
 pytest.importorskip("matplotlib", reason="the examples need the demo extra")
 
 
-def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+class Done(NamedTuple):
+    """How a program ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys) -> Callable[..., Done]:
+    """Runs an example in this process, which has the packages that most of them load."""
+
+    def in_this_process(name: str, *arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", [str(EXAMPLES / name), *arguments])
+        monkeypatch.syspath_prepend(str(EXAMPLES))
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        return Done(int(end.value.code or 0), *capsys.readouterr())
+
+    return in_this_process
+
+
+def run_alone(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One example in a process of its own."""
     roots = [str(ROOT / root) for root in ("compiler", "dialects", "runtime", "tools")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(roots)}
@@ -37,7 +61,7 @@ def report() -> Any:
 
 @pytest.mark.parametrize("mode", ["fast_run", "reference"])
 @pytest.mark.parametrize("name", ["logistic_regression.py", "huber_regression.py"])
-def test_fits_agree_with_scikit_learn(name, mode, tmp_path):
+def test_fits_agree_with_scikit_learn(run, name, mode, tmp_path):
     picture = tmp_path / "plots" / "fit.png"
     done = run(name, "--mode", mode, "--plot", str(picture))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -47,12 +71,13 @@ def test_fits_agree_with_scikit_learn(name, mode, tmp_path):
 
 
 def test_a_fit_that_stops_early_is_reported(tmp_path):
-    done = run("logistic_regression.py", "--max-steps", "2", "--plot", str(tmp_path / "fit.png"))
+    """The exit status of a process of its own."""
+    done = run_alone("logistic_regression.py", "--max-steps", "2", "--plot", str(tmp_path / "fit.png"))
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAIL largest difference of a coefficient" in done.stdout
 
 
-def test_the_ir_is_shown_at_each_stage(tmp_path):
+def test_the_ir_is_shown_at_each_stage(run, tmp_path):
     done = run("huber_regression.py", "--show-ir", "--plot", str(tmp_path / "fit.png"))
     assert done.returncode == 0, done.stdout + done.stderr
     stages = [line for line in done.stdout.splitlines() if line.startswith("// ---- ")]
@@ -61,7 +86,7 @@ def test_the_ir_is_shown_at_each_stage(tmp_path):
         assert trace in done.stdout
 
 
-def test_sunspot_models_agree_with_statsmodels(tmp_path):
+def test_sunspot_models_agree_with_statsmodels(run, tmp_path):
     pytest.importorskip("statsmodels", reason="the examples need the demo extra")
     picture = tmp_path / "sunspots.png"
     done = run("sunspots.py", "--plot", str(picture))
@@ -70,7 +95,7 @@ def test_sunspot_models_agree_with_statsmodels(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_sunspot_models_in_the_reference_mode(tmp_path):
+def test_sunspot_models_in_the_reference_mode(run, tmp_path):
     pytest.importorskip("statsmodels", reason="the examples need the demo extra")
     done = run("sunspots.py", "--mode", "reference", "--max-steps", "2", "--plot", str(tmp_path / "s.png"))
     # Two steps do not converge, but the loss is that of the plain loop.
@@ -88,7 +113,7 @@ def test_sunspot_models_in_the_reference_mode(tmp_path):
         ("immediate_session.py", "fast_run", 5),
     ],
 )
-def test_conditionals_draws_and_immediate_mode(name, mode, checks, tmp_path):
+def test_conditionals_draws_and_immediate_mode(run, name, mode, checks, tmp_path):
     picture = tmp_path / "picture.png"
     done = run(name, "--mode", mode, "--plot", str(picture))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -96,14 +121,14 @@ def test_conditionals_draws_and_immediate_mode(name, mode, checks, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_sampler_in_the_reference_mode(tmp_path):
+def test_the_sampler_in_the_reference_mode(run, tmp_path):
     done = run("hmc.py", "--mode", "reference", "--draws", "20", "--plot", str(tmp_path / "hmc.png"))
     # So few draws say little of the moments; but the program runs.
     assert done.returncode in (0, 1), done.stdout + done.stderr
     assert done.stdout.count("standard errors") == 4
 
 
-def test_the_network_learns(tmp_path):
+def test_the_network_learns(run, tmp_path):
     picture = tmp_path / "rnn.png"
     done = run("char_rnn.py", "--updates", "150", "--hidden", "32", "--plot", str(picture))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -112,7 +137,7 @@ def test_the_network_learns(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_network_in_the_reference_mode(tmp_path):
+def test_the_network_in_the_reference_mode(run, tmp_path):
     arguments = ("--mode", "reference", "--updates", "5", "--hidden", "8", "--plot", str(tmp_path / "r.png"))
     done = run("char_rnn.py", *arguments)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gradient_batches import verify_grads
 
 import graphc
 import graphc.tensor as pt
 import graphc.tensor.linalg as L
-from graphc.gradient.verify import verify_grad
 
 RNG = np.random.default_rng(1)
 A = RNG.normal(size=(2, 3, 3))
@@ -114,10 +114,20 @@ REAL = {
 }
 
 
-@pytest.mark.parametrize("name", REAL)
-def test_real(name):
-    function, points = REAL[name]
-    verify_grad(function, points, n_tests=1)
+def batches(cases, *groups):
+    """The cases of each group of names, and the others; those that share kernels compile together."""
+    named = {name for group in groups for name in group}
+    found = [{name: cases[name] for name in group} for group in groups]
+    return [*found, {name: case for name, case in cases.items() if name not in named}]
+
+
+SPECTRAL = ("svd", "pinv", "lstsq", "norms", "eigh", "generalised", "eig")
+SYSTEMS = ("triangular", "vectors", *(name for name in REAL if name.startswith("solve")))
+
+
+@pytest.mark.parametrize("cases", batches(REAL, SPECTRAL, SYSTEMS), ids=("spectral", "systems", "others"))
+def test_real(cases):
+    verify_grads(cases)
 
 
 COMPLEX = {
@@ -145,39 +155,39 @@ COMPLEX = {
 }
 
 
-@pytest.mark.parametrize("name", COMPLEX)
-def test_complex(name):
-    function, points = COMPLEX[name]
-    verify_grad(function, points, n_tests=1)
+COMPLEX_SPECTRAL = ("svd", "pinv", "eigh", "eig", "qr")
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        L.cholesky, L.det, L.inv, L.expm, L.pinv, L.eigvalsh, L.svdvals, lambda a: L.slogdet(a)[1],
-        lambda a: L.eigh(a)[0], lambda a: L.qr(a)[1], lambda a: L.lu(a)[2], lambda a: L.solve(a, a[0]),
-        lambda a: L.solve(a, a[0], assume_a="sym"), lambda a: L.solve_triangular(a, a[0], unit_diagonal=True),
-        lambda a: L.solve_sylvester(a, a, a),
-    ],
-)  # fmt: skip
-def test_tangents_are_directional_derivatives(function):
+@pytest.mark.parametrize("cases", batches(COMPLEX, COMPLEX_SPECTRAL), ids=("spectral", "others"))
+def test_complex(cases):
+    verify_grads(cases)
+
+
+DIFFERENTIATED = [
+    L.cholesky, L.det, L.inv, L.expm, L.pinv, L.eigvalsh, L.svdvals, lambda a: L.slogdet(a)[1],
+    lambda a: L.eigh(a)[0], lambda a: L.qr(a)[1], lambda a: L.lu(a)[2], lambda a: L.solve(a, a[0]),
+    lambda a: L.solve(a, a[0], assume_a="sym"), lambda a: L.solve_triangular(a, a[0], unit_diagonal=True),
+    lambda a: L.solve_sylvester(a, a, a),
+]  # fmt: skip
+
+
+def test_tangents_are_directional_derivatives():
     x, t = pt.dtensor3("x"), pt.dtensor3("t")
-    y = function(x)
-    tangent = graphc.pushforward(y, x, t)
-    f = graphc.function([x, t], [y, tangent], on_unused_input="ignore")
-    direction = POSITIVE[::-1] / 7
+    outputs = [function(x) for function in DIFFERENTIATED]
+    tangents = [graphc.pushforward(y, x, t) for y in outputs]
+    f = graphc.function([x, t], [*outputs, *tangents], on_unused_input="ignore")
+    direction, count = POSITIVE[::-1] / 7, len(outputs)
     step = 1e-5
-    ends = [f(POSITIVE + sign * step * direction, direction)[0] for sign in (1, -1)]
-    np.testing.assert_allclose(
-        f(POSITIVE, direction)[1], (ends[0] - ends[1]) / (2 * step), rtol=1e-4, atol=1e-6
-    )
+    ends = [f(POSITIVE + sign * step * direction, direction)[:count] for sign in (1, -1)]
+    for number, tangent in enumerate(f(POSITIVE, direction)[count:]):
+        difference = (ends[0][number] - ends[1][number]) / (2 * step)
+        np.testing.assert_allclose(tangent, difference, rtol=1e-4, atol=1e-6, err_msg=f"function {number}")
 
 
 def test_second_derivatives():
-    x = pt.dmatrix("x")
-    for function in (L.det, lambda a: L.slogdet(a)[1], lambda a: L.cholesky(a).sum()):
-        verify_grad(lambda a, function=function: graphc.grad(function(a), a), [POSITIVE[0]], n_tests=1)
-    assert x.type.ndim == 2
+    functions = (L.det, lambda a: L.slogdet(a)[1], lambda a: L.cholesky(a).sum())
+    first = [lambda a, function=function: graphc.grad(function(a), a) for function in functions]
+    verify_grads({f"function {i}": (function, [POSITIVE[0]]) for i, function in enumerate(first)})
 
 
 @pytest.mark.parametrize(

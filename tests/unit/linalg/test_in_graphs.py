@@ -94,14 +94,17 @@ def test_batches_by_vectorize(random, positive):
     values = positive(3, 4, 4), random(3, 4, 2)
     one = graphc.function([a, b], outputs)
     expected = [one(x, y) for x, y in zip(*values, strict=True)]
-    for replace, arguments in (
+    ways = (
         ({a: many_a, b: many_b}, values),
         ({a: many_a}, (values[0], values[1][0])),
         ({b: many_b}, (values[0][0], values[1])),
-    ):
-        given = [replace.get(x, x) for x in (a, b)]
-        found = graphc.function(given, vectorize_graph(outputs, replace))(*arguments)
-        for i, batch in enumerate(found):
+    )
+    batches = [y for replace, _ in ways for y in vectorize_graph(outputs, replace)]
+    f = graphc.function([a, b, many_a, many_b], batches)
+    results = iter(f(values[0][0], values[1][0], *values))
+    for replace, arguments in ways:
+        for i in range(len(outputs)):
+            batch = next(results)
             for k in range(3):
                 rows = [v[k] if x in replace else v for x, v in zip((a, b), arguments, strict=True)]
                 want = expected[k][i] if len(replace) == 2 else one(*rows)[i]

@@ -64,7 +64,7 @@ def test_general(compare, random, dtype, n):
     def build(a):
         w, v = L.eig(a)
         residuals = L.matmul(a, v) - v * pt.expand_dims(w, -2)
-        sums = [pt.sum(L.eigvals(a), axis=-1), pt.sum(w**2, axis=-1) / n]
+        sums = [pt.sum(L.eigvals(a), axis=-1), pt.mean(w**2, axis=-1)]
         return [residuals, *sums, pt.sum(pt.abs(v) ** 2, axis=-2)]
 
     def reference(a):
@@ -93,7 +93,8 @@ def test_svd(compare, random, dtype, shape):
         eyes = [np.broadcast_to(np.eye(size), (2, size, size)) for size in (min(m, n), m, n)]
         return [np.linalg.svd(a, compute_uv=False)] * 3 + [a, *eyes]
 
-    compare(build, reference, random(2, *shape, dtype=dtype), static=m == 7)
+    static = m == 7 and dtype in ("float32", "complex128")
+    compare(build, reference, random(2, *shape, dtype=dtype), static=static)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

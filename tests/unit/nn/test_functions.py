@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gradient_batches import verify_grads
 from scipy import special
 
 import graphc
@@ -57,10 +58,10 @@ def test_activations(dtype):
 
 def test_gradients_of_activations():
     x = RNG.normal(size=(3, 4)) * 2 + 0.05
-    for name in ACTIVATIONS:
-        graphc.verify_grad(getattr(nn, name), [x], rng=RNG)
-    graphc.verify_grad(lambda x: nn.gelu(x, approximate="tanh"), [x], rng=RNG)
-    graphc.verify_grad(lambda x, a: nn.prelu(x, a), [x, RNG.normal(size=4)], rng=RNG)
+    cases = {name: (getattr(nn, name), [x]) for name in ACTIVATIONS}
+    cases["gelu by tanh"] = (lambda x: nn.gelu(x, approximate="tanh"), [x])
+    cases["prelu"] = (lambda x, a: nn.prelu(x, a), [x, RNG.normal(size=4)])
+    verify_grads(cases)
 
 
 def test_variants_and_errors():
@@ -162,8 +163,10 @@ def test_normalization():
     ]
     for i, (got, want) in enumerate(zip(results, expected, strict=True)):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12, err_msg=str(i))
-    graphc.verify_grad(lambda x, g: nn.layer_norm(x, g), [x[0], g], rng=RNG)
-    graphc.verify_grad(lambda x, g: nn.batch_norm(x, g)[0], [x[:3, :, :2], gc], rng=RNG)
+    verify_grads({
+        "layer": (lambda x, g: nn.layer_norm(x, g), [x[0], g]),
+        "batch": (lambda x, g: nn.batch_norm(x, g)[0], [x[:3, :, :2], gc]),
+    })  # fmt: skip
 
 
 def test_dropout():

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
+from gradient_batches import verify_grads
 
 import graphc
 import graphc.sparse as sp
@@ -65,14 +66,12 @@ def test_dtypes_and_empty(dtype):
 def test_gradients(format):
     a, c, e = random(format), RNG.normal(size=(5, 3)), RNG.normal(size=(7, 5))
     make = sp.CSR if format == "csr" else sp.CSC
-    options = {"rng": RNG}
-    graphc.verify_grad(lambda v, c: make(v, a.indices, a.indptr, a.shape) @ c, [a.data, c], **options)
-    graphc.verify_grad(
-        lambda v, d: sp.dot(d, make(v, a.indices, a.indptr, a.shape)), [a.data, e.T], **options
-    )
-    graphc.verify_grad(
-        lambda v, e: (make(v, a.indices, a.indptr, a.shape) * e).toarray(), [a.data, e], **options
-    )
+    place = (a.indices, a.indptr, a.shape)
+    verify_grads({
+        "left": (lambda v, c: make(v, *place) @ c, [a.data, c]),
+        "right": (lambda v, d: sp.dot(d, make(v, *place)), [a.data, e.T]),
+        "elementwise": (lambda v, e: (make(v, *place) * e).toarray(), [a.data, e]),
+    })  # fmt: skip
     A, C = sp.matrix(format, "A", "float64"), pt.dmatrix("C")
     g_a, g_c = graphc.grad(((A @ C) ** 2).sum(), [A, C])
     second = graphc.grad((sp.csm_data(g_a) ** 2).sum(), C)
