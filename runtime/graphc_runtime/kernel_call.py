@@ -15,6 +15,7 @@ from graphc_runtime.commit import commit, snapshot
 from graphc_runtime.loader import LoadedObject
 from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical, check_out, is_canonical
+from graphc_runtime.threads import is_alone
 
 OnError = Callable[[int, int, int], Any]
 
@@ -228,9 +229,7 @@ def is_owner(cell: list[Any]) -> bool:
 
     While other threads run, one of them could get the array before it is used.
     """
-    if len(sys._current_frames()) > 1:
-        return False
-    if _counts is None or _counts(cell[0]) != _ALONE or type(cell[0]) is not np.ndarray:
+    if _counts is None or _counts(cell[0]) != _ALONE or type(cell[0]) is not np.ndarray or not is_alone():
         return False
     flags = cell[0].flags
     return cell[0].base is None and flags.owndata and flags.writeable

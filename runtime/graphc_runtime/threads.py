@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import base64
 import ctypes
+import functools
 import os
 import signal
 import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 from graphc_runtime import elf
@@ -28,6 +30,31 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def is_alone() -> bool:
+    """Whether no other thread of this interpreter has Python code to run; False where that is not known.
+
+    `sys._current_frames` tells the same, but up to Python 3.11.7 it can stop all threads for ever: it makes
+    objects under a lock, and a garbage collection then may run code that waits for a thread that waits for
+    the lock.
+    """
+    try:
+        states = _states()
+        return not states.next(states.first(states.interpreter()))
+    except AttributeError:  # no CPython
+        return False
+
+
+@functools.cache
+def _states() -> Any:
+    """CPython's functions for the states of threads, which come and go under the GIL; calls keep it."""
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+    return SimpleNamespace(
+        interpreter=ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyInterpreterState_Get", ctypes.pythonapi)),
+        first=prototype(("PyInterpreterState_ThreadHead", ctypes.pythonapi)),
+        next=prototype(("PyThreadState_Next", ctypes.pythonapi)),
+    )
 
 
 def parse_threads(value: Any) -> int:
