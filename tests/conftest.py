@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
+from fuzzing import EXAMPLES, FUZZING
 
 # Before graphc is imported, as it reads its settings then: no test finds what another run left behind. The
 # workers of a run share a cache: what one has compiled, the others find.
@@ -18,9 +19,8 @@ _CACHE = os.environ["GRAPHC_TEST_CACHE"] if _IS_WORKER else tempfile.mkdtemp(pre
 os.environ["GRAPHC_TEST_CACHE"] = os.environ["GRAPHC_CACHE_DIR"] = _CACHE
 
 # Ordinary runs are short and always the same; `make fuzz` explores, FUZZ_EXAMPLES inputs a test.
-_EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 hypothesis.settings.register_profile(
-    "graphc", deadline=None, max_examples=_EXAMPLES or 12, derandomize=not _EXAMPLES, print_blob=True
+    "graphc", deadline=None, max_examples=EXAMPLES or 12, derandomize=not FUZZING, print_blob=True
 )
 hypothesis.settings.load_profile("graphc")
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 pytest.importorskip("mpmath")
 
+from fuzzing import EXAMPLES, FUZZING
 from mpmath import mp, mpf
 from ulp import CASES, DIGITS, DTYPES, error_in_ulp, sweep
 from ulp_complex import FUNCTIONS
@@ -30,11 +30,11 @@ def test_error_bound(name: str) -> None:
 
 
 @pytest.mark.fuzz
-@pytest.mark.skipif("FUZZ_EXAMPLES" not in os.environ, reason="`make fuzz` runs the long sweep")
+@pytest.mark.skipif(not FUZZING, reason="`make fuzz` runs the long sweep")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CASES)
 def test_error_bound_on_many_points(name: str, dtype: str) -> None:
-    result = sweep(name, dtype, 4 * int(os.environ["FUZZ_EXAMPLES"]), seed=1)
+    result = sweep(name, dtype, 4 * EXAMPLES, seed=1)
     assert result.worst <= limit(name, dtype), result
     assert not result.wrong, result.wrong[:5]
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
 pytest.importorskip("mpmath")
 
+from fuzzing import EXAMPLES, FUZZING
 from ulp_complex import DTYPES, EXCEPTIONS, FUNCTIONS, UNLIKE_NUMPY, limit, sweep, wrong_specials
 
 import graphc
@@ -24,11 +23,11 @@ def test_error_bound(name: str) -> None:
 
 
 @pytest.mark.fuzz
-@pytest.mark.skipif("FUZZ_EXAMPLES" not in os.environ, reason="`make fuzz` runs the long sweep")
+@pytest.mark.skipif(not FUZZING, reason="`make fuzz` runs the long sweep")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_error_bound_on_many_points(name: str) -> None:
     for dtype in DTYPES:
-        worst, _, at = sweep(name, dtype, 4 * int(os.environ["FUZZ_EXAMPLES"]), seed=1)
+        worst, _, at = sweep(name, dtype, 4 * EXAMPLES, seed=1)
         assert worst <= limit(name, dtype), at
 
 

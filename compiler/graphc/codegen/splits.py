@@ -32,8 +32,7 @@ def define_splits(ir_text: str) -> str:
     found = _DECLARATION.findall(ir_text)
     if not found:
         return ir_text
-    # The loops over batches of kernels may have declared it.
-    text = [_DECLARATION.sub("", ir_text).replace(f"{SHARE}\n", "")]
+    text = [_DECLARATION.sub("", ir_text)]
     used = {number: set(map(int, _VALUE.findall(body))) for number, body in _BODY.findall(ir_text)}
     for products, number, types in found:
         captured = _Captured(number, _types(types)[4:], used[number])

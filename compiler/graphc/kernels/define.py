@@ -76,9 +76,8 @@ def _definition(
         calls_blas=any(re.search(r"@(lapack|blas)_", line) for line in translator.declarations),
         has_parts=kernel.parts is not None,
     )
-    # Routines of two kernels in one module must not have one symbol.
-    text = translator.text().replace("@graphc_routine.", f"@{symbol}.routine.")
-    body = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("declare "))
+    lines = translator.text().splitlines(keepends=True)
+    body = "".join(line for line in lines if not line.startswith("declare "))
     declarations = translator.declarations | batches.declarations()
     return "\n".join([body + batches.text(), *sorted(declarations), ""])
 

@@ -134,7 +134,6 @@ def test_other_threads_run_beside_a_long_loop():
     worker.join()
 
 
-@pytest.mark.skipif("GRAPHC_CALL_TIER" in os.environ, reason="chooses the tiers itself")
 def test_the_other_call_tiers():
     code = (
         "import signal, graphc, graphc.tensor as pt\n"
