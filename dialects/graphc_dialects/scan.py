@@ -200,4 +200,6 @@ def _check_retention(op: Any) -> bool:
         return fail(op, "'rows' belongs to keep = \"last\", and only to it")
     if rows is not None and rows.value < 0:
         return fail(op, f"cannot keep {rows.value} rows")
+    if "padded" in op.attributes and keep != "last":
+        return fail(op, "'padded' belongs to keep = \"last\", and only to it")
     return True

@@ -17,6 +17,7 @@ from graphc_dialects._mlir import ir
 Found = TypeVar("Found")
 _DEPTH = 64
 _MAX_REGIONS = 24
+_VIEWS = frozenset({"graphc.dimshuffle", "tensor.cast"})
 
 
 class Linear(NamedTuple):
@@ -121,9 +122,20 @@ def key_of(value: Any) -> Any:
     if op.name == "tensor.dim":
         axis = key_of(op.operands[1])
         if isinstance(axis, int):
-            size = op.operands[0].type.shape[axis]
-            return size if size >= 0 else (op.operands[0], axis)
+            return _dimension(op.operands[0], axis)
     return value
+
+
+def _dimension(value: Any, axis: int) -> Any:
+    """A name of a dimension: its size, or that of what a view with moved axes or a cast is made of."""
+    while value.type.shape[axis] < 0:
+        op = _defining(value)
+        if op is None or op.name not in _VIEWS:
+            return value, axis
+        if op.name == "graphc.dimshuffle":
+            axis = op.attributes["order"][axis]
+        value = op.operands[0]
+    return value.type.shape[axis]
 
 
 def _defining(value: Any) -> Any:

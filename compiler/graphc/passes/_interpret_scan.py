@@ -93,13 +93,25 @@ class ScanRun:
             rows = rows[-next(iter(declared.attributes["taps"])) :]
         if keep == "last":
             count = declared.attributes["rows"].value
-            rows = rows[len(rows) - count :]
+            missing = max(count - len(rows), 0) if "padded" in declared.attributes else 0
+            rows = [self._nothing(declared)] * missing + rows[len(rows) + missing - count :]
         if self._reverse:
             rows = rows[::-1]
         type_ = op.results[0].type
         shape = self._row_shape(declared, type_)
         data = np.stack(rows) if rows else np.empty((0, *shape), element_dtype(type_.element_type))
         self._set(op.results[0], data)
+
+    def _nothing(self, declared: Any) -> Any:
+        """A row that stands for one that there is none of."""
+        type_ = declared.operands[0].type
+        if declared.name == "graphc.scan_carry":
+            return np.zeros_like(self._values[declared.operands[0]][0])
+        shape = [
+            size if size >= 0 else self._size(declared.operands[0], axis)
+            for axis, size in enumerate(type_.shape)
+        ]
+        return np.zeros(shape, element_dtype(type_.element_type))
 
     def _row_shape(self, declared: Any, type_: Any) -> tuple[int, ...]:
         """The shape of a row when there are none."""

@@ -126,9 +126,18 @@ def retention(declaration: Any) -> tuple[str, int | None]:
     return keep, ir.IntegerAttr(declaration.attributes["rows"]).value if keep == "last" else None
 
 
-def set_retention(declaration: Any, keep: str, rows: int | None = None) -> None:
+def is_padded(declaration: Any) -> bool:
+    """Whether there may be fewer rows than `"last"` keeps, zeros standing for those that are missing."""
+    return "padded" in declaration.attributes
+
+
+def set_retention(declaration: Any, keep: str, rows: int | None = None, padded: bool = False) -> None:
     """Changes what is kept. The types of the traces have to be changed to match."""
     declaration.attributes["keep"] = ir.StringAttr.get(keep)
+    if padded:
+        declaration.attributes["padded"] = ir.UnitAttr.get()
+    elif "padded" in declaration.attributes:
+        del declaration.attributes["padded"]
     if rows is not None:
         declaration.attributes["rows"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), rows)
     elif "rows" in declaration.attributes:

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.passes._affine import same_size
 from graphc.passes._constants import constant_attribute, element_dtype
 from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, name_of, retention, taps_of, writes_of
+from graphc.passes._scan import ScanView, is_padded, name_of, retention, taps_of, writes_of
 from graphc.passes._walk import walk
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
@@ -27,8 +27,11 @@ def unroll(view: ScanView, steps: int) -> bool:
         steps: how many iterations it runs.
 
     Returns:
-        False, with nothing changed, if the result would be empty and its sizes are not known outside.
+        False, with nothing changed, if the result would be empty and its sizes are not known outside, or if
+        rows that there are none of are to be kept.
     """
+    if any(is_padded(declaration) for declaration in view.declarations().values()):
+        return False
     with ir.InsertionPoint(view.op), view.op.location:
         iterations = _Iterations(view, steps)
         if not iterations.find_empty_sizes():

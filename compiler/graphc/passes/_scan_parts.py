@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, name_of, retention, taps_of
+from graphc.passes._scan import ScanView, is_padded, name_of, retention, taps_of
 from graphc.passes._scan_rows import cast_static, create, index
 from graphc_dialects._mlir import ir
 
@@ -38,8 +38,10 @@ def kept_rows(declaration: Any) -> tuple[str, int]:
 def part_of_same(have: Any, want: Any) -> Part | None:
     """What a declaration keeps as part of what another one of the same rows keeps, or None."""
     (keep, rows), (wanted, count) = kept_rows(have), kept_rows(want)
-    if (keep, rows) == (wanted, count):
+    if (keep, rows, is_padded(have)) == (wanted, count, is_padded(want)):
         return Part()
+    if is_padded(have) or is_padded(want):
+        return None
     if keep == "all":
         return Part(front=-taps_of(have)[0]) if wanted == "steps" else Part(last=count)
     if wanted == "last" and (rows >= count if keep == "last" else have.name == "graphc.scan_collect"):
@@ -51,7 +53,7 @@ def part_of_state(carry: Any, collect: Any, tap: int) -> Part | None:
     """What an output keeps as part of what a state keeps, if it collects its rows at a tap (0: the new)."""
     (keep, _), (wanted, count) = kept_rows(carry), kept_rows(collect)
     window = -taps_of(carry)[0]
-    if keep == "last" or (keep == "steps" and tap):
+    if keep == "last" or (keep == "steps" and tap) or is_padded(collect):
         return None
     front = window + tap if keep == "all" else 0
     if wanted == "steps":

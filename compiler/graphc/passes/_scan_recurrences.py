@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.lowering.kinds import static_shape
 from graphc.passes._rewrite import erase_unused, tensor_type
-from graphc.passes._scan import ScanView, retention
+from graphc.passes._scan import ScanView, is_padded, retention
 from graphc.passes._scan_batch import Batch, Batcher
 from graphc.passes._scan_index import CannotBatch, binary
 from graphc.passes._scan_last_row import LastRowUses
@@ -60,7 +60,7 @@ class Recognition:
 
     def _recognise(self) -> None:
         """Finds the steps, each after those of the states that its terms depend on."""
-        if not all(is_simple_state(carry) for carry in self._carries.values()):
+        if not all(is_simple_state(carry) and not is_padded(carry) for carry in self._carries.values()):
             return
         progress = True
         while progress:

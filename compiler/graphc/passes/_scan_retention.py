@@ -14,6 +14,9 @@ from graphc.passes._scan_length import Length, head_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 
+# A window is carried from iteration to iteration, a pointer for each of its rows.
+_MOST_PADDED = 8
+
 
 class Retention:
     """What is kept of one state or output.
@@ -54,8 +57,11 @@ class Retention:
         count = None if initial_only else self._last(seen)
         unseen = self._initial_unseen(seen)
         only_steps = unseen or head_of(self._declaration) == 0
-        if count is not None and not (only_steps and self._prefers_steps(count)) and self._has(count):
-            return self._keep_last(count)
+        if count is not None and not (only_steps and self._prefers_steps(count)):
+            if self._has(count):
+                return self._keep_last(count)
+            if count <= _MOST_PADDED and not self._are_all(count):
+                return self._keep_last(count, padded=True)
         return self._keep_steps() if unseen else self._drop_whole_slices()
 
     # -- what is seen ----------------------------------------------------------------------------------------
@@ -88,6 +94,15 @@ class Retention:
             return False
         regions = [region for region, _ in found]
         return not regions or (self._view.stop is None and self._guard(regions))
+
+    def _are_all(self, count: int) -> bool:
+        """Whether there are never more than so many rows."""
+        most = self._length.ask(lambda e, steps: (self._most_rows(e),))
+        return most is not None and all(rows is not None and rows <= count for _, (rows,) in most)
+
+    def _most_rows(self, e: Evaluator) -> int | None:
+        high = self._length.rows(e, self._declaration).high
+        return None if high is None else e.region.most(high)
 
     def _guard(self, regions: list[Region]) -> bool:
         """Finds a check that fails for these numbers of iterations, and moves it in front of the scan."""
@@ -142,10 +157,10 @@ class Retention:
         set_retention(self._declaration, "steps")
         return ["initial rows dropped", *self._finish()]
 
-    def _keep_last(self, count: int) -> list[str]:
+    def _keep_last(self, count: int, padded: bool = False) -> list[str]:
         if not self._reverse:
             self._shift(None, count)
-        set_retention(self._declaration, "last", count)
+        set_retention(self._declaration, "last", count, padded)
         return ["results cut to their last rows", *self._finish()]
 
     def _shift(self, by: int | None, count: int = 0) -> None:

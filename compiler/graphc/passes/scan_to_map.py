@@ -61,7 +61,7 @@ class ScanToMap(Pass):
     def _move(self, view: Any, name: str) -> bool:
         """Moves one output out of a scan, if it can be."""
         from graphc.passes._rewrite import erase_unused
-        from graphc.passes._scan import retention
+        from graphc.passes._scan import is_padded, retention
         from graphc.passes._scan_index import CannotBatch
         from graphc.passes._scan_last_row import LastRowUses
         from graphc.passes._scan_stack import (
@@ -78,7 +78,7 @@ class ScanToMap(Pass):
         if value in state_dependences(view) or not self._has_room(view, value):
             return False
         rows = retention(collect)[1]
-        if not view.traces(name) or (rows is None and LastRowUses(view, name).only):
+        if is_padded(collect) or not view.traces(name) or (rows is None and LastRowUses(view, name).only):
             return False
         with Trial(view.op) as trial:
             try:

@@ -669,3 +669,16 @@ func.func @read_nowhere(%n: index) {
   %p = "graphc.scan_prev"(%n) {state = "h", tap = -1 : i64} : (index) -> tensor<f64>
   return
 }
+
+// -----
+
+func.func @padded_rows_without_a_number(%n: index, %h0: tensor<1xf64>) {
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %h = "graphc.scan_prev"(%t) {state = "h", tap = -1 : i64} : (index) -> tensor<f64>
+    // expected-error @below {{'padded' belongs to keep = "last", and only to it}}
+    "graphc.scan_carry"(%h0, %h) {state = "h", taps = array<i64: -1>, writes = array<i64: 0>, keep = "steps", padded} : (tensor<1xf64>, tensor<f64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "loop", reverse = false} : (index) -> !graphc.loop
+  return
+}

@@ -134,10 +134,10 @@ func.func @guarded(%n: index, %x: tensor<?xf64>, %h0: tensor<1xf64>) -> tensor<1
 
 // -----
 
-// Without a check the scan might have no row to keep.
+// Without a check the scan might have no row to keep: zeros would be in its place.
 // CHECK-LABEL: @unguarded
 // CHECK: graphc.scan_collect
-// CHECK-SAME: keep = "steps"
+// CHECK-SAME: keep = "last", padded, rows = 1 : i64
 func.func @unguarded(%n: index, %x: tensor<?xf64>, %h0: tensor<1xf64>) -> tensor<1xf64> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
