@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How much memory loops need of which few rows, or all rows, are read: by their memory plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+
+ROW = 24  # rows of ROW x ROW elements
+STEPS = 200
+
+
+def _outcome(function: Any, arguments: tuple[Any, ...]) -> Any:
+    try:
+        return function(*arguments)
+    except (ValueError, IndexError) as error:
+        return type(error)
+
+
+def _decay(h: Any) -> Any:
+    return pt.tanh(h) * 0.9 + 0.1
+
+
+def _states(n: Any, x: Any, h0: Any) -> Any:
+    return graphc.scan(_decay, outputs_info=[h0], n_steps=n)
+
+
+def _driven(n: Any, x: Any, h0: Any) -> Any:
+    return graphc.scan(lambda a, h: _decay(h + a), sequences=[x], outputs_info=[h0])
+
+
+# What is computed of (n, x, h0); the rows that the workspace may hold.
+PROGRAMS: dict[str, tuple[Callable[[Any, Any, Any], Any], int]] = {
+    "all rows, the number of steps is an input": (_states, 3),
+    "two last rows": (lambda n, x, h0: _states(n, x, h0)[-2:], 8),
+    "two last rows, as many steps as rows": (lambda n, x, h0: _driven(n, x, h0)[-2:], 8),
+    "some of the last rows": (lambda n, x, h0: _driven(n, x, h0)[-3:-1] * 2, 10),
+}
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_peak_memory(name: str, mode: str) -> None:
+    make, rows = PROGRAMS[name]
+    n, x, h0 = pt.lscalar("n"), pt.dtensor3("x"), pt.dmatrix("h0")
+    inputs, outputs = [n, x, h0], make(n, x, h0)
+    function = graphc.function(inputs, outputs, mode=mode, on_unused_input="ignore")
+    reference = graphc.function(inputs, outputs, mode="reference", on_unused_input="ignore")
+    rng = np.random.default_rng(0)
+    plan = function.memory_plan(STEPS, (STEPS, ROW, ROW), (ROW, ROW))
+    assert plan.peak is not None and plan.peak <= rows * ROW * ROW * 8, plan
+    for steps in (0, 1, 2, 3, 7):
+        arguments = steps, rng.normal(size=(steps, 3, 3)), rng.normal(size=(3, 3))
+        have, want = _outcome(function, arguments), _outcome(reference, arguments)
+        if isinstance(want, type):
+            assert have is want, steps
+        else:
+            np.testing.assert_allclose(have, want, rtol=1e-12, err_msg=f"{steps} steps")
