@@ -21,10 +21,9 @@ import graphc
 import graphc.tensor as pt
 from graphc_runtime import loader
 
-# Bytes that a dropped function may leave. From the disk cache: a leaked object alone is 16 KiB. What is
-# compiled leaves more, nearly all of it in llvmlite 0.50, which keeps 50 KB of each run of its pass managers,
-# and more for larger modules; a leaked module of MLIR or of LLVM would be a multiple of that.
-CACHED, COMPILED = 4096, 400_000
+# Bytes that a dropped function may leave. A leaked object alone is 16 KiB, a module of MLIR or of LLVM a
+# multiple of that.
+CACHED, COMPILED = 4096, 20_000
 
 
 def resident() -> int:

@@ -6,16 +6,19 @@ from __future__ import annotations
 import math
 import platform
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
 
-from graphc.codegen import unlocked
+from graphc.codegen import llvm
 from graphc.codegen.divide import Piece, divide
 from graphc.codegen.parts import Part, PartStore
+from graphc.codegen.share import share
+from graphc.config import config
 from graphc.errors import CompileError
 from graphc_runtime import elf
+from graphc_runtime.threads import usable_cores
 
 # Larger kernels, in characters of IR, are not unrolled: vectorised loops are interleaved in any case, and
 # unrolling them once more was measured to double the time of code generation for no gain.
@@ -41,17 +44,13 @@ class Target:
 @cache
 def host_target() -> Target:
     """This machine: its CPU and features, and the ELF triple (the runtime loads ELF on every platform)."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
     arm = platform.machine() in ("arm64", "aarch64")
-    features = llvm.get_host_cpu_features().flatten()
+    cpu, features = llvm.host_cpu()
     if (
         arm and sys.platform == "darwin"
     ):  # the system owns this register there, which the ELF ABI does not know
         features = ",".join(filter(None, [features, "+reserve-x18"]))
-    return Target(("aarch64" if arm else "x86_64") + "-unknown-linux-gnu", llvm.get_host_cpu_name(), features)
+    return Target(("aarch64" if arm else "x86_64") + "-unknown-linux-gnu", cpu, features)
 
 
 @dataclass
@@ -65,7 +64,6 @@ class _Work:
         pass_level: of LLVM's pipeline; None for a part that is finished.
         unroll: whether loops are unrolled.
         part: the part that it is.
-        context: the LLVM context of this module alone; the one of the process if not given.
     """
 
     piece: Piece
@@ -74,7 +72,6 @@ class _Work:
     pass_level: int | None
     unroll: bool
     part: Part | None = None
-    context: Any = None
 
 
 def compile_to_object(
@@ -144,137 +141,89 @@ def _compile_with_views(works: Sequence[_Work], on_ir: Callable[[str, str], None
 
 def _compile(works: Sequence[_Work], *, views: bool = False) -> list[tuple[bytes, list[str]]]:
     """Object and views of each module; several threads make them if there are several."""
-    from graphc.config import config
-    from graphc_runtime.threads import usable_cores
-
-    if len(works) == 1:
-        texts: list[str] = []
-        machine = _machine(works[0].opt_level)
-        module = _optimised(works[0], machine, texts if views else None)
-        return [(bytes(machine.emit_object(module)), texts)]
     # The kernel's own module takes longest, in most cases, and then those with long texts.
     order = sorted(range(len(works)), key=lambda i: -len(works[i].piece.text) if i else -math.inf)
     threads = config.threads or usable_cores()
-    made = unlocked.share(partial(_compile_apart, views), [works[i] for i in order], threads)
+    made = share(partial(_compile_one, views), [works[i] for i in order], threads)
     results = dict(zip(order, made, strict=True))
     return [results[i] for i in range(len(works))]
 
 
-def _compile_apart(views: bool, work: _Work) -> tuple[bytes, list[str]]:
-    """Compiles a module in a context of its own, so that other threads can do the same."""
-    import llvmlite.binding as llvm
-
+def _compile_one(views: bool, work: _Work) -> tuple[bytes, list[str]]:
+    """Object and views of a module. Shares nothing with other threads."""
     texts: list[str] = []
-    machine = _new_machine(work.opt_level)
-    work.context = llvm.create_context()
-    try:
-        module = _optimised(work, machine, texts if views else None)
-        code = unlocked.emit_object(machine, module)
-    except BaseException:
-        # The garbage collector may come across it before a module that is still in it.
-        work.context.detach()
-        raise
-    module.close()
-    work.context.close()
-    return code, texts
-
-
-def _optimised(work: _Work, machine: Any, views: list[str] | None) -> Any:
-    """The module of a work, ready to be emitted."""
-    module = _parse(work.piece.text, "part" if work.part else "kernel", work.context)
-    if work.inlined:
-        module.link_in(_parse(work.inlined, "inlined functions", work.context))
-    if work.part:
-        _hide(module, work.piece.exports)
-    elif work.piece.exports:
-        _internalise(module, work.piece.exports)
-    if views is not None:
-        views.append(str(module))
-    if work.pass_level is not None:
-        _optimise(module, machine, work)
-    if views is not None:
-        views += [str(module), machine.emit_assembly(module)]
-    return module
+    target = host_target()
+    with (
+        llvm.machine(target.triple, target.cpu, target.features, work.opt_level) as machine,
+        _parsed(work.piece.text, "part" if work.part else "kernel") as module,
+    ):
+        module.set_target(target.triple, _data_layout())
+        if work.inlined:
+            with _refused("inlined functions"):
+                module.link_in(work.inlined)
+        if work.part:
+            _hide(module, work.piece.exports)
+        elif work.piece.exports:
+            _internalise(module, work.piece.exports)
+        if views:
+            texts.append(str(module))
+        if work.pass_level is not None:
+            machine.optimise(module, work.pass_level, vectorise=work.opt_level >= 2, unroll=work.unroll)
+        if views:
+            texts += [str(module), machine.emit_assembly(module)]
+        return machine.emit_object(module), texts
 
 
 def _joined(texts: list[str]) -> str:
     """Modules as one, to be looked at."""
-    first, *others = [_parse(text, "kernel") for text in texts]
-    for module in others:
-        first.link_in(module)
-    return str(first)
-
-
-@cache
-def _machine(opt_level: int) -> Any:
-    """The target machine of the thread that holds llvmlite's lock."""
-    return _new_machine(opt_level)
-
-
-def _new_machine(opt_level: int) -> Any:
-    import llvmlite.binding as llvm
-
-    target = host_target()
-    return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=opt_level, reloc="pic", codemodel="default"
-    )
+    with llvm.parsed(texts[0]) as module:
+        for text in texts[1:]:
+            module.link_in(text)
+        return str(module)
 
 
 @cache
 def _data_layout() -> str:
-    return str(_machine(3).target_data)
+    target = host_target()
+    return llvm.data_layout(target.triple, target.cpu, target.features)
 
 
-def _parse(text: str, what: str, context: Any = None) -> Any:
-    import llvmlite.binding as llvm
+@contextmanager
+def _parsed(text: str, what: str) -> Iterator[llvm.Module]:
+    with ExitStack() as stack:
+        with _refused(what):
+            module = stack.enter_context(llvm.parsed(text))
+        yield module
 
-    layout = _data_layout()
+
+@contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Makes LLVM's refusals compilation errors."""
     try:
-        module = llvm.parse_assembly(text, context)
-        module.verify()
-    except RuntimeError as error:
+        yield
+    except llvm.LLVMError as error:
         raise CompileError(f"the LLVM IR of the {what} is not valid: {error}") from None
-    module.triple = host_target().triple
-    module.data_layout = layout
-    return module
 
 
-def _internalise(module: Any, exports: Collection[str]) -> None:
+def _internalise(module: llvm.Module, exports: Collection[str]) -> None:
     """Makes all but the exports internal.
 
     Kernels stay exported for calls through ctypes. `kernel_wrappers` marks them noinline: a second copy in
     the entry would compile each loop twice and save a nanosecond.
     """
     missing = set(exports)
-    for function in module.functions:
+    for function in module.functions():
         if not function.is_declaration:
             if function.name in exports:
                 missing.remove(function.name)
             else:
-                function.linkage = "internal"
+                function.internalise()
     if missing:
         raise CompileError(f"the kernel does not define {', '.join(sorted(missing))}")
 
 
-def _hide(module: Any, exports: Collection[str]) -> None:
+def _hide(module: llvm.Module, exports: Collection[str]) -> None:
     """Makes what a part defines hidden, but for the exports: other objects of the function find it then."""
-    for function in module.functions:
-        if not function.is_declaration and function.linkage.name == "external":
-            if function.name not in exports:
-                function.visibility = "hidden"
-
-
-def _optimise(module: Any, machine: Any, work: _Work) -> None:
-    import llvmlite.binding as llvm
-
-    options = llvm.create_pipeline_tuning_options(work.pass_level)
-    # Loops are what there is to vectorise; looking for more in straight-line code doubles the time.
-    options.loop_vectorization = work.opt_level >= 2
-    options.slp_vectorization = False
-    options.loop_unrolling = work.unroll
-    builder = llvm.create_pass_builder(machine, options)
-    manager = builder.getModulePassManager()
-    if work.context is None:
-        manager.run(module, builder)
-    else:
-        unlocked.run_passes(manager, module, builder)
+    for function in module.functions():
+        if not function.is_declaration and function.is_external and function.name not in exports:
+            function.hide()

@@ -14,10 +14,10 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.codegen import divide as division
-from graphc.codegen import unlocked
 from graphc.codegen.divide import Piece, divide
 from graphc.codegen.inner_loops import outline
 from graphc.codegen.object import compile_to_object
+from graphc.codegen.share import share
 from graphc.errors import CompileError
 from graphc_runtime import elf, loader, symbols
 from graphc_runtime.elf import JOINED
@@ -310,9 +310,9 @@ def test_threads_share_work_in_order():
         seen.add(threading.get_ident())
         return number * number
 
-    assert unlocked.share(square, range(20), 4) == [i * i for i in range(20)]
+    assert share(square, range(20), 4) == [i * i for i in range(20)]
     assert len(seen) >= 2
-    assert unlocked.share(square, [3], 4) == [9]
+    assert share(square, [3], 4) == [9]
 
 
 def test_errors_of_threads_are_raised():
@@ -323,7 +323,7 @@ def test_errors_of_threads_are_raised():
 
     for threads in (1, 3):
         with pytest.raises(ValueError, match="three"):
-            unlocked.share(fail, range(10), threads)
+            share(fail, range(10), threads)
 
 
 def test_invalid_parts_are_errors_not_crashes(everything):
