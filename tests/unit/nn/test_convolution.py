@@ -173,7 +173,9 @@ def test_vectorized():
         (lambda x, f: nn.conv2d(x, f, padding=-1), "at least 0"),
         (lambda x, f: nn.conv2d(x, f[:3, :1], groups=2), "3 filters cannot be divided into 2 groups"),
         (lambda x, f: nn.max_pool2d(x, 2, padding=2), "windows of size 2 without elements"),
-        (lambda x, f: signal.convolve2d(x, f), "a filter of 2"),
+        (lambda x, f: signal.convolve2d(x, f[0, 0, 0]), "a filter of at least 2"),
+        (lambda x, f: signal.convolve2d(x, f, boundary="edge"), "boundary must be one of"),
+        (lambda x, f: signal.convolve2d(x, f, method="slow"), "method must be one of"),
         (lambda x, f: signal.convolve1d(x, f[0, 0, 0], "some"), "mode must be one of"),
     ],
 )
@@ -268,3 +270,62 @@ def test_signals(n, k):
         for got, want in zip(results, expected, strict=True):
             assert got.dtype == want.dtype
             np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-9)
+
+
+BOUNDARIES = [("fill", 0), ("fill", 0.5), ("wrap", 0), ("symm", 0)]
+
+
+@pytest.mark.parametrize("data, kernel", [((5, 6), (3, 4)), ((3, 3), (5, 8)), ((4, 4), (4, 4))])
+def test_boundaries_and_methods(data, kernel):
+    x, f = RNG.normal(size=data), RNG.normal(size=kernel)
+    cases = [
+        (mode, boundary, ("direct", "fft")[(i + j) % 2])
+        for (i, mode), (j, boundary) in product(enumerate(("full", "same", "valid")), enumerate(BOUNDARIES))
+    ]
+    for static in (True, False):
+        X = pt.tensor(dtype="float64", shape=data if static else (None, None))
+        F = pt.tensor(dtype="float64", shape=kernel if static else (None, None))
+        outputs = [
+            signal.convolve2d(X, F, mode, boundary, value, method)
+            for mode, (boundary, value), method in cases
+        ]
+        results = graphc.function([X, F], outputs, mode="fast_compile" if static else "reference")(x, f)
+        for case, got in zip(cases, results, strict=True):
+            mode, (boundary, value), _ = case
+            want = scipy.signal.convolve2d(x, f, mode, boundary, value)
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13, err_msg=str(case))
+
+
+def test_many_filters():
+    x, y = RNG.normal(size=(2, 3, 7)), RNG.normal(size=(3, 4))
+    X, Y = pt.tensor3(), pt.matrix()
+    for mode in ("full", "same", "valid"):
+        want = [[scipy.signal.convolve(a, b, mode) for a, b in zip(rows, y, strict=True)] for rows in x]
+        np.testing.assert_allclose(signal.convolve1d(X, Y, mode).eval({X: x, Y: y}), want, rtol=1e-12)
+    images, filters = RNG.normal(size=(2, 1, 6, 5)), RNG.normal(size=(3, 2, 2))
+    want = [[scipy.signal.convolve2d(i[0], f, "same", "wrap") for f in filters] for i in images]
+    for method in ("direct", "fft"):
+        got = signal.convolve2d(images, filters, "same", "wrap", method=method).eval()
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
+
+
+def test_gradients_of_boundaries():
+    x, f = RNG.normal(size=(4, 5)), RNG.normal(size=(3, 2))
+    verify_grads(
+        {
+            (boundary, method): (
+                lambda x, f, boundary=boundary, value=value, method=method: signal.convolve2d(
+                    x, f, "full", boundary, value, method
+                ),
+                [x, f],
+            )
+            for (boundary, value), method in product(BOUNDARIES[1:], ("direct", "fft"))
+        }
+    )
+
+
+def test_large_filters_go_through_transforms():
+    x, f = RNG.normal(size=(40, 41)), RNG.normal(size=(24, 25))
+    y = signal.convolve2d(x, f)
+    assert "conv2d" not in graphc.printing.debugprint(y, file="str").lower()
+    np.testing.assert_allclose(y.eval(), scipy.signal.convolve2d(x, f), rtol=1e-10, atol=1e-10)

@@ -55,12 +55,28 @@ def conv2d(
         window(x, axis, size_of(f, axis), strides[axis - 2], rule, dilations[axis - 2])
         for axis, rule in zip((2, 3), parse_padding(padding, 2, "conv2d"), strict=True)
     ]
+    return correlated(x, f, windows, dilations, groups)
+
+
+def correlated(
+    x: Any, f: Any, windows: Sequence[Window], dilations: Sequence[int] = (1, 1), groups: int = 1
+) -> Any:
+    """Cross-correlation at the places of two windows (with their strides and zeros around the images).
+
+    Args:
+        x: images (n, c, h, w).
+        f: filters (o, c / groups, p, q).
+        windows: of the last two axes; their ends may be symbolic.
+        dilations: of the filters.
+        groups: of the channels.
+    """
     lows = [known(w.low) for w in windows]
     if any(low is None for low in lows):
-        # How many zeros there are in front is known to the graph only, so it puts them there.
+        # How many zeros there are before the image is known to the graph only, so it puts them there.
         x = _padded(x, windows, lows)
     pads = [0 if low is None else low for low in lows]
-    op = Conv2d(strides, (pads[0], pads[1]), dilations, groups)  # type: ignore[arg-type]
+    strides = tuple(w.stride for w in windows)
+    op = Conv2d(strides, (pads[0], pads[1]), tuple(dilations), groups)  # type: ignore[arg-type]
     return _result(op(x, f, *(w.count for w in windows)), x, f)
 
 
