@@ -122,6 +122,7 @@ _add("searchsorted", "(n),(k)->(k)", "Where values go in a sorted array; `right`
 _add("flatnonzero", "(n)->(k)", "Positions of the true elements, of which there are k.")
 _add("compress", "(n),(n)->(k)", "The elements where a mask is true, of which there are k.")
 _add("repeat_positions", "(n)->(k)", "Every position as often as it says; k in all.")
+_add("repeat_length", "(n)->()", "The sum of numbers that are not negative.")
 _add("gather", "(n),(k)->(k)", "Elements at positions, which are different in each core array.")
 _add("scatter", "(n),(k),(k)->(n)", "x with y put at positions; `kind`: set, add, multiply, max, min.")
 _add("conv2d", "(n,c,h,w),(o,d,p,q)->(n,o,r,s)", "Cross-correlation of images with filters; d = c / groups.")

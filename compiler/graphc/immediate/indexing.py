@@ -36,7 +36,7 @@ class Indexing:
     def _getitem(self, x: Tensor, index: Any) -> Any:
         """``x[index]``; the result remembers x, for `set_subtensor`."""
         if type(index) is not int:
-            index = without_masks(index)
+            index = without_masks(index, x)
         result = self._indexer("getitem", pt.getitem)(x, index)
         if type(result) is Tensor:
             result._view = (_bare(x) if hasattr(x, "_view") else x, index)
@@ -74,13 +74,43 @@ class Indexing:
         return self._indexer(name, function)(whole, index, y, **kwargs)
 
 
-def without_masks(index: Any) -> Any:
-    """An index whose masks are replaced by the positions that they select; lists become arrays."""
-    items = index if isinstance(index, tuple) else (index,)
+def without_masks(index: Any, x: Tensor) -> Any:
+    """An index of x whose masks are replaced by the positions that they select; lists become arrays.
+
+    Raises:
+        IndexError: a mask does not have the sizes of the dimensions that it selects from.
+    """
+    items = [_array(item) for item in (index if isinstance(index, tuple) else (index,))]
+    if any(map(_is_mask, items)):
+        items = _selected(items, tuple(x.shape))
+    return tuple(items) if isinstance(index, tuple) or len(items) != 1 else items[0]
+
+
+def _array(item: Any) -> Any:
+    if isinstance(item, list):
+        return np.asarray(item) if item else np.zeros(0, np.int64)
+    return item
+
+
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, Tensor | np.ndarray) and str(item.dtype) == "bool" and item.ndim > 0
+
+
+def _selected(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    """An index of an array of a shape with masks replaced."""
+    widths = [item.ndim if _is_mask(item) else item is not None and item is not Ellipsis for item in items]
     found: list[Any] = []
-    for item in items:
-        if isinstance(item, list):
-            item = np.asarray(item) if item else np.zeros(0, np.int64)
-        is_mask = isinstance(item, Tensor | np.ndarray) and str(item.dtype) == "bool" and item.ndim
-        found.extend(np.nonzero(np.asarray(item)) if is_mask else (item,))
-    return tuple(found) if isinstance(index, tuple) or len(found) != 1 else found[0]
+    axis = 0
+    for number, (item, width) in enumerate(zip(items, widths, strict=True)):
+        if _is_mask(item):
+            mask = np.asarray(item)
+            if mask.shape != shape[axis : axis + width]:
+                raise IndexError(
+                    f"a boolean index of shape {mask.shape} does not fit an array of shape {shape} from axis "
+                    f"{axis} on"
+                )
+            found.extend(np.nonzero(mask))
+        else:
+            found.append(item)
+        axis = len(shape) - sum(widths[number + 1 :]) if item is Ellipsis else axis + width
+    return found

@@ -31,7 +31,7 @@ FAMILIES = {
     "running": "running",
     "scattering": "gather scatter",
     "schur": "schur sqrtm logm",
-    "searching": "searchsorted contained count_true flatnonzero compress repeat_positions",
+    "searching": "searchsorted contained count_true flatnonzero compress repeat_positions repeat_length",
     "selecting": "partition argpartition",
     "solve": "solve solve_banded",
     "sorting": "sort argsort",

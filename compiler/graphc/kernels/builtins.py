@@ -157,10 +157,14 @@ def call(symbol: str, *arguments: Any, returns: str | None = None) -> Any:
     """Calls a C function by its symbol, as `graphc_runtime.symbols` resolves it.
 
     A ``?`` in the symbol stands for the BLAS letter of the kernel's first operand. The functions of the C
-    library that Python has too run in Python.
+    library that Python has too run in Python, and so do SciPy's special functions.
     """
     if symbol in _C_LIBRARY:
         return _C_LIBRARY[symbol](*arguments)
+    if symbol.startswith("special_"):
+        import scipy.special
+
+        return getattr(scipy.special, symbol.split("_", 2)[2])(*arguments)
     raise NotImplementedError(f"{symbol} is only called by compiled kernels")
 
 

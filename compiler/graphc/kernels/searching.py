@@ -141,3 +141,30 @@ def repeat_positions(counts, out, n, k):
         while j < last:
             out[j] = i
             j += 1
+
+
+# More elements than memory holds.
+MOST = 1 << 48
+_NEGATIVE = "a number of repetitions is negative"
+_TOO_MANY = "the repetitions add up to more elements than memory holds"
+
+
+def _length(attributes, counts):
+    if (counts < 0).any():
+        raise ValueError(f"repeat: {_NEGATIVE}")
+    if sum(counts.ravel().tolist()) > MOST:
+        raise ValueError(f"repeat: {_TOO_MANY}")
+    return counts.sum(-1)
+
+
+@kernel("repeat_length", _length, errors=[("ValueError", _NEGATIVE), ("ValueError", _TOO_MANY)])
+def repeat_length(counts, out, n):
+    total, smallest = 0, 0
+    for i in range(n):
+        smallest = min(smallest, counts[i])
+        # Neither the sum of two numbers below the limit overflows, nor does it come below the limit again.
+        total = min(total + min(counts[i], MOST + 1), MOST + 1)
+    out[0] = total
+    if smallest < 0:
+        return 1
+    return 2 if total > MOST else 0

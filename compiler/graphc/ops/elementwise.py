@@ -49,6 +49,8 @@ class Row:
         holomorphic: whether ``grad`` is the complex derivative, so that tangents pass through the same
             formula.
         folds: whether the public function takes any number of operands, applied from the left.
+        special: a function of the operands that returns what the public function makes of them instead of a
+            node of the row, or None.
         compares: whether Python integers beyond the range of the other operand's dtype are compared exactly.
     """
 
@@ -63,6 +65,7 @@ class Row:
     holomorphic: bool = True
     folds: bool = False
     compares: bool = False
+    special: Callable[..., Variable | None] | None = None
 
     @property
     def arity(self) -> int:
@@ -148,6 +151,10 @@ class Elementwise(Op):
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         """Apply to operands, which are array-like; operations such as add take any number of them."""
+        if self.row.special is not None:
+            found = self.row.special(*inputs)
+            if found is not None:
+                return found
         if self.row.folds and len(inputs) > 2:
             result = inputs[0]
             for x in inputs[1:-1]:

@@ -77,6 +77,33 @@ class Matmul(Op):
         return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
-        types = [e.type_of(x) for x in node.inputs]
+        names, types = self._refined(node, operands, e)
         attrs = "transpose_a = false, transpose_b = false"
-        return [e.op("graphc.matmul", operands, types, e.type_of(node.outputs[0]), attrs)]
+        return [e.op("graphc.matmul", names, types, e.type_of(node.outputs[0]), attrs)]
+
+    def _refined(self, node: Apply, operands: Sequence[str], e: Any) -> tuple[list[str], list[str]]:
+        """The operands, and their types, with what each knows of sizes that they have in common: a product
+        is rewritten into operations that would broadcast a static 1.
+        """
+        shapes: list[list[int | None]] = [list(x.type.shape) for x in node.inputs]  # type: ignore[attr-defined]
+        rank = len(shapes[0])
+        for axes in (*((i, i) for i in range(rank - 2)), (rank - 1, rank - 2)):
+            for side, axis in enumerate(axes):
+                known = shapes[1 - side][axes[1 - side]]
+                if shapes[side][axis] is None and known is not None:
+                    given, expected = e.dim_of(node.inputs[side], operands[side], axis), e.const_index(known)
+                    message = (
+                        f"matrix product: the {('left', 'right')[side]} operand has size {{given}} in "
+                        f"dimension {axis}, the other one needs {{expected}}"
+                    )
+                    e.check(e.compare("eq", given, expected), given, expected, message)
+                    shapes[side][axis] = known
+        types = [
+            e.tensor_type(x.type.dtype, shape)  # type: ignore[attr-defined]
+            for x, shape in zip(node.inputs, shapes, strict=True)
+        ]
+        names = [
+            e.cast_type(operand, e.type_of(x), wanted)
+            for x, operand, wanted in zip(node.inputs, operands, types, strict=True)
+        ]
+        return names, types

@@ -57,6 +57,15 @@ class RepeatPositions(_Selecting):
         return ["int64"], ["int64"]
 
 
+class RepeatLength(DiscreteOp):
+    """How many positions `RepeatPositions` has; negative numbers raise ValueError."""
+
+    kernel = "repeat_length"
+
+    def dtypes(self, *given: str) -> tuple[Sequence[str], Sequence[str]]:
+        return ["int64"], ["int64"]
+
+
 class Compress(_Selecting):
     """The elements where a mask is true. Operands: array, mask, the number of true elements."""
 

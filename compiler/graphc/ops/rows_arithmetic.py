@@ -9,7 +9,8 @@ import numpy as np
 
 from graphc.graph.basic import Constant
 from graphc.ops._pt import pt
-from graphc.ops.elementwise import OperandType, register, ufunc_rule
+from graphc.ops.elementwise import OperandType, cast_to, register, ufunc_rule
+from graphc.tensor.basic import as_tensor_variable
 
 
 def promote(*types: OperandType) -> np.dtype:
@@ -38,6 +39,27 @@ def _pow_y(x: Any, y: Any, out: Any, g: Any) -> Any:
     # At x = 0 the derivative is 0 for y > 0; log would make it NaN.
     zero = pt.eq(x, 0)
     return pt.switch(zero, 0, g * out * pt.log(pt.switch(zero, 1, x)))
+
+
+def _power(x: Any, y: Any) -> Any:
+    """NumPy's power, but for an exponent of 1/2 always that of C: NumPy takes the square root, which is
+    another number at -inf and -0, for what it thinks is a scalar.
+    """
+    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    exponents = np.ascontiguousarray(np.broadcast_to(y, shape))
+    return np.power(np.atleast_1d(np.broadcast_to(x, shape)), np.atleast_1d(exponents)).reshape(shape)
+
+
+def _square_root(x: Any, y: Any) -> Any:
+    """An exponent that is known to be 1/2 means the square root, as in NumPy, in each mode."""
+    y = y.data if isinstance(y, Constant) else y  # type: ignore[attr-defined]
+    if not isinstance(y, float | np.floating | np.ndarray) or np.size(y) != 1 or y != 0.5:
+        return None
+    x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind == "c" or np.ndim(y) > x.type.ndim:
+        return None
+    exponent = float if type(y) is float else y.dtype
+    return pt.sqrt(cast_to(x, np.power.resolve_dtypes((x.type.numpy_dtype, exponent, None))[-1].name))
 
 
 def _sign(x: Any, out: Any, g: Any) -> Any:
@@ -128,7 +150,16 @@ register(
     lambda b, x, y: b.mod(x, y),
     grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g * pt.int_div(x, y)),
 )
-register("pow", np.power, "x to the power y.", lambda b, x, y: b.pow(x, y), grad=(_pow_x, _pow_y))
+register(
+    "pow",
+    _power,
+    "x to the power y.",
+    lambda b, x, y: b.pow(x, y),
+    grad=(_pow_x, _pow_y),
+    special=_square_root,
+    dtypes=ufunc_rule(np.power),
+    nin=2,
+)
 register("neg", np.negative, "Negation.", lambda b, x: b.neg(x), grad=(lambda x, out, g: -g,))
 register(
     "abs",

@@ -88,7 +88,8 @@ register(
     forms.wide(forms.log1mexp),
     nin=1,
     dtypes=real_floats,
-    grad=(lambda x, out, g: -g / pt.expm1(-x),),
+    # From the left, from where the function is defined, 0 has the slope -inf, whatever its sign.
+    grad=(lambda x, out, g: g * pt.switch(pt.eq(x, 0), -np.inf, -1 / pt.expm1(-x)),),
 )
 register(
     "logaddexp",

@@ -50,10 +50,10 @@ register_scipy(
     ),
 )
 register_kernel(
-    "hyp2f1_da", "Derivative of hyp2f1 with respect to a, for z < 1; NaN elsewhere.", 4, absent=_SECOND
+    "hyp2f1_da", "Derivative of hyp2f1 with respect to a, for z <= 1; NaN elsewhere.", 4, absent=_SECOND
 )
 register_kernel(
-    "hyp2f1_dc", "Derivative of hyp2f1 with respect to c, for z < 1; NaN elsewhere.", 4, absent=_SECOND
+    "hyp2f1_dc", "Derivative of hyp2f1 with respect to c, for z <= 1; NaN elsewhere.", 4, absent=_SECOND
 )
 register_scipy(
     "hyp1f1",

@@ -18,7 +18,7 @@ _ROUNDINGS = ("floor", "ceil", "trunc", "round", "round_half_away")
 
 
 def _root(rw: Rewriter, x: Any) -> Any:
-    """The square root, but inf for -inf and +0 for -0, as C's pow has x ** 1/2."""
+    """x ** 1/2 as C's pow has it: the square root, but inf for -inf and +0 for -0."""
     condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))
     lowest = rw.create("graphc.eq", [x, rw.scalar_like(-np.inf, x)], condition)
     root = unary(rw, "abs", unary(rw, "sqrt", x))
@@ -37,7 +37,7 @@ _FLOAT_POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
     **_POWERS,
     -1: lambda rw, x: unary(rw, "reciprocal", x),
     -2: lambda rw, x: unary(rw, "sqr", unary(rw, "reciprocal", x)),
-    0.5: lambda rw, x: unary(rw, "sqrt", x),
+    0.5: _root,
     -0.5: lambda rw, x: unary(rw, "reciprocal", _root(rw, x)),
     1.5: lambda rw, x: rw.create("graphc.mul", [unary(rw, "abs", x), _root(rw, x)], x.type),
 }

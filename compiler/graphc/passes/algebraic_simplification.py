@@ -54,8 +54,8 @@ class AlgebraicSimplification(Pass):
       subnormal nor infinite;
     * `sqrt(sqr(x))` to abs(x), `log(exp(x))` to x, `1 / exp(x)` to exp(-x), `log(1 / x)` to -log(x).
 
-    `pow(x, 1/2)` is `sqrt(x)`, which is NaN for -inf: so NumPy has it for one exponent, while arrays of
-    exponents give inf. Powers of -1/2 and 3/2 give 0 and inf there, as in NumPy. For smaller constants
+    `pow(x, 1/2)` is the square root, but inf for -inf, as in C. (`x ** 0.5` of a graph is `sqrt(x)`, which is
+    NaN there, as in NumPy.) Powers of -1/2 and 3/2 give 0 and inf there. For smaller constants
     `sum(x * c)` stays, because sum(x) can overflow.
 
     Source: PyTensor's `tensor/rewriting/math.py` and `elemwise.py` (`local_add_neg_to_sub`,

@@ -133,9 +133,18 @@ def _summed_sizes(op: Any) -> tuple[int, int]:
     return a.type.shape[-2 if transpose_a else -1], b.type.shape[-1 if transpose_b else -2]
 
 
+def _broadcasts(op: Any) -> bool:
+    """Whether a size is 1 in one operand and unknown in the other: an elementwise product would broadcast,
+    where the product of matrices demands a 1.
+    """
+    a, b = op.operands
+    pairs = [*zip(list(a.type.shape)[:-2], list(b.type.shape)[:-2], strict=True), _summed_sizes(op)]
+    return any((m == 1) != (n == 1) for m, n in pairs)
+
+
 def _outer_product(rewriter: Any, op: Any) -> Any:
     """A summed dimension of 1: every element is one product."""
-    if _summed_sizes(op) != (1, 1):
+    if _summed_sizes(op) != (1, 1) or _broadcasts(op):
         return None
     a, b = op.operands
     transpose_a, transpose_b = _flags(op)
@@ -150,6 +159,8 @@ def _inner_product(rewriter: Any, op: Any) -> Any:
 
     result = op.results[0].type
     if list(result.shape[-2:]) != [1, 1] or str(result.element_type) in ("f16", "i1"):
+        return None
+    if _broadcasts(op):
         return None
     a, b = op.operands
     transpose_a, transpose_b = _flags(op)

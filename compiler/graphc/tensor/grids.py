@@ -88,20 +88,44 @@ def logspace(
     axis: int = 0,
 ) -> Variable:
     """Powers of ``base`` with exponents as `linspace` makes them."""
-    exponents = linspace(start, stop, num, endpoint=endpoint, axis=axis)
-    powers = as_tensor_variable(base) ** exponents
-    return powers if dtype is None else pt.cast(powers, parse_dtype(dtype))
+    base = as_tensor_variable(base)
+    first, last = as_tensor_variable(start), as_tensor_variable(stop)
+    # The new axis is in front of all those of the operands, also of the base's.
+    first = (
+        pt.shape_padleft(first, base.type.ndim - first.type.ndim)
+        if base.type.ndim > first.type.ndim
+        else first
+    )
+    powers = base ** linspace(first, last, num, endpoint=endpoint)
+    return _finished(powers, dtype, axis, "logspace")
+
+
+def _finished(numbers: Any, dtype: Any, axis: int, name: str) -> Any:
+    """Numbers along the first axis in another dtype and along another axis."""
+    if dtype is not None:
+        numbers = pt.cast(numbers, parse_dtype(dtype))
+    return pt.moveaxis(numbers, 0, normalize_axis(axis, numbers.type.ndim, name)) if axis else numbers
 
 
 def geomspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Variable:
-    """``num`` numbers from ``start`` to ``stop`` with equal ratios; both of one sign, and not zero."""
+    """``num`` numbers from ``start`` to ``stop`` with equal ratios; both of one sign, and not zero. Complex
+    numbers lie on a spiral.
+    """
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
-    sign = pt.sign(pt.cast(first, promote(first.type.numpy_dtype, np.dtype(config.floatX)).name))
-    logs = linspace(pt.log10(sign * first), pt.log10(sign * last), num, endpoint=endpoint, axis=axis)
+    wide = promote(first.type.numpy_dtype, last.type.numpy_dtype, np.dtype(config.floatX)).name
+    first, last = pt.cast(first, wide), pt.cast(last, wide)
+    sign = pt.sign(first)
+    logs = linspace(pt.log10(first / sign), pt.log10(last / sign), num, endpoint=endpoint)
     numbers = sign * 10.0**logs
-    return numbers if dtype is None else pt.cast(numbers, parse_dtype(dtype))
+    # Rounding must not move the ends.
+    count = as_size(num, "geomspace")
+    position = pt.reshape(pt.arange(count), [count, *[1] * (numbers.type.ndim - 1)])
+    if endpoint:
+        numbers = pt.where(pt.eq(position, count - 1), last, numbers)
+    numbers = pt.where(pt.eq(position, 0), first, numbers)
+    return _finished(numbers, dtype, axis, "geomspace")
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Variable]:

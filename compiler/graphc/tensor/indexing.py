@@ -52,6 +52,20 @@ class SliceLens:
 
 
 @dataclass(frozen=True)
+class FitLens:
+    """The array, whose sizes are checked; None stands for any size."""
+
+    sizes: tuple[Any, ...]
+    selects: ClassVar[bool] = False
+
+    def get(self, x: Any) -> Any:
+        return pt.specify_shape(x, self.sizes)
+
+    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+        return y
+
+
+@dataclass(frozen=True)
 class ShuffleLens:
     """Axes dropped, inserted and permuted."""
 
@@ -115,12 +129,14 @@ class MaskLens:
         return Put(0, not accumulate)(x, y, true_positions(self.mask))
 
 
-Lens = SliceLens | ShuffleLens | FlattenLens | TakeLens | MaskLens
+Lens = FitLens | SliceLens | ShuffleLens | FlattenLens | TakeLens | MaskLens
 
 
 def lenses_of(x: Any, index: ParsedIndex) -> list[Lens]:
     """The lenses of a parsed index, in the order in which they read."""
     lenses: list[Lens] = []
+    if index.sizes:
+        lenses.append(FitLens(index.sizes))
     if index.entries:
         lenses.append(SliceLens(index.entries, index.bounds))
     axes = [axis for axis, _ in index.arrays]

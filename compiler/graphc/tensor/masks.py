@@ -19,7 +19,7 @@ from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import CountTrue
 from graphc.ops.elementwise import cast_to
-from graphc.ops.masks import Compress, FlatNonzero, RepeatPositions
+from graphc.ops.masks import Compress, FlatNonzero, RepeatLength, RepeatPositions
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.tensor.basic import as_tensor_variable
@@ -133,14 +133,15 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Variable:
 
     Args:
         a: array-like.
-        repeats: how often: a number, or a vector with one for each element; may be symbolic.
+        repeats: how often: a number, or a vector with one for each element, or with one for all; may be
+            symbolic.
         axis: the axis; None for the flattened array.
 
     Raises:
-        ValueError: fewer than 0 repetitions (a known number of them).
+        ValueError: fewer than 0 repetitions, or a wrong number of them; when run, if they are not known here.
     """
     x, counts = as_tensor_variable(a), as_tensor_variable(repeats)
-    if counts.type.numpy_dtype.kind not in "iu":
+    if counts.type.numpy_dtype.kind not in "biu":
         raise TypeError(f"repeat takes integer repetitions, got {counts} of type {counts.type}")
     if counts.type.ndim > 1:
         raise ValueError(f"repeat takes a number or a vector of repetitions, got {counts.type}")
@@ -154,10 +155,20 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Variable:
         counts = counts[0]
     if counts.type.ndim == 0:
         return _repeat_equally(x, counts, axis)
-    size = size_of(x, axis)
-    counts = pt.specify_shape(counts, [size]) if x.type.shape[axis] != counts.type.shape[0] else counts
-    counts = pt.maximum(counts, 0)
-    return pt.take(x, RepeatPositions()(counts, pt.sum(counts)), axis=axis)
+    counts = _one_for_each(counts, size_of(x, axis))
+    return pt.take(x, RepeatPositions()(counts, RepeatLength()(counts)), axis=axis)
+
+
+def _one_for_each(counts: Any, size: Any) -> Any:
+    """Numbers of repetitions, as many as elements; a vector of one number is read as often as needed."""
+    have, want = counts.type.shape[0], known_size(size)
+    if have is not None and have == want:
+        return counts
+    if have is not None:
+        return pt.specify_shape(counts, [size])
+    single = pt.eq(size_of(counts, 0), 1)
+    counts = pt.specify_shape(counts, [pt.switch(single, 1, size)])
+    return pt.take(counts, pt.switch(single, 0, pt.arange(size)))
 
 
 def _repeat_equally(x: Any, count: Any, axis: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops import rows  # noqa: F401  (fills the table)
-from graphc.ops.elementwise import OPS, cast_to
+from graphc.ops.elementwise import OPS, cast_to, is_discrete
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import parse_dtype
 
@@ -123,8 +123,9 @@ def complex_from_polar(magnitude: Any, angle: Any) -> Any:
 
 
 def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
-    """Whether elements agree within tolerances, as ``numpy.isclose``."""
-    x, y = as_tensor_variable(x), as_tensor_variable(y)
+    """Whether elements agree within tolerances, as ``numpy.isclose``; integers and booleans as float64."""
+    # Differences of integers overflow, and those of booleans are not defined.
+    x, y = (cast_to(v, "float64") if is_discrete(v) else v for v in map(as_tensor_variable, (x, y)))
     magnitude = OPS["abs"](y)
     close = OPS["le"](OPS["abs"](x - y), atol + rtol * magnitude)
     close = OPS["and"](close, OPS["isfinite"](y))

@@ -101,17 +101,20 @@ def positive(x: Any) -> Variable:
 def fmax(x: Any, y: Any) -> Variable:
     """Larger operand; a number wins over NaN."""
     x, y = _common(x, y)
-    return pt.maximum(x, y) if x.type.numpy_dtype.kind != "f" else _number_of(x, y, pt.maximum)
+    return _number_of(x, y, pt.maximum)
 
 
 def fmin(x: Any, y: Any) -> Variable:
     """Smaller operand; a number wins over NaN."""
     x, y = _common(x, y)
-    return pt.minimum(x, y) if x.type.numpy_dtype.kind != "f" else _number_of(x, y, pt.minimum)
+    return _number_of(x, y, pt.minimum)
 
 
 def _number_of(x: Any, y: Any, choose: Any) -> Any:
-    return pt.switch(pt.isnan(x), y, pt.switch(pt.isnan(y), x, choose(x, y)))
+    if x.type.numpy_dtype.kind not in "fc":
+        return choose(x, y)
+    # Of two complex NaN the first one counts.
+    return pt.switch(pt.isnan(y), x, pt.switch(pt.isnan(x), y, choose(x, y)))
 
 
 def fmod(x: Any, y: Any) -> Variable:
@@ -120,8 +123,12 @@ def fmod(x: Any, y: Any) -> Variable:
     kind = x.type.numpy_dtype.kind
     if kind in "ub":
         return pt.mod(x, y)
-    rest = pt.mod(pt.abs(x), pt.abs(y))
-    return pt.copysign(rest, x) if kind == "f" else pt.switch(pt.lt(x, 0), -rest, rest)
+    if kind == "f":
+        return pt.copysign(pt.mod(pt.abs(x), pt.abs(y)), x)
+    # The smallest integer has no magnitude of its dtype.
+    rest = pt.mod(x, y)
+    other_side = pt.neq(rest, 0) & pt.neq(pt.lt(x, 0), pt.lt(y, 0))
+    return pt.switch(other_side, rest - y, rest)
 
 
 def modf(x: Any) -> tuple[Variable, Variable]:
@@ -199,7 +206,9 @@ def round_half_away_from_zero(x: Any) -> Variable:
 
 def ceil_intdiv(a: Any, b: Any) -> Variable:
     """The smallest integer not below the quotient of integers."""
-    return -OPS["floor_div"](-as_tensor_variable(a), b)
+    x, y = _common(a, b)
+    quotient = OPS["floor_div"](x, y)
+    return quotient + pt.cast(pt.neq(pt.mod(x, y), 0), quotient.type.dtype)
 
 
 def largest(*args: Any) -> Variable:

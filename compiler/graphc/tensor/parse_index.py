@@ -12,7 +12,7 @@ from graphc.graph.location import describe
 from graphc.ops._pt import pt
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.elementwise import cast_to
-from graphc.ops.sizes import known_size
+from graphc.ops.sizes import known_size, size_of
 from graphc.tensor.basic import as_tensor_variable
 
 
@@ -26,6 +26,7 @@ class ParsedIndex(NamedTuple):
             missing.
         arrays: axis and integer array of each integer-array index.
         place: position of the arrays' dimensions in the layout without their axes.
+        sizes: what the sizes must be where a mask stands, None elsewhere; empty when that is certain.
     """
 
     entries: tuple[Entry, ...]
@@ -33,60 +34,81 @@ class ParsedIndex(NamedTuple):
     layout: tuple[Any, ...]
     arrays: tuple[tuple[int, Any], ...]
     place: int
+    sizes: tuple[Any, ...]
 
 
-def _items(x: Any, index: Any) -> list[Any]:
-    """The index with masks replaced by arrays, and full slices for the ellipsis and missing dimensions."""
-    items: list[Any] = []
-    # The axis of the next item, as long as no ellipsis stands before it.
-    axis: int | None = 0
-    for item in index if isinstance(index, tuple) else (index,):
-        found = _without_mask(x, item, axis)
-        items.extend(found)
-        if item is Ellipsis:
-            axis = None
-        elif axis is not None and item is not None:
-            axis += len(found)
-    used = sum(item is not None and item is not Ellipsis for item in items)
-    ndim = x.type.ndim
+def _items(x: Any, index: Any) -> tuple[list[Any], list[Any]]:
+    """The index with masks replaced by arrays, and full slices for the ellipsis and missing dimensions; and
+    the sizes that masks demand.
+    """
+    given = [_plain(item) for item in (index if isinstance(index, tuple) else (index,))]
+    widths = [_width(item) for item in given]
+    used, ndim = sum(widths), x.type.ndim
     if used > ndim:
         raise IndexError(f"{used} indices for {x}{describe(x.location)}, which has {ndim} dimensions")
-    if sum(item is Ellipsis for item in items) > 1:
+    if sum(item is Ellipsis for item in given) > 1:
         raise IndexError("an index can hold only one ellipsis")
-    place = next((i for i, item in enumerate(items) if item is Ellipsis), None)
-    full = [slice(None)] * (ndim - used)
-    return items + full if place is None else items[:place] + full + items[place + 1 :]
+    if not any(item is Ellipsis for item in given):
+        given.append(Ellipsis)
+        widths.append(0)
+    items: list[Any] = []
+    sizes: list[Any] = [None] * ndim
+    axis = 0
+    for item, width in zip(given, widths, strict=True):
+        if item is Ellipsis:
+            items += [slice(None)] * (ndim - used)
+            axis += ndim - used
+        elif _is_mask(item):
+            _check_mask(x, item, axis)
+            for i in range(width):
+                if x.type.shape[axis + i] is None or item.type.shape[i] is None:
+                    sizes[axis + i] = size_of(item, i)
+            items += _positions(item)
+        else:
+            items.append(item)
+        axis += width
+    return items, sizes
 
 
-def _without_mask(x: Any, item: Any, axis: int | None) -> list[Any]:
-    """A mask as positions of its true elements; anything else but simple items as a variable."""
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, Variable) and item.type.dtype == "bool"  # type: ignore[attr-defined]
+
+
+def _width(item: Any) -> int:
+    """How many dimensions an item of an index is for."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.type.ndim if _is_mask(item) else 1
+
+
+def _plain(item: Any) -> Any:
+    """An item of an index as a variable, unless it is a slice, an ellipsis or None."""
     if item is None or item is Ellipsis or isinstance(item, slice):
-        return [item]
+        return item
     if isinstance(item, list | np.ndarray) and np.size(item) == 0 and not isinstance(item, np.ndarray):
         item = np.zeros(np.shape(item), np.int64)
     variable = as_tensor_variable(item)
-    kind = variable.type.numpy_dtype.kind
-    if kind == "b":
-        _check_mask(x, variable, axis)
-        if isinstance(variable, Constant):
-            return [as_tensor_variable(positions) for positions in np.nonzero(variable.data)]
-        return list(pt.nonzero(variable))
-    if kind not in "iu":
+    if variable.type.numpy_dtype.kind not in "biu":
         raise IndexError(
             f"an index must be an integer, slice, newaxis, ellipsis or integer array, got {item!r}"
         )
-    return [variable]
+    return variable
 
 
-def _check_mask(x: Any, mask: Any, axis: int | None) -> None:
+def _positions(mask: Any) -> list[Any]:
+    """A mask as positions of its true elements."""
+    if isinstance(mask, Constant):
+        return [as_tensor_variable(positions) for positions in np.nonzero(mask.data)]
+    return list(pt.nonzero(mask))
+
+
+def _check_mask(x: Any, mask: Any, axis: int) -> None:
     """Raises for a mask without dimensions, and for one whose known sizes are not those of the array."""
     if mask.type.ndim == 0:
         raise TypeError(
             f"a boolean index needs at least one dimension, got {mask}{describe(mask.location)}; "
             "use switch(condition, a, b)"
         )
-    if axis is None:
-        return
     wanted = x.type.shape[axis : axis + mask.type.ndim]
     if len(wanted) < mask.type.ndim or any(
         a is not None and b is not None and a != b for a, b in zip(mask.type.shape, wanted, strict=False)
@@ -150,7 +172,7 @@ def parse_index(x: Any, index: Any) -> ParsedIndex:
         IndexError: too many indices, or something that cannot be one.
         TypeError: a mask without dimensions, or a bound that is no integer.
     """
-    items = _items(x, index)
+    items, sizes = _items(x, index)
     entries: list[Entry] = []
     bounds: list[Any] = []
     layout: list[Any] = []
@@ -171,5 +193,10 @@ def parse_index(x: Any, index: Any) -> ParsedIndex:
     sliced = any(entry != FULL for entry in entries)
     written = sliced or (entries and not arrays and "x" not in layout)
     return ParsedIndex(
-        tuple(entries) if written else (), tuple(bounds), tuple(layout), tuple(arrays), _arrays_place(items)
+        tuple(entries) if written else (),
+        tuple(bounds),
+        tuple(layout),
+        tuple(arrays),
+        _arrays_place(items),
+        tuple(sizes) if any(size is not None for size in sizes) else (),
     )

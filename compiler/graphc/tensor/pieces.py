@@ -184,7 +184,9 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
     pairs = zip(a.type.shape, b.type.shape, strict=True)
     if any(m is not None and n is not None and m != n for m, n in pairs):
         return as_tensor_variable(False)
-    same = pt.isclose(a, b, 0.0, 0.0, True) if equal_nan else pt.eq(a, b)
+    same = pt.eq(a, b)
+    if equal_nan:
+        same = same | (pt.isnan(a) & pt.isnan(b))
     if a.type.ndim == 0:
         return same
     equal = [pt.eq(m, n) for m, n in zip(sizes_of(a), sizes_of(b), strict=True)]
