@@ -166,7 +166,7 @@ shuffle:
   %more = icmp sgt i64 %last, 0
   br i1 %more, label %swap, label %done
 swap:
-  %r = call i64 @npyrandom_random_bounded_uint64(ptr %bitgen, i64 0, i64 %last, i64 0, i1 zeroext false)
+  %r = call i64 @npyrandom_random_interval(ptr %bitgen, i64 %last)
   %a.at = getelementptr i64, ptr %out, i64 %last
   %b.at = getelementptr i64, ptr %out, i64 %r
   %a = load i64, ptr %a.at
@@ -230,7 +230,7 @@ VECTORS: dict[str, VectorDraw] = {
         (),
         "Q",
         _PERMUTATION,
-        ("random_bounded_uint64",),
-        ("declare i64 @npyrandom_random_bounded_uint64(ptr, i64, i64, i64, i1 zeroext) nounwind",),
+        ("random_interval",),
+        ("declare i64 @npyrandom_random_interval(ptr, i64) nounwind",),
     ),
 }

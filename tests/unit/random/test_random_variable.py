@@ -228,6 +228,36 @@ def test_choice_and_permutation_are_numpys():
             np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.Philox])
+def test_permutations_of_any_size_and_seed(bits):
+    """One seed and size can agree by chance; the generator behind the draws agrees too."""
+    n, x, m = pt.lscalar("n"), pt.lvector("x"), pt.dmatrix("m")
+    following, order = random.permutation(
+        n, rng=(rng := random.rng(bit_generator=bits.__name__)), return_next_rng=True
+    )
+    following, shuffled = random.shuffle(x, rng=following, return_next_rng=True)
+    following, columns = random.permutation(m, axis=1, rng=following, return_next_rng=True)
+    chosen = random.choice(x, size=1, replace=False, rng=following)
+    for mode in ("fast_run", "reference"):
+        f = graphc.function([rng, n, x, m], [order, shuffled, columns, chosen], mode=mode)
+        for seed in range(30):
+            size = (1, 2, 3, 5, 8, 64, 300)[seed % 7]
+            values = np.arange(2.0 * size).reshape(2, size)
+            g = np.random.Generator(bits(seed))
+            vector = np.arange(size) * 3
+            expected = [g.permutation(size)]
+            g.shuffle(vector)
+            expected += [
+                vector,
+                g.permutation(values, axis=1),
+                g.choice(np.arange(size) * 3, 1, replace=False),
+            ]
+            for got, want in zip(
+                f(np.random.Generator(bits(seed)), size, np.arange(size) * 3, values), expected, strict=True
+            ):
+                np.testing.assert_array_equal(got, want)
+
+
 def test_choice_refuses_wrong_probabilities():
     p = pt.dvector("p")
     f = graphc.function([p], random.choice(2, size=2, p=p, rng=new()))

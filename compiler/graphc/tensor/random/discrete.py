@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import as_size, as_sizes, size_of
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.random.continuous import _draw
@@ -102,20 +103,22 @@ def multivariate_normal(mean: Any, cov: Any, size: Any = None, *, method: str = 
     return MultivariateNormal(method, options.pop("dtype", None))(mean, cov, size=size, **options)
 
 
-def permutation(x: Any, size: Any = None, **options: Any) -> Any:
-    """The numbers below an integer, or the rows of an array, in random order.
+def permutation(x: Any, size: Any = None, *, axis: int = 0, **options: Any) -> Any:
+    """The numbers below an integer, or the slices of an array along an axis, in random order.
 
     Args:
         x: an integer, which may be symbolic, or an array.
         size: shape of a batch of permutations.
+        axis: the axis, of an array.
         options: keywords of all draws.
     """
     x = as_tensor_variable(x)
-    count = as_size(x, "permutation") if x.type.ndim == 0 else size_of(x, 0)
+    axis = normalize_axis(axis, max(x.type.ndim, 1), "permutation")
+    count = as_size(x, "permutation") if x.type.ndim == 0 else size_of(x, axis)
     batch = [] if size is None else as_sizes(size, "permutation")
     op = RandomVariable("permutation", options.pop("dtype", None) if x.type.ndim == 0 else None)
     following, order = _on_sizes(op, [*batch, count], options)
-    draws = order if x.type.ndim == 0 else x[order]
+    draws = order if x.type.ndim == 0 else x[(slice(None),) * axis + (order,)]
     return (following, draws) if options.get("return_next_rng") else draws
 
 
