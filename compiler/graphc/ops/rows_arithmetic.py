@@ -58,7 +58,6 @@ def _square_root(x: Any, y: Any) -> Any:
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind == "c" or np.ndim(y) > x.type.ndim:
         return None
-    exponent = float if type(y) is float else y.dtype
     exponent = float if type(y) is float else np.asarray(y).dtype
     return pt.sqrt(cast_to(x, np.power.resolve_dtypes((x.type.numpy_dtype, exponent, None))[-1].name))
 
