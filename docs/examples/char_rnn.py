@@ -80,7 +80,7 @@ def mean_loss(p: dict[str, Any], read: Any, following: Any) -> Any:
 
     rows = p["embedding"][read] + p["bias"]
     start = pt.zeros((read.shape[1], p["bias"].shape[0]))
-    hidden = graphc.scan(step, sequences=[rows], outputs_info=[start], name="rnn")
+    hidden = graphc.scan(step, sequences=[rows], outputs_info=[start], name="rnn", return_updates=False)
     logits = pt.dot(hidden, p["readout"]) + p["offset"]
     flat = logits.reshape((-1, logits.shape[2]))
     scores = pt.log_softmax(flat, axis=1)
@@ -110,7 +110,11 @@ def written(p: dict[str, Any], first: Any, noise: Any) -> Any:
         return pt.argmax(logits / TEMPERATURE + noise_t), h
 
     letters, _ = graphc.scan(
-        step, sequences=[noise], outputs_info=[first, pt.zeros(p["bias"].shape)], name="write"
+        step,
+        sequences=[noise],
+        outputs_info=[first, pt.zeros(p["bias"].shape)],
+        name="write",
+        return_updates=False,
     )
     return letters
 

@@ -84,7 +84,12 @@ def ar_loss(theta: Any, y: Any) -> Any:
         return now - expected(parameters[1:-1], parameters[0], lags)
 
     errors = graphc.scan(
-        step, sequences={"input": y, "taps": [0, *LAGS]}, non_sequences=[theta], strict=True, name="ar"
+        step,
+        sequences={"input": y, "taps": [0, *LAGS]},
+        non_sequences=[theta],
+        strict=True,
+        name="ar",
+        return_updates=False,
     )
     log_sigma = theta[-1]
     return (0.5 * np.log(2 * np.pi) + log_sigma + 0.5 * (errors * pt.exp(-log_sigma)) ** 2).sum()
@@ -116,6 +121,7 @@ def garch_loss(theta: Any, y: Any) -> tuple[Any, Any]:
         sequences={"input": y, "taps": [0, *LAGS]},
         outputs_info=[pt.constant(START**0.5), pt.constant(START)],
         name="garch",
+        return_updates=False,
     )
     loss = 0.5 * (np.log(2 * np.pi) + pt.log(variances) + errors**2 / variances).sum()
     coming = omega + alpha * errors[-1] ** 2 + beta * variances[-1]
@@ -136,6 +142,7 @@ def forecast(theta: Any, y: Any) -> list[Any]:
         outputs_info=[{"initial": y[-ORDER:], "taps": LAGS}, {"initial": impulse, "taps": LAGS}],
         n_steps=HELD_OUT,
         name="forecast",
+        return_updates=False,
     )
 
 

@@ -206,7 +206,7 @@ class Graphc(_Symbolic):
         import graphc.tensor as pt
         from graphc.tensor.special import softmax
 
-        forms = scan_forms.symbolic_forms(graphc, graphc.until)
+        forms = scan_forms.symbolic_forms(graphc, graphc.until, return_updates=False)
         super().__init__(graphc, pt, graphc.function, softmax, forms)
 
     def build(self, case: Case) -> Timed:

@@ -174,6 +174,7 @@ def _running_sum(graph: JoinGraph, shape: tuple[int, ...], depth: int) -> Pair:
         lambda row, h: pt.specify_shape(h * 2 + row, shape[1:]),
         sequences=[x.variable],
         outputs_info=[pt.specify_shape(start.variable, shape[1:])],
+        return_updates=False,
     )
     rows, h = [], start.value
     for row in x.value:
@@ -189,7 +190,10 @@ def _joining_scan(graph: JoinGraph, shape: tuple[int, ...], depth: int) -> Pair:
     x = graph.of_shape(shape, depth)
     n = shape[1] // 2
     collected = graphc.scan(
-        lambda row: pt.concatenate([row[n:] * 2, row[:n] + 1]), sequences=[x.variable], outputs_info=[None]
+        lambda row: pt.concatenate([row[n:] * 2, row[:n] + 1]),
+        sequences=[x.variable],
+        outputs_info=[None],
+        return_updates=False,
     )
     return Pair(collected, np.concatenate([x.value[:, n:] * 2, x.value[:, :n] + 1], axis=1))
 

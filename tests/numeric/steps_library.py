@@ -252,7 +252,9 @@ def loop(b: Any) -> Result:
             lambda row, h: pt.cos(h * 0.5) * pt.tanh(row) if row.type.ndim else pt.sin(row - h * 0.5),
         ]
     )
-    result = graphc.scan(body, sequences=[x], outputs_info=[start], go_backwards=b.choices.chance(3))
+    result = graphc.scan(
+        body, sequences=[x], outputs_info=[start], go_backwards=b.choices.chance(3), return_updates=False
+    )
     return (result[-1] if not_empty(b, x) and b.choices.chance(3) else result), False
 
 

@@ -29,7 +29,9 @@ def mode(request: Any) -> Any:
 
 def test_a_stream_is_updated_in_each_iteration(mode: str) -> None:
     stream = RandomStream(3)
-    x = graphc.scan(lambda x: x + stream.normal(size=(2,)), outputs_info=[pt.zeros(2)], n_steps=5)
+    x = graphc.scan(
+        lambda x: x + stream.normal(size=(2,)), outputs_info=[pt.zeros(2)], n_steps=5, return_updates=False
+    )
     f = graphc.function([], x, mode=mode)
     generator = np.random.default_rng(np.random.SeedSequence(3).spawn(1)[0])
     for _ in range(2):
@@ -44,7 +46,7 @@ def test_a_generator_is_a_state_of_which_the_last_value_is_kept(mode: str) -> No
         following, x = rng.exponential(m, size=(3,))
         return x, following
 
-    x, last = graphc.scan(step, sequences=mu, outputs_info=[None, rng])
+    x, last = graphc.scan(step, sequences=mu, outputs_info=[None, rng], return_updates=False)
     assert isinstance(last.type, RandomGeneratorType)
     f = graphc.function([mu], x, updates={rng: last}, mode=mode)
     generator = np.random.default_rng(4)
@@ -56,7 +58,9 @@ def test_a_generator_is_a_state_of_which_the_last_value_is_kept(mode: str) -> No
 
 def test_a_generator_that_is_not_updated_repeats_itself(mode: str) -> None:
     rng = new()
-    x = graphc.scan(lambda x: x + rng.normal(x * 0, 1)[1], outputs_info=[pt.zeros(())], n_steps=4)
+    x = graphc.scan(
+        lambda x: x + rng.normal(x * 0, 1)[1], outputs_info=[pt.zeros(())], n_steps=4, return_updates=False
+    )
     z = np.random.default_rng(4).normal()
     np.testing.assert_allclose(graphc.function([], x, mode=mode)(), z * np.arange(1, 5), rtol=1e-13)
 
@@ -86,7 +90,7 @@ def test_gradients_of_loops_see_the_draws_again(mode: str) -> None:
         following, x = rng.normal(m, 2.0)
         return h * 0.5 + x**2, following
 
-    h, _ = graphc.scan(step, outputs_info=[pt.zeros(()), rng], n_steps=6)
+    h, _ = graphc.scan(step, outputs_info=[pt.zeros(()), rng], n_steps=6, return_updates=False)
     f = graphc.function([m], [h[-1], graphc.grad(h[-1], m)], mode=mode)
     z, w = np.random.default_rng(4).normal(0, 2, 6), 0.5 ** np.arange(5, -1, -1)
     np.testing.assert_allclose(f(1.5), [np.sum(w * (1.5 + z) ** 2), np.sum(w * 2 * (1.5 + z))])
@@ -112,7 +116,12 @@ def test_metropolis_in_one_loop(mode: str) -> None:
         log_ratio = ((x - 3) ** 2 - (proposal - 3) ** 2) / 2
         return pt.switch(pt.log(u) < log_ratio, proposal, x), rng
 
-    x, _ = graphc.scan(step, outputs_info=[pt.zeros(()), rng], n_steps=4000 if mode != "reference" else 200)
+    x, _ = graphc.scan(
+        step,
+        outputs_info=[pt.zeros(()), rng],
+        n_steps=4000 if mode != "reference" else 200,
+        return_updates=False,
+    )
     found = graphc.function([], x, mode=mode)()
     generator, value, expected = np.random.default_rng(0), 0.0, []
     for _ in range(len(found)):

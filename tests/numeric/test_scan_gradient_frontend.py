@@ -33,6 +33,7 @@ def every_role(x, h, k, w, **options):
         outputs_info=[h, {"initial": k, "taps": [-3, -1]}, None],
         non_sequences=[w],
         **options,
+        return_updates=False,
     )
 
 
@@ -70,7 +71,12 @@ def test_truncation_gives_the_gradient_of_the_last_steps(mode, limit):
     """``h = h * w``: the last of N steps depends on w by ``min(limit, N)`` factors."""
     h, w = pt.dscalar("h"), pt.dscalar("w")
     hs = graphc.scan(
-        lambda h, w: h * w, outputs_info=[h], non_sequences=[w], n_steps=N, truncate_gradient=limit
+        lambda h, w: h * w,
+        outputs_info=[h],
+        non_sequences=[w],
+        n_steps=N,
+        truncate_gradient=limit,
+        return_updates=False,
     )
     d_w, d_h = graphc.grad(hs[-1], [w, h])
     found = graphc.function([h, w], [d_w, d_h], mode=mode)(2.0, 1.5)
@@ -88,7 +94,9 @@ def test_newtons_method_until_it_converges(mode, checkpoint):
         new = 0.5 * (x + a / x)
         return new, graphc.until(abs(new - x) < 1e-12)
 
-    xs = graphc.scan(step, outputs_info=[pt.ones_like(a)], n_steps=50, checkpoint_every=checkpoint)
+    xs = graphc.scan(
+        step, outputs_info=[pt.ones_like(a)], n_steps=50, checkpoint_every=checkpoint, return_updates=False
+    )
     f = graphc.function([a], [xs[-1], graphc.grad(xs[-1], a), xs.shape[0]], mode=mode)
     for value in (2.0, 9.0, 1e4):
         root, slope, steps = f(value)
@@ -101,7 +109,9 @@ def test_large_constants_in_the_body(mode):
     table = rng.normal(size=40)
 
     def program(h, w):
-        return graphc.scan(lambda h: pt.sin(h * pt.constant(table)) * w, outputs_info=[h], n_steps=3)[-1]
+        return graphc.scan(
+            lambda h: pt.sin(h * pt.constant(table)) * w, outputs_info=[h], n_steps=3, return_updates=False
+        )[-1]
 
     def gradient(h, w):
         return graphc.grad(program(h, w).sum(), [h, w])
@@ -120,7 +130,7 @@ def test_a_cost_inside_and_outside_of_the_loop(mode):
         loss = ((w - target) ** 2).sum() + (w**4).sum()
         return w - rate * graphc.grad(loss, w)
 
-    ws = graphc.scan(step, outputs_info=[pt.zeros_like(target)], n_steps=4)
+    ws = graphc.scan(step, outputs_info=[pt.zeros_like(target)], n_steps=4, return_updates=False)
     cost = ((ws[-1] - target) ** 2).sum()
     g = graphc.grad(cost, [rate, target])
     f = graphc.function([target, rate], [cost, *g], mode=mode)

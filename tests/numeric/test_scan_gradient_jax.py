@@ -21,7 +21,9 @@ rng = np.random.default_rng(3)
 
 def rnn(x, h, w, u):
     """A recurrent network: the last state and the mean of all."""
-    hs = graphc.scan(lambda x, h: pt.tanh(h @ w + x @ u), sequences=[x], outputs_info=[h])
+    hs = graphc.scan(
+        lambda x, h: pt.tanh(h @ w + x @ u), sequences=[x], outputs_info=[h], return_updates=False
+    )
     return (hs[-1] ** 2).sum() + hs.mean()
 
 
@@ -37,7 +39,12 @@ def rnn_in_jax(x, h, w, u):
 def garch(r, omega, alpha, beta):
     """Negative log-likelihood of a GARCH(1, 1) model."""
     start = pt.as_tensor_variable(1.0) * pt.sum(omega * 0 + 1.0)
-    v = graphc.scan(lambda r, v: omega + alpha * r**2 + beta * v, sequences=[r], outputs_info=[start])
+    v = graphc.scan(
+        lambda r, v: omega + alpha * r**2 + beta * v,
+        sequences=[r],
+        outputs_info=[start],
+        return_updates=False,
+    )
     return (pt.log(v) + r**2 / v).sum()
 
 
@@ -56,6 +63,7 @@ def lags(x, h, a):
         lambda x0, x1, h3, h1: pt.sin(h3) * x0 + a * h1 * x1,
         sequences=[{"input": x, "taps": [0, 1]}],
         outputs_info=[{"initial": h, "taps": [-3, -1]}],
+        return_updates=False,
     )
     return (hs**2).sum()
 
@@ -75,11 +83,15 @@ def backwards(x, h, a):
 
     def outer(row, g):
         inner = graphc.scan(
-            lambda x, h: pt.tanh(h * a + x), sequences=[row], outputs_info=[g], go_backwards=True
+            lambda x, h: pt.tanh(h * a + x),
+            sequences=[row],
+            outputs_info=[g],
+            go_backwards=True,
+            return_updates=False,
         )
         return inner[-1] * g
 
-    return graphc.scan(outer, sequences=[x], outputs_info=[h])[-1]
+    return graphc.scan(outer, sequences=[x], outputs_info=[h], return_updates=False)[-1]
 
 
 def backwards_in_jax(x, h, a):

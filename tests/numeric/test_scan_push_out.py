@@ -77,7 +77,14 @@ def _network(batch: bool, bias: bool, backwards: bool, dtype: str) -> tuple[list
         return pt.tanh(total + weights[2] if bias else total)
 
     weights = [w, u, b] if bias else [w, u]
-    hs = graphc.scan(step, sequences=[x], outputs_info=[h0], non_sequences=weights, go_backwards=backwards)
+    hs = graphc.scan(
+        step,
+        sequences=[x],
+        outputs_info=[h0],
+        non_sequences=weights,
+        go_backwards=backwards,
+        return_updates=False,
+    )
     cost = (hs**2).sum()
     return [x, h0, *weights], [cost, *graphc.grad(cost, [*weights, h0, x])]
 

@@ -27,7 +27,11 @@ def test_gradient_by_checkpoints_of_a_state_with_two_taps(mode: str, every: int)
 
     def gradient(**options: Any) -> Any:
         hs = graphc.scan(
-            lambda x_t, h2, h1: pt.tanh(w @ h2 + x_t * h1), x, {"initial": h, "taps": [-2, -1]}, **options
+            lambda x_t, h2, h1: pt.tanh(w @ h2 + x_t * h1),
+            x,
+            {"initial": h, "taps": [-2, -1]},
+            **options,
+            return_updates=False,
         )
         return graphc.grad((hs**2).sum(), [x, h, w])
 
@@ -42,7 +46,9 @@ def test_gradient_by_checkpoints_of_a_state_with_two_taps(mode: str, every: int)
 @pytest.mark.parametrize("mode", MODES)
 def test_second_derivative_of_a_tensordot_with_a_state(mode: str) -> None:
     x, h = pt.dtensor3("x"), pt.dmatrix("h")
-    hs = graphc.scan(lambda x_t, h: pt.tensordot(h, x_t, [[0, 1], [0, 1]]) * h * 0.1, x, h)
+    hs = graphc.scan(
+        lambda x_t, h: pt.tensordot(h, x_t, [[0, 1], [0, 1]]) * h * 0.1, x, h, return_updates=False
+    )
     first = graphc.grad((hs**2).sum(), [x, h])
     second = graphc.grad(sum((g**2).sum() for g in first), [x, h])
     arguments = rows(4, 2, 3), rows(2, 3)
@@ -55,7 +61,7 @@ def test_second_derivative_of_a_tensordot_with_a_state(mode: str) -> None:
 def test_windows_of_a_sequence(mode: str) -> None:
     """Rows whose size is computed from a row of a sequence."""
     x, k = pt.dvector("x"), pt.lscalar("k")
-    windows = graphc.scan(lambda i: x[i : i + k], pt.arange(x.shape[0] - k + 1))
+    windows = graphc.scan(lambda i: x[i : i + k], pt.arange(x.shape[0] - k + 1), return_updates=False)
     outputs = [windows, windows[-1], graphc.grad((windows**3).sum(), x)]
     function = graphc.function([x, k], outputs, mode=mode)
     for n, width in ((9, 3), (3, 2), (4, 4)):
@@ -72,7 +78,7 @@ def test_windows_of_a_sequence(mode: str) -> None:
 @pytest.mark.parametrize("go_backwards", [False, True])
 def test_rows_that_get_another_size(mode: str, go_backwards: bool) -> None:
     x, sizes = pt.dvector("x"), pt.lvector("sizes")
-    parts = graphc.scan(lambda k: x[:k], sizes, go_backwards=go_backwards)
+    parts = graphc.scan(lambda k: x[:k], sizes, go_backwards=go_backwards, return_updates=False)
     function = graphc.function([x, sizes], parts, mode=mode)
     data = rows(5)
     np.testing.assert_array_equal(function(data, [2, 2, 2]), [data[:2]] * 3)
@@ -88,14 +94,16 @@ def test_rows_sized_by_a_state_an_inner_loop_and_a_condition(mode: str) -> None:
     x, n = pt.dmatrix("x"), pt.lvector("n")
 
     def powers(row: Any, steps: Any) -> Any:
-        return graphc.scan(lambda h: h * 2, outputs_info=row, n_steps=steps)
+        return graphc.scan(lambda h: h * 2, outputs_info=row, n_steps=steps, return_updates=False)
 
     def until_large(row: Any) -> Any:
-        return graphc.scan(lambda h: (h * 2, graphc.until(h.sum() > 4)), outputs_info=row, n_steps=10)
+        return graphc.scan(
+            lambda h: (h * 2, graphc.until(h.sum() > 4)), outputs_info=row, n_steps=10, return_updates=False
+        )
 
-    traces = graphc.scan(powers, [x, n])
-    searches = graphc.scan(until_large, x)
-    _, parts = graphc.scan(lambda row, k: [k + 0, row[:k]], x, [pt.as_tensor(2), None])
+    traces = graphc.scan(powers, [x, n], return_updates=False)
+    searches = graphc.scan(until_large, x, return_updates=False)
+    _, parts = graphc.scan(lambda row, k: [k + 0, row[:k]], x, [pt.as_tensor(2), None], return_updates=False)
     reverse = graphc.loop(lambda c, r: (c, r[: pt.switch(c > 0, 2, 3)]), pt.as_tensor(1), x, reverse=True)[1]
     function = graphc.function([x, n], [traces, searches, parts, reverse], mode=mode)
     data = np.ones((3, 4))
@@ -112,9 +120,11 @@ def test_initial_row_that_is_a_view_of_a_row(mode: str) -> None:
     x, s = pt.tensor("x", dtype="float64", shape=(None, 3)), pt.dscalar("s")
 
     def largest(row: Any, start: Any, **options: Any) -> Any:
-        return graphc.scan(lambda a, h: pt.maximum(h, a), row, start, **options)
+        return graphc.scan(lambda a, h: pt.maximum(h, a), row, start, **options, return_updates=False)
 
-    found = graphc.scan(lambda row: largest(row, largest(row, s, go_backwards=True)[-1]), x)
+    found = graphc.scan(
+        lambda row: largest(row, largest(row, s, go_backwards=True)[-1]), x, return_updates=False
+    )
     function = graphc.function([x, s], found, mode=mode)
     data = rows(4, 3)
     np.testing.assert_array_equal(function(data, 0.1), np.maximum(data.max(1), 0.1)[:, None] + np.zeros(3))
@@ -128,7 +138,9 @@ def test_a_long_chain_of_loops(mode: str) -> None:
     x = pt.dvector("x")
     hs: Any = x
     for i in range(22):
-        hs = graphc.scan(lambda a, h: h * 0.5 + a, hs, np.float64(0.0), go_backwards=i % 3 == 1)
+        hs = graphc.scan(
+            lambda a, h: h * 0.5 + a, hs, np.float64(0.0), go_backwards=i % 3 == 1, return_updates=False
+        )
     function = graphc.function([x], graphc.grad(hs.sum(), x), mode=mode)
     ones = np.eye(4)
     for i in range(22):

@@ -159,7 +159,12 @@ def test_blas_keeps_its_number_of_threads():
 def test_steps_of_a_recurrence(dtype):
     """Vectors times matrices that are large enough to be shared with workers that are awake."""
     x, W = pt.matrix("x", dtype=dtype), pt.matrix("W", dtype=dtype)
-    h = graphc.scan(lambda x, h: pt.tanh(pt.dot(h, W) + x), sequences=[x], outputs_info=[pt.zeros_like(x[0])])
+    h = graphc.scan(
+        lambda x, h: pt.tanh(pt.dot(h, W) + x),
+        sequences=[x],
+        outputs_info=[pt.zeros_like(x[0])],
+        return_updates=False,
+    )
     f = graphc.function([x, W], [h, *graphc.grad((h**2).sum(), [x, W])])
     for size in (300, 517):
         a, w = sample(dtype, 60, size), sample(dtype, size, size, seed=1) / np.sqrt(size).astype(dtype)

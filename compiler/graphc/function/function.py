@@ -91,7 +91,8 @@ def function(
         form = OutputForm(outputs)
         replaced = _given_pairs(givens, rebuild_strict)
         new_values = _updates(updates, input_list)
-        new_values = _with_defaults(new_values, form.variables, no_default_updates, replaced)
+        given = {item.variable for item in input_list}
+        new_values = _with_defaults(new_values, form.variables, given, no_default_updates, replaced)
         results = _replace_givens([*form.variables, *new_values.values()], replaced)
         input_list, results = _cut_at_inputs(input_list, results)
         cells = _cells([item.variable for item in input_list], results)
@@ -176,11 +177,12 @@ def _updates(updates: Pairs, inputs: list[In]) -> dict[Any, Variable]:
 def _with_defaults(
     updates: dict[Any, Variable],
     outputs: list[Variable],
+    inputs: set[Variable],
     skip: bool | Sequence[SharedVariable] | None,
     replaced: dict[Variable, Variable],
 ) -> dict[Any, Variable]:
     """Add the default updates of shared variables in the graph, and of those that these bring in. One that a
-    given takes the place of is not in the graph.
+    given takes the place of, or that only inputs are computed from, is not in the graph.
     """
     if skip is True:
         return updates
@@ -188,7 +190,7 @@ def _with_defaults(
     found = True
     while found:
         found = False
-        for v in list(ancestors(_replace_givens([*outputs, *updates.values()], replaced))):
+        for v in list(ancestors(_replace_givens([*outputs, *updates.values()], replaced), inputs)):
             if (
                 isinstance(v, SharedVariable)
                 and v not in updates

@@ -57,6 +57,15 @@ def capture() -> SourceLocation | None:
     return None
 
 
+def frames_inside() -> int:
+    """How many frames of graphc lie between the caller of this function and the user's code."""
+    frame: FrameType | None = sys._getframe(1)
+    depth = 0
+    while frame is not None and _is_internal(frame):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
 def describe(location: SourceLocation | None) -> str:
     """A clause for error messages, ``" (made at model.py:10 in loss)"``; empty when the place is unknown."""
     if location is None:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from graphc.graph.basic import Variable
+from graphc.graph.location import frames_inside
 from graphc.ops._pt import pt
 from graphc.ops.sizes import known_size, size_of
 from graphc.scan.arguments import (
@@ -25,6 +27,11 @@ from graphc.scan.states import UntracedPart
 from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.type import TensorType
 
+_PAIR = (
+    "this loop is returned as (outputs, updates), the form that PyTensor is about to give up; pass "
+    "return_updates=False for the outputs alone"
+)
+
 
 def scan(
     fn: Callable[..., Any],
@@ -37,7 +44,7 @@ def scan(
     name: str | None = None,
     strict: bool = False,
     return_list: bool = False,
-    return_updates: bool = False,
+    return_updates: bool = True,
     *,
     checkpoint_every: int | None = None,
     unroll: int = 1,
@@ -68,9 +75,9 @@ def scan(
         name: shown in messages; the function's name by default.
         strict: refuse functions that read variables that were not passed.
         return_list: return a list even of one output.
-        return_updates: return ``(outputs, updates)``, for ``graphc.function(..., updates=updates)``.
-            Otherwise the new values become ``default_update`` of the shared variables, which functions that
-            use these apply.
+        return_updates: return ``(outputs, updates)``, for ``graphc.function(..., updates=updates)``, with a
+            DeprecationWarning, as in PyTensor. With False the outputs only; the new values become
+            ``default_update`` of the shared variables, which functions that use these apply.
         checkpoint_every: keep states only every so many steps for the gradient, which computes the others
             again.
         unroll: steps that compiled code runs between two tests of the loop's end.
@@ -80,8 +87,7 @@ def scan(
 
     Returns:
         The outputs of all steps that were run, stacked along a new first axis: one variable, a list of
-            several, or
-        None.
+        several, or None. Beside them, with ``return_updates``, a dict of the new values of shared variables.
 
     Raises:
         TypeError: the dtype or shape of a state changes, or an argument or result is of the wrong kind.
@@ -148,6 +154,7 @@ class BuiltLoop:
         if not return_list:
             found = None if not outputs else outputs[0] if len(outputs) == 1 else outputs
         if return_updates:
+            warnings.warn(_PAIR, DeprecationWarning, stacklevel=frames_inside() + 1)
             return found, updates
         for shared, new in updates.items():
             shared.default_update = new

@@ -22,7 +22,7 @@ def map(
     go_backwards: bool = False,
     mode: Any = None,
     name: str | None = None,
-    return_updates: bool = False,
+    return_updates: bool = True,
 ) -> Any:
     """Apply ``fn`` to each row.
 
@@ -55,7 +55,7 @@ def reduce(
     go_backwards: bool = False,
     mode: Any = None,
     name: str | None = None,
-    return_updates: bool = False,
+    return_updates: bool = True,
 ) -> Any:
     """Combine all rows into one value.
 
@@ -81,7 +81,7 @@ def foldl(
     non_sequences: Any = None,
     mode: Any = None,
     name: str | None = None,
-    return_updates: bool = False,
+    return_updates: bool = True,
 ) -> Any:
     """`reduce` from the first row to the last."""
     return reduce(fn, sequences, outputs_info, non_sequences, False, mode, name, return_updates)
@@ -94,7 +94,7 @@ def foldr(
     non_sequences: Any = None,
     mode: Any = None,
     name: str | None = None,
-    return_updates: bool = False,
+    return_updates: bool = True,
 ) -> Any:
     """`reduce` from the last row to the first."""
     return reduce(fn, sequences, outputs_info, non_sequences, True, mode, name, return_updates)

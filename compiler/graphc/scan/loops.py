@@ -14,12 +14,10 @@ from graphc.scan.builder import LoopBuilder
 from graphc.scan.callee import Callee
 from graphc.scan.condition import as_condition
 from graphc.scan.pytree import Structure, flatten
+from graphc.scan.spec import UNBOUNDED
 from graphc.scan.states import UntracedPart
 from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.type import TensorType
-
-# Iterations of a while loop without a bound: more than any machine runs, and an int64 can count rows.
-UNBOUNDED = 2**48
 
 
 def loop(

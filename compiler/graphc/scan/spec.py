@@ -13,6 +13,9 @@ RoleName = Literal[
     "sequence", "sit-sot", "mit-sot", "mit-mot", "nit-sot", "untraced", "non-sequence", "condition"
 ]
 
+# Iterations of a while loop without a bound: more than any machine runs, and an int64 can count rows.
+UNBOUNDED = 2**48
+
 
 class Role:
     """Something that a scan reads or computes, by name."""

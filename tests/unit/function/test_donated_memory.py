@@ -42,7 +42,7 @@ def calls(outputs, donate):
 
 
 def recurrent(start, rows):
-    return graphc.scan(lambda row, h, m: pt.tanh(row + h @ m), [rows], [start], [w])
+    return graphc.scan(lambda row, h, m: pt.tanh(row + h @ m), [rows], [start], [w], return_updates=False)
 
 
 ONE_CALL = {
@@ -53,7 +53,10 @@ ONE_CALL = {
     "argmax": lambda: ([x.argmax(axis=1), index.sum()], {index: 0}),
     "gather": lambda: ([x[index], (y * 2.0).sum()], {y: 0}),
     "join": lambda: ([pt.concatenate([x[0, :3] * 2.0, y[0, :5] + 1.0]), v.sum()], {v: 0}),
-    "running sum": lambda: ([graphc.scan(lambda a, b: a + b, [y[0]], [pt.constant(0.0)]), v.sum()], {v: 0}),
+    "running sum": lambda: (
+        [graphc.scan(lambda a, b: a + b, [y[0]], [pt.constant(0.0)], return_updates=False), v.sum()],
+        {v: 0},
+    ),
     "last row": lambda: ([recurrent(v, x)[-1]], {v: 0}),
     "trace": lambda: ([recurrent(v, x)], {x: 0}),
     "trace and last row": lambda: ([recurrent(v, x), recurrent(v, x)[-1]], {x: 0, v: 1}),
@@ -90,8 +93,18 @@ def test_what_is_computed_in_donated_memory(case):
         (lambda: [v[::-1]], v, "reads it"),
         (lambda: [x[::-1], w[0]], w, "func.return reads it"),
         (lambda: [recurrent(v, x)], w, "overwritten"),
-        (lambda: [graphc.scan(lambda a, b, h: pt.tanh(a + h * b), [x[1:], x[:-1]], [v])], x, "sizes|type"),
-        (lambda: [graphc.scan(lambda r, h, m: pt.tanh(h @ m) + m[0], [y], [v], [x])], x, "overwritten"),
+        (
+            lambda: [
+                graphc.scan(lambda a, b, h: pt.tanh(a + h * b), [x[1:], x[:-1]], [v], return_updates=False)
+            ],
+            x,
+            "sizes|type",
+        ),
+        (
+            lambda: [graphc.scan(lambda r, h, m: pt.tanh(h @ m) + m[0], [y], [v], [x], return_updates=False)],
+            x,
+            "overwritten",
+        ),
     ],
 )
 def test_what_is_not(build, donate, reason):
@@ -109,7 +122,7 @@ def test_rows_that_are_stored_as_they_are():
         return row, pt.tanh(h @ pt.sin(w) + row + before)
 
     for order in (0, 1):
-        states = graphc.scan(step, [x], [v, v * 2.0])
+        states = graphc.scan(step, [x], [v, v * 2.0], return_updates=False)
         _, _, results, expected = calls([states[order], states[1 - order][-1]], [x])
         for result, value in zip(results, expected, strict=True):
             np.testing.assert_allclose(result, value, rtol=1e-10)

@@ -320,11 +320,11 @@ def test_readers_in_other_threads_see_whole_values():
 
 def _recurrent(a, b):
     """A loop with a trace, of rows that are read before they are stored."""
-    return graphc.scan(lambda x, h, w: pt.tanh(h @ w + x), [a], [b[0]], [pt.sin(b)])
+    return graphc.scan(lambda x, h, w: pt.tanh(h @ w + x), [a], [b[0]], [pt.sin(b)], return_updates=False)
 
 
 def _running(a, b):
-    return graphc.scan(lambda x, h: h + 0.1 * x, [a], [b[1]])
+    return graphc.scan(lambda x, h: h + 0.1 * x, [a], [b[1]], return_updates=False)
 
 
 def _random_values(rng, leaves):

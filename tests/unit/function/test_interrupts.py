@@ -39,7 +39,14 @@ def alarm():
 
 def logistic(mode="fast_run", **options):
     x, n = pt.dscalar("x"), pt.lscalar("n")
-    ys = graphc.scan(lambda y: 3.6 * y * (1 - y), outputs_info=x, n_steps=n, name="logistic", **options)
+    ys = graphc.scan(
+        lambda y: 3.6 * y * (1 - y),
+        outputs_info=x,
+        n_steps=n,
+        name="logistic",
+        **options,
+        return_updates=False,
+    )
     return graphc.function([x, n], ys[-1], mode=mode)
 
 
@@ -65,15 +72,20 @@ def test_keyboard_interrupt(alarm):
 
 def test_rows_while_and_nested_loops_end(alarm):
     h, w, n = pt.dvector("h"), pt.dmatrix("w"), pt.lscalar("n")
-    rows = graphc.scan(lambda h, w: pt.tanh(h @ w), outputs_info=h, non_sequences=w, n_steps=n)[-1]
+    rows = graphc.scan(
+        lambda h, w: pt.tanh(h @ w), outputs_info=h, non_sequences=w, n_steps=n, return_updates=False
+    )[-1]
     counted = graphc.scan(
-        lambda i: (i + 1, graphc.until(i < 0)), outputs_info=pt.constant(0, dtype="int64"), n_steps=n
+        lambda i: (i + 1, graphc.until(i < 0)),
+        outputs_info=pt.constant(0, dtype="int64"),
+        n_steps=n,
+        return_updates=False,
     )[-1]
 
     def outer(y):
-        return graphc.scan(lambda z: pt.sin(z) + y, outputs_info=y, n_steps=10**6)[-1]
+        return graphc.scan(lambda z: pt.sin(z) + y, outputs_info=y, n_steps=10**6, return_updates=False)[-1]
 
-    nested = graphc.scan(outer, outputs_info=h[0], n_steps=n)[-1]
+    nested = graphc.scan(outer, outputs_info=h[0], n_steps=n, return_updates=False)[-1]
     for result in (rows, counted, nested):
         f = graphc.function([h, w, n], result, on_unused_input="ignore")
         assert not f.report.fallbacks
@@ -85,7 +97,13 @@ def test_rows_while_and_nested_loops_end(alarm):
 
 def test_without_the_gil(alarm):
     big, n = pt.dvector("big"), pt.lscalar("n")
-    ys = graphc.scan(lambda y, v: pt.cos(v * y).sum(), outputs_info=big[0], non_sequences=big, n_steps=n)
+    ys = graphc.scan(
+        lambda y, v: pt.cos(v * y).sum(),
+        outputs_info=big[0],
+        non_sequences=big,
+        n_steps=n,
+        return_updates=False,
+    )
     f = graphc.function([big, n], ys[-1])
     values = np.ones(200_000)
     f(values, 2)
@@ -97,7 +115,7 @@ def test_without_the_gil(alarm):
 def test_shared_variables_keep_their_values(alarm):
     state = graphc.shared(np.full(4, 0.3), "state")
     n = pt.lscalar("n")
-    ys = graphc.scan(lambda y: 3.6 * y * (1 - y), outputs_info=state, n_steps=n)
+    ys = graphc.scan(lambda y: 3.6 * y * (1 - y), outputs_info=state, n_steps=n, return_updates=False)
     f = graphc.function([n], ys[-1].sum(), updates={state: ys[-1]})
     alarm()
     with pytest.raises(Stop):
@@ -166,7 +184,7 @@ def test_kernels_run_without_a_table():
 
 def test_short_loops_have_no_polls():
     c = pt.dscalar("c")
-    y = graphc.scan(lambda y: pt.sin(y), outputs_info=c, n_steps=500)[-1]
+    y = graphc.scan(lambda y: pt.sin(y), outputs_info=c, n_steps=500, return_updates=False)[-1]
     stages = graphc.function([c], y).ir_stages()
     assert "graphc_tick" not in stages["buffer"] and "graphc_hooks" not in stages["asm"]
 
@@ -190,7 +208,13 @@ def test_progress(mode, capfd):
 def test_progress_of_rows_and_short_loops(capfd):
     h, w, n = pt.dvector("h"), pt.dmatrix("w"), pt.lscalar("n")
     hs = graphc.scan(
-        lambda h, w: pt.tanh(h @ w), outputs_info=h, non_sequences=w, n_steps=n, progress=True, name="net"
+        lambda h, w: pt.tanh(h @ w),
+        outputs_info=h,
+        non_sequences=w,
+        n_steps=n,
+        progress=True,
+        name="net",
+        return_updates=False,
     )
     f = graphc.function([h, w, n], hs[-1])
     f(np.ones(8), np.eye(8), 100)

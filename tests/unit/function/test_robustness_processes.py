@@ -38,7 +38,7 @@ def test_a_pickle_needs_no_compiler(kind, tmp_path):
     if kind == "mixed":
         y = graphc.wrap_py(double_plus_one, [pt.dvector], [pt.dvector])(y) * 2
     if kind == "loop":
-        y = graphc.scan(lambda h: pt.tanh(h), outputs_info=y, n_steps=4)[-1]
+        y = graphc.scan(lambda h: pt.tanh(h), outputs_info=y, n_steps=4, return_updates=False)[-1]
     f = graphc.function([x], y, updates={state: state + x})
     path = tmp_path / "f.pickle"
     with open(path, "wb") as file:
@@ -63,7 +63,9 @@ def _in_child(f, state, queue):
         first = [f(np.ones(3)).tolist(), f(np.ones(3)).tolist(), state.get_value().tolist()]
         x = pt.dvector("x")
         g = graphc.function(
-            [x], pt.cosh(x * 3).sum() + graphc.scan(lambda v: v * x, outputs_info=x, n_steps=3)[-1]
+            [x],
+            pt.cosh(x * 3).sum()
+            + graphc.scan(lambda v: v * x, outputs_info=x, n_steps=3, return_updates=False)[-1],
         )
         queue.put((first, g(np.zeros(2)).tolist()))
     except BaseException as error:

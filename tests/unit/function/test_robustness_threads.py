@@ -74,7 +74,7 @@ def test_native_with_updates(form):
     if form == "without the GIL":  # read in another order than written, so it needs a new array
         new = pt.sin(count * 0)[::-1] + new
     if form == "loop":
-        new = graphc.scan(lambda v: pt.sqrt(v * v), outputs_info=new, n_steps=30)[-1]
+        new = graphc.scan(lambda v: pt.sqrt(v * v), outputs_info=new, n_steps=30, return_updates=False)[-1]
     f = graphc.function([], count[0] + 0, updates={count: new})
     calls, seen = (40_000 if form == "small" else 2_000), [[] for _ in range(THREADS)]
     run(lambda thread, i: seen[thread].append(float(f())), calls)
@@ -111,7 +111,9 @@ def test_torture():
     add_in_python = graphc.function([x], [a, b], updates={a: mixed_step()(a - 1) + x, b: b - x})
     total = graphc.function([], (a + b).sum())
     checked = graphc.function([x, n], a, updates={a: a + x * x[n]}, on_unused_input="ignore")
-    loop = graphc.function([n], graphc.scan(lambda v: v + a - a, outputs_info=pt.ones(8), n_steps=n)[-1])
+    loop = graphc.function(
+        [n], graphc.scan(lambda v: v + a - a, outputs_info=pt.ones(8), n_steps=n, return_updates=False)[-1]
+    )
     dice = [random.Random(seed) for seed in range(THREADS)]
 
     def work(thread, i):

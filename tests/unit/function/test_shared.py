@@ -150,3 +150,15 @@ def test_default_updates(mode):
     graphc.function([], s + 0.0, no_default_updates=[s], mode=mode)()
     graphc.function([], s + 0.0, updates={s: s + 100.0}, mode=mode)()
     assert s.get_value() == 102
+
+
+def test_default_updates_of_what_inputs_replace(mode):
+    """A shared variable that only an input is computed from is not part of the graph."""
+    s, t = graphc.shared(1.0), graphc.shared(10.0)
+    s.default_update, t.default_update = s + 1, t + s
+    inner = 2 * s
+    assert graphc.function([inner], inner, mode=mode)(21.0) == 21 and s.get_value() == 1
+    assert graphc.function([inner], inner + t, mode=mode)(21.0) == 31
+    assert (s.get_value(), t.get_value()) == (2, 11)
+    cut = graphc.function([inner], inner * 3, givens={t: s}, updates={t: inner}, mode=mode)
+    assert cut(1.0) == 3 and (s.get_value(), t.get_value()) == (2, 1)

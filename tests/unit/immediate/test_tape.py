@@ -89,7 +89,9 @@ def test_higher_derivatives(gt):
 def test_gradients_through_loops(gt):
     x, w = gt.as_tensor([1.0, 2.0, 3.0]), gt.as_tensor(0.5)
     with gt.tape() as tape:
-        y = gt.scan(lambda v, s: s * w + v, sequences=x, outputs_info=gt.as_tensor(0.0))[-1]
+        y = gt.scan(
+            lambda v, s: s * w + v, sequences=x, outputs_info=gt.as_tensor(0.0), return_updates=False
+        )[-1]
     gx, gw = tape.gradient(y, [x, w])
     np.testing.assert_allclose(np.asarray(gx), [0.25, 0.5, 1.0])
     np.testing.assert_allclose(float(gw), 2 * 0.5 * 1 + 2)

@@ -192,7 +192,9 @@ def test_a_sum_that_is_divided_needs_no_memory():
 
 def test_traces_and_last_rows_of_scans():
     (x, y), (a, b) = matrices(2, 5, 3)
-    trace = graphc.scan(lambda row, h: pt.tanh(row + h), sequences=[x], outputs_info=[y[0]])
+    trace = graphc.scan(
+        lambda row, h: pt.tanh(row + h), sequences=[x], outputs_info=[y[0]], return_updates=False
+    )
     rows, h = [], b[0]
     for row in a:
         h = np.tanh(row + h)
@@ -207,7 +209,10 @@ def test_traces_and_last_rows_of_scans():
 def test_a_row_that_is_a_join_is_computed_in_its_row():
     (x,), (a,) = matrices(1, 5, 4)
     step = graphc.scan(
-        lambda row: pt.concatenate([pt.exp(row[2:]), row[:2] * 2]), sequences=[x], outputs_info=[None]
+        lambda row: pt.concatenate([pt.exp(row[2:]), row[:2] * 2]),
+        sequences=[x],
+        outputs_info=[None],
+        return_updates=False,
     )
     (result,) = assert_in_place([x], [a], [step])
     same(result, np.concatenate([np.exp(a[:, 2:]), a[:, :2] * 2], axis=1))
@@ -217,7 +222,10 @@ def test_a_size_that_depends_on_an_operand():
     """The number of steps is known only when the scan has run: its trace is copied, the rest is in place."""
     (x,), (a,) = matrices(1, 6)
     trace = graphc.scan(
-        lambda row, h: (h + row, graphc.until(h + row > 2)), sequences=[x], outputs_info=[pt.constant(0.0)]
+        lambda row, h: (h + row, graphc.until(h + row > 2)),
+        sequences=[x],
+        outputs_info=[pt.constant(0.0)],
+        return_updates=False,
     )
     values = np.abs(a) + 0.5
     have = graphc.function([x], pt.concatenate([trace, pt.exp(x), trace * 2]))(values)

@@ -236,9 +236,9 @@ class TestHelpers:
     def test_map(self, compute):
         value = rng.normal(size=(3, 2))
         np.testing.assert_allclose(
-            compute(map(lambda r, k: r.sum() * k, X, 2.0), {X: value}), 2 * value.sum(1)
+            compute(map(lambda r, k: r.sum() * k, X, 2.0, return_updates=False), {X: value}), 2 * value.sum(1)
         )
-        found = compute(map(lambda r: r.sum(), X, go_backwards=True), {X: value})
+        found = compute(map(lambda r: r.sum(), X, go_backwards=True, return_updates=False), {X: value})
         np.testing.assert_allclose(found, value.sum(1)[::-1])
         assert map(lambda r: r, X, return_updates=True)[1] == {}
 
@@ -253,13 +253,18 @@ class TestHelpers:
         for k in range(n):
             expected = [value[k] + 10 * expected[0], value[n - 1 - k] + 10 * expected[1]]
         found = compute(
-            [foldl(f, x, 0.5), foldr(f, x, 0.5), reduce(f, x, 0.5), reduce(f, x, 0.5, go_backwards=True)],
+            [
+                foldl(f, x, 0.5, return_updates=False),
+                foldr(f, x, 0.5, return_updates=False),
+                reduce(f, x, 0.5, return_updates=False),
+                reduce(f, x, 0.5, go_backwards=True, return_updates=False),
+            ],
             {x: value},
         )
         np.testing.assert_allclose(found, [*expected, *expected])
 
     def test_reduce_with_other_outputs(self, compute):
-        total, last = reduce(lambda row, t: (t + row, row * 2), x, [0.0, None])
+        total, last = reduce(lambda row, t: (t + row, row * 2), x, [0.0, None], return_updates=False)
         assert compute([total, last], {x: np.arange(4.0)}) == [6.0, 6.0]
 
     @pytest.mark.parametrize("n", [0, 1, 5])

@@ -28,7 +28,13 @@ def lines_of(inputs, outputs, **options) -> list[str]:
 def test_states_are_recurrences():
     x = pt.vector("x")
     start = pt.constant([1.0, 2.0], name="h")
-    h = graphc.scan(lambda x_t, a, b: a - (b - x_t), x, {"initial": start, "taps": [-2, -1]}, name="loop")
+    h = graphc.scan(
+        lambda x_t, a, b: a - (b - x_t),
+        x,
+        {"initial": start, "taps": [-2, -1]},
+        name="loop",
+        return_updates=False,
+    )
     scan = h.owner.inputs[0]
     assert lines_of([x], [scan]) == [
         "main(x: ?):",
@@ -49,7 +55,9 @@ def test_loops_backwards_count_down():
 def test_stop_conditions_and_products():
     w = pt.matrix("w")
     start = pt.vector("v")
-    v = graphc.scan(lambda v: (v @ w.T, graphc.until(v.sum() < 1)), outputs_info=start, n_steps=9)
+    v = graphc.scan(
+        lambda v: (v @ w.T, graphc.until(v.sum() < 1)), outputs_info=start, n_steps=9, return_updates=False
+    )
     shown = "\n".join(lines_of([w, start], [v.owner.inputs[0]]))
     assert "v2[t] = v2[t-1] @ w.T    # from v, keep all" in shown
     assert "until sum(v2[t-1], axes=[0]) < 1" in shown
@@ -57,7 +65,11 @@ def test_stop_conditions_and_products():
 
 def test_inner_loops_have_names_of_their_own():
     m = pt.matrix("m")
-    rows = graphc.scan(lambda row: graphc.scan(lambda e, s: s + e, row, 0.0)[-1], m)
+    rows = graphc.scan(
+        lambda row: graphc.scan(lambda e, s: s + e, row, 0.0, return_updates=False)[-1],
+        m,
+        return_updates=False,
+    )
     shown = lines_of([m], [rows])
     assert sum("scan" in line for line in shown) == 2
     assert any("t2 = 0" in line for line in shown)

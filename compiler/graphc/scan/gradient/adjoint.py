@@ -285,6 +285,6 @@ def untraced_gradient(op: Any, name: str) -> Variable:
 
     return null_type(
         f"the untraced state '{name}' of {op} keeps only its last value, so no gradient passes through "
-        "it; make it an ordinary state (give it to scan by outputs_info), or cut its gradient with "
+        "it; bound the number of iterations (max_steps=) so that all can be kept, or cut its gradient with "
         "disconnected_grad"
     )

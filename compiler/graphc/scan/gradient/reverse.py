@@ -18,6 +18,7 @@ from graphc.scan.gradient.adjoint import Adjoint, Adjoints, untraced_gradient
 from graphc.scan.gradient.checkpoint import segment_adjoints
 from graphc.scan.gradient.run import Run
 from graphc.scan.gradient.sparse import Pieces, output_pieces, state_pieces
+from graphc.scan.gradient.traced import pullback_with_traces
 from graphc.scan.gradient.truncate import initial_rows
 from graphc.scan.mappings import sources
 
@@ -37,9 +38,13 @@ def pullback(
     zero but for the last rows, such as that of ``hs[-1]``, is no sequence of the reverse loop but its initial
     value. With ``op.checkpoint_every`` the traces are not read; see `graphc.scan.gradient.checkpoint`.
 
-    Integer and boolean states pass no cotangents, untraced states of floating point make those that would
-    pass through them undefined, and the number of steps is not connected.
+    Integer and boolean states pass no cotangents, and the number of steps is not connected. Untraced states
+    of floating point get traces (see `graphc.scan.gradient.traced`); where that cannot be, they make
+    cotangents that would pass through them undefined.
     """
+    by_traces = pullback_with_traces(op, inputs, outputs, cotangents)
+    if by_traces is not None:
+        return by_traces
     given = {
         name: match_dtype(y, g)
         for name, y, g in zip(op.spec.outer_output_names(), outputs, cotangents, strict=True)
