@@ -249,7 +249,7 @@ def test_gradient_through_updates(options, mode):
     final = s.default_update
     s.default_update = None
     rows = np.array([1.0, 2.0, 3.0])
-    f = graphc.function([x], graphc.grad(y.sum(), [s, x]) + [graphc.grad(final * y[0], s)], mode=mode)
+    f = graphc.function([x], [*graphc.grad(y.sum(), [s, x]), graphc.grad(final * y[0], s)], mode=mode)
     weights = 4.0 ** np.arange(3)
     used = rows[::-1] if "go_backwards" in options else rows
     g_s, g_x, g_final = f(rows)
