@@ -198,3 +198,26 @@ def test_gradients_at_the_ends_of_the_domain():
         f = graphc.function(parameters, slopes, mode=mode)
         for point, want in known.items():
             np.testing.assert_allclose(f(*point), want, rtol=1e-13, atol=1e-15)
+
+
+def test_integer_powers_of_negative_exponents():
+    x, y, k = vector("int64"), vector("int64"), pt.lscalar("k")
+    narrow, unsigned = vector("int8"), vector("uint8")
+    zero = pt.constant(np.int64(0))
+    looped = graphc.scan(
+        lambda a, b, c: c + a**b, sequences=[x, y], outputs_info=[zero], return_updates=False
+    )
+    a, b = np.array([2, -3, -1]), np.array([62, 3, 5])
+    agree([x, y], [(x**y, a**b), (looped, np.cumsum(a**b))], a, b)
+    small = np.array([3, 7, 255], "uint8")
+    agree([unsigned], [(unsigned**unsigned, small**small), (unsigned**2, small**2)], small)
+    b[1] = -1
+    refuse(ValueError, "negative integer", pt.stack([(x**y).sum(), looped[-1]]), (x, a), (y, b))
+    mapped = graphc.scan(lambda a: a**k, sequences=[x], return_updates=False)
+    for output in (x**k, mapped):
+        refuse(ValueError, "negative integer", output, (x, a), (k, -2))
+        agree([x, k], [(output, a[:0])], a[:0], -2)
+    chosen = graphc.ifelse(k > 0, x**k, x)
+    agree([x, k], [(chosen, a)], a, -2)
+    refuse(ValueError, "negative integer", narrow ** (narrow - 5), (narrow, np.array([7, 1], "int8")))
+    refuse(ValueError, "negative integer", x**-1, (x, a))

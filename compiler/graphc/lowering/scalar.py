@@ -347,20 +347,14 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         return self._integer_pow(x, y)
 
     def _integer_pow(self, x: Scalar, y: Scalar) -> Scalar:
-        """Square and multiply over the bits of y, unrolled; negative exponents of integers give 0 or +-1."""
+        """Square and multiply over the bits of y, which is not negative, unrolled."""
         zero, one = self.const(0, x.dtype), self.const(1, x.dtype)
         result, base = one, x
         for bit in range(min(x.dtype.itemsize * 8, 64)):
             factor = self.and_(self.op("arith.shrui", y.dtype, y, self.const(bit, y.dtype)), one)
             result = self.select(self.ne(factor, zero), self.mul(result, base), result)
             base = self.mul(base, base)
-        if x.dtype.kind != "i":
-            return result
-        minus_one = self.const(-1, x.dtype)
-        parity = self.select(self.ne(self.and_(y, one), zero), minus_one, one)
-        inverse = self.select(self.eq(x, minus_one), parity, zero)
-        inverse = self.select(self.eq(x, one), one, inverse)
-        return self.select(self.lt(y, zero), inverse, result)
+        return result
 
     def math(self, name: str, *xs: Scalar) -> Scalar:
         """A libm-style function by its C name; float16 is computed in float32.

@@ -95,6 +95,23 @@ class CheckInserter:
                 if position != first:
                     self.equal(rw, (operands[position], axis), (operands[first], axis), message)
 
+    def pow(self, rw: Rewriter, op: Any) -> None:
+        """Integers have no powers with negative exponents."""
+        self.elementwise(rw, op)
+        x, y = op.operands
+        element = y.type.element_type
+        if not isinstance(element, ir.IntegerType) or element.is_unsigned or 0 in op.results[0].type.shape:
+            return
+        known = rw.constant(y)
+        if isinstance(known, np.ndarray) and known.size and known.min() >= 0:
+            return
+        lowest, zero = self._extreme(rw, "min", y), rw.index(0)
+        condition, empty = self.compare(rw, "ge", lowest, zero), self._is_empty(rw, x)
+        if empty is not None:
+            condition = rw.create("arith.ori", [condition, empty], condition.type)
+        message = "pow: an integer has no power of the negative integer {given}; convert one to a float"
+        self.check(rw, condition, lowest, zero, message, "ValueError")
+
     def join(self, rw: Rewriter, op: Any) -> None:
         first, *others = op.operands
         axis = op.attributes["axis"].value
@@ -292,12 +309,12 @@ class CheckInserter:
         return self.compare(rw, "eq", count, rw.index(0))
 
     def _extreme(self, rw: Rewriter, which: str, indices: Any) -> Any:
-        """The smallest or largest index, as an index value."""
-        rank, i64 = len(indices.type.shape), ir.IntegerType.get_signless(64)
+        """The smallest or largest of signed integers, as an index value."""
+        rank, kind = len(indices.type.shape), indices.type.element_type
         if rank:
             axes = {"axes": ir.DenseI64ArrayAttr.get(list(range(rank))), "allow_empty": ir.BoolAttr.get(True)}
-            indices = rw.create(f"graphc.reduce_{which}", [indices], tensor_type([], i64), **axes)
-        number = rw.create("tensor.extract", [indices], i64)
+            indices = rw.create(f"graphc.reduce_{which}", [indices], tensor_type([], kind), **axes)
+        number = rw.create("tensor.extract", [indices], kind)
         return rw.create("arith.index_cast", [number], ir.IndexType.get())
 
     def extremum(self, rw: Rewriter, op: Any) -> None:
@@ -328,7 +345,17 @@ def rules() -> tuple[CheckInserter, RuleTable]:
         **{name: inserter.elementwise for name, (arity, _) in ELEMENTWISE.items() if arity > 1},
         **dict.fromkeys(("reduce_max", "reduce_min", "argmax", "argmin"), inserter.extremum),
     }
-    structural = ("join", "matmul", "reshape", "broadcast_to", "specify_shape", "update_slice", "take", "put")
+    structural = (
+        "pow",
+        "join",
+        "matmul",
+        "reshape",
+        "broadcast_to",
+        "specify_shape",
+        "update_slice",
+        "take",
+        "put",
+    )
     for name in (*structural, "scan_carry", "write"):
         names[name] = getattr(inserter, name)
     names.update(dict.fromkeys(SIGNATURES, inserter.kernel))

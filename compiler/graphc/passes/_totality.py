@@ -40,6 +40,7 @@ class Totality:
     """
 
     def __init__(self, defs: dict[Any, Any]) -> None:
+        self._defs = defs
         self._keys = DimKeys(defs)
 
     def is_total(self, op: Any, guarded: bool) -> bool:
@@ -78,7 +79,7 @@ class Totality:
     def elementwise(self, op: Any) -> bool:
         """Sizes agree wherever they do not broadcast. Integer powers fail for negative exponents."""
         operands = list(op.operands)
-        if op.name == "graphc.pow" and isinstance(operands[0].type.element_type, ir.IntegerType):
+        if op.name == "graphc.pow" and not self._has_powers(operands[1]):
             return False
         if len(operands) < 2:
             return True
@@ -87,6 +88,15 @@ class Totality:
             if any(not self._keys.same(key, wide[0]) for key in wide[1:]):
                 return False
         return True
+
+    def _has_powers(self, exponents: Any) -> bool:
+        """Whether there is no negative integer among exponents, as far as their type or literals tell."""
+        element = exponents.type.element_type
+        if not isinstance(element, ir.IntegerType) or element.is_unsigned:
+            return True
+        made = self._defs.get(exponents)
+        known = read_constant(made) if made is not None and made.name in CONSTANTS else None
+        return isinstance(known, np.ndarray) and known.size > 0 and known.min() >= 0
 
     def kernel(self, op: Any) -> bool:
         """Dimensions of one name have one size, and so have those of the batch."""

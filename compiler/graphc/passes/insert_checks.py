@@ -16,6 +16,7 @@ class InsertChecks(Pass):
     | operation | condition | error |
     |---|---|---|
     | elementwise | sizes that are not statically 1 agree (nothing broadcasts by chance) | ValueError |
+    | `pow` of integers | no exponent is negative (unless there is no element) | ValueError |
     | `join` | sizes agree off the joined axis | ValueError |
     | `matmul` | summed and batch sizes agree | ValueError |
     | `reshape` | element counts agree, no size is negative | ValueError |

@@ -81,3 +81,20 @@ func.func @conditional(%x: tensor<?xf64>, %y: tensor<?xf64>, %p: i1) -> (tensor<
   %1 = "graphc.sub"(%x, %y) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
   return %r, %1 : tensor<?xf64>, tensor<?xf64>
 }
+
+// -----
+
+// Integers have powers with exponents that are known, or found, not to be negative.
+// CHECK-LABEL: @powers
+// CHECK: "graphc.reduce_min"(%arg1)
+// CHECK: graphc.check
+// CHECK-SAME: no power of the negative integer
+// CHECK-NEXT: graphc.pow
+// CHECK-NEXT: graphc.pow
+// CHECK-NEXT: return
+func.func @powers(%x: tensor<4xi32>, %y: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
+  %two = arith.constant dense<2> : tensor<1xi32>
+  %0 = "graphc.pow"(%x, %y) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  %1 = "graphc.pow"(%x, %two) : (tensor<4xi32>, tensor<1xi32>) -> tensor<4xi32>
+  return %0, %1 : tensor<4xi32>, tensor<4xi32>
+}
