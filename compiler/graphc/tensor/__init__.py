@@ -40,7 +40,7 @@ from graphc.tensor.vectorize import *  # noqa: F403
 def __getattr__(name: str) -> Any:
     if name == "nnet":  # as Theano called it
         name = "nn"
-    if name in ("fft", "linalg", "nlinalg", "nn", "random", "signal", "slinalg", "special"):
+    if name in ("fft", "linalg", "nlinalg", "nn", "optimize", "random", "signal", "slinalg", "special"):
         import importlib
 
         return importlib.import_module(f"graphc.tensor.{name}")

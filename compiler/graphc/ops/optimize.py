@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Minima and roots of graphs, found by SciPy, with derivatives by the implicit function theorem.
+
+An op holds the graph of an objective or of equations F(x, theta) and calls SciPy with it compiled. Where
+``F(x*(theta), theta) = 0`` (F is the gradient of an objective), the solution has the derivative
+``dx* = -(dF/dx)^-1 dF/dtheta dtheta``, so a cotangent g of x* becomes the cotangent of F
+``-(dF/dx)^-T g``: one linear system, and no Jacobian by parameters.
+
+Source: PyTensor's ``pytensor.tensor.optimize``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from graphc.gradient import grad, io_connection_pattern, jacobian
+from graphc.gradient.types import DisconnectedType
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.graph.replace import clone_replace, clone_with_inputs
+from graphc.graph.traversal import ancestors
+from graphc.ops._pt import pt
+from graphc.ops.sizes import sizes_of
+from graphc.tensor.type import TensorType
+
+
+class _Evaluation:
+    """Values of the inner graph by name at the last point asked for, as SciPy wants them.
+
+    SciPy asks for value and derivatives one after the other; the compiled function gives all at once.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], names: Sequence[str], x0: np.ndarray, args: Sequence[Any]
+    ):
+        self._function, self._names, self._args = function, names, args
+        self._shape, self._dtype = x0.shape, x0.dtype
+        self._point: np.ndarray | None = None
+        self._values: dict[str, Any] = {}
+
+    def at(self, x: Any) -> dict[str, Any]:
+        # SciPy's arrays are float64, and some solvers change theirs between calls.
+        point = np.array(x, self._dtype).reshape(self._shape)
+        if self._point is None or not np.array_equal(point, self._point):
+            self._values = dict(zip(self._names, self._function(point, *self._args), strict=True))
+            self._point = point
+        return self._values
+
+    def number(self, name: str) -> Callable[[Any], float]:
+        return lambda x: float(self.at(x)[name])
+
+    def vector(self, name: str) -> Callable[[Any], np.ndarray]:
+        return lambda x: np.ravel(self.at(x)[name])
+
+    def square(self, name: str) -> Callable[[Any], np.ndarray]:
+        def matrix(x: Any) -> np.ndarray:
+            n = np.size(x)
+            return np.reshape(self.at(x)[name], (n, n))
+
+        return matrix
+
+
+def _jacobian(value: Any, x: Any, vectorized: bool | None) -> Variable:
+    """Derivatives of an array by one of the same rank, those of 0-d ones 0-d, else with the value flat."""
+    return grad(value, x) if x.type.ndim == 0 else jacobian(value.ravel(), x, vectorize=vectorized)
+
+
+class Solver(Op):
+    """Base of the ops: inputs are the start x and the parameters, outputs the solution and a 0-d bool.
+
+    Args:
+        x: float variable of the inner graph that is solved for; an input of the node gives the start.
+        args: the other variables that the inner graph reads.
+        value: objective (0-d), or equations (of the shape of x).
+        derivatives: further outputs for SciPy, by name.
+        method: name of SciPy's method.
+        optimizer_kwargs: further arguments of SciPy's function.
+
+    Raises:
+        ValueError: x or the value have another dtype or rank than the op takes, or the value does not depend
+            on x.
+    """
+
+    ranks: ClassVar[tuple[int, ...] | None] = None
+    minimizes: ClassVar[bool]
+
+    def __init__(
+        self,
+        x: Variable,
+        args: Sequence[Variable],
+        value: Variable,
+        derivatives: Callable[[Any, Any], Mapping[str, Variable]],
+        method: str,
+        optimizer_kwargs: Mapping[str, Any] | None,
+        vectorized: bool | None = None,
+    ) -> None:
+        self._check(x, value)
+        (self.inner_x, *self.inner_args), (found,) = clone_with_inputs([x, *args], [value])
+        named = {"value": found, **derivatives(found, self.inner_x)}
+        self.names, self.inner_outputs = tuple(named), list(named.values())
+        self.method, self.optimizer_kwargs = method, dict(optimizer_kwargs or {})
+        self.vectorized = vectorized
+        self._function: Any = None
+        self._equations: Any = None
+
+    def _check(self, x: Any, value: Any) -> None:
+        what = type(self).__name__
+        if not isinstance(x.type, TensorType) or x.type.numpy_dtype.kind != "f":
+            raise ValueError(f"{what}: what is solved for must be a float tensor, got {x} of type {x.type}")
+        if self.ranks is not None and x.type.ndim not in self.ranks:
+            allowed = " or ".join(map(str, self.ranks))
+            raise ValueError(f"{what}: {x} must have {allowed} dimensions, got type {x.type}")
+        rank = 0 if self.minimizes else x.type.ndim
+        if not isinstance(value.type, TensorType) or value.type.ndim != rank:
+            noun = (
+                "objective must be a scalar" if self.minimizes else f"equations must have {rank} dimensions"
+            )
+            raise ValueError(f"{what}: the {noun}, got {value} of type {value.type}")
+        if x not in set(ancestors([value])):
+            noun = "objective does" if self.minimizes else "equations do"
+            raise ValueError(f"{what}: the {noun} not depend on {x}; build {value} from it")
+
+    @property
+    def inner_inputs(self) -> list[Variable]:
+        """The inner graph's inputs, the one that is solved for first."""
+        return [self.inner_x, *self.inner_args]
+
+    @property
+    def equations(self) -> Any:
+        """What is zero at the solution: the equations, or the gradient of the objective."""
+        if self._equations is None:
+            value = self.inner_outputs[0]
+            self._equations = grad(value, self.inner_x) if self.minimizes else value
+        return self._equations
+
+    def make_node(self, *inputs: Any) -> Apply:
+        if len(inputs) != len(self.inner_inputs):
+            raise ValueError(f"{self} takes {len(self.inner_inputs)} inputs, got {len(inputs)}")
+        given = [inner.type.filter_variable(x) for inner, x in zip(self.inner_inputs, inputs, strict=True)]
+        return Apply(self, given, [given[0].type.make_variable(), TensorType("bool", ()).make_variable()])
+
+    def make_thunk(self, *arguments: Any) -> Any:
+        self._compiled()
+        return super().make_thunk(*arguments)
+
+    def _compiled(self) -> Any:
+        if self._function is None:
+            from graphc.function.function import function
+
+            inputs, outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
+            self._function = function(inputs, outputs, on_unused_input="ignore")
+        return self._function
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        x0, *args = inputs
+        evaluation = _Evaluation(self._compiled(), self.names, x0, args)
+        solution, success = self.solve(evaluation, x0)
+        output_storage[0][0] = np.asarray(solution).reshape(x0.shape).astype(x0.dtype)
+        output_storage[1][0] = np.asarray(bool(success))
+
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+        """The solution and whether SciPy takes it for one."""
+        raise NotImplementedError
+
+    def connection_pattern(self, node: Any) -> list[list[bool]]:
+        # What is only added to an objective does not move its minimum.
+        return [[bool(c), False] for (c,) in io_connection_pattern(self.inner_inputs, [self.equations])]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        x, *args = inputs
+        g = cotangents[0]
+        if g is None or isinstance(g.type, DisconnectedType):
+            return [None] * len(inputs)
+        equations, inner_x = self.equations, self.inner_x
+        there = dict(zip(self.inner_inputs, [outputs[0], *args], strict=True))
+        cotangent = equations.type.make_variable()
+        gradients = grad(
+            None,
+            self.inner_args,
+            known_grads={equations: cotangent},
+            disconnected_inputs="ignore",
+            return_disconnected="none",
+            null_gradients="return",
+        )
+        slope: Any = clone_replace(
+            _jacobian(equations, inner_x, self.vectorized), there, rebuild_strict=False
+        )
+        weight: Any = pt.neg(g)
+        if inner_x.type.ndim == 0:
+            weight = weight / slope
+        else:
+            n = weight.size
+            weight = pt.linalg.solve(slope.reshape((n, n)).T, weight.ravel(), b_ndim=1)
+            weight = weight.reshape(sizes_of(outputs[0]))
+        replace = {**there, cotangent: cotangent.type.filter_variable(pt.cast(weight, cotangent.type.dtype))}
+        at = [k for k, gradient in enumerate(gradients) if gradient is not None]
+        found = clone_replace([gradients[k] for k in at], replace, rebuild_strict=False)
+        result: list[Variable | None] = [None] * len(gradients)
+        for k, gradient in zip(at, found, strict=True):
+            result[k] = gradient
+        return [pt.zeros_like(x), *result]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_function": None, "_equations": None}
+
+    def __str__(self) -> str:
+        wanted = ", ".join([f"method={self.method}", *(name for name in self.names[1:])])
+        return f"{type(self).__name__}({wanted})"
+
+
+class MinimizeScalarOp(Solver):
+    """The minimum of a function of one number (``scipy.optimize.minimize_scalar``); arguments as `Solver`."""
+
+    ranks = (0,)
+    minimizes = True
+
+    def __init__(
+        self, x: Any, *args: Any, objective: Any, method: str = "brent", optimizer_kwargs: Any = None
+    ) -> None:
+        super().__init__(x, args, objective, lambda value, x: {}, method, optimizer_kwargs)
+
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+        from scipy import optimize
+
+        value = evaluation.number("value")
+        found = optimize.minimize_scalar(value, method=self.method, **self.optimizer_kwargs)
+        return found.x, found.success
+
+
+class MinimizeOp(Solver):
+    """A minimum of a function of an array (``scipy.optimize.minimize``), with the derivatives asked for."""
+
+    minimizes = True
+
+    def __init__(
+        self,
+        x: Any,
+        *args: Any,
+        objective: Any,
+        method: str = "BFGS",
+        jac: bool = True,
+        hess: bool = False,
+        use_vectorized_jac: bool = False,
+        optimizer_kwargs: Any = None,
+    ) -> None:
+        vectorized = True if use_vectorized_jac else None
+
+        def derivatives(value: Any, x: Any) -> dict[str, Variable]:
+            if not (jac or hess):
+                return {}
+            slope = grad(value, x)
+            found = {"jac": slope} if jac else {}
+            if hess:
+                found["hess"] = _jacobian(slope, x, vectorized)
+            return found
+
+        super().__init__(x, args, objective, derivatives, method, optimizer_kwargs, vectorized)
+
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+        from scipy import optimize
+
+        options = {name: get(name) for name, get in self._derivatives(evaluation)}
+        options.update(self.optimizer_kwargs)
+        value = evaluation.number("value")
+        found = optimize.minimize(value, np.ravel(x0), method=self.method, **options)
+        return found.x, found.success
+
+    def _derivatives(self, evaluation: _Evaluation) -> list[tuple[str, Callable[[str], Any]]]:
+        kinds = {"jac": evaluation.vector, "hess": evaluation.square}
+        return [(name, kind) for name, kind in kinds.items() if name in self.names]
+
+
+class RootScalarOp(Solver):
+    """A root of a function of one number (``scipy.optimize.root_scalar``)."""
+
+    ranks = (0,)
+    minimizes = False
+
+    def __init__(
+        self,
+        variables: Any,
+        *args: Any,
+        equation: Any,
+        method: str = "secant",
+        jac: bool = False,
+        hess: bool = False,
+        optimizer_kwargs: Any = None,
+    ) -> None:
+        if hess and not jac:
+            raise ValueError(
+                "RootScalarOp: hess=True needs jac=True, since no method takes second derivatives alone"
+            )
+
+        def derivatives(value: Any, x: Any) -> dict[str, Variable]:
+            first = {"fprime": grad(value, x)} if jac else {}
+            return {**first, "fprime2": grad(first["fprime"], x)} if hess else first
+
+        super().__init__(variables, args, equation, derivatives, method, optimizer_kwargs)
+
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+        from scipy import optimize
+
+        options: dict[str, Any] = {name: evaluation.number(name) for name in self.names[1:]}
+        options.update({"x0": float(x0), **self.optimizer_kwargs})
+        found = optimize.root_scalar(evaluation.number("value"), method=self.method, **options)
+        return found.root, found.converged
+
+
+class RootOp(Solver):
+    """A root of as many equations as there are unknowns (``scipy.optimize.root``)."""
+
+    minimizes = False
+
+    def __init__(
+        self,
+        variables: Any,
+        *args: Any,
+        equations: Any,
+        method: str = "hybr",
+        jac: bool = True,
+        use_vectorized_jac: bool = False,
+        optimizer_kwargs: Any = None,
+    ) -> None:
+        vectorized = True if use_vectorized_jac else None
+
+        def derivatives(value: Any, x: Any) -> dict[str, Variable]:
+            return {"jac": _jacobian(value, x, vectorized)} if jac else {}
+
+        super().__init__(variables, args, equations, derivatives, method, optimizer_kwargs, vectorized)
+
+    def solve(self, evaluation: _Evaluation, x0: np.ndarray) -> tuple[Any, Any]:
+        from scipy import optimize
+
+        options: dict[str, Any] = {"jac": evaluation.square("jac")} if "jac" in self.names else {}
+        options.update(self.optimizer_kwargs)
+        found = optimize.root(evaluation.vector("value"), np.ravel(x0), method=self.method, **options)
+        return found.x, found.success
