@@ -5,6 +5,7 @@
 #   make test   lint, types, lit and pytest       make docs   regenerate the generated pages of docs/
 #   make lint   ruff and import contracts         make fuzz   random graphs and inputs, FUZZ_EXAMPLES each
 #   make types  mypy                              make clean  remove what these made
+#   make conformance  run PyTensor's own tests on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
 #   make ulp    measure the accuracy of all functions, for docs/math.md
 #
 # PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
@@ -23,7 +24,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean
+.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean conformance
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -96,6 +97,11 @@ bench-compile: $(VENV)/.demo
 
 docs: $(VENV)/.test
 	$(BIN)/python -m graphc_tools.docs
+
+# Takes long; goes on where it stopped. CONFORMANCE_ARGS="--version 3.3.0 test_sort" chooses release and files.
+SUITES ?= ../shared/suites
+conformance: $(VENV)/.test
+	nice $(BIN)/python tests/conformance/run.py --suites $(SUITES) $(CONFORMANCE_ARGS)
 
 # The table of errors in docs/math.md; takes minutes.
 ulp: $(VENV)/.test

@@ -187,29 +187,37 @@ def as_op(
 
 
 def wrap_py(
-    function: Function,
-    itypes: Type | Sequence[Type] | None = None,
-    otypes: Type | Sequence[Type] | None = None,
+    function: Function | Type | Sequence[Type] | None = None,
+    itypes: Any = None,
+    otypes: Any = None,
     *,
+    infer_shape: Function | None = None,
     example_shapes: Sequence[Sequence[int]] | None = None,
     gradient: Function | None = None,
     vjp: Function | None = None,
     name: str | None = None,
-) -> PythonFunction:
-    """An op that calls a Python function with arrays.
+) -> Any:
+    """An op that calls a Python function with arrays: ``wrap_py(f, otypes=dvector)``, or, as PyTensor has it,
+    the decorator ``@wrap_py([dmatrix, dvector], dvector)``.
 
     Args:
-        function: takes and returns arrays.
+        function: takes and returns arrays. Types instead, or none, make a decorator: they are ``itypes``, and
+            what follows them ``otypes`` and ``infer_shape``.
         itypes: types of its arguments; without them it takes tensors of any type.
         otypes: types of its results. Without them, the function is called once, now, with arrays of ones of
             the types in ``itypes``, and ranks and dtypes of its results are taken.
         example_shapes: shapes of these arrays, one for each argument.
+        infer_shape: accepted for compatibility.
         gradient, vjp: its derivative, as in `PythonFunction`.
         name: shown in messages.
 
     Raises:
         TypeError: the types are neither given nor can be found out.
     """
+    if function is None or isinstance(function, Type | tuple | list):
+        if function is not None:
+            itypes, otypes, infer_shape = function, itypes if otypes is None else otypes, otypes
+        return as_op(itypes, otypes, infer_shape, gradient=gradient, vjp=vjp)
     inputs = None if itypes is None else _as_types(itypes, "itypes")
     label: str = name or getattr(function, "__name__", None) or "the function"
     if otypes is None:

@@ -71,9 +71,10 @@ def _with_ndim(data: np.ndarray, ndim: int) -> np.ndarray:
     return data.reshape((1,) * (ndim - data.ndim) + data.shape)
 
 
-def _has_variable(x: Any) -> bool:
+def has_variable(x: Any) -> bool:
+    """Whether nested lists hold a variable."""
     if isinstance(x, list | tuple):
-        return any(_has_variable(item) for item in x)
+        return any(has_variable(item) for item in x)
     return isinstance(x, Variable | Apply)
 
 
@@ -96,7 +97,7 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
     convert = getattr(type(x), "__as_tensor_variable__", None)
     if convert is not None:
         x = convert(x)
-    if not isinstance(x, Variable) and _has_variable(x):
+    if not isinstance(x, Variable) and has_variable(x):
         import graphc.tensor as pt
 
         x = pt.stack([as_tensor_variable(item) for item in x])

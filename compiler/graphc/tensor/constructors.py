@@ -8,9 +8,10 @@ from typing import Any
 
 from graphc.config import config
 from graphc.graph.location import capture
-from graphc.tensor.type import TensorType
+from graphc.tensor.type import DTYPES, TensorType
 from graphc.tensor.variable import TensorVariable
 
+Constructor = TensorType | Callable[..., TensorVariable]
 _PREFIXES = {
     "": None,
     "b": "int8",
@@ -33,12 +34,6 @@ _SHAPES: dict[str, tuple[int | None, ...]] = {
 _PLURALS = {"matrix": "matrices"}
 
 
-def _make(dtype: Any, shape: Sequence[int | None], name: str | None) -> TensorVariable:
-    variable = TensorType(config.floatX if dtype is None else dtype, shape).make_variable(name)
-    variable._location = capture()
-    return variable  # type: ignore[return-value]
-
-
 def tensor(
     name: str | None = None, *, dtype: Any = None, shape: Sequence[int | None], **kwargs: Any
 ) -> TensorVariable:
@@ -49,56 +44,51 @@ def tensor(
         dtype: dtype of the elements; ``config.floatX`` by default.
         shape: one entry for each dimension, None where the size is unknown.
     """
-    if name is not None and not isinstance(name, str):
-        raise TypeError(
+    if name is not None and (not isinstance(name, str) or name in (*DTYPES, "floatX")):
+        raise ValueError(
             f"the first argument of tensor() is the name, got {name!r}; give dtype= and shape= by keyword"
         )
-    return _make(dtype, shape, name, **kwargs)
+    variable = TensorType(config.floatX if dtype is None else dtype, shape, **kwargs).make_variable(name)
+    variable._location = capture()
+    return variable  # type: ignore[return-value]
 
 
-def _constructor(kind: str, prefix: str) -> Callable[..., TensorVariable]:
+def _constructor(kind: str, prefix: str) -> Constructor:
     fixed = _PREFIXES[prefix]
     default = _SHAPES[kind]
+    if fixed is not None:
+        # As in PyTensor these are types, of which a call makes a variable: ``x.type == dvector``.
+        return TensorType(fixed, default)
 
     def make(
         name: str | None = None, *, dtype: Any = None, shape: Sequence[int | None] | None = None
     ) -> TensorVariable:
-        if fixed is not None and dtype is not None and dtype != fixed:
-            raise TypeError(
-                f"{prefix}{kind} makes {fixed} variables, got dtype={dtype!r}; use {kind}(dtype=...)"
-            )
-        if shape is not None:
-            _check_shape(kind, default, tuple(shape))
-        return _make(fixed or dtype, default if shape is None else shape, name)
+        variable = TensorType(config.floatX if dtype is None else dtype, default)(name, shape=shape)
+        variable._location = capture()
+        return variable
 
-    make.__name__ = make.__qualname__ = prefix + kind
+    make.__name__ = make.__qualname__ = kind
     make.__doc__ = (
-        f"An input variable of dtype {fixed or 'config.floatX (or ``dtype``)'} and shape "
+        f"An input variable of dtype config.floatX (or ``dtype``) and shape "
         f"{str(default).replace('None', '?')}, which ``shape`` may narrow."
     )
     return make
 
 
-def _check_shape(kind: str, default: tuple[int | None, ...], shape: tuple[int | None, ...]) -> None:
-    fits = len(shape) == len(default) and all(
-        d is None or d == s for d, s in zip(default, shape, strict=True)
-    )
-    if not fits:
-        expected = str(default).replace("None", "?")
-        raise ValueError(f"the shape of a {kind} must match {expected}, got {shape}")
-
-
-def _plural(make: Callable[..., TensorVariable], name: str) -> Callable[..., list[TensorVariable]]:
-    def make_all(*names: Any, **kwargs: Any) -> list[TensorVariable]:
-        if len(names) == 1 and isinstance(names[0], int):
-            return [make(**kwargs) for _ in range(names[0])]
-        if len(names) == 1 and isinstance(names[0], list | tuple):
-            names = tuple(names[0])
-        return [make(each, **kwargs) for each in names]
+def _plural(make: Constructor, single: str, name: str) -> Callable[..., Any]:
+    def make_all(*names: Any, **kwargs: Any) -> TensorVariable | list[TensorVariable]:
+        if len(names) == 1:
+            (only,) = names
+            if isinstance(only, int):
+                return [make(**kwargs) for _ in range(only)] if only != 1 else make(**kwargs)
+            names = tuple(only) if isinstance(only, str | list | tuple) else names
+        made = [make(each, **kwargs) for each in names]
+        return made[0] if len(made) == 1 else made
 
     make_all.__name__ = make_all.__qualname__ = name
     make_all.__doc__ = (
-        f"Several variables made by `{make.__name__}`, one for each name, or as many as a number says."
+        f"Several variables made by `{single}`: as many as a number says, or one for each name, where one "
+        "string stands for its letters. A single variable comes without a list."
     )
     return make_all
 
@@ -110,7 +100,7 @@ def _all_constructors() -> dict[str, Callable[..., Any]]:
             name = prefix + kind
             table[name] = _constructor(kind, prefix)
             plural = prefix + _PLURALS.get(kind, kind + "s")
-            table[plural] = _plural(table[name], plural)
+            table[plural] = _plural(table[name], name, plural)
     return table
 
 

@@ -195,7 +195,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
     if isinstance(choices, Variable | np.ndarray):
         stacked = as_tensor_variable(choices)
         if stacked.type.shape[0] is None:
-            raise ValueError(f"choose needs to know how many choices there are, got {stacked.type}")
+            return _choose_row(index, stacked, mode)
         choices = [stacked[i] for i in range(stacked.type.shape[0])]
     options = [as_tensor_variable(c) for c in choices]
     if mode == "wrap":
@@ -211,6 +211,26 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
     for i in reversed(range(len(options) - 1)):
         result = pt.switch(pt.eq(index, i), options[i], result)
     return result if len(options) > 1 else pt.second(index + pt.zeros_like(result), result)
+
+
+def _choose_row(index: Any, stacked: Any, mode: str) -> Variable:
+    """`choose` among a number of rows that is not known yet: one element of each column."""
+    count = size_of(stacked, 0)
+    if mode == "wrap":
+        index = pt.mod(index, count)
+    elif mode == "clip":
+        index = pt.clip(index, 0, count - 1)
+    elif mode == "raise":
+        index = pt.switch(pt.lt(index, 0), count, index)
+    else:
+        raise ValueError(f"mode must be raise, wrap or clip, got {mode!r}")
+    rank = max(index.type.ndim, stacked.type.ndim - 1)
+    index = pt.atleast_Nd(index, n=rank)
+    sizes = sizes_of(stacked)
+    options = pt.reshape(stacked, [count, *[1] * (rank + 1 - stacked.type.ndim), *sizes[1:]])
+    shape = pt.broadcast_shape(sizes_of(index), sizes_of(options)[1:], arrays_are_shapes=True)
+    options, index = pt.broadcast_to(options, [count, *shape]), pt.broadcast_to(index, shape)
+    return pt.take_along_axis(options, pt.expand_dims(index, 0), axis=0)[0]
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Variable:

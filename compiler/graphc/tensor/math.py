@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
 
 from graphc.ops import rows  # noqa: F401  (fills the table)
+from graphc.ops._pt import pt
 from graphc.ops.elementwise import OPS, cast_to, is_discrete
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import parse_dtype
@@ -85,25 +87,50 @@ def cast(x: Any, dtype: Any) -> Any:
     return cast_to(as_tensor_variable(x), parse_dtype(dtype))
 
 
-def round(x: Any, mode: str | None = None) -> Any:
-    """Nearest integers, in the dtype of x.
+def round(x: Any, decimals: int | str | None = 0, mode: str | None = None) -> Any:
+    """Nearest integers, or multiples of a power of ten, in the dtype of x.
 
     Args:
         x: array-like.
+        decimals: digits kept after the point; negative ones are before it. A ``mode`` may stand here, as in
+            PyTensor. As in NumPy, what is rounded is x times the power of ten.
         mode: ``half_to_even`` (default) or ``half_away_from_zero``.
     """
+    if isinstance(decimals, str):
+        decimals, mode = 0, decimals
     names = {None: "round", "half_to_even": "round", "half_away_from_zero": "round_half_away"}
     if mode not in names:
         raise ValueError(f"mode must be half_to_even or half_away_from_zero, got {mode!r}")
-    return OPS[names[mode]](x)
+    if not decimals:
+        return OPS[names[mode]](x)
+    x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind in "biu":
+        return x if decimals > 0 else _round_integer(x, 10**-decimals, mode)
+    power = np.asarray(10.0 ** builtins.abs(decimals), x.type.numpy_dtype.type(0).real.dtype)
+    scaled, back = (OPS["mul"], OPS["true_div"]) if decimals > 0 else (OPS["true_div"], OPS["mul"])
+    return back(OPS[names[mode]](scaled(x, power)), power)
+
+
+def _round_integer(x: Any, unit: int, mode: str | None) -> Any:
+    """The nearest multiple of a unit, in integers: floats do not hold all of them."""
+    if unit > np.iinfo(x.type.numpy_dtype).max:
+        return OPS["second"](x, 0)
+    below = OPS["floor_div"](x, unit)
+    rest = x - below * unit
+    up = OPS["gt"](rest, unit - rest)
+    tie = OPS["eq"](rest, unit - rest)
+    on_tie = OPS["ge"](x, 0) if mode == "half_away_from_zero" else OPS["ne"](OPS["mod"](below, 2), 0)
+    return (below + OPS["or"](up, OPS["and"](tie, on_tie))) * unit
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """``x`` where the condition holds, ``y`` elsewhere; the same as ``switch``."""
+    """``x`` where the condition holds, ``y`` elsewhere; the same as ``switch``. Without both, the
+    positions of nonzero elements, as `nonzero` returns them.
+    """
+    if x is None and y is None:
+        return pt.nonzero(condition)
     if x is None or y is None:
-        raise TypeError(
-            "where takes a condition and two values; positions of nonzero elements need a known size"
-        )
+        raise TypeError("where takes a condition and two values, or a condition alone")
     return OPS["switch"](condition, x, y)
 
 

@@ -13,7 +13,7 @@ from graphc.ops._pt import pt
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import known_size, size_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.basic import as_tensor_variable, has_variable
 
 
 class ParsedIndex(NamedTuple):
@@ -85,7 +85,7 @@ def _plain(item: Any) -> Any:
     """An item of an index as a variable, unless it is a slice, an ellipsis or None."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
-    if isinstance(item, list | np.ndarray) and np.size(item) == 0 and not isinstance(item, np.ndarray):
+    if isinstance(item, list) and not has_variable(item) and np.size(item) == 0:
         item = np.zeros(np.shape(item), np.int64)
     variable = as_tensor_variable(item)
     if variable.type.numpy_dtype.kind not in "biu":

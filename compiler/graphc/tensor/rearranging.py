@@ -187,19 +187,22 @@ def diag(v: Any, k: int = 0) -> Variable:
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Variable:
-    """The matrix with ``val``, a number or a vector of the diagonal's length, on its main diagonal.
+    """The array with ``val``, a number or a vector of the diagonal's length, on its main diagonal.
 
     Args:
-        a: array-like (m, n).
+        a: array-like (m, n), or of more axes that have all the same size.
         val: array-like, 0-d or 1-d.
         wrap: in tall matrices, leave one row out at the end of the diagonal and begin again.
     """
     x = _at_least(a, 2, "fill_diagonal")
-    if x.type.ndim != 2:
-        raise ValueError(f"fill_diagonal takes a matrix, got {x} of type {x.type}")
+    value = pt.cast(as_tensor_variable(val), x.type.dtype)
+    if x.type.ndim > 2:
+        size = size_of(x, 0)
+        flat = pt.ravel(pt.specify_shape(x, [size] * x.type.ndim))
+        step = sum((size**i for i in range(1, x.type.ndim)), as_tensor_variable(1))
+        return pt.reshape(pt.set_subtensor(flat[::step], value), sizes_of(x))
     rows, columns = sizes_of(x)
     flat = pt.reshape(x, [rows * columns])
-    value = pt.cast(as_tensor_variable(val), x.type.dtype)
     places = slice(None, None, columns + 1) if wrap else _flat_diagonal(rows, columns, 0)
     return pt.reshape(pt.set_subtensor(flat[places], value), [rows, columns])
 
@@ -209,13 +212,13 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Variable, ...]:
     return (pt.arange(n),) * ndim
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Variable, Variable]:
-    """Row and column indices of the lower triangle of an (n, m) array; sizes are numbers."""
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Variable, Variable]:
+    """Row and column indices of the lower triangle of an (n, m) array; sizes and k may be symbolic."""
     return _triangle("tril_indices", n, k, m)
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Variable, Variable]:
-    """Row and column indices of the upper triangle of an (n, m) array; sizes are numbers."""
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Variable, Variable]:
+    """Row and column indices of the upper triangle of an (n, m) array; sizes and k may be symbolic."""
     return _triangle("triu_indices", n, k, m)
 
 
@@ -226,7 +229,10 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Variable, Variable]:
         value if isinstance(value, int | np.integer) or value is None else known_size(value)
         for value in (n, m)
     ]
-    if numbers[0] is None or (m is not None and numbers[1] is None):
-        raise TypeError(f"{name} takes sizes that are known when the graph is built, got {n!r} and {m!r}")
+    if isinstance(k, Variable) or numbers[0] is None or (m is not None and numbers[1] is None):
+        rows, columns = pt.arange(n), pt.arange(n if m is None else m)
+        edge = pt.expand_dims(rows, 1) + k
+        inside = pt.le(columns, edge) if name == "tril_indices" else pt.ge(columns, edge)
+        return pt.nonzero(inside)
     rows, columns = getattr(np, name)(numbers[0], int(k), numbers[1])
     return as_tensor_variable(rows), as_tensor_variable(columns)

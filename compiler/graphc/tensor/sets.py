@@ -96,19 +96,23 @@ def _counts(begins: Any) -> Any:
     return ends - starts
 
 
+def _reorder(column: Any, order: Any, rows: Any) -> Any:
+    return order[pt.argsort(rows[order, column])]
+
+
 def _unique_slices(x: Any, axis: int, index: bool, inverse: bool, counts: bool) -> Any:
     """Slices in lexicographic order: sorted by the last of their elements first, each time stably."""
     moved = pt.moveaxis(x, axis, 0)
     sizes = sizes_of(moved)
     rows = pt.reshape(moved, [sizes[0], -1])
     width = rows.type.shape[1]
-    if width is None:
-        raise ValueError(
-            f"unique along an axis needs to know the sizes of the other axes, got {x}{describe(x.location)} "
-            f"of type {x.type}; use specify_shape"
-        )
     order = pt.arange(sizes[0])
-    for column in reversed(range(width)):
+    if width is None:
+        from graphc.scan.helpers import foldl
+
+        columns = pt.arange(size_of(rows, 1))[::-1]
+        order = foldl(_reorder, columns, order, rows, return_updates=False)
+    for column in reversed(range(width or 0)):
         order = order[pt.argsort(rows[order, column])]
     ordered = rows[order]
     differ = pt.any(pt.neq(ordered[1:], ordered[:-1]), axis=1)

@@ -257,7 +257,8 @@ def specify_shape(x: Any, shape: Any) -> Variable:
 
     Args:
         x: array-like.
-        shape: one size for each dimension; None leaves a dimension as it is.
+        shape: one size for each dimension; None leaves a dimension as it is, and an ellipsis those that are
+            not named.
 
     Raises:
         ValueError: the shape contradicts the static one, or, at run time, the actual one.
@@ -266,6 +267,11 @@ def specify_shape(x: Any, shape: Any) -> Variable:
     if isinstance(shape, Variable):
         shape = as_sizes(shape, "specify_shape", x.type.ndim)
     shape = list(shape) if isinstance(shape, list | tuple) else [shape]
+    dots = [i for i, each in enumerate(shape) if each is Ellipsis]
+    if len(dots) > 1:
+        raise ValueError(f"the shape of specify_shape can hold only one ellipsis, got {shape}")
+    for place in dots:
+        shape[place : place + 1] = [None] * (x.type.ndim - len(shape) + 1)
     if len(shape) != x.type.ndim:
         raise ValueError(f"specify_shape needs {x.type.ndim} sizes for {x} of {x.type}, got {len(shape)}")
     numbers = [None if each is None else known_size(as_size(each, "specify_shape")) for each in shape]

@@ -16,7 +16,7 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import TopK
 from graphc.ops.elementwise import cast_to
 from graphc.ops.scattering import Gather, Scatter
-from graphc.ops.sizes import size_of, sizes_of
+from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import ArgPartition, ArgSort, Partition, SearchSorted, Sort
 from graphc.tensor.basic import as_tensor_variable
 
@@ -44,6 +44,24 @@ def along_last(function: Callable[..., Any], axis: Any, *arrays: Any) -> Any:
     return pt.moveaxis(function(*(pt.moveaxis(x, axis, -1) for x in arrays)), -1, axis)
 
 
+def _along(function: Callable[..., Any], x: Any, axis: Any, what: str) -> Variable:
+    """A function of the last axis along an axis that may be known only when the graph is run."""
+    if not isinstance(axis, Variable) or known_size(axis) is not None:
+        x, axis = _with_axis(x, known_size(axis) if isinstance(axis, Variable) else axis, what)
+        return along_last(function, axis, x)
+    x = as_tensor_variable(x)
+    if axis.type.ndim or axis.type.numpy_dtype.kind not in "iu" or x.type.ndim == 0:  # type: ignore[attr-defined]
+        raise TypeError(f"the axis of {what} must be a 0-d integer, got {axis} of type {axis.type}")
+    rank = x.type.ndim
+    # Reading at the axis checks it.
+    place = pt.constant(np.arange(rank))[axis]
+    results = [along_last(function, each, x) for each in range(rank)]
+    chosen = results[-1]
+    for each in reversed(range(rank - 1)):
+        chosen = pt.ifelse(pt.eq(place, each), results[each], chosen)
+    return chosen
+
+
 def _with_axis(x: Any, axis: Any, what: str) -> tuple[Any, int]:
     x = as_tensor_variable(x)
     if axis is None:
@@ -63,12 +81,11 @@ def sort(a: Any, axis: Any = -1, kind: str | None = None) -> Variable:
 
     Args:
         a: array-like.
-        axis: the axis; None sorts the flattened array.
+        axis: the axis, symbolic or not; None sorts the flattened array.
         kind: accepted for compatibility.
     """
     _check_kind(kind)
-    x, axis = _with_axis(a, axis, "sort")
-    return along_last(Sort(), axis, x)
+    return _along(Sort(), a, axis, "sort")
 
 
 def sort_complex(a: Any) -> Variable:
@@ -83,8 +100,7 @@ def argsort(a: Any, axis: Any = -1, kind: str | None = None, order: None = None)
     ``kind`` is.
     """
     _check_kind(kind)
-    x, axis = _with_axis(a, axis, "argsort")
-    return along_last(ArgSort(), axis, x)
+    return _along(ArgSort(), a, axis, "argsort")
 
 
 def _ranks(kth: Any, what: str) -> Any:

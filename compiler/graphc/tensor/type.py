@@ -20,6 +20,13 @@ DTYPES = (
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
     *("float16", "float32", "float64", "complex64", "complex128"),
 )
+# By kind, under PyTensor's names.
+int_dtypes, uint_dtypes = DTYPES[1:5], DTYPES[5:9]
+float_dtypes, complex_dtypes = DTYPES[9:12], DTYPES[12:]
+integer_dtypes = int_dtypes + uint_dtypes
+discrete_dtypes = ("bool", *integer_dtypes)
+continuous_dtypes = float_dtypes + complex_dtypes
+all_dtypes = DTYPES
 
 
 def parse_dtype(dtype: Any) -> str:
@@ -112,10 +119,17 @@ class TensorType(Type):
         )
 
     def __call__(self, name: str | None = None, *, shape: Iterable[int | None] | None = None) -> Any:
-        """A new root variable; ``shape`` replaces the type's own static shape."""
+        """A new root variable; ``shape`` may narrow the type's own static shape.
+
+        Raises:
+            ValueError: ``shape`` has another length, or another size where the type's is known.
+        """
         if shape is None:
             return super().__call__(name)
-        return self.clone(shape=shape)(name)
+        narrower = self.clone(shape=shape)
+        if not self.is_super(narrower):
+            raise ValueError(f"the shape of a variable must match that of {self}, got {narrower.shape}")
+        return narrower(name)
 
     # Values ------------------------------------------------------------------------------------------------
 

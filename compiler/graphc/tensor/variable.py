@@ -94,6 +94,7 @@ class TensorOperators(NumpyProtocols):
         _method(n) for n in ("nonzero", "nonzero_values", "choose", "repeat", "searchsorted")
     )
     zeros_like, ones_like = _method("zeros_like"), _method("ones_like")
+    conjugate, diagonal, trace, fill = (_method(n) for n in ("conj", "diagonal", "trace", "fill"))
     set, inc, copy = _method("set_subtensor"), _method("inc_subtensor"), _method("tensor_copy")
 
     # Attributes --------------------------------------------------------------------------------------------

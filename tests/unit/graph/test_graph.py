@@ -130,7 +130,7 @@ def test_constructors():
     assert pt.vector("v", dtype="int32").dtype == "int32"
     with pytest.raises(ValueError, match="must match"):
         pt.vector(shape=(2, 2))
-    with pytest.raises(TypeError, match="use vector"):
+    with pytest.raises(TypeError, match="dtype"):
         pt.dvector(dtype="int8")
 
 

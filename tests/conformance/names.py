@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An import hook under which ``import pytensor`` finds graphc's names.
+
+A name is looked for in the module of graphc with the same path, then in graphc's public namespaces. What
+graphc does not have becomes an `Absent` stand-in, which tests may import and name, and which raises when it
+is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from abc import ABCMeta
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import stand_ins
+
+# Where users of graphc find what PyTensor keeps in many modules.
+NAMESPACES = (
+    "graphc.tensor",
+    "graphc",
+    "graphc.errors",
+    "graphc.gradient",
+    "graphc.graph",
+    "graphc.graph.basic",
+    "graphc.graph.function_graph",
+    "graphc.graph.op",
+    "graphc.graph.op_from_graph",
+    "graphc.graph.replace",
+    "graphc.graph.traversal",
+    "graphc.graph.type",
+    "graphc.graph.vectorize",
+    "graphc.function.function",
+    "graphc.function.io",
+    "graphc.function.shared",
+    "graphc.compile",
+    "graphc.compile.ops",
+    "graphc.printing",
+    "graphc.raise_op",
+    "graphc.scan",
+    "graphc.scan.op",
+    "graphc.scan.frontend",
+    "graphc.sparse",
+    "graphc.tensor.type",
+    "graphc.tensor.variable",
+    "graphc.tensor.linalg",
+    "graphc.tensor.nlinalg",
+    "graphc.tensor.slinalg",
+    "graphc.tensor.special",
+    "graphc.tensor.signal",
+    "graphc.tensor.fft",
+    "graphc.tensor.random",
+    "graphc.tensor.random.op",
+    "graphc.tensor.random.type",
+)
+
+
+class AbsentNameError(BaseException):
+    """A test uses a name that graphc does not have. Not an `Exception`, so that no handler of a test or of
+    the library takes it for an error of the call.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"graphc has no counterpart of {name}")
+        self.name = name
+
+
+class Phase:
+    """Whether stand-ins raise: not while modules are imported and tests collected."""
+
+    strict = False
+
+
+def _use(name: str) -> None:
+    if Phase.strict:
+        raise AbsentNameError(name)
+
+
+class Absent(ABCMeta):
+    """Metaclass of stand-ins: they can be named, subclassed and, before tests run, called."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        _use(cls.__qualname__)
+        if args and callable(args[0]) and len(args) == 1 and not kwargs and not isinstance(args[0], type):
+            return args[0]  # a decorator
+        return absent(f"{cls.__qualname__}()")
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        _use(cls.__qualname__)
+        return absent(f"{cls.__qualname__}.{name}")
+
+    def __getitem__(cls, key: Any) -> Any:
+        _use(cls.__qualname__)
+        return absent(f"{cls.__qualname__}[]")
+
+    def __iter__(cls) -> Iterator[Any]:
+        _use(cls.__qualname__)
+        return iter(())
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        _use(cls.__qualname__)
+        return False
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return cls in subclass.__mro__
+
+    def __repr__(cls) -> str:
+        return f"<absent {cls.__qualname__}>"
+
+
+def absent(name: str) -> type:
+    """The stand-in of a name; a class of exceptions or warnings where the name is one."""
+    last = name.rpartition(".")[2]
+    kinds = {"Error": Exception, "Exception": Exception, "Warning": Warning}
+    base = tuple(kind for ending, kind in kinds.items() if last.endswith(ending))
+    return Absent(last, base, {"__qualname__": name, "__module__": "pytensor"})
+
+
+def _module(path: str) -> ModuleType | None:
+    """A module of graphc that exists; errors inside it are not hidden."""
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (path == error.name or path.startswith(error.name + ".")):
+            return None
+        raise
+
+
+_MISSING = object()
+
+
+class NamesModule(ModuleType):
+    """One ``pytensor...`` module."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self._find(name)
+        self.__dict__[name] = value
+        return value
+
+    def _find(self, name: str) -> Any:
+        path = f"{self.__name__}.{name}"
+        special = stand_ins.NAMES.get(path, stand_ins.NAMES.get(name, _MISSING))
+        if special is not _MISSING:
+            return special
+        if path in sys.modules:
+            return sys.modules[path]
+        value = self._look_up(name)
+        if path in Finder.known or _module("graphc" + path.removeprefix("pytensor")) is value:
+            return importlib.import_module(path)
+        return absent(path) if value is _MISSING else value
+
+    def _look_up(self, name: str) -> Any:
+        if not self.__name__.startswith("pytensor"):
+            return _MISSING
+        own = _module("graphc" + self.__name__.removeprefix("pytensor"))
+        for namespace in ([own] if own is not None else []) + [_module(path) for path in NAMESPACES]:
+            value = getattr(namespace, name, _MISSING)
+            if value is not _MISSING:
+                return value
+        return _MISSING
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """``pytensor.function`` and ``pytensor.scan`` are functions that have the names of packages."""
+        target = importlib.import_module("graphc" + self.__name__.removeprefix("pytensor"))
+        return target(*args, **kwargs)  # type: ignore[operator]
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds every module below ``pytensor``, and below numba, of which some tests import error classes."""
+
+    known: set[str] = set()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname.partition(".")[0] not in ("pytensor", "numba"):
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return NamesModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        extra: Callable[[ModuleType], None] | None = stand_ins.MODULES.get(module.__name__)
+        if extra is not None:
+            extra(module)
+
+
+def install(modules: set[str]) -> None:
+    """Put the hook first. ``modules``: paths that the tests import as modules."""
+    Finder.known = modules
+    sys.meta_path.insert(0, Finder())

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Results of a run: reading them, what is in scope, and what was expected."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+Judged = dict[str, Record]
+
+
+def append(path: Path, **record: Any) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def _lines(path: Path) -> list[Record]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def read(path: Path) -> Judged:
+    """The last outcome of each test; a test that failed in its body and passed its teardown has failed."""
+    found: Judged = {}
+    for record in _lines(path):
+        if "outcome" in record:
+            found[record["test"]] = record
+    return found
+
+
+def unfinished(path: Path) -> str | None:
+    """The test that had started when a process ended."""
+    lines = _lines(path)
+    done = {record["test"] for record in lines if "outcome" in record}
+    started = [record["test"] for record in lines if "started" in record]
+    return started[-1] if started and started[-1] not in done else None
+
+
+def is_done(path: Path) -> bool:
+    return bool(_lines(path)[-1:] and "done" in _lines(path)[-1])
+
+
+def is_of(path: Path, fingerprint: str) -> bool:
+    """Whether results are of these sources, or there are none yet."""
+    lines = _lines(path)
+    return not lines or lines[-1].get("done") == fingerprint or "done" not in lines[-1]
+
+
+def keep_passed(path: Path) -> None:
+    kept = [record for record in _lines(path) if record.get("outcome") in ("passed", "skipped")]
+    path.write_text("".join(json.dumps(record) + "\n" for record in kept))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Patterns that are out of scope, and why."""
+
+    patterns: tuple[str, ...]
+    reason: str
+
+    def holds(self, text: str) -> bool:
+        return any(fnmatchcase(text, pattern) for pattern in self.patterns)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The rules of ``scope.toml``."""
+
+    files: tuple[Rule, ...]
+    tests: tuple[Rule, ...]
+    names: tuple[Rule, ...]
+    attributes: list[str]
+    quick: list[str]
+
+    @classmethod
+    def read(cls, path: Path) -> Scope:
+        table = tomllib.loads(path.read_text())
+
+        def rules(section: str) -> tuple[Rule, ...]:
+            return tuple(Rule(tuple(row["patterns"]), row["reason"]) for row in table[section])
+
+        attributes = [name for row in table["attributes"] for name in row["names"]]
+        return cls(rules("files"), rules("tests"), rules("names"), attributes, table.get("quick", []))
+
+    def file_reason(self, file: str) -> str | None:
+        return next((rule.reason for rule in self.files if rule.holds(file)), None)
+
+    def judge(self, records: Judged) -> Judged:
+        """Mark the records of tests that are out of scope."""
+        return {test: self._judged(test, record) for test, record in records.items()}
+
+    def _judged(self, test: str, record: Record) -> Record:
+        uses = record.get("uses") or ""
+        reason = next((rule.reason for rule in self.tests if rule.holds(test)), None)
+        if reason is None and uses.startswith("attribute "):
+            reason = "internals of compiled functions"
+        if reason is None and uses:
+            reason = next((rule.reason for rule in self.names if rule.holds(uses)), None)
+        return record if reason is None else {**record, "outcome": "out of scope", "reason": reason}
+
+
+@dataclass
+class Expected:
+    """The checked-in list: reasons, each with the tests that fail for it."""
+
+    path: Path
+    reasons: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> Expected:
+        reasons, reason = {}, ""
+        for text in path.read_text().splitlines() if path.exists() else []:
+            if text.startswith("## "):
+                reason = text[3:]
+            elif text.startswith("tests/"):
+                reasons[text] = reason
+        return cls(path, reasons)
+
+    def update(self, results: dict[str, Judged]) -> None:
+        """Take over the failures of the files that were run; new ones have no reason yet."""
+        kept = {test: why for test, why in self.reasons.items() if test.split("::")[0] not in results}
+        for judged in results.values():
+            for test, record in judged.items():
+                if record["outcome"] == "failed":
+                    kept[test] = self.reasons.get(test, "No reason yet")
+        text = [
+            "# Tests of PyTensor in scope that fail on graphc, by reason; `run.py --update` keeps the list."
+        ]
+        for reason in sorted(set(kept.values())):
+            text += ["", f"## {reason}", *sorted(test for test, why in kept.items() if why == reason)]
+        self.path.parent.mkdir(exist_ok=True)
+        self.path.write_text("\n".join(text) + "\n")
+        self.reasons = kept
+
+
+def line(file: str, judged: Judged) -> str:
+    count = Counter(record["outcome"] for record in judged.values())
+    in_scope = count["passed"] + count["failed"]
+    return (
+        f"{file:60} {count['passed']:5} of {in_scope:5} pass, {count['skipped']:4} skipped, "
+        f"{count['out of scope']:4} out of scope"
+    )
+
+
+def report(results: dict[str, Judged], expected: Expected) -> int:
+    """Print the table and the differences from the expected list; the exit status."""
+    records = {test: record for judged in results.values() for test, record in judged.items()}
+    for file, judged in results.items():
+        print(line(file, judged))
+    print(line("all", records))
+    failed = {test for test, record in records.items() if record["outcome"] == "failed"}
+    passed = {test for test, record in records.items() if record["outcome"] == "passed"}
+    share = 100 * len(passed) / max(1, len(passed) + len(failed))
+    print(f"{share:.1f} % of {len(passed) + len(failed)} tests in scope pass; {len(failed)} fail")
+    new, mended = sorted(failed - set(expected.reasons)), sorted(passed & set(expected.reasons))
+    for title, tests in (("fails and is not listed", new), ("passes and is listed as failing", mended)):
+        for test in tests:
+            print(f"{title}: {test}  {records[test].get('error', '')[:200]}")
+    return 1 if new or mended else 0

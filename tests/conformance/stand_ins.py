@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What PyTensor's tests set up their runs with: modes, settings, helpers of its test suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import graphc
+from graphc.config import fields as _fields  # type: ignore[attr-defined]
+
+_MODES = {"fast_run": "fast_run", "fast_compile": "fast_compile", "debugmode": "debug", "debug_mode": "debug"}
+
+
+class Mode(str):
+    """A mode of PyTensor as one of graphc's: linkers that run op by op in Python are "reference", all others
+    "fast_run". Which rewrites a mode includes is PyTensor's own affair.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, linker: Any = None, optimizer: Any = "default", *args: Any, **kwargs: Any) -> Mode:
+        if isinstance(linker, str) and linker.lower() in _MODES:
+            return str.__new__(cls, _MODES[linker.lower()])
+        if linker in ("py", "vm_nogc_py"):
+            return str.__new__(cls, "reference")
+        return str.__new__(cls, "fast_compile" if optimizer == "fast_compile" else "fast_run")
+
+    def _same(self, *args: Any, **kwargs: Any) -> Mode:
+        return self
+
+    including = excluding = requiring = register = clone = _same
+    linker = property(lambda self: self)
+    optimizer = property(lambda self: None)
+    call_time = property(lambda self: 0.0)
+
+
+def get_mode(mode: Any = None) -> Mode:
+    return mode if isinstance(mode, Mode) else Mode(graphc.config.mode if mode is None else mode)
+
+
+class Config:
+    """PyTensor's settings: those that graphc has are graphc's, the others can be set and have no effect."""
+
+    _defaults = {
+        "cxx": "",
+        "linker": "py",
+        "optimizer": "fast_run",
+        "cast_policy": "custom",
+        "blas__ldflags": "",
+        "openmp": False,
+        "profile": False,
+        "profile_memory": False,
+        "cycle_detection": "regular",
+        "on_opt_error": "raise",
+        "vm__lazy": None,
+        "scan__allow_output_prealloc": True,
+        "compute_test_value": "off",
+        "warn_float64": "ignore",
+        "deterministic": "default",
+    }
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_own", dict(self._defaults))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "mode":
+            return graphc.config.mode.upper()
+        if name in _settings():
+            return getattr(graphc.config, name)
+        return self._own.get(name, "")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "mode":
+            graphc.config.mode = str(get_mode(value))
+        elif name in _settings():
+            setattr(graphc.config, name, value)
+        else:
+            self._own[name] = value
+
+    @contextmanager
+    def change_flags(self, *args: Any, **kwargs: Any) -> Iterator[Config]:
+        changes = dict(*args, **kwargs)
+        before = {name: getattr(self, name) for name in changes}
+        try:
+            for name, value in changes.items():
+                setattr(self, name, value)
+            yield self
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+
+def _settings() -> set[str]:
+    return {setting.name for setting in _fields(graphc.config)}
+
+
+def _allclose(a: Any, b: Any, rtol: float | None = None, atol: float | None = None) -> bool:
+    """What PyTensor's own test helpers compare with: by the coarser dtype of the two."""
+    import numpy as np
+
+    a, b = np.asarray(a), np.asarray(b)
+    coarse = {np.dtype("float16"): 5e-2, np.dtype("float32"): 1e-4, np.dtype("complex64"): 1e-4}
+    tolerance = max(coarse.get(a.dtype, 1e-5), coarse.get(b.dtype, 1e-5))
+    return bool(np.allclose(a, b, rtol=rtol or tolerance, atol=atol or tolerance / 10, equal_nan=True))
+
+
+def _debugmode(module: ModuleType) -> None:
+    module.str_diagnostic = lambda *args, **kwargs: "\n".join(map(str, args))  # type: ignore[attr-defined]
+
+
+_config = Config()
+# By name, or by full path where a name has several meanings.
+NAMES: dict[str, Any] = {
+    "Mode": Mode,
+    "get_mode": get_mode,
+    "get_default_mode": get_mode,
+    "FAST_RUN": Mode("fast_run"),
+    "FAST_COMPILE": Mode("fast_compile"),
+    "OPT_FAST_RUN": "fast_run",
+    "OPT_FAST_COMPILE": "fast_compile",
+    "OPT_NONE": None,
+    "config": _config,
+    "_allclose": _allclose,
+    "PYTHON_INT_BITWIDTH": 64,
+    "LOCAL_BITWIDTH": 64,
+}
+# Modules that need more than names.
+MODULES: dict[str, Callable[[ModuleType], None]] = {"pytensor.compile.debug.debugmode": _debugmode}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Forms in which users of PyTensor and NumPy write what other tests check in one form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.compile.ops import wrap_py
+from graphc.tensor.type import TensorType, discrete_dtypes, float_dtypes
+
+X = np.random.default_rng(0).normal(size=(3, 4))
+
+
+def check(pairs, given):
+    """Pairs of expressions and their values, in the modes that differ in how they compute them."""
+    for mode in ("fast_run", "reference"):
+        found = graphc.function(list(given), [e for e, _ in pairs], mode=mode, on_unused_input="ignore")(
+            *given.values()
+        )
+        for i, (got, (_, wanted)) in enumerate(zip(found, pairs, strict=True)):
+            np.testing.assert_allclose(got, wanted, rtol=1e-14, atol=1e-15, err_msg=f"{mode} {i}")
+
+
+def test_methods_and_elementwise():
+    x, n = pt.dmatrix("x"), pt.lvector("n")
+    N = np.array([15, 25, -15, -25, 14, 16, -14, 5, -5, 0])
+    check(
+        [
+            (pt.round(x, 1), X.round(1)),
+            ((x * 100).round(-1), (X * 100).round(-1)),
+            (pt.round(x, "half_away_from_zero"), np.sign(X) * np.floor(np.abs(X) + 0.5)),
+            (pt.round(n, -1), np.round(N, -1)),
+            (pt.round(n, 2), N),
+            (pt.logaddexp(x, x, x), np.logaddexp(X, np.logaddexp(X, X))),
+            (x.conjugate(), X),
+            (x.diagonal(), X.diagonal()),
+            (x.trace(offset=1), X.trace(1)),
+            (x.fill(3), np.full((3, 4), 3)),
+            *zip(pt.where(x > 0), np.where(X > 0), strict=True),
+        ],
+        {x: X, n: N},
+    )
+    with pytest.raises(TypeError, match="two values"):
+        pt.where(x, x)
+
+
+def test_symbolic_axes_and_positions():
+    x, c, u, t = pt.dmatrix("x"), pt.dtensor3("c"), pt.lmatrix("u"), pt.dtensor3("t")
+    i, j, a, w = *pt.lscalars("ij"), pt.lmatrix("a"), pt.lvector("w")
+    C, A = np.arange(24.0).reshape(4, 2, 3), np.array([[0, 1, 3], [2, 2, 0]])
+    U, T = np.array([[1, 2, 1], [0, 5, 2], [1, 2, 1], [0, 3, 9]]), np.zeros((3, 3, 3))
+    filled = T.copy()
+    np.fill_diagonal(filled, 7.0)
+    check(
+        [
+            (x[[i, j]], X[[0, -1]]),
+            (pt.sort(x, i), np.sort(X, 0)),
+            (x.argsort(j), np.argsort(X, -1)),
+            (pt.choose(a, c), np.choose(A, C)),
+            (pt.choose(a + 5, c, mode="wrap"), np.choose(A + 5, C, mode="wrap")),
+            (pt.pad(x, w), np.pad(X, [1, 2])),
+            (pt.fill_diagonal(t, 7), filled),
+            *zip(pt.unique(u, True, True, True, axis=0), np.unique(U, True, True, True, axis=0), strict=True),
+            *zip(pt.tril_indices(w[1], w[0], 4), np.tril_indices(2, 1, 4), strict=True),
+            *zip(pt.triu_indices(w[1]), np.triu_indices(2), strict=True),
+        ],
+        {x: X, c: C, u: U, t: T, i: 0, j: -1, a: A, w: np.array([1, 2])},
+    )
+    with pytest.raises(IndexError):
+        graphc.function([x, i], pt.sort(x, i))(X, 2)
+    with pytest.raises(ValueError, match="expected 3"):
+        pt.fill_diagonal(t, 1).eval({t: np.zeros((3, 3, 2))})
+
+
+def test_types():
+    x, y = pt.vectors("xy")
+    assert (x.name, y.name) == ("x", "y") and isinstance(pt.scalars("x"), graphc.Variable)
+    assert [v.name for v in pt.dmatrices("ab", "c")] == ["ab", "c"]
+    assert isinstance(pt.dvector, TensorType) and pt.dvector("x").type == pt.dvector
+    assert pt.dvector.dtype == "float64" and pt.drow.shape == (1, None)
+    assert pt.fmatrix(shape=(2, None)).type == TensorType("float32", (2, None))
+    with pytest.raises(ValueError, match="must match"):
+        pt.drow(shape=(2, 3))
+    with pytest.raises(ValueError, match="is the name"):
+        pt.tensor("float64", shape=(None,))
+    assert "bool" in discrete_dtypes and float_dtypes == ("float16", "float32", "float64")
+    t = pt.dtensor3("t")
+    assert pt.specify_shape(t, (3, ..., 2)).type.shape == (3, None, 2)
+    assert pt.specify_shape(t, (...,)) is t
+    with pytest.raises(ValueError, match="one ellipsis"):
+        pt.specify_shape(t, (..., ...))
+
+
+@pytest.mark.parametrize("positional", [True, False])
+def test_wrap_py_decorates(positional):
+    types = {"itypes": [pt.dmatrix, pt.dvector], "otypes": pt.dvector}
+    decorate = wrap_py(*types.values()) if positional else wrap_py(**types)
+
+    @decorate
+    def sums(a, b):
+        return a.sum(0) + b
+
+    x, y = pt.dmatrix(), pt.dvector()
+    assert np.array_equal(graphc.function([x, y], sums(x, y))(X, X[0]), X.sum(0) + X[0])
