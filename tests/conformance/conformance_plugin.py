@@ -75,13 +75,23 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         names.Phase.strict = False
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[Any]:
+    """pytest keeps the state of its fixtures only for errors that are an `Exception`."""
+    try:
+        return (yield)
+    except names.AbsentNameError as error:
+        raise RuntimeError("a name is absent") from error
+
+
 def _internal(error: BaseException | None) -> str | None:
     """The absent name, or the attribute of PyTensor's internals, that an error is about."""
     while error is not None:
         if isinstance(error, names.AbsentNameError):
             return error.name
         if isinstance(error, AttributeError):
-            ours = type(error.obj).__module__.startswith(("graphc", "stand_ins"))
+            kind = error.obj if isinstance(error.obj, type) else type(error.obj)
+            ours = kind.__module__.startswith(("graphc", "stand_ins", "builtins"))
             if ours and (error.name in _SETTINGS["attributes"] or isinstance(error.obj, Op)):
                 return f"attribute {error.name}"
         error = error.__cause__ or error.__context__

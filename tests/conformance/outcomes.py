@@ -74,6 +74,7 @@ class Scope:
     files: tuple[Rule, ...]
     tests: tuple[Rule, ...]
     names: tuple[Rule, ...]
+    errors: tuple[Rule, ...]
     attributes: list[str]
     quick: list[str]
 
@@ -85,7 +86,8 @@ class Scope:
             return tuple(Rule(tuple(row["patterns"]), row["reason"]) for row in table[section])
 
         attributes = [name for row in table["attributes"] for name in row["names"]]
-        return cls(rules("files"), rules("tests"), rules("names"), attributes, table.get("quick", []))
+        found = (rules(section) for section in ("files", "tests", "names", "errors"))
+        return cls(*found, attributes, table.get("quick", []))
 
     def file_reason(self, file: str) -> str | None:
         return next((rule.reason for rule in self.files if rule.holds(file)), None)
@@ -101,6 +103,9 @@ class Scope:
             reason = "internals of compiled functions"
         if reason is None and uses:
             reason = next((rule.reason for rule in self.names if rule.holds(uses)), None)
+        if reason is None and record["outcome"] == "failed":
+            error = record.get("error", "")
+            reason = next((rule.reason for rule in self.errors if rule.holds(error)), None)
         return record if reason is None else {**record, "outcome": "out of scope", "reason": reason}
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import graphc
-from graphc.config import fields as _fields  # type: ignore[attr-defined]
+import graphc.tensor
+from graphc.tensor.type import DTYPES
 
 _MODES = {"fast_run": "fast_run", "fast_compile": "fast_compile", "debugmode": "debug", "debug_mode": "debug"}
 
@@ -18,8 +23,6 @@ class Mode(str):
     """A mode of PyTensor as one of graphc's: linkers that run op by op in Python are "reference", all others
     "fast_run". Which rewrites a mode includes is PyTensor's own affair.
     """
-
-    __slots__ = ()
 
     def __new__(cls, linker: Any = None, optimizer: Any = "default", *args: Any, **kwargs: Any) -> Mode:
         if isinstance(linker, str) and linker.lower() in _MODES:
@@ -34,7 +37,7 @@ class Mode(str):
     including = excluding = requiring = register = clone = _same
     linker = property(lambda self: self)
     optimizer = property(lambda self: None)
-    call_time = property(lambda self: 0.0)
+    check_isfinite = True
 
 
 def get_mode(mode: Any = None) -> Mode:
@@ -96,13 +99,11 @@ class Config:
 
 
 def _settings() -> set[str]:
-    return {setting.name for setting in _fields(graphc.config)}
+    return {setting.name for setting in fields(graphc.config)}
 
 
 def _allclose(a: Any, b: Any, rtol: float | None = None, atol: float | None = None) -> bool:
     """What PyTensor's own test helpers compare with: by the coarser dtype of the two."""
-    import numpy as np
-
     a, b = np.asarray(a), np.asarray(b)
     coarse = {np.dtype("float16"): 5e-2, np.dtype("float32"): 1e-4, np.dtype("complex64"): 1e-4}
     tolerance = max(coarse.get(a.dtype, 1e-5), coarse.get(b.dtype, 1e-5))
@@ -126,6 +127,8 @@ NAMES: dict[str, Any] = {
     "OPT_NONE": None,
     "config": _config,
     "_allclose": _allclose,
+    "broadcast_shapes": np.broadcast_shapes,
+    **{f"_convert_to_{dtype}": partial(graphc.tensor.cast, dtype=dtype) for dtype in DTYPES},
     "PYTHON_INT_BITWIDTH": 64,
     "LOCAL_BITWIDTH": 64,
 }

@@ -138,7 +138,7 @@ class Elementwise(Op):
     def __init__(self, row: Row) -> None:
         self.row = row
         self.name = row.name
-        self.__doc__ = row.doc
+        self.__name__, self.__doc__ = row.name, row.doc
 
     def __reduce__(self) -> Any:
         return _find, (self.name,)

@@ -106,3 +106,7 @@ def generator_type(rng: Any) -> RandomGeneratorType:
         return rng.type
     name = next(name for name, length in LENGTHS.items() if rng.type.shape == (length,))
     return RandomGeneratorType(name)
+
+
+# The type of `numpy.random.default_rng`, under PyTensor's name.
+random_generator_type = RandomGeneratorType()
