@@ -11,9 +11,12 @@ from typing import Any
 
 import graphc.tensor as pt
 from graphc.graph.basic import Apply, Variable
+from graphc.graph.infix import pprint as pprint
 from graphc.graph.op import Op
 from graphc.graph.printing import debugprint as debugprint
 from graphc.graph.printing import dprint as dprint
+
+pp = pprint
 
 
 def print_attributes(op: Print, value: Any) -> None:

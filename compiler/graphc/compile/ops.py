@@ -218,6 +218,7 @@ def wrap_py(
         if function is not None:
             itypes, otypes, infer_shape = function, itypes if otypes is None else otypes, otypes
         return as_op(itypes, otypes, infer_shape, gradient=gradient, vjp=vjp)
+    assert not isinstance(function, Sequence)
     inputs = None if itypes is None else _as_types(itypes, "itypes")
     label: str = name or getattr(function, "__name__", None) or "the function"
     if otypes is None:

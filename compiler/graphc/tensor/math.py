@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
 
 import numpy as np
@@ -87,7 +86,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return cast_to(as_tensor_variable(x), parse_dtype(dtype))
 
 
-def round(x: Any, decimals: int | str | None = 0, mode: str | None = None) -> Any:
+def round(x: Any, decimals: Any = 0, mode: str | None = None) -> Any:
     """Nearest integers, or multiples of a power of ten, in the dtype of x.
 
     Args:
@@ -106,7 +105,7 @@ def round(x: Any, decimals: int | str | None = 0, mode: str | None = None) -> An
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind in "biu":
         return x if decimals > 0 else _round_integer(x, 10**-decimals, mode)
-    power = np.asarray(10.0 ** builtins.abs(decimals), x.type.numpy_dtype.type(0).real.dtype)
+    power = np.asarray(10.0 ** np.abs(decimals), x.type.numpy_dtype.type(0).real.dtype)
     scaled, back = (OPS["mul"], OPS["true_div"]) if decimals > 0 else (OPS["true_div"], OPS["mul"])
     return back(OPS[names[mode]](scaled(x, power)), power)
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
-from graphc.ops.axes import normalize_axis
+from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.shaping import product_of
 
 __all__ = [
+    "alloc_diag",
     "apply_along_axis",
     "apply_over_axes",
     "array_equal",
@@ -31,6 +32,8 @@ __all__ = [
     "ix_",
     "packbits",
     "permute_row_elements",
+    "shape_tuple",
+    "to_one_hot",
     "tril_indices_from",
     "triu_indices_from",
     "unpackbits",
@@ -75,6 +78,28 @@ def diagflat(v: Any, k: int = 0) -> Variable:
 def extract_diag(x: Any) -> Variable:
     """The main diagonal of a matrix."""
     return pt.diagonal(x)
+
+
+def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+    """Zeros with the last axis of ``diag`` on a diagonal of two new axes: `diagonal` takes it back."""
+    v = as_tensor_variable(diag)
+    rank = v.type.ndim + 1
+    first, second = sorted(normalize_axes((axis1, axis2), rank, "alloc_diag"))
+    n = size_of(v, v.type.ndim - 1) + abs(int(offset))  # type: ignore[operator]
+    rows = pt.arange(size_of(v, v.type.ndim - 1)) + max(-int(offset), 0)
+    zeros = pt.zeros((*sizes_of(v)[:-1], n, n), dtype=v.type.dtype)
+    placed = pt.set_subtensor(zeros[..., rows, rows + int(offset)], v)
+    return pt.moveaxis(placed, (-2, -1), (first, second))
+
+
+def to_one_hot(y: Any, nb_class: Any, dtype: Any = None) -> Variable:
+    """A matrix with a row for each class number: 1 in its column, 0 elsewhere (config.floatX by default)."""
+    return pt.nn.one_hot(y, nb_class, dtype=dtype)
+
+
+def shape_tuple(x: Any) -> tuple[Variable, ...]:
+    """The sizes of an array as 0-d variables, constants where they are known."""
+    return tuple(as_tensor_variable(size) for size in sizes_of(as_tensor_variable(x)))
 
 
 def fill_diagonal_offset(a: Any, val: Any, offset: int) -> Variable:

@@ -108,10 +108,10 @@ def _unique_slices(x: Any, axis: int, index: bool, inverse: bool, counts: bool) 
     width = rows.type.shape[1]
     order = pt.arange(sizes[0])
     if width is None:
-        from graphc.scan.helpers import foldl
+        import graphc
 
         columns = pt.arange(size_of(rows, 1))[::-1]
-        order = foldl(_reorder, columns, order, rows, return_updates=False)
+        order = graphc.foldl(_reorder, columns, order, rows, return_updates=False)
     for column in reversed(range(width or 0)):
         order = order[pt.argsort(rows[order, column])]
     ordered = rows[order]

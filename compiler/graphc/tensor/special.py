@@ -34,7 +34,17 @@ _ELEMENTWISE = (
 _ROWS = {name: OPS[ALIASES.get(name, name)] for name in _ELEMENTWISE}
 globals().update(_ROWS)
 
-_OWN = ("chi2sf", "factorial", "gammal", "gammau", "log_expit", "log_softmax", "loggamma", "multigammaln")
+_OWN: tuple[str, ...] = (
+    "chi2sf",
+    "factorial",
+    "gammal",
+    "gammau",
+    "log_expit",
+    "log_softmax",
+    "loggamma",
+    "multigammaln",
+)
+_OWN += ("xlogx", "xlogy0")
 __all__ = [*_ROWS, *_OWN, "logsumexp", "softmax"]
 __all__ += distribution_functions.__all__
 
@@ -47,6 +57,17 @@ def gammal(k: Any, x: Any) -> Variable:
 def gammau(k: Any, x: Any) -> Variable:
     """Upper incomplete gamma function, not regularized."""
     return OPS["gammaincc"](k, x) * OPS["gamma"](k)
+
+
+def xlogx(x: Any) -> Variable:
+    """x log(x), 0 at 0."""
+    x = as_tensor_variable(x)
+    return OPS["xlogy"](x, x)
+
+
+def xlogy0(x: Any, y: Any) -> Variable:
+    """Theano's name of ``xlogy``."""
+    return OPS["xlogy"](x, y)
 
 
 def chi2sf(x: Any, k: Any) -> Variable:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 
 import graphc
 import graphc.tensor as pt
 from graphc.compile.ops import wrap_py
+from graphc.printing import pp, pprint
 from graphc.tensor.type import TensorType, discrete_dtypes, float_dtypes
 
 X = np.random.default_rng(0).normal(size=(3, 4))
@@ -105,3 +107,21 @@ def test_wrap_py_decorates(positional):
 
     x, y = pt.dmatrix(), pt.dvector()
     assert np.array_equal(graphc.function([x, y], sums(x, y))(X, X[0]), X.sum(0) + X[0])
+
+
+def test_further_functions():
+    x, v = pt.dtensor3("x"), pt.lvector("v")
+    A = np.random.default_rng(1).normal(size=(2, 4, 3))
+    orders = (1, -1, 2, np.inf, "nuc")
+    diagonals = [(k, axes) for k in (0, 1, -2) for axes in ((0, 1), (1, 3))]
+    check(
+        [
+            *((pt.linalg.norm(x, o), [np.linalg.norm(a, o) for a in A]) for o in orders),
+            *((pt.diagonal(pt.alloc_diag(x, k, *axes), k, *axes), A) for k, axes in diagonals),
+            (pt.to_one_hot(v, 4), [[0, 1, 0, 0], [0, 0, 0, 1]]),
+            (pt.stack(pt.shape_tuple(x)), A.shape),
+            (pt.special.xlogx(pt.clip(x, 0, 1)), special.xlogy(np.clip(A, 0, 1), np.clip(A, 0, 1))),
+        ],
+        {x: A, v: np.array([1, 3])},
+    )
+    assert pp(x[0] * 2) == pprint(x[0] * 2) and "*" in pp(x[0] * 2)

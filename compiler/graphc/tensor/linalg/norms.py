@@ -28,17 +28,17 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
     Args:
         x: array-like; integers become float64.
         ord: None, a number, "fro", "nuc", inf or -inf ("inf", "-inf").
-        axis: an axis along which vectors lie, or two of matrices; by default all of x, which must be a vector
-            or a matrix unless ``ord`` is None.
+        axis: an axis along which vectors lie, or two of matrices; by default all of x, or, with an ``ord``,
+            the last two of more than two.
         keepdims: reduced axes stay with size 1.
     """
     x = _floats(x)
     if isinstance(ord, str):
         ord = _INFINITIES.get(ord, "fro" if ord == "f" else ord)
     if axis is None:
-        if ord is not None and x.type.ndim not in (1, 2):
+        if ord is not None and x.type.ndim == 0:
             raise ValueError(f"norm with ord={ord!r} takes vectors or matrices, got {x} of type {x.type}")
-        axes = tuple(range(x.type.ndim))
+        axes = tuple(range(x.type.ndim)) if ord is None else tuple(range(x.type.ndim))[-2:]
         if ord is None:
             return pt.sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
     else:
