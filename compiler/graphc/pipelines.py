@@ -82,6 +82,7 @@ _TENSOR: list[Entry] = [
 ]
 
 _BUFFER: list[Entry] = [
+    ("graphc-kernel-pointers", "what is called with pointers reads elements that lie side by side"),
     ("graphc-matmul-to-blas", "large products go to BLAS"),
     ("graphc-linalg-to-loops", "loops the vectoriser understands"),
     ("canonicalize,cse,loop-invariant-code-motion", "index arithmetic leaves the loops"),

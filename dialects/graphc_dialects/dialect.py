@@ -13,6 +13,7 @@ from graphc_dialects import (
     join,
     kernels,
     linalg,
+    memory,
     random,
     recurrence,
     reduce,
@@ -28,7 +29,21 @@ from graphc_dialects._mlir import add_dialect_search_prefix, ir
 _PRELOADED = (
     "affine arith bufferization cf complex func index irdl linalg llvm math memref scf tensor ub vector"
 ).split()
-_MODULES = (elementwise, reduce, shape, index, join, linalg, kernels, check, scan, recurrence, random, write)
+_MODULES = (
+    elementwise,
+    reduce,
+    shape,
+    index,
+    join,
+    linalg,
+    kernels,
+    check,
+    memory,
+    scan,
+    recurrence,
+    random,
+    write,
+)
 
 # Without this the bindings search the file system for the dialect's Python module each time they wrap an
 # operation.

@@ -89,3 +89,8 @@ def test_modules_stay_small():
 def test_the_version_is_stated_once():
     stated = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert stated and stated[1] == run("import graphc; print(graphc.__version__)").strip()
+
+
+def test_raw_pointers_are_made_in_one_place():
+    made = re.compile(r"create\(\s*\"(memref.extract_aligned_pointer_as_index|llvm.inttoptr)")
+    assert {p.name for p in sources() if made.search(p.read_text())} == {"pointers.py"}

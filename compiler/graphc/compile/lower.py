@@ -75,7 +75,7 @@ _MOST_USES = 50
 
 _ENTERED = {
     "graphc-convert-to-linalg": "tensor",
-    "graphc-matmul-to-blas": "buffer",
+    "graphc-kernel-pointers": "buffer",
     "convert-scf-to-cf": "llvm",
 }
 

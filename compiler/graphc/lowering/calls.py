@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls of functions that code generation defines: pointers to buffers, numbers."""
+"""Calls of functions that code generation defines: pointers to buffers, numbers.
+
+Nobody knows yet where a tensor is going to lie: pointers are asked for with `graphc.address`, and made by
+`graphc-kernel-pointers` where everything has its place.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from graphc.lowering import build
-from graphc.lowering.contiguous import is_contiguous
-from graphc.lowering.scan_buffers import allocate
-from graphc.lowering.types import dtype_of
+from graphc.lowering.scan_buffers import allocate, any_layout
 from graphc_dialects._mlir import ir
 
 
@@ -17,34 +19,19 @@ def place(context: Any, value: Any, sizes: list[Any]) -> Any:
     return context.destinations.buffer(value) or allocate(build.storage_type(value.type), sizes)
 
 
-def readable(tensor: Any) -> Any:
-    """A contiguous buffer with the elements of a tensor, which nobody may write to."""
-    if not is_contiguous(tensor):
-        copied = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0])}
-        tensor = build.create("bufferization.alloc_tensor", [tensor.type], [tensor], **copied).result
-    kind = ir.RankedTensorType(tensor.type)
-    # Every buffer converts to a type with unknown strides; to another one, only by a copy.
-    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-    layout = ir.StridedLayoutAttr.get(unknown, [unknown] * kind.rank)
-    memref = ir.MemRefType.get(kind.shape, kind.element_type, layout)
-    return build.create("bufferization.to_buffer", [memref], [tensor], read_only=ir.UnitAttr.get()).result
+def read_from(tensor: Any) -> Any:
+    """A pointer to the elements of a tensor, side by side; the call that reads them must follow at once."""
+    return _address(any_layout(tensor), "read")
 
 
-def address(buffer: Any) -> Any:
-    """A pointer to the first element."""
-    memref = ir.MemRefType(buffer.type)
-    index = build.index_type()
-    position = build.create("memref.extract_aligned_pointer_as_index", [index], [buffer]).result
-    start = memref.get_strides_and_offset()[1]
-    if start:
-        width = build.const_index(dtype_of(memref.element_type).itemsize)
-        if start == ir.ShapedType.get_dynamic_stride_or_offset():
-            kinds = [ir.MemRefType.get([], memref.element_type), *[index] * (1 + 2 * memref.rank)]
-            offset = build.create("memref.extract_strided_metadata", kinds, [buffer]).results[1]
-        else:
-            offset = build.const_index(start)
-        position = build.index_op("addi", position, build.index_op("muli", offset, width))
-    return build.create("llvm.inttoptr", [ir.Type.parse("!llvm.ptr")], [number(position)]).result
+def write_to(buffer: Any) -> Any:
+    """A pointer to a contiguous buffer, whose elements a call writes."""
+    return _address(buffer, "write")
+
+
+def _address(buffer: Any, access: str) -> Any:
+    pointer = ir.Type.parse("!llvm.ptr")
+    return build.create("graphc.address", [pointer], [buffer], access=ir.StringAttr.get(access)).result
 
 
 def number(index: Any) -> Any:

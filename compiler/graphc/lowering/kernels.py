@@ -33,17 +33,17 @@ def lower_kernel(context: Any, op: Any) -> None:
     rank = len(op.results[0].type.shape) - len(signature.results[0])
     batch = context.sizes_of(tensors[0])[:rank]
     sizes = _sizes(context, signature, tensors, given)
-    operands = [calls.readable(context.tensor_of(x)) for x in tensors]
+    operands = [context.tensor_of(x) for x in tensors]
     results = []
     for result, core in zip(op.results, signature.results, strict=True):
         wanted = [*batch, *(sizes[dim] for dim in core)]
         context.define_sizes(result, wanted)
         results.append(calls.place(context, result, wanted))
-    pointers = [calls.address(x) for x in (*operands, *results)]
+    pointers = [*map(calls.read_from, operands), *map(calls.write_to, results)]
     scratch = build.const_index(0)
     if kernel.scratch is not None:
         scratch = _value(kernel.scratch({dim: _Size(size) for dim, size in sizes.items()}))
-        pointers.append(calls.address(_memory(scratch)))
+        pointers.append(calls.write_to(_memory(scratch)))
     types = [type_of_dtype(dtype_of(x.type.element_type)) for x in (*tensors, *op.results)]
     symbol = symbol_of(name, types, attributes_of(op))
     cost = _cost(kernel, signature, sizes)

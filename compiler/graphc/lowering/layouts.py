@@ -12,6 +12,7 @@ from graphc.lowering import build
 from graphc_dialects._mlir import ir
 
 Factors = Counter[Any]  # how often each value is a factor; constants are counted as numbers
+Product = tuple[int, Factors]
 
 
 def is_contiguous(buffer: Any) -> bool:
@@ -27,9 +28,9 @@ def is_row_major(buffer: Any) -> bool:
     sizes, strides = _sizes_and_strides(buffer)
     number, factors = 1, Factors()
     for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
-        if (number, factors) != _product(stride):
+        if (number, factors) != product_of(stride):
             return False
-        more, others = _product(size)
+        more, others = product_of(size)
         number, factors = number * more, factors + others
     return True
 
@@ -53,7 +54,7 @@ def _sizes_and_strides(buffer: Any) -> tuple[list[Any], list[Any]]:
     return found[0], found[1]
 
 
-def _product(value: Any) -> tuple[int, Factors]:
+def product_of(value: Any) -> Product:
     """A size or stride as a number times other factors."""
     if value is None:
         return 1, Factors({object(): 1})  # equal to nothing else
@@ -65,7 +66,7 @@ def _product(value: Any) -> tuple[int, Factors]:
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.muli":
         return 1, Factors({value: 1})
-    (a, some), (b, others) = (_product(x) for x in owner.operands)
+    (a, some), (b, others) = (product_of(x) for x in owner.operands)
     return a * b, some + others
 
 

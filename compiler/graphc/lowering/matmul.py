@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.lowering import build
+from graphc.lowering import build, pointers
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
 from graphc_dialects._mlir import ir
@@ -155,8 +155,7 @@ class _Layout:
             kinds = [base, *[index] * (1 + 2 * memref.rank)]
             buffer, position, *rest = build.create("memref.extract_strided_metadata", kinds, [buffer]).results
             self._values = rest[memref.rank :]
-        number = build.create("memref.extract_aligned_pointer_as_index", [index], [buffer]).result
-        self._base = build.create("llvm.inttoptr", [ir.Type.parse("!llvm.ptr")], [_to_i64(number)]).result
+        self._base = pointers.aligned(buffer)
         if offset:
             self._base = self._element_at(_to_i64(position) if offset == self._dynamic else _i64(offset))
 

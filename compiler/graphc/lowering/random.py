@@ -27,18 +27,18 @@ def random(context: Any, op: Any) -> None:
     out = calls.place(context, draws, sizes)
     after = calls.place(context, following, [build.const_index(state.type.shape[0])])
     arguments = [
-        calls.address(calls.readable(context.tensor_of(state))),
-        calls.address(after),
+        calls.read_from(context.tensor_of(state)),
+        calls.write_to(after),
         calls.number(calls.product(batch)),
     ]
     length = _vector_length(context, parameters, cores, sizes, len(sizes) > len(batch))
     if length is not None:
         f64 = ir.Type.parse("f64")
         room = allocate(ir.RankedTensorType.get([build.DYNAMIC], f64), [length])
-        arguments += [calls.number(length), calls.address(room)]
-    arguments.append(calls.address(out))
-    for buffer, step in given:
-        arguments += [calls.address(buffer), calls.number(step)]
+        arguments += [calls.number(length), calls.write_to(room)]
+    arguments.append(calls.write_to(out))
+    for parameter, step in given:
+        arguments += [calls.read_from(parameter), calls.number(step)]
     generator = GENERATORS[state.type.shape[0]]
     name = f"graphc_random_{generator}_{ir.StringAttr(op.attributes['distribution']).value}"
     calls.call(op, name, arguments)
@@ -57,7 +57,7 @@ def _vector_length(
 
 
 def _parameter(context: Any, x: Any, batch: list[Any], core: int) -> tuple[Any, Any]:
-    """A contiguous buffer of a parameter, and how many elements further each draw finds its own.
+    """The tensor of a parameter, and how many elements further each draw finds its own.
 
     One that is not the same for all draws is repeated along the dimensions in which it is 1.
     """
@@ -65,13 +65,13 @@ def _parameter(context: Any, x: Any, batch: list[Any], core: int) -> tuple[Any, 
     row = context.sizes_of(x)[-1] if core else build.const_index(1)
     lead = shape[: len(batch)]
     if all(size == 1 for size in lead):
-        return calls.readable(context.tensor_of(x)), build.const_index(0)
+        return context.tensor_of(x), build.const_index(0)
     if any(have == 1 and build.constant_value(size) != 1 for have, size in zip(lead, batch, strict=True)):
         sizes = [*batch, *([row] if core else [])]
         wide = [build.DYNAMIC if size == 1 else size for size in lead] + shape[len(batch) :]
         kind = ir.RankedTensorType.get(wide, x.type.element_type)
-        return calls.readable(_repeated(context, x, kind, sizes)), row
-    return calls.readable(context.tensor_of(x)), row
+        return _repeated(context, x, kind, sizes), row
+    return context.tensor_of(x), row
 
 
 def _repeated(context: Any, x: Any, kind: Any, sizes: list[Any]) -> Any:

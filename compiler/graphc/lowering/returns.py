@@ -9,7 +9,7 @@ from graphc.lowering import build
 from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.kinds import VIEWS, static_shape
 from graphc.lowering.scalar_work import ScalarWork
-from graphc.lowering.scan_buffers import write
+from graphc.lowering.scan_buffers import write, write_apart
 from graphc_dialects._mlir import ir
 
 
@@ -60,5 +60,4 @@ def _return_lent(context: Any, results: list[Any]) -> None:
         if is_there or donations.is_itself(argument, results[position]):
             continue
         buffer, tensor = context.output(position), context.tensor_of(results[position])
-        source = build.create("bufferization.to_buffer", [buffer.type], [tensor], read_only=ir.UnitAttr.get())
-        build.create("memref.copy", [], [source.result, buffer])
+        write_apart(tensor, buffer)

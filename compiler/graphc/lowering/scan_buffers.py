@@ -120,12 +120,18 @@ def write(tensor: Any, pointer: Any) -> None:
     )
 
 
+def any_layout(tensor: Any) -> Any:
+    """What a tensor has in memory, to be read; every buffer converts to this type, wherever it lies."""
+    kind = ir.RankedTensorType(tensor.type)
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    layout = ir.StridedLayoutAttr.get(unknown, [unknown] * kind.rank)
+    memref = ir.MemRefType.get(kind.shape, kind.element_type, layout)
+    return build.create("bufferization.to_buffer", [memref], [tensor], read_only=ir.UnitAttr.get()).result
+
+
 def write_apart(tensor: Any, pointer: Any) -> None:
     """Copies a tensor to memory that it must not be computed in."""
-    kind = ir.RankedTensorType(tensor.type)
-    memref = ir.MemRefType.get(kind.shape, kind.element_type)
-    source = build.create("bufferization.to_buffer", [memref], [tensor], read_only=ir.UnitAttr.get()).result
-    copy(source, pointer)
+    copy(any_layout(tensor), pointer)
 
 
 def copy(source: Any, target: Any) -> None:

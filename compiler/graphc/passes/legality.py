@@ -22,10 +22,12 @@ _LOOPS = ("arith", "math", "complex", "index", "scf", "cf", "affine", "vector", 
 # A dialect name allows all of its operations, a full name only that one.
 ALLOWED: dict[Stage, frozenset[str]] = {
     "graph": frozenset({*_COMMON, *_INDEX_CODE, *_CONDITIONALS, "graphc"}),
-    "tensor": frozenset({*_COMMON, *_LOOPS, "graphc", "tensor", "linalg", "bufferization", "memref", "llvm"}),
+    "tensor": frozenset({*_COMMON, *_LOOPS, "graphc", "tensor", "linalg", "bufferization", "memref"}),
     "buffer": frozenset({*_COMMON, *_LOOPS, "graphc.check", "memref", "linalg", "bufferization", "llvm"}),
     "llvm": frozenset({*_COMMON, *_LOOPS, "graphc.check", "memref", "llvm"}),
 }
+# Raw pointers: nobody knows before bufferization where a value is going to lie.
+_FORBIDDEN: dict[Stage, frozenset[str]] = {"tensor": frozenset({"memref.extract_aligned_pointer_as_index"})}
 _KNOWN = frozenset(name.partition(".")[0] for names in ALLOWED.values() for name in names)
 
 
@@ -33,6 +35,8 @@ def is_legal(name: str, stage: Stage) -> bool:
     """Whether an operation such as `graphc.add` may occur in a stage."""
     dialect = name.partition(".")[0]
     allowed = ALLOWED[stage]
+    if name in _FORBIDDEN.get(stage, ()):
+        return False
     return dialect in allowed or name in allowed or dialect not in _KNOWN
 
 
