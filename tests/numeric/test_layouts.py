@@ -97,7 +97,7 @@ def test_rows_of_loops_that_are_joined_and_read(mode: str, known: bool) -> None:
 
     x = pt.tensor("x", dtype="float64", shape=(2, 3, 3) if known else (None, None, None))
     sorted_start = pt.sort(x[0], axis=0)
-    outputs = graphc.scan(step, x, [sorted_start[:, :3], *[None] * 6])
+    outputs = graphc.scan(step, x, [sorted_start[:, :3], *[None] * 6], return_updates=False)
     joined = pt.concatenate([outputs[0], x], axis=2)
     _check([x], [joined, *outputs, pt.cumsum(outputs[0], axis=2)], [np.stack([MATRIX, 0.5 * MATRIX])], mode)
 
@@ -108,7 +108,8 @@ def test_parts_of_arrays_are_read_where_they_lie(mode: str) -> None:
     whole = pt.sort(x, axis=0)
     parts = [whole[:, :k], whole[:, ::2], whole[::-1], whole[:, :k].T, whole[:, :k].reshape((k, -1))]
     outputs = [pt.sort(part, axis=1) for part in parts] + [pt.cumsum(part, axis=1) for part in parts]
-    outputs.append(graphc.scan(lambda h: pt.sort(h, axis=1) + h, None, [whole[:, :k]], n_steps=k)[-1])
+    step = {"outputs_info": [whole[:, :k]], "n_steps": k, "return_updates": False}
+    outputs.append(graphc.scan(lambda h: pt.sort(h, axis=1) + h, **step)[-1])
     _check([x, k], outputs, [np.random.default_rng(0).normal(size=(4, 6)), 3], mode)
 
 
