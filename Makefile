@@ -5,7 +5,8 @@
 #   make test   lint, types, lit and pytest       make docs   regenerate the generated pages of docs/
 #   make lint   ruff and import contracts         make fuzz   random graphs and inputs, FUZZ_EXAMPLES each
 #   make types  mypy                              make clean  remove what these made
-#   make conformance  run PyTensor's own tests on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
+#   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
+#   make conformance-array-api  only the array API standard's tests
 #   make ulp    measure the accuracy of all functions, for docs/math.md
 #
 # PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
@@ -18,13 +19,14 @@ JOBS ?= 2
 FUZZ_EXAMPLES ?= 500
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+ARRAY_API_ARGS ?=
 
 BIN := $(VENV)/bin
 CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean conformance
+.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean conformance conformance-pytensor conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -100,8 +102,13 @@ docs: $(VENV)/.test
 
 # Takes long; goes on where it stopped. CONFORMANCE_ARGS="--version 3.3.0 test_sort" chooses release and files.
 SUITES ?= ../shared/suites
-conformance: $(VENV)/.test
+conformance: conformance-pytensor conformance-array-api
+conformance-pytensor: $(VENV)/.test
 	nice $(BIN)/python tests/conformance/run.py --suites $(SUITES) $(CONFORMANCE_ARGS)
+
+# The standard's own test suite on env.array_api; takes half an hour.
+conformance-array-api: $(VENV)/.test
+	nice $(BIN)/python tests/conformance/array_api.py --suites $(SUITES) --jobs $(JOBS) $(ARRAY_API_ARGS)
 
 # The table of errors in docs/math.md; takes minutes.
 ulp: $(VENV)/.test

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The names of the Python array API standard, version 2023.12, for symbolic variables.
+"""The names of the Python array API standard, version 2024.12, for symbolic variables.
 
 ``xp = x.__array_namespace__()`` gives this module, so that code written for the standard builds graphs. What
 differs follows from graphs: ``x.shape`` is a symbolic vector (``x.type.shape`` is the static one), truth
 values and conversions to Python numbers need a run (``eval``), and arrays do not change.
 
-Source: https://data-apis.org/array-api/2023.12.
+Source: https://data-apis.org/array-api/2024.12.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from graphc.array_api import creation, elementwise, manipulation, searching, statistics, types
 from graphc.array_api.creation import *  # noqa: F403
 from graphc.array_api.elementwise import *  # noqa: F403
 from graphc.array_api.linear import matmul, matrix_transpose, tensordot, vecdot
@@ -20,11 +21,11 @@ from graphc.array_api.manipulation import *  # noqa: F403
 from graphc.array_api.searching import *  # noqa: F403
 from graphc.array_api.statistics import *  # noqa: F403
 from graphc.array_api.types import *  # noqa: F403
+from graphc.array_api.types import VERSIONS, check_version
 from graphc.array_api.types import namespace_info as __array_namespace_info__
 from graphc.tensor.math import e, inf, nan, newaxis, pi
 
-__array_api_version__ = "2023.12"
-_VERSIONS = ("2021.12", "2022.12", "2023.12")
+__array_api_version__ = VERSIONS[-1]
 
 __all__ = [
     "__array_api_version__",
@@ -38,6 +39,12 @@ __all__ = [
     "pi",
     "tensordot",
     "vecdot",
+    *creation.__all__,
+    *elementwise.__all__,
+    *manipulation.__all__,
+    *searching.__all__,
+    *statistics.__all__,
+    *types.__all__,
 ]
 
 
@@ -47,8 +54,7 @@ def namespace(api_version: str | None = None) -> Any:
     Raises:
         ValueError: the version is none that it follows.
     """
-    if api_version not in (None, *_VERSIONS):
-        raise ValueError(f"the array API versions are {', '.join(_VERSIONS)}, got {api_version!r}")
+    check_version(api_version)
     return importlib.import_module(__name__)
 
 
@@ -56,3 +62,7 @@ def __getattr__(name: str) -> Any:
     if name in ("fft", "linalg"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"the array API standard, and so graphc.array_api, has no {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "fft", "linalg"])

@@ -13,13 +13,13 @@ from graphc.array_api.types import as_array
 
 _UNARY = (
     "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite "
-    "isinf isnan log log1p log2 log10 logical_not negative positive real round sign signbit sin sinh "
-    "square sqrt tan tanh trunc"
+    "isinf isnan log log1p log2 log10 logical_not negative positive real reciprocal round sign signbit sin "
+    "sinh square sqrt tan tanh trunc"
 ).split()
 _BINARY = (
     "add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide "
     "equal floor_divide greater greater_equal hypot less less_equal logaddexp logical_and logical_or "
-    "logical_xor maximum minimum multiply not_equal pow remainder subtract"
+    "logical_xor maximum minimum multiply nextafter not_equal pow remainder subtract"
 ).split()
 # Names that differ, or whose function takes more than operands.
 _NAMES = {"positive": "tensor_copy"}
@@ -39,6 +39,8 @@ def _make(name: str, parameters: tuple[str, ...]) -> Any:
             return as_array(operands[0])
         return function(*operands)
 
+    # Immediate environments call it with the operands' numbers as data.
+    apply.operation = None if name in _INTEGERS_STAY else function  # type: ignore[attr-defined]
     apply.__name__ = apply.__qualname__ = name
     apply.__doc__ = f"``graphc.tensor.{_NAMES.get(name, name)}``, elementwise."
     only = inspect.Parameter.POSITIONAL_ONLY

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphc.tensor as pt
 from graphc.array_api.types import check_device
 from graphc.tensor import fft as transforms
+from graphc.tensor.type import parse_dtype
 
 __all__ = [
     "fft",
@@ -48,16 +50,16 @@ fft, ifft, rfft, irfft, hfft, ihfft = map(_along_axis, ("fft", "ifft", "rfft", "
 fftn, ifftn, rfftn, irfftn = map(_along_axes, ("fftn", "ifftn", "rfftn", "irfftn"))
 
 
-def fftfreq(n: Any, /, *, d: Any = 1.0, device: Any = None) -> Any:
+def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
     """Frequencies of the elements of `fft`."""
     check_device(device)
-    return transforms.fftfreq(n, d)
+    return pt.cast(transforms.fftfreq(n, d), parse_dtype(dtype or "floatX"))
 
 
-def rfftfreq(n: Any, /, *, d: Any = 1.0, device: Any = None) -> Any:
+def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
     """Frequencies of the elements of `rfft`."""
     check_device(device)
-    return transforms.rfftfreq(n, d)
+    return pt.cast(transforms.rfftfreq(n, d), parse_dtype(dtype or "floatX"))
 
 
 def fftshift(x: Any, /, *, axes: Any = None) -> Any:

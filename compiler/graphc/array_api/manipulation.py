@@ -21,6 +21,7 @@ __all__ = [
     "squeeze",
     "stack",
     "take",
+    "take_along_axis",
     "tile",
     "unstack",
 ]
@@ -33,7 +34,7 @@ def concat(arrays: Any, /, *, axis: Any = 0) -> Any:
     return pt.concatenate(list(arrays), axis=axis)
 
 
-def expand_dims(x: Any, /, *, axis: Any = 0) -> Any:
+def expand_dims(x: Any, /, axis: Any) -> Any:
     """A new axis of size 1."""
     return pt.expand_dims(x, axis)
 
@@ -84,6 +85,11 @@ def take(x: Any, indices: Any, /, *, axis: Any = None) -> Any:
     if axis is None and x.ndim != 1:
         raise ValueError(f"take needs an axis for an array of {x.ndim} dimensions")
     return pt.take(x, indices, axis=0 if axis is None else axis)
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+    """Along an axis, the element that the index in its place names."""
+    return pt.take_along_axis(x, indices, axis)
 
 
 def tile(x: Any, repetitions: Any, /) -> Any:

@@ -10,7 +10,21 @@ import numpy as np
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
 
-__all__ = ["all", "any", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
+__all__ = [
+    "all",
+    "any",
+    "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diff",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
 
 
 def _name(dtype: Any) -> str | None:
@@ -71,18 +85,38 @@ def std(x: Any, /, *, axis: Any = None, correction: Any = 0.0, keepdims: Any = F
     return pt.sqrt(_spread(x, axis, correction, keepdims))
 
 
-def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: Any = False) -> Any:
-    """Running sums along an axis, which must be given unless there is just one.
+def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+    """Numbers of elements that are not zero."""
+    return pt.count_nonzero(x, axis, keepdims)
+
+
+def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along an axis, ``n`` times; other arrays may be put before and after."""
+    return pt.diff(x, n, axis, prepend, append)
+
+
+def _running(name: str, x: Any, axis: Any, dtype: Any, first: Any) -> Any:
+    """``pt.cumsum`` or ``pt.cumprod`` along an axis, after ``first`` where that is not None.
 
     Raises:
         ValueError: no axis of several.
     """
     x = as_array(x)
     if axis is None and x.ndim != 1:
-        raise ValueError(f"cumulative_sum needs an axis for an array of {x.ndim} dimensions")
+        raise ValueError(f"cumulative_{name} needs an axis for an array of {x.ndim} dimensions")
     axis = 0 if axis is None else axis
-    sums = pt.cumsum(x, axis, _name(dtype))
-    if not include_initial:
-        return sums
-    first = pt.sum(pt.zeros_like(sums), axis, keepdims=True)
-    return pt.concatenate([pt.cast(first, sums.dtype), sums], axis=axis)
+    found = getattr(pt, f"cum{name}")(x, axis, _name(dtype))
+    if first is None:
+        return found
+    zero = pt.sum(pt.zeros_like(found), axis, keepdims=True)
+    return pt.concatenate([pt.cast(zero + first, found.dtype), found], axis=axis)
+
+
+def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: Any = False) -> Any:
+    """Running sums along an axis, which must be given unless there is just one."""
+    return _running("sum", x, axis, dtype, 0 if include_initial else None)
+
+
+def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: Any = False) -> Any:
+    """Running products along an axis, which must be given unless there is just one."""
+    return _running("prod", x, axis, dtype, 1 if include_initial else None)

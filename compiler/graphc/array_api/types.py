@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.graph.basic import Variable
 from graphc.tensor.basic import as_tensor_variable
 
 __all__ = [
@@ -35,6 +34,8 @@ __all__ = [
     "uint64",
 ]
 
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
 # They equal the names that variables have as their ``dtype``.
 bool = np.dtype("bool")
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
@@ -51,6 +52,16 @@ _KINDS: dict[str, tuple[np.dtype[Any], ...]] = {
     "complex floating": (complex64, complex128),
 }
 _KINDS["numeric"] = (*_KINDS["integral"], *_KINDS["real floating"], *_KINDS["complex floating"])
+
+
+def check_version(api_version: str | None) -> None:
+    """Refuse versions of the standard that are not followed.
+
+    Raises:
+        ValueError: another version.
+    """
+    if api_version not in (None, *VERSIONS):
+        raise ValueError(f"the array API versions are {', '.join(VERSIONS)}, got {api_version!r}")
 
 
 def check_device(device: Any) -> None:
@@ -82,7 +93,8 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
 
 
 def _dtype(x: Any) -> Any:
-    return np.dtype(x.dtype) if isinstance(x, Variable) else x
+    """The dtype of a variable or an array; dtypes and Python numbers stay."""
+    return x if isinstance(x, np.dtype | type) or not hasattr(x, "dtype") else np.dtype(x.dtype)
 
 
 def can_cast(from_: Any, to: Any, /) -> Any:
@@ -95,9 +107,28 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     return np.result_type(*map(_dtype, arrays_and_dtypes))
 
 
-def finfo(type: Any, /) -> Any:
-    """Limits of a floating dtype."""
-    return np.finfo(np.dtype(_dtype(type)))
+class FloatInfo(NamedTuple):
+    """Limits of a floating dtype, as Python numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype[Any]
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """Limits of a floating dtype; for a complex one those of its parts."""
+    found = np.finfo(np.dtype(_dtype(type)))
+    return FloatInfo(
+        found.bits,
+        float(found.eps),
+        float(found.max),
+        float(found.min),
+        float(found.smallest_normal),
+        found.dtype,
+    )
 
 
 def iinfo(type: Any, /) -> Any:
@@ -122,8 +153,10 @@ class _Info(NamedTuple):
     """What ``__array_namespace_info__`` returns."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What depends on the library: masks and sizes that depend on data are compiled, too."""
-        return {"boolean indexing": True, "data-dependent shapes": True}
+        """What depends on the library: masks and sizes that depend on data are compiled, too, for any number
+        of dimensions.
+        """
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
     def default_device(self) -> str:
         """The device of arrays that name none."""

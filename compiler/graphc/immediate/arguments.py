@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.config import config
 from graphc.graph.basic import Variable
+from graphc.immediate.shape import Size
 from graphc.immediate.tensor import Tensor
 
 # How Python numbers and sizes are taken.
@@ -102,6 +103,8 @@ class Split:
             return self._take(x)
         if isinstance(x, np.generic):
             return self._numpy_number(x, policy)
+        if cls is Size:
+            return self._numpy_number(np.int64(x), policy)
         if cls in (tuple, list) or isinstance(x, tuple | list):
             return self._sequence(x, cls, policy)
         return self._other(x, cls, policy)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import time
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +20,14 @@ from graphc.immediate.cache import CacheInfo, ExecutableCache
 from graphc.immediate.events import Event, EventLog
 from graphc.immediate.executable import Executable
 from graphc.immediate.indexing import Indexing
-from graphc.immediate.kinds import OPERATORS, Kind
+from graphc.immediate.kinds import POSITIONS, Kind
 from graphc.immediate.lazy import Queue
 from graphc.immediate.namespace import mirrored, names_of
 from graphc.immediate.operation import Operation, OpFactory, OpWrapper
 from graphc.immediate.record import RecordedGraph, Recorders, Recording
+from graphc.immediate.standard import ArrayApi
 from graphc.immediate.tape import Tape
-from graphc.immediate.tensor import Tensor, make_tensor
+from graphc.immediate.tensor import Tensor, make_tensor, refuse_mixing
 from graphc.immediate.tracing import lift
 from graphc.tensor.basic import constant
 from graphc.tensor.variable import TensorOperators
@@ -35,7 +37,6 @@ _current: ContextVar[tuple[Environment, Any] | None] = ContextVar(
     "graphc_immediate_environment", default=None
 )
 _default: list[Environment] = []
-_POSITIONS = {name: position for position, name in enumerate(OPERATORS)}
 TARGETS = ("cpu",)
 
 
@@ -106,6 +107,11 @@ class Environment(Indexing):
         value = mirrored(self, graphc.tensor, name)
         self.__dict__[name] = value
         return value
+
+    @functools.cached_property
+    def array_api(self) -> ArrayApi:
+        """The functions of the Python array API standard, version 2024.12, on tensors of this environment."""
+        return ArrayApi(self)
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *names_of(graphc.tensor), "scan", "map", "ifelse", "nn"})
@@ -210,7 +216,7 @@ class Environment(Indexing):
 
     def _check_owner(self, x: Tensor) -> None:
         if x._kind.env is not self:
-            _refuse_mixing(self, x._kind.env, x)
+            refuse_mixing(self, x._kind.env, x)
 
     def _lift(self, x: Tensor) -> Variable:
         return lift(x)
@@ -269,7 +275,7 @@ class Environment(Indexing):
             return result
         key = other._kind if type(other) is Tensor else type(other)
         if (executable.weak is None) == (type(other) is Tensor):
-            self._connect(executable, x._kind.tables[_POSITIONS[name]], key)
+            self._connect(executable, x._kind.tables[POSITIONS[name]], key)
         return result
 
     def _connect(self, executable: Executable, table: dict[Any, Any], key: Any) -> None:
@@ -383,13 +389,6 @@ class Environment(Indexing):
 
     def __repr__(self) -> str:
         return f"<graphc.immediate.Environment {self.name} ({self.target}{', lazy' if self.lazy else ''})>"
-
-
-def _refuse_mixing(env: Environment, other: Environment, x: Tensor) -> NoReturn:
-    raise TypeError(
-        f"tensors of two environments meet: {x!r:.60} belongs to {other!r}, and the operation runs in "
-        f"{env!r}; take it over with env.numpy_to_tensor(np.asarray(t))"
-    )
 
 
 _METHOD_CODE = vars(TensorOperators)["exp"].__code__

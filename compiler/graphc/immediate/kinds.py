@@ -34,6 +34,7 @@ OPERATORS = (
     "left_shift",
     "right_shift",
 )
+POSITIONS = {name: position for position, name in enumerate(OPERATORS)}
 
 
 class Kind:

@@ -169,19 +169,26 @@ class OpWrapper:
     ``graphc.tensor``. Tensors and arrays are inputs of the executable. Python numbers are, too, where they
     are operands, indices or sizes; everything else is an attribute, and part of the executable's key.
 
-    Attributes:
+    Args:
         env: the environment.
         name: name of the function, with that of its namespace (``"linalg.det"``).
         function: the function of graphs.
+        signature: what has the signature and documentation, where it is not the function.
     """
 
-    def __init__(self, env: Environment, name: str, function: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        name: str,
+        function: Callable[..., Any],
+        signature: Callable[..., Any] | None = None,
+    ) -> None:
         self.env = env
         self.name = name
         self.function = function
         self.__name__ = name.rpartition(".")[2]
-        self.__doc__ = getattr(function, "__doc__", None)
-        self.__wrapped__ = function
+        self.__wrapped__ = signature or function
+        self.__doc__ = getattr(self.__wrapped__, "__doc__", None)
         self._policies, self._default = policies_of(name, function)
         self.depends_on_ones = self.__name__ in DEPENDS_ON_ONES
         self._table: dict[Any, Executable] = {}

@@ -14,6 +14,8 @@ from graphc.ops.elementwise import Elementwise
 # By name of the function: how arguments are taken, by position and name. Sizes need not be known when a
 # function is compiled, so that zeros(2) and zeros(3) share one.
 _POLICIES: dict[str, dict[Any, str]] = {
+    "array_api.clip": {1: DATA, 2: DATA, "min": DATA, "max": DATA},
+    "array_api.linspace": {0: DATA, 1: DATA},
     "alloc": {0: DATA, **dict.fromkeys(range(1, 8), SIZE)},
     "arange": {0: SIZE, 1: SIZE, "start": SIZE, "stop": SIZE},
     "broadcast_to": {1: SIZE, "shape": SIZE},
@@ -26,7 +28,7 @@ _POLICIES: dict[str, dict[Any, str]] = {
     "ones": {0: SIZE, "shape": SIZE},
     "pow": {1: STATIC},
     "power": {1: STATIC},
-    "reshape": {1: SIZE, "newshape": SIZE},
+    "reshape": {1: SIZE, "newshape": SIZE, "shape": SIZE},
     "set_subtensor": {1: INDEX},
     "inc_subtensor": {1: INDEX},
     "take": {1: INDEX, "indices": INDEX},
@@ -39,7 +41,7 @@ DEPENDS_ON_ONES = frozenset({"squeeze"})
 
 def policies_of(name: str, function: Callable[..., Any]) -> tuple[Mapping[Any, str], str]:
     """How the arguments of a function are taken: those with a policy of their own, and the others."""
-    found = _POLICIES.get(name.rpartition(".")[2], {})
+    found = _POLICIES.get(name) or _POLICIES.get(name.rpartition(".")[2], {})
     if name.startswith("random."):
         found = {"size": SIZE}
     return found, WEAK if isinstance(function, Elementwise) else STATIC

@@ -8,19 +8,53 @@ from typing import Any
 import numpy as np
 
 
+class Size(int):
+    """A number of elements: a Python integer, with the promotion of the symbolic sizes of a graph.
+
+    Beside a tensor it counts as int64 and not as a number whose dtype gives way, so that ``x / x.shape[0]``
+    has the dtype that it has in a graph. What is computed from sizes and integers is a size, too.
+    """
+
+    __slots__ = ()
+
+    def __truediv__(self, other: Any) -> Any:
+        return np.int64(self) / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / np.int64(self)
+
+
+def _with_integers(name: str) -> Any:
+    compute = getattr(int, name)
+
+    def method(self: Size, *others: Any) -> Any:
+        result = compute(self, *others)
+        return Size(result) if type(result) is int else result
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    for _prefix in ("__", "__r"):
+        setattr(Size, f"{_prefix}{_name}__", _with_integers(f"{_prefix}{_name}__"))
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Size, f"__{_name}__", _with_integers(f"__{_name}__"))
+
+
 class Shape(tuple):
     """The sizes of a tensor.
 
-    A tuple of int64 numbers, which promote as the symbolic sizes of a graph do. Everything that a tuple
-    cannot do (``shape.prod()``, ``shape - 1``, ``shape * 2``) is done with the shape as a tensor. Adding a
-    tuple joins, as with any tuple.
+    A tuple of `Size`, Python integers that promote as the symbolic sizes of a graph do. Everything that a
+    tuple cannot do (``shape.prod()``, ``shape - 1``, ``shape * 2``) is done with the shape as a tensor.
+    Adding a tuple joins, as with any tuple.
     """
 
     _env: Any
 
     def __new__(cls, sizes: Any, env: Any) -> Shape:
         """Sizes as Python numbers, and the environment of the tensor."""
-        self = super().__new__(cls, map(np.int64, sizes))
+        self = super().__new__(cls, map(Size, sizes))
         self._env = env
         return self
 

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from graphc.immediate.kinds import OPERATORS, Kind
+from graphc.array_api.types import check_device, check_version
+from graphc.immediate.kinds import POSITIONS, Kind
 from graphc.immediate.protocols import Protocols
-from graphc.immediate.shape import Shape
+from graphc.immediate.shape import Shape, Size
 from graphc.tensor.type import TensorType
 from graphc.tensor.variable import TensorOperators
 
@@ -72,18 +73,41 @@ class Tensor(Protocols):
 
     @property
     def shape(self) -> Shape:
-        """The sizes, as int64 numbers."""
+        """The sizes: Python integers that promote as int64."""
         return Shape(self._array().shape, self._kind.env)
 
     @property
-    def size(self) -> np.int64:
+    def size(self) -> Size:
         """Number of elements."""
-        return np.int64(self._array().size)
+        return Size(self._array().size)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
         return self._array().nbytes
+
+    @property
+    def device(self) -> str:
+        """Where the elements are."""
+        return self._kind.env.target
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Tensor:
+        """The tensor itself, on the one device there is.
+
+        Raises:
+            ValueError: another device.
+        """
+        check_device(device)
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard, which run in the tensor's environment.
+
+        Raises:
+            ValueError: the version is none that they follow.
+        """
+        check_version(api_version)
+        return self._kind.env.array_api
 
     @property
     def type(self) -> TensorType:
@@ -236,9 +260,17 @@ def _restored(array: np.ndarray) -> Tensor:
     return current().numpy_to_tensor(array, copy=False)
 
 
+def refuse_mixing(env: Environment, other: Environment, x: Tensor) -> NoReturn:
+    """Raises for a tensor of another environment."""
+    raise TypeError(
+        f"tensors of two environments meet: {x!r:.60} belongs to {other!r}, and the operation runs in "
+        f"{env!r}; take it over with env.numpy_to_tensor(np.asarray(t))"
+    )
+
+
 def _operator(name: str) -> Callable[[Any, Any], Any]:
     """The method of an operator: from the table of the operand's kind, or by the environment's function."""
-    position = OPERATORS.index(name)
+    position = POSITIONS[name]
 
     def method(self: Any, other: Any) -> Any:
         if type(other) is Tensor:

@@ -25,7 +25,7 @@ from graphc.ops.sizes import known_size, sizes_of, vector_entries
 from graphc.ops.subtensor import IncSubtensor, Subtensor, fitting
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.masks import masked, true_positions
-from graphc.tensor.parse_index import ParsedIndex, mask_of, parse_index
+from graphc.tensor.parse_index import ParsedIndex, mask_of, parse_index, with_mask_axes
 from graphc.tensor.shaping import product_of
 
 __all__ = [
@@ -217,17 +217,21 @@ def getitem(x: Any, index: Any) -> Variable:
 
     Raises:
         IndexError: too many indices, or a known index out of bounds.
-        TypeError: a mask without dimensions.
     """
     x = as_tensor_variable(x)
     entry = _size_entries(x, index)
     if entry is not None:
         return entry
-    mask = mask_of(x, index)
-    lenses = lenses_of(x, parse_index(x, index)) if mask is None else _mask_lenses(x, mask)
     result = x
+    order, index = with_mask_axes(x, index)
+    lenses: list[Lens] = [ShuffleLens(order)] if order else []
     for lens in lenses:
         result = lens.get(result)
+    mask = mask_of(result, index)
+    behind = lenses_of(result, parse_index(result, index)) if mask is None else _mask_lenses(result, mask)
+    for lens in behind:
+        result = lens.get(result)
+    lenses += behind
     if lenses:
         result.tag.indexing = (x, lenses)
     return result

@@ -37,6 +37,45 @@ class ParsedIndex(NamedTuple):
     sizes: tuple[Any, ...]
 
 
+def _is_truth_value(item: Any) -> bool:
+    """Whether an item is a mask without dimensions."""
+    if isinstance(item, bool | np.bool_):
+        return True
+    if isinstance(item, np.ndarray):
+        return item.ndim == 0 and item.dtype == np.bool_
+    return _is_mask(item) and item.type.ndim == 0
+
+
+def with_mask_axes(x: Any, index: Any) -> tuple[tuple[Any, ...], Any]:
+    """Give each truth value in an index an axis of size 1 to select from.
+
+    Args:
+        x: what is indexed.
+        index: the index.
+
+    Returns:
+        The order of the axes with new ones (``"x"``), and the index with truth values as vectors. Without
+        truth values these are ``()`` and the index.
+    """
+    items = index if isinstance(index, tuple) else (index,)
+    if not any(map(_is_truth_value, items)):
+        return (), index
+    given = [_plain(item) for item in items]
+    widths = list(map(_width, given))
+    order: list[Any] = []
+    axis = 0
+    for i, (item, width) in enumerate(zip(given, widths, strict=True)):
+        if _is_truth_value(item):
+            order.append("x")
+            given[i] = pt.expand_dims(item, 0)
+            continue
+        # The ellipsis stands for what the other items leave.
+        taken = max(x.type.ndim - sum(widths), 0) if item is Ellipsis else width
+        order.extend(range(axis, axis + taken))
+        axis += taken
+    return (*order, *range(axis, x.type.ndim)), tuple(given)
+
+
 def _items(x: Any, index: Any) -> tuple[list[Any], list[Any]]:
     """The index with masks replaced by arrays, and full slices for the ellipsis and missing dimensions; and
     the sizes that masks demand.
@@ -71,7 +110,7 @@ def _items(x: Any, index: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _is_mask(item: Any) -> bool:
-    return isinstance(item, Variable) and item.type.dtype == "bool"  # type: ignore[attr-defined]
+    return isinstance(item, Variable) and getattr(item.type, "dtype", "") == "bool"
 
 
 def _width(item: Any) -> int:
@@ -103,12 +142,7 @@ def _positions(mask: Any) -> list[Any]:
 
 
 def _check_mask(x: Any, mask: Any, axis: int) -> None:
-    """Raises for a mask without dimensions, and for one whose known sizes are not those of the array."""
-    if mask.type.ndim == 0:
-        raise TypeError(
-            f"a boolean index needs at least one dimension, got {mask}{describe(mask.location)}; "
-            "use switch(condition, a, b)"
-        )
+    """Raises for a mask whose known sizes are not those of the array."""
     wanted = x.type.shape[axis : axis + mask.type.ndim]
     if len(wanted) < mask.type.ndim or any(
         a is not None and b is not None and a != b for a, b in zip(mask.type.shape, wanted, strict=False)
@@ -170,7 +204,7 @@ def parse_index(x: Any, index: Any) -> ParsedIndex:
 
     Raises:
         IndexError: too many indices, or something that cannot be one.
-        TypeError: a mask without dimensions, or a bound that is no integer.
+        TypeError: a bound that is no integer.
     """
     items, sizes = _items(x, index)
     entries: list[Entry] = []

@@ -63,6 +63,7 @@ class TensorOperators(NumpyProtocols):
     __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", True)
     __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
     __neg__, __abs__, __invert__ = _method("neg"), _method("abs"), _method("bitwise_not")
+    __pos__ = _method("tensor_copy")
     __ceil__, __floor__, __trunc__, __round__ = (
         _method("ceil"),
         _method("floor"),

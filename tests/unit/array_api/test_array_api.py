@@ -13,7 +13,7 @@ import graphc.array_api as xp
 import graphc.tensor as pt
 from graphc.graph.basic import Variable
 
-# The standard's names, version 2023.12, by section.
+# The standard's names, version 2024.12, by section.
 STANDARD = {
     "constants": "e inf nan newaxis pi",
     "creation": (
@@ -29,20 +29,20 @@ STANDARD = {
         "bitwise_or bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp "
         "expm1 floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less less_equal "
         "log log1p log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum "
-        "multiply negative not_equal positive pow real remainder round sign signbit sin sinh square sqrt "
-        "subtract tan tanh trunc"
+        "multiply negative nextafter not_equal positive pow real reciprocal remainder round "
+        "sign signbit sin sinh square sqrt subtract tan tanh trunc"
     ),
-    "indexing": "take",
+    "indexing": "take take_along_axis",
     "inspection": "__array_namespace_info__",
     "linear algebra": "matmul matrix_transpose tensordot vecdot",
     "manipulation": (
         "concat expand_dims flip moveaxis permute_dims repeat reshape roll squeeze stack tile unstack"
     ),
-    "searching": "argmax argmin nonzero searchsorted where",
+    "searching": "argmax argmin count_nonzero nonzero searchsorted where",
     "sets": "unique_all unique_counts unique_inverse unique_values",
     "sorting": "argsort sort",
-    "statistics": "cumulative_sum max mean min prod std sum var",
-    "utilities": "all any",
+    "statistics": "cumulative_prod cumulative_sum max mean min prod std sum var",
+    "utilities": "all any diff",
 }
 LINALG = (
     "cholesky cross det diagonal eigh eigvalsh inv matmul matrix_norm matrix_power matrix_rank "
@@ -260,7 +260,7 @@ def test_descending_order():
 def test_the_namespace_of_a_variable():
     x = pt.dmatrix("x")
     assert x.__array_namespace__() is xp and x.__array_namespace__(api_version="2022.12") is xp
-    with pytest.raises(ValueError, match=r"versions are 2021.12, 2022.12, 2023.12, got '1999'"):
+    with pytest.raises(ValueError, match=r"versions are 2021.12, 2022.12, 2023.12, 2024.12, got '1999'"):
         x.__array_namespace__(api_version="1999")
     assert x.dtype == xp.float64 and x.dtype != xp.float32
     assert x.device == "cpu" and x.to_device("cpu") is x

@@ -63,12 +63,36 @@ def test_mask_errors():
     k = pt.tensor("k", dtype="bool", shape=(None,))
     with pytest.raises(IndexError, match="does not fit"):
         x[np.array([True, False])]
-    with pytest.raises(TypeError, match="at least one dimension"):
-        x[pt.bscalar("b") > 0]
     with pytest.raises(ValueError, match="dimension 0 has size 2, expected 3"):
         graphc.function([m, k], m[k])(np.zeros((3, 2)), np.array([True, False]))
     with pytest.raises(TypeError, match="takes vectors"):
         FlatNonzero()(m > 0, 1)
+
+
+def test_truth_values_select_from_a_new_axis():
+    """A mask without dimensions takes everything or nothing, as NumPy has it: known, and only when run."""
+    cases = [
+        lambda b: b,
+        lambda b: (slice(1, None), b),
+        lambda b: (..., b),
+        lambda b: (b, np.array([1])),
+        lambda b: (None, 1, b),
+        lambda b: (np.array([True, False]), b),
+        lambda b: (slice(None), [2], b),
+    ]
+    x, b = pt.dmatrix("x"), pt.scalar("b", dtype="bool")
+    a = np.arange(6.0).reshape(2, 3)
+    outputs = [x[index(c)] for index in cases for c in (b, True, np.False_)]
+    f = graphc.function([x, b], [*outputs, *(pt.set_subtensor(y, -1.0) for y in outputs), b[b], b[...]])
+    for value in (True, np.False_):
+        wanted = [index(c) for index in cases for c in (value, True, np.False_)]
+        changed = [a.copy() for _ in wanted]
+        for each, index in zip(changed, wanted, strict=True):
+            each[index] = -1.0
+        expected = [*(a[index] for index in wanted), *changed, np.asarray(value)[value], value]
+        for got, want in zip(f(a, value), expected, strict=True):
+            np.testing.assert_array_equal(got, want)
+            assert got.shape == np.shape(want)
 
 
 INDICES = [

@@ -149,7 +149,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, rtol: Any = No
         A: array-like (..., m, n).
         tol: the limit; by default rtol times the largest singular value.
         hermitian: for compatibility; the result is the same.
-        rtol: by default the precision times max(m, n).
+        rtol: a number or one for each matrix; by default the precision times max(m, n).
     """
     a = matrix(A, "matrix_rank")
     values: Any = svd(a, compute_uv=False)
@@ -158,6 +158,8 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, rtol: Any = No
             dtype = float_dtype(a.type.dtype)
             m, n = (size_of(a, a.type.ndim + axis) for axis in (-2, -1))
             rtol = pt.cast(pt.maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
+        elif np.ndim(rtol):
+            rtol = pt.expand_dims(rtol, -1)
         tol = pt.max(values, axis=-1, keepdims=True) * rtol
     else:
         tol = pt.expand_dims(pt.as_tensor_variable(tol), -1)
