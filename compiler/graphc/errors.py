@@ -24,6 +24,14 @@ class AsTensorError(GraphcError, TypeError):
     """A value cannot be turned into a tensor variable."""
 
 
+class TensorRankError(AsTensorError, ValueError):
+    """A tensor cannot have the number of dimensions that was asked for."""
+
+
+class IntegerRangeError(GraphcError, OverflowError, TypeError):
+    """A Python integer does not fit into the dtype that it is for."""
+
+
 class NullTypeGradError(GraphcError, TypeError):
     """A gradient is undefined where it was asked for."""
 

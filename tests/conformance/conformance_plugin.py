@@ -77,17 +77,17 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[Any]:
-    """pytest keeps the state of its fixtures only for errors that are an `Exception`."""
+    names.Phase.fixture = True
     try:
         return (yield)
-    except names.AbsentNameError as error:
-        raise RuntimeError("a name is absent") from error
+    finally:
+        names.Phase.fixture = False
 
 
 def _internal(error: BaseException | None) -> str | None:
     """The absent name, or the attribute of PyTensor's internals, that an error is about."""
     while error is not None:
-        if isinstance(error, names.AbsentNameError):
+        if isinstance(error, names.AbsentNameError | names.AbsentInFixtureError):
             return error.name
         if isinstance(error, AttributeError):
             kind = error.obj if isinstance(error.obj, type) else type(error.obj)

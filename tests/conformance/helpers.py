@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from names import AbsentNameError
 
 import graphc
 
@@ -29,6 +30,10 @@ def _compile_and_check(
         assert np.array_equal(np.shape(value), shape), f"shape {np.shape(value)}, inferred {shape}"
 
 
+def _looks_at_the_graph(self: Any, *args: Any, **kwargs: Any) -> None:
+    raise AbsentNameError("pytensor.graph.rewriting: the optimised graph")
+
+
 def ignore_wording() -> None:
     """Let ``pytest.raises`` and ``pytest.warns`` compare classes only."""
     pytest.raises = lambda *args, match=None, **kwargs: _raises(*args, **kwargs)  # type: ignore[assignment]
@@ -40,3 +45,6 @@ def adapt() -> None:
     tools = sys.modules.get("tests.unittest_tools")
     if tools is not None:
         tools.InferShapeTester._compile_and_check = _compile_and_check
+        mixin = tools.OptimizationTestMixin
+        for name in [name for name in dir(mixin) if name.startswith("assertFunctionContains")]:
+            setattr(mixin, name, _looks_at_the_graph)

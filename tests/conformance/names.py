@@ -70,15 +70,24 @@ class AbsentNameError(BaseException):
         self.name = name
 
 
+class AbsentInFixtureError(Exception):
+    """The same while a fixture is made: pytest cleans up after an `Exception` only."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"graphc has no counterpart of {name}")
+        self.name = name
+
+
 class Phase:
-    """Whether stand-ins raise: not while modules are imported and tests collected."""
+    """When stand-ins raise: not while modules are imported and tests collected."""
 
     strict = False
+    fixture = False
 
 
 def _use(name: str) -> None:
     if Phase.strict:
-        raise AbsentNameError(name)
+        raise (AbsentInFixtureError if Phase.fixture else AbsentNameError)(name)
 
 
 class Absent(ABCMeta):

@@ -215,8 +215,10 @@ def wrap_py(
         TypeError: the types are neither given nor can be found out.
     """
     if function is None or isinstance(function, Type | tuple | list):
-        if function is not None:
-            itypes, otypes, infer_shape = function, itypes if otypes is None else otypes, otypes
+        if function is not None and itypes is not None:
+            itypes, otypes, infer_shape = function, itypes, otypes or infer_shape
+        elif function is not None:
+            itypes = function
         return as_op(itypes, otypes, infer_shape, gradient=gradient, vjp=vjp)
     assert not isinstance(function, Sequence)
     inputs = None if itypes is None else _as_types(itypes, "itypes")

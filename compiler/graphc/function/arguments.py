@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.errors import IntegerRangeError
 from graphc.function.io import In
 from graphc.graph.location import describe
 from graphc.tensor.type import exact_type
@@ -91,7 +92,8 @@ class ArgumentReader:
             )
         except (TypeError, ValueError) as error:
             message = f"{self._signature()} cannot take this value for {self.describe(i)}: {error}"
-            raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from None
+            kinds = (IntegerRangeError, TypeError, ValueError)
+            raise next(kind for kind in kinds if isinstance(error, kind))(message) from None
 
     def describe(self, i: int) -> str:
         """An input in words: position, name, and where it was made."""

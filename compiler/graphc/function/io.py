@@ -7,6 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphc.errors import UnusedInputError
 from graphc.graph.basic import Constant, Variable
 
 
@@ -277,7 +278,7 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
                 "leave it out, or replace it by an input with givens="
             )
         if item.variable in seen:
-            raise ValueError(f"the variable {item.variable} is given more than once among the inputs")
+            raise UnusedInputError(f"the variable {item.variable} is given more than once among the inputs")
         seen.add(item.variable)
     return result
 

@@ -53,6 +53,17 @@ def _rows_unrolled(flat: Variable, wrt: list[Variable], rows: int, options: dict
     return [pt.stack(list(column)) for column in zip(*gradients, strict=True)]
 
 
+def _rows_looped(flat: Variable, wrt: list[Variable], options: dict[str, Any]) -> list[Variable]:
+    """As `_rows_batched`, one gradient in a loop over the rows, whose number is known when it runs."""
+    import graphc
+    from graphc.ops._pt import pt
+
+    def row(i: Any) -> list[Variable]:
+        return grad(flat[i], wrt, **options)
+
+    return graphc.scan(row, sequences=pt.arange(flat.shape[0]), return_updates=False, return_list=True)
+
+
 def jacobian(
     expression: Variable,
     wrt: Variable | Sequence[Variable],
@@ -66,8 +77,8 @@ def jacobian(
         expression: real variable of any rank.
         wrt: variable or list of variables.
         consider_constant, disconnected_inputs: as in `grad`.
-        vectorize: True batches one pullback over the rows, False builds one gradient for each row (the size
-            of ``expression`` must be static), None does the first and falls back to the second.
+        vectorize: True batches one pullback over the rows, False builds one gradient for each row, in a loop
+            if their number is not static; None does the first and falls back to the second.
 
     Returns:
         For each ``wrt`` a variable of shape ``(*expression.shape, *wrt.shape)``, in the container that
@@ -116,18 +127,13 @@ def _jacobian_rows(
         try:
             return _rows_batched(flat, wrt, options)
         except VectorizeError as error:
-            if vectorize or rows is None or rows > _UNROLL_LIMIT or rows == 0:
+            if vectorize:
                 raise VectorizeError(
-                    f"jacobian of {flat} of type {flat.type}: {error}. "
-                    "Without batching, the number of rows must be "
-                    f"static, between 1 and {_UNROLL_LIMIT}, and vectorize must not be True"
+                    f"jacobian of {flat} of type {flat.type}: {error}; without vectorize=True, rows that "
+                    "cannot be batched are computed one by one"
                 ) from error
-    if not rows:
-        raise ValueError(
-            "jacobian with vectorize=False needs a static, nonzero number of rows, "
-            f"got {flat} of type {flat.type}; "
-            "use specify_shape, or leave vectorize at its default"
-        )
+    if not rows or rows > _UNROLL_LIMIT:
+        return _rows_looped(flat, wrt, options)
     return _rows_unrolled(flat, wrt, rows, options)
 
 

@@ -2,6 +2,7 @@
 """Graph core: types, variables, operations and the walks over them."""
 
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.equality import equal_computations
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
 from graphc.graph.replace import clone, clone_replace, graph_replace
@@ -18,6 +19,7 @@ __all__ = [
     "ancestors",
     "clone",
     "clone_replace",
+    "equal_computations",
     "explicit_graph_inputs",
     "graph_inputs",
     "graph_replace",

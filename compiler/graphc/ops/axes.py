@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numpy.exceptions import AxisError
+
 from graphc.graph.basic import Constant
 
 
@@ -19,7 +21,7 @@ def normalize_axis(axis: Any, ndim: int, what: str) -> int:
 
     Raises:
         TypeError: not an integer known now.
-        ValueError: out of range.
+        AxisError: out of range; as NumPy's it is a ValueError and an IndexError.
     """
     if isinstance(axis, Constant):
         axis = axis.data
@@ -30,7 +32,7 @@ def normalize_axis(axis: Any, ndim: int, what: str) -> int:
             f"the axis of {what} must be an integer known when the graph is built, got {axis!r}"
         ) from None
     if not -ndim <= number < ndim:
-        raise ValueError(f"{what}: axis {number} is out of range for an array of {ndim} dimensions")
+        raise AxisError(f"{what}: axis {number} is out of range for an array of {ndim} dimensions")
     return int(number % ndim)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.config import config
-from graphc.errors import AsTensorError
+from graphc.errors import AsTensorError, TensorRankError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import capture
 from graphc.graph.type import register_transfer, transfer
@@ -35,7 +35,8 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     """A constant tensor.
 
     Args:
-        x: array-like; Python floats become ``config.floatX``, other Python numbers what NumPy makes of them.
+        x: array-like; Python floats and empty lists become ``config.floatX``, other Python numbers what NumPy
+            makes of them.
         name: a name for people.
         ndim: number of dimensions it must have; missing ones are put in front.
         dtype: dtype to convert to.
@@ -43,7 +44,7 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     Raises:
         AsTensorError: ``x`` is no array of a supported dtype.
     """
-    if dtype is None and type(x) is float:
+    if dtype is None and (type(x) is float or (type(x) in (list, tuple) and not x)):
         dtype = config.floatX
     try:
         data = np.asarray(x, dtype=None if dtype is None else parse_dtype(dtype))
@@ -67,7 +68,7 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
 
 def _with_ndim(data: np.ndarray, ndim: int) -> np.ndarray:
     if data.ndim > ndim:
-        raise AsTensorError(f"expected at most {ndim} dimensions, got an array of shape {data.shape}")
+        raise TensorRankError(f"expected at most {ndim} dimensions, got an array of shape {data.shape}")
     return data.reshape((1,) * (ndim - data.ndim) + data.shape)
 
 
@@ -122,7 +123,7 @@ def _variable_with_ndim(x: Any, ndim: int | None) -> Any:
     if surplus < 0:
         return x.dimshuffle(("x",) * -surplus + tuple(range(x.type.ndim)))
     if not all(x.type.broadcastable[:surplus]):
-        raise AsTensorError(f"expected at most {ndim} dimensions, got {x} of {x.type}")
+        raise TensorRankError(f"expected at most {ndim} dimensions, got {x} of {x.type}")
     return x.dimshuffle(tuple(range(surplus, x.type.ndim)))
 
 
@@ -136,16 +137,45 @@ def get_underlying_scalar_constant_value(x: Any) -> np.ndarray:
     Raises:
         NotScalarConstantError: the value depends on inputs, or is not a single number.
     """
-    if isinstance(x, TensorConstant):
-        value = x.unique_value
-        if value is not None:
-            return np.asarray(value)
-    elif not isinstance(x, Variable) and np.ndim(x) == 0:
-        return np.asarray(x)
-    elif isinstance(x, Variable) and x.owner is not None and len(x.owner.inputs) == 1:
-        if type(x.owner.op).__name__ == "DimShuffle":
-            return get_underlying_scalar_constant_value(x.owner.inputs[0])
+    if not isinstance(x, Variable):
+        if np.ndim(x) == 0:
+            return np.asarray(x)
+    elif isinstance(x, TensorConstant):
+        if x.unique_value is not None:
+            return np.asarray(x.unique_value)
+    elif x.owner is not None:
+        kept = _KEPT.get(type(x.owner.op).__name__) if str(x.owner.op) != "second" else 1
+        if kept is not None:
+            return get_underlying_scalar_constant_value(x.owner.inputs[kept])
+        inputs = _constant_inputs(x)
+        if inputs is not None:
+            cells: list[list[Any]] = [[None] for _ in x.owner.outputs]
+            x.owner.op.perform(x.owner, inputs, cells)
+            return get_underlying_scalar_constant_value(constant(cells[x.index or 0][0]))
     raise NotScalarConstantError(f"{x} is not a scalar whose value is known before the graph is run")
+
+
+# Ops whose result has the elements of an input.
+_KEPT = {"DimShuffle": 0, "Assert": 0, "CheckAndRaise": 0}
+
+
+def _constant_inputs(x: Variable) -> list[Any] | None:
+    """The values of a node's inputs where these are constants, or scalars computed from some."""
+    assert x.owner is not None
+    if not type(x.owner.op).__module__.startswith("graphc.ops."):
+        return None  # an op of a user may do more than compute
+    values: list[Any] = []
+    for v in x.owner.inputs:
+        if isinstance(v, Constant):
+            values.append(v.data)
+        elif v.owner is None or not isinstance(v.type, TensorType) or v.type.ndim:
+            return None
+        else:
+            try:
+                values.append(get_underlying_scalar_constant_value(v))
+            except NotScalarConstantError:
+                return None
+    return values
 
 
 class NotScalarConstantError(AsTensorError):

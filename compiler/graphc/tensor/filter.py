@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.config import config
+from graphc.errors import IntegerRangeError
 from graphc.graph.basic import Variable
 from graphc.tensor.compare import arrays_equal
 
@@ -94,7 +95,8 @@ def _from_python(type_: TensorType, value: Any, allow_downcast: bool | None) -> 
     # A complex number differs from its real part unless the imaginary part is 0.
     if arrays_equal(converted, array, force_same_dtype=False):
         return converted
-    raise TypeError(
+    is_range = array.dtype.kind in "iu" and wanted.kind in "iu"
+    raise (IntegerRangeError if is_range else TypeError)(
         f"expected a value for {type_}, got {value!r:.80}, which changes when converted to {type_.dtype}; "
         "allow_downcast=True (allow_input_downcast=True for a function) accepts that"
     )

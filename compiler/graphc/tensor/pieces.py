@@ -113,8 +113,9 @@ def fill_diagonal_offset(a: Any, val: Any, offset: int) -> Variable:
 
 
 def inverse_permutation(perm: Any) -> Variable:
-    """The inverses of permutations of the first integers, along the last axis."""
-    return pt.argsort(perm, axis=-1)
+    """The inverses of permutations of the first integers, along the last axis, in their dtype."""
+    x = as_tensor_variable(perm)
+    return pt.cast(pt.argsort(x, axis=-1), x.type.dtype)
 
 
 def permute_row_elements(x: Any, y: Any, inverse: bool = False) -> Variable:

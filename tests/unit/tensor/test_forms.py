@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import special
+from scipy.linalg import block_diag
 
 import graphc
 import graphc.tensor as pt
 from graphc.compile.ops import wrap_py
+from graphc.errors import UnusedInputError
+from graphc.graph import equal_computations
 from graphc.printing import pp, pprint
+from graphc.scan.checkpoints import scan_checkpoints
 from graphc.tensor.type import TensorType, discrete_dtypes, float_dtypes
 
 X = np.random.default_rng(0).normal(size=(3, 4))
@@ -101,6 +107,9 @@ def test_wrap_py_decorates(positional):
     types = {"itypes": [pt.dmatrix, pt.dvector], "otypes": pt.dvector}
     decorate = wrap_py(*types.values()) if positional else wrap_py(**types)
 
+    if positional:
+        wrap_py(*types.values(), lambda fgraph, node, shapes: shapes)
+
     @decorate
     def sums(a, b):
         return a.sum(0) + b
@@ -125,3 +134,75 @@ def test_further_functions():
         {x: A, v: np.array([1, 3])},
     )
     assert pp(x[0] * 2) == pprint(x[0] * 2) and "*" in pp(x[0] * 2)
+
+
+def test_errors_are_of_the_classes_that_users_catch():
+    b, x = pt.bvector("b"), pt.matrix("x")
+    f = graphc.function([b], b)
+    for error in (OverflowError, TypeError):
+        with pytest.raises(error, match="312"):
+            f([312])
+    with pytest.raises(ValueError, match="at most 0"):
+        pt.as_tensor_variable(x, ndim=0)
+    with pytest.raises(UnusedInputError, match="more than once"):
+        graphc.function([b, b], b)
+    assert pt.as_tensor([]).dtype == pt.as_tensor(()).dtype == graphc.config.floatX
+
+
+def test_equal_computations():
+    x, y, z = pt.vectors("xyz")
+    deep = [pt.exp(x) + 1, pt.exp(x) + 1]
+    assert equal_computations(deep[:1], deep[1:]) and not equal_computations([x], [y])
+    assert not equal_computations([pt.exp(x) + 1], [pt.exp(x) + 2])
+    assert equal_computations([x + y], [x + z], [y], [z]) and not equal_computations([x + y], [x + z])
+    assert not equal_computations([x + y], [z + y], [y], [z])
+    assert equal_computations([pt.constant(X)], [X]) and not equal_computations([x], [X])
+    assert not equal_computations([pt.constant(1)], [np.int8(1)])
+    assert equal_computations([pt.constant(1)], [np.int8(1)], strict_dtype=False)
+    with pytest.raises(ValueError, match="equal lengths"):
+        equal_computations([x], [x, y])
+
+
+def test_jacobian_in_a_loop_and_checkpoints():
+    x, A, k = pt.dvector("x"), pt.dvector("A"), pt.iscalar("k")
+    y = pt.exp(x) * x.sum()
+    looped, batched = (graphc.jacobian(y, x, vectorize=each) for each in (False, True))
+    check([(looped - batched, np.zeros((3, 3)))], {x: np.arange(3.0)})
+    rows = scan_checkpoints(
+        lambda s, p, a: p * a / s, [pt.arange(k) + 1.0], pt.ones_like(A), A, n_steps=k, save_every_N=4,
+        return_updates=False,
+    )  # fmt: skip
+    f = graphc.function([A, k], [rows, graphc.grad(rows[-1].sum(), A)])
+    for n in (8, 9):
+        found, slope = f([1.0, 2.0], n)
+        wanted = [np.array([1.0, 2.0]) ** i / math.factorial(i) for i in sorted({4, 8, n})]
+        np.testing.assert_allclose(found, wanted)
+        np.testing.assert_allclose(slope, n * wanted[-1] / [1.0, 2.0])
+    with pytest.raises(RuntimeError, match="no taps"):
+        scan_checkpoints(lambda a: a, None, {"initial": A, "taps": [-2]}, n_steps=2)
+
+
+def test_scalars_known_from_constants():
+    known = pt.get_underlying_scalar_constant_value
+    c = pt.constant([1, 2, 3])
+    held = graphc.raise_op.Assert("held")(pt.constant(5), pt.bscalar())
+    cases = [
+        (c[1], 2),
+        (c[1] + 2, 4),
+        (pt.second(pt.dvector(), 3), 3),
+        (pt.expand_dims(c[0], 0), 1),
+        (held, 5),
+    ]
+    assert all(known(given) == wanted for given, wanted in cases)
+    for unknown in (pt.iscalar(), c, pt.iscalar() + 1, pt.iscalar() + c[0]):
+        with pytest.raises(TypeError, match="known before"):
+            known(unknown)
+
+
+def test_blocks_broadcast_and_axes_are_checked_as_in_numpy():
+    a, b, p = pt.dtensor3("a"), pt.dmatrix("b"), pt.ivector("p")
+    A, B = np.arange(8.0).reshape(2, 2, 2), X[:2, :3]
+    assert pt.inverse_permutation(p).dtype == "int32"
+    check([(pt.linalg.block_diag(a, b), [block_diag(each, B) for each in A])], {a: A, b: B})
+    with pytest.raises(IndexError, match="axis 3"):
+        pt.swapaxes(b, 0, 3)

@@ -120,10 +120,15 @@ def matrix_kron(a: Any, b: Any) -> Any:
 
 
 def block_diag(*matrices: Any) -> Variable:
-    """Matrices (..., m_i, n_i) along the diagonal of one, zeros elsewhere; leading sizes are equal."""
+    """Matrices (..., m_i, n_i) along the diagonal of one, zeros elsewhere; leading sizes broadcast."""
     blocks = [matrix(x, "block_diag") for x in matrices]
     if not blocks:
         raise ValueError("block_diag takes at least one matrix")
+    rank = max(x.type.ndim for x in blocks)
+    if rank > 2:
+        blocks = [pt.atleast_Nd(x, n=rank) for x in blocks]
+        outer = pt.broadcast_shape(*(sizes_of(x)[:-2] for x in blocks), arrays_are_shapes=True)
+        blocks = [pt.broadcast_to(x, (*outer, *sizes_of(x)[-2:])) for x in blocks]
     columns = [size_of(x, x.type.ndim - 1) for x in blocks]
     rows = []
     for i, x in enumerate(blocks):
