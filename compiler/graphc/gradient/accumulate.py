@@ -9,6 +9,7 @@ from graphc.gradient.arithmetic import match_dtype, total
 from graphc.gradient.branches import Branches
 from graphc.gradient.connectivity import Paths
 from graphc.gradient.rules import call_pullback
+from graphc.gradient.stable import stable_form, sum_pullback
 from graphc.gradient.types import is_disconnected, is_discrete, is_null
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import Demand, is_conditional
@@ -46,6 +47,7 @@ class Cotangents:
         self.done: dict[tuple[Variable, Demand | None], Variable | None] = {}
         self.reached = set(seeds) | {v for v, g in self.known.items() if not is_disconnected(g)}
         self.label = label
+        self._kept = paths.ends | set(self.known)
 
     def run(self) -> None:
         """Visit every node."""
@@ -96,6 +98,8 @@ class Cotangents:
         usable = [
             None if is_null(g) or is_discrete(y) else g for y, g in zip(node.outputs, cotangents, strict=True)
         ]
+        if usable[0] is not None and self._pass_stably(node, usable[0]):
+            return
         terms: Sequence[Variable | None] = [None] * len(node.inputs)
         branches = self.branches
         guards = [None] * len(terms) if branches is None else branches.term_guards(node)
@@ -113,6 +117,27 @@ class Cotangents:
             term = term if null is None else null
             if term is not None:
                 self.terms.setdefault(x, []).append((term, guards[i]))
+
+    def _pass_stably(self, node: Apply, g: Variable) -> bool:
+        """Add the terms of an unstable expression that ends with ``node``, if it does."""
+        form = stable_form(node, self._kept)
+        if form is None:
+            return False
+        terms: list[Variable | None]
+        if form.sums is not None:
+            terms = [sum_pullback(form.sums, g)]
+        else:
+            assert form.value is not None
+            inner = Cotangents(Paths([form.value], form.roots), {form.value: g})
+            inner.run()
+            terms = [inner.of(root) for root in form.roots]
+        guard = None if self.branches is None else self.branches.term_guards(node)[0]
+        for root, term in zip(form.roots, terms, strict=True):
+            if root in self.paths.depends:
+                self.reached.add(root)
+                if term is not None:
+                    self.terms.setdefault(root, []).append((term, guard))
+        return True
 
 
 def _both(a: bool, b: bool) -> bool:

@@ -43,6 +43,7 @@ class Paths:
         nodes: nodes below the outputs, in an order in which they can run.
         patterns: connection pattern of each of them.
         depends: the variables that are a function of the elements of some ``wrt``.
+        ends: ``wrt`` and ``constants``.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Paths:
         self.patterns = {node: pattern_of(node) for node in self.nodes}
         self.depends: set[Variable] = set(wrt)
         constants = set(constants)
+        self.ends: set[Variable] = self.depends | constants
         for node in self.nodes:
             pattern = self.patterns[node]
             active = [i for i, x in enumerate(node.inputs) if x in self.depends]

@@ -16,8 +16,9 @@ from graphc.gradient.arithmetic import match_dtype, zeros_like
 from graphc.gradient.connectivity import Paths, check_choice, report_disconnected
 from graphc.gradient.reverse import check_ranks, one_of
 from graphc.gradient.rules import call_pushforward, transpose_pullback
+from graphc.gradient.stable import stable_form, sum_pushforward
 from graphc.gradient.types import disconnected_type, is_disconnected, is_discrete, is_null
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 
 _FIX = "pass disconnected_outputs='ignore' (or 'warn') to get zeros"
@@ -40,13 +41,31 @@ def tangents_of(
         inputs = [tangents.get(x) for x in node.inputs]
         if all(t is None for t in inputs):
             continue
-        for y, t in zip(node.outputs, call_pushforward(node, inputs), strict=True):
+        found = _stable_tangent(node, paths, tangents) or call_pushforward(node, inputs)
+        for y, t in zip(node.outputs, found, strict=True):
             if y in given or y not in paths.depends or t is None or is_discrete(y) or is_disconnected(t):
                 continue
             if is_null(t):
                 raise NullTypeGradError(f"the tangent of {y} is undefined: {t.type.why_null}")
             tangents[y] = match_dtype(y, t)
     return tangents, paths.depends
+
+
+def _stable_tangent(
+    node: Apply, paths: Paths, tangents: dict[Variable, Variable | None]
+) -> list[Variable | None] | None:
+    """The tangent of an unstable expression that ends with ``node``; None if it is no such."""
+    form = stable_form(node, paths.ends)
+    if form is None:
+        return None
+    active = [(root, t) for root in form.roots if (t := tangents.get(root)) is not None]
+    if not active:
+        return None
+    if form.sums is not None:
+        return [sum_pushforward(form.sums, active[0][1])]
+    assert form.value is not None
+    found, _ = tangents_of([form.value], *(list(side) for side in zip(*active, strict=True)))
+    return [found.get(form.value)]
 
 
 def pushforward(

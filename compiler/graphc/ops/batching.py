@@ -146,7 +146,8 @@ def _(op: Iota, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], siz
 @_rule.register(Softmax)
 @_rule.register(LogSoftmax)
 def _(op: Any, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
-    return [type(op)([axis + 1 for axis in op.axes])(inputs[0])]
+    options = {**op._props_dict(), "axes": [axis + 1 for axis in op.axes]}
+    return [type(op)(**options)(inputs[0])]
 
 
 @_rule.register

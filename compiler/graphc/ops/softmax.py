@@ -16,9 +16,10 @@ from graphc.ops.elementwise import cast_to
 from graphc.tensor.basic import as_tensor_variable
 
 
-def _log_softmax(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+def _log_softmax(x: np.ndarray, axes: tuple[int, ...], guarded: bool = False) -> np.ndarray:
     with np.errstate(all="ignore"):
-        shifted = x - np.max(x, axis=axes, keepdims=True, initial=-np.inf)
+        top = np.max(x, axis=axes, keepdims=True, initial=-np.inf)
+        shifted = x - (np.where(np.isfinite(top), top, 0) if guarded else top)
         return shifted - np.log(np.sum(np.exp(shifted), axis=axes, keepdims=True))
 
 
@@ -66,18 +67,36 @@ class _Normalized(Op):
     def _back(self, out: Any, g: Any) -> Any:
         raise NotImplementedError
 
+    def _attributes(self) -> str:
+        return attribute("axes", self.axes)
+
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         types, out = [e.type_of(node.inputs[0])], e.type_of(node.outputs[0])
-        return [e.op(f"graphc.{self._dialect}", operands, types, out, attribute("axes", self.axes))]
+        return [e.op(f"graphc.{self._dialect}", operands, types, out, self._attributes())]
 
 
 class Softmax(_Normalized):
-    """exp(x) / sum(exp(x)) over axes, without overflow."""
+    """exp(x) / sum(exp(x)) over axes, without overflow.
+
+    Args:
+        axes: as above.
+        guarded: an infinite maximum is not subtracted: a row has NaN only where it is infinite itself, as the
+            quotient has. So does the compiler's form of ``log(sum(exp(x)))``, which can then share the work.
+    """
 
     _dialect = "softmax"
+    __props__ = ("axes", "guarded")
+
+    def __init__(self, axes: Sequence[int], guarded: bool = False) -> None:
+        super().__init__(axes)
+        self.guarded = guarded
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
-        output_storage[0][0] = np.asarray(np.exp(_log_softmax(inputs[0], self.axes)), dtype=inputs[0].dtype)
+        logarithm = _log_softmax(inputs[0], self.axes, self.guarded)
+        output_storage[0][0] = np.asarray(np.exp(logarithm), dtype=inputs[0].dtype)
+
+    def _attributes(self) -> str:
+        return super()._attributes() + (", guarded = true" if self.guarded else "")
 
     def _forward(self, out: Any, t: Any) -> Any:
         return (t - self._sum(t * out)) * out

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._algebra import kind, negated, registrar, unary
+import numpy as np
+
+from graphc.passes._algebra import is_normal, kind, negated, registrar, split_constant, unary
 from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc_dialects._mlir import ir
 
@@ -120,14 +122,33 @@ def log_of_unary(rw: Rewriter, op: Any) -> Any:
     return None
 
 
+def _weighted_exp(rw: Rewriter, value: Any) -> Any:
+    """x + log(c) of exp(x) or c * exp(x), c a positive number."""
+    x = rw.operand_of(value, "graphc.exp")
+    if x is not None:
+        return x
+    product = rw.defining(value, "graphc.mul")
+    found = None if product is None else split_constant(rw, product)
+    x = None if found is None else rw.operand_of(found[0], "graphc.exp")
+    if found is None or x is None or x.type != value.type or not is_normal(found[1]) or found[1] <= 0:
+        return None
+    return rw.create("graphc.add", [x, rw.scalar_like(np.log(found[1]), x)], x.type)
+
+
 @_rule("log")
 def log_of_exp_sum(rw: Rewriter, op: Any) -> Any:
-    """log(exp(x) + exp(y)) -> logaddexp(x, y)."""
+    """log(c * exp(x) + d * exp(y)) -> logaddexp(x + log(c), y + log(d)) for positive numbers c and d."""
     total = rw.defining(op.operands[0], "graphc.add")
     if total is None or not _is_float(rw, op):
         return None
-    x, y = (rw.operand_of(value, "graphc.exp") for value in total.operands)
-    return None if x is None or y is None else rw.create("graphc.logaddexp", [x, y], op.results[0].type)
+    if any(
+        rw.operand_of(v, "graphc.exp") is None and rw.defining(v, "graphc.mul") is None
+        for v in total.operands
+    ):
+        return None
+    x = _weighted_exp(rw, total.operands[0])
+    y = None if x is None else _weighted_exp(rw, total.operands[1])
+    return None if y is None else rw.create("graphc.logaddexp", [x, y], op.results[0].type)
 
 
 @_rule("reciprocal", "true_div")
@@ -209,18 +230,14 @@ def log_of_sum_of_exp(rw: Rewriter, op: Any) -> Any:
     return rw.create("graphc.dimshuffle", [result], op.results[0].type, order=view.attributes["order"])
 
 
-@_rule("true_div")
-def quotient_to_softmax(rw: Rewriter, op: Any) -> Any:
-    """exp(x) / sum(exp(x), axes, keepdims) -> softmax(x, axes)."""
-    if not _is_float(rw, op):
-        return None
-    numerator, denominator = op.operands
+def _softmax_of(rw: Rewriter, exp: Any, denominator: Any) -> Any:
+    """softmax(x, axes) for exp(x) / sum(exp(x), axes, keepdims)."""
     view = rw.defining(denominator, "graphc.dimshuffle")
     found = _exp_sum(rw, denominator if view is None else view.operands[0])
     if found is None:
         return None
     x, reduction = found
-    exponent = rw.operand_of(numerator, "graphc.exp")
+    exponent = rw.operand_of(exp, "graphc.exp")
     # The bindings refuse to compare a value with None.
     if exponent is None or exponent != x:
         return None
@@ -233,3 +250,23 @@ def quotient_to_softmax(rw: Rewriter, op: Any) -> Any:
         return None
     guarded = ir.BoolAttr.get(True)
     return rw.create("graphc.softmax", [x], x.type, axes=reduction.attributes["axes"], guarded=guarded)
+
+
+@_rule("true_div")
+def quotient_to_softmax(rw: Rewriter, op: Any) -> Any:
+    return _softmax_of(rw, *op.operands) if _is_float(rw, op) else None
+
+
+@_rule("mul")
+def product_to_softmax(rw: Rewriter, op: Any) -> Any:
+    """exp(x) * (w / sum(exp(x), axes, keepdims)) -> w * softmax(x, axes)."""
+    if not _is_float(rw, op):
+        return None
+    for exp, other in (tuple(op.operands), tuple(op.operands)[::-1]):
+        quotient = rw.defining(other, "graphc.true_div")
+        if quotient is None or rw.operand_of(exp, "graphc.exp") is None:
+            continue
+        softmax = _softmax_of(rw, exp, quotient.operands[1])
+        if softmax is not None:
+            return rw.create("graphc.mul", [quotient.operands[0], softmax], op.results[0].type)
+    return None

@@ -26,8 +26,9 @@ class Stabilize(Pass):
     | `1 / (1 + exp(-x))`, `exp(x) / (1 + exp(x))` | `sigmoid(x)` | nan or lost digits when exp overflows |
     | `log(softmax(x))` | `log_softmax(x)` | -inf where softmax underflows |
     | `exp(x) / sum(exp(x))` | `softmax(x)` | nan when exp overflows |
+    | `exp(x) * (w / sum(exp(x)))` | `w * softmax(x)` | as above |
     | `log(sum(exp(x)))` | `m + log(sum(exp(x - m)))`, m the maximum | infinite when exp over- or underflows |
-    | `log(exp(x) + exp(y))` | `logaddexp(x, y)` | as above |
+    | `log(c * exp(x) + d * exp(y))`, c, d > 0 | `logaddexp(x + log(c), y + log(d))` | as above |
     | `1 - erf(x)`, `1 - erfc(x)` | `erfc(x)`, `erf(x)` | 0 for x > 6; lost digits |
 
     In `log(sum(exp(x)))` the shift m is 0 where the maximum is infinite or NaN: rows of -inf give -inf, and

@@ -75,3 +75,38 @@ func.func @complex(%x: tensor<?xcomplex<f64>>) -> tensor<?xcomplex<f64>> {
   %1 = "graphc.log"(%0) : (tensor<?xcomplex<f64>>) -> tensor<?xcomplex<f64>>
   return %1 : tensor<?xcomplex<f64>>
 }
+
+// -----
+
+// CHECK-LABEL: @weighted_softmax
+// CHECK-NEXT: %[[P:.*]] = "graphc.softmax"(%arg0) {axes = array<i64: 0>, guarded = true}
+// CHECK-NEXT: "graphc.mul"(%arg1, %[[P]])
+// CHECK-NEXT: return
+func.func @weighted_softmax(%x: tensor<?xf64>, %w: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.reduce_sum"(%0) {axes = array<i64: 0>} : (tensor<?xf64>) -> tensor<f64>
+  %2 = "graphc.dimshuffle"(%1) {order = array<i64: -1>} : (tensor<f64>) -> tensor<1xf64>
+  %3 = "graphc.true_div"(%w, %2) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  %4 = "graphc.mul"(%0, %3) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %4 : tensor<?xf64>
+}
+
+// -----
+
+// A weight that is not positive has no logarithm.
+// CHECK-LABEL: @mixtures
+// CHECK: graphc.logaddexp
+// CHECK-NOT: graphc.logaddexp
+func.func @mixtures(%x: tensor<?xf64>, %y: tensor<?xf64>) -> (tensor<?xf64>, tensor<?xf64>) {
+  %half = arith.constant dense<0.5> : tensor<1xf64>
+  %minus = arith.constant dense<-0.5> : tensor<1xf64>
+  %0 = "graphc.exp"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.exp"(%y) : (tensor<?xf64>) -> tensor<?xf64>
+  %2 = "graphc.mul"(%half, %0) : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %3 = "graphc.mul"(%minus, %1) : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %4 = "graphc.add"(%2, %1) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %5 = "graphc.log"(%4) : (tensor<?xf64>) -> tensor<?xf64>
+  %6 = "graphc.add"(%3, %0) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %7 = "graphc.log"(%6) : (tensor<?xf64>) -> tensor<?xf64>
+  return %5, %7 : tensor<?xf64>, tensor<?xf64>
+}
