@@ -208,3 +208,38 @@ def test_shapes_are_folded() -> None:
     assert x.reshape((-1, x.shape[1] // 2)).type.shape == (None, 3)
     assert pt.zeros((x.shape[1] + 1,)).type.shape == (7,)
     assert pt.zeros(pt.concatenate([x.shape[1:], [2]])).type.shape == (6, 2)
+
+
+def _cancelling(x, y, m):
+    """Reductions of differences that are 0, or NaN where their terms are not finite."""
+    d, e = x - x, m - m
+    rows = graphc.scan(lambda v, s: s + (v - v), m, m[0] * 0, return_updates=False)[-1]
+    return {
+        "sum": d.sum(), "mean": d.mean(), "var": d.var(), "prod": d.prod(), "products": (x * y - x * y).sum(),
+        "functions": (pt.exp(x) - pt.exp(x)).sum(), "scaled": (2 * x - 2 * x).sum(),
+        "negated": (x + -x).sum(),
+        "back": (x + y - x).sum(), "quotients": (x / x).prod(), "zero": (x * 0).sum(), "all": e.sum(),
+        "columns": e.sum(axis=0), "rows": e.sum(axis=1), "dot": pt.dot(d, y), "matvec": pt.dot(e, y),
+        "running": pt.cumsum(d), "products that run": pt.cumprod(x - x + 1), "loop": rows,
+        "loop of scalars": graphc.scan(lambda v, s: s + (v - v), x, x[0] * 0, return_updates=False)[-1],
+        "sums": x.sum() - x.sum(), "max": d.max() if x.type.dtype[0] == "f" else d.sum(),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("size", [None, 5])
+def test_sums_keep_nan(dtype, size):
+    """Sums may be computed in another order, but not as if x - x were 0."""
+    x, y, m = (pt.tensor(name, dtype=dtype, shape=(size,) * n) for name, n in (("x", 1), ("y", 1), ("m", 2)))
+    costs = _cancelling(x, y, m)
+    f = graphc.function([x, y, m], costs)
+    reference = graphc.function([x, y, m], costs, mode="reference")
+    for special in (np.inf, -np.inf, np.nan, 1.0):
+        for n in (5,) if size else (5, 100, 6000):
+            v = np.ones(n, dtype)
+            v[n // 2] = special
+            w = np.full((5, n), 2, dtype)
+            w[3, 1] = special
+            found, wanted = f(v, v, w), reference(v, v, w)
+            for name in costs:
+                np.testing.assert_array_equal(np.isnan(found[name]), np.isnan(wanted[name]), err_msg=name)

@@ -28,7 +28,9 @@ from graphc.lowering.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 
 SUM_BLOCK = 4096
-_REASSOCIATE = "#arith.fastmath<reassoc,nsz,contract>"
+# What the additions of a sum may do. Vectorisation needs no more than `reassoc`. With `nsz` beside it LLVM
+# also looks through the addition into what is added and removes x - x, which is NaN where x is not finite.
+SUM_FLAGS = "#arith.fastmath<reassoc,contract>"
 
 
 @dataclass
@@ -340,7 +342,7 @@ class LoopNest:
         for operand in accumulators:
             combiner = self._combiner(operand)
             if combiner is not None:
-                combiner.attributes["fastmath"] = ir.Attribute.parse(_REASSOCIATE)
+                combiner.attributes["fastmath"] = ir.Attribute.parse(SUM_FLAGS)
         for operand, value in zip(accumulators, values, strict=True):
             operand.argument.replace_all_uses_with(value)
         for operand in self._outputs:

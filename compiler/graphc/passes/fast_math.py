@@ -42,6 +42,7 @@ class FastMath(Pass):
     level: str = ""
 
     def run(self, module: Any) -> None:
+        from graphc.lowering.loops import SUM_FLAGS
         from graphc.passes._walk import walk, walk_for
         from graphc_dialects._mlir import ir
 
@@ -51,13 +52,13 @@ class FastMath(Pass):
         if level not in LEVELS:
             fail(module.operation, f"there is no fast-math level '{level}'; there are {', '.join(LEVELS)}")
         flags = ir.Attribute.parse(f"#arith.fastmath<{LEVELS[level]}>")
-        reductions = ir.Attribute.parse(f"#arith.fastmath<{LEVELS['reassoc']}>")
+        sums = ir.Attribute.parse(SUM_FLAGS)
         found = walk_for(module.operation, _ARITHMETIC)
         if level == "fast":
             found += [op for op in walk(module.operation) if op.name.startswith("math.")]
         for op in found:
             if op.name not in _ARITHMETIC and "fastmath" not in op.attributes:
                 continue
-            if "fastmath" not in op.attributes or op.attributes["fastmath"] not in (flags, reductions):
+            if "fastmath" not in op.attributes or op.attributes["fastmath"] not in (flags, sums):
                 op.attributes["fastmath"] = flags
                 self.count("flags changed")
