@@ -118,6 +118,18 @@ class Variable:
         state.pop("_compiled", None)
         return state
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.owner is None:
+            return super().__reduce_ex__(protocol)
+        from graphc.graph.pickling import reduced
+
+        return reduced(self)
+
+    def __copy__(self) -> Variable:
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__getstate__())
+        return copy
+
 
 class Constant(Variable):
     """A variable whose value is known.
@@ -253,6 +265,18 @@ class Apply:
             new_output.name = old_output.name
         node.location = self.location
         return node
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.outputs:
+            return super().__reduce_ex__(protocol)
+        from graphc.graph.pickling import node_of
+
+        return node_of, (self.outputs[0],)
+
+    def __copy__(self) -> Apply:
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
 
     def __str__(self) -> str:
         return f"{self.op}({', '.join(map(str, self.inputs))})"

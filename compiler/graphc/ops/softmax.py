@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class _Normalized(Op):
         axes: axes over which the exponentials sum to 1, ascending.
     """
 
-    __props__ = ("axes",)
+    __props__: ClassVar[tuple[str, ...]] = ("axes",)
     _dialect = ""
 
     def __init__(self, axes: Sequence[int]) -> None:

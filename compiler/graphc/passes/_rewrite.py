@@ -309,20 +309,29 @@ class Rewriter:
 
     def adopt(self, value: Any) -> Any:
         """Makes operations known that `reify` created; returns the value after simplification."""
-        owner = value.owner
-        if value in self.defs or isinstance(owner, ir.Block):
+        if self._is_known(value):
             return value
-        op = owner.operation
-        for operand in op.operands:
-            self.adopt(operand)
-        # What a rule creates for this operation must come before it, not only before the visited one.
-        anchor, self.anchor = self.anchor, op
-        new = self._visit(op, op.name)
-        self.anchor = anchor
-        if new is None:
-            return value
-        self.replace(op, new)
-        return new
+        new = None
+        # Operations with the number of operands that were looked at; chains of them may be long.
+        stack = [(value.owner.operation, 0)]
+        while stack:
+            op, done = stack.pop()
+            if done < len(op.operands):
+                stack.append((op, done + 1))
+                operand = op.operands[done]
+                if not self._is_known(operand):
+                    stack.append((operand.owner.operation, 0))
+                continue
+            # What a rule creates for this operation must come before it, not only before the visited one.
+            anchor, self.anchor = self.anchor, op
+            new = self._visit(op, op.name)
+            self.anchor = anchor
+            if new is not None:
+                self.replace(op, new)
+        return value if new is None else new
+
+    def _is_known(self, value: Any) -> bool:
+        return value in self.defs or isinstance(value.owner, ir.Block)
 
     def index(self, number: int) -> Any:
         """A constant of index type."""

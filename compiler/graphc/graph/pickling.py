@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pickles and deep copies of graphs of any depth.
+
+Nodes that refer to each other would be written one inside the other, and exceed the recursion limit. So a
+computed variable is written as a place in a table, which has the nodes one after the other. The table of a
+node is found again while something writes it, such as the memory of a pickler: variables that are written
+together have tables in common, and what they share is one object when it is read again. The tables are used
+for nothing else, and vanish with what refers to them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.traversal import toposort
+
+# What a node or variable is read again from, but for what the table has.
+_State = dict[str, Any]
+
+
+class _Tables(threading.local):
+    """The table of each node that a table of this thread has."""
+
+    def __init__(self) -> None:
+        self.of: WeakKeyDictionary[Apply, ref[NodeTable]] = WeakKeyDictionary()
+
+    def find(self, node: Apply) -> NodeTable | None:
+        found = self.of.get(node)
+        return None if found is None else found()
+
+
+_tables = _Tables()
+
+
+class NodeTable:
+    """Nodes in an order in which they can run.
+
+    Args:
+        nodes: applications; what they read is computed by earlier ones, or is a root, or in another table.
+    """
+
+    def __init__(self, nodes: Sequence[Apply]) -> None:
+        self.variables: list[Variable] = []
+        self.places: dict[Variable, int] = {}
+        self._nodes = list(nodes)
+        own = set(self._nodes)
+        for node in self._nodes:
+            for v in node.inputs:
+                if v.owner not in own:
+                    self._place(v)
+        self._given = len(self.variables)
+        for node in self._nodes:
+            for v in node.outputs:
+                self._place(v)
+
+    def _place(self, v: Variable) -> None:
+        if v not in self.places:
+            self.places[v] = len(self.variables)
+            self.variables.append(v)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rows = [
+            (
+                type(node),
+                _state(node, ("inputs", "outputs")),
+                [self.places[v] for v in node.inputs],
+                [(type(v), _state(v, ("owner", "index", "_compiled"))) for v in node.outputs],
+            )
+            for node in self._nodes
+        ]
+        return _read, (self.variables[: self._given], rows)
+
+
+def _state(x: Any, without: Sequence[str]) -> _State:
+    return {key: value for key, value in vars(x).items() if key not in without}
+
+
+def _made(kind: Any, state: _State) -> Any:
+    made = kind.__new__(kind)
+    made.__dict__.update(state)
+    return made
+
+
+def _read(given: list[Variable], rows: list[Any]) -> list[Variable]:
+    """The variables of a table."""
+    variables = list(given)
+    for kind, state, operands, outputs in rows:
+        node = _made(kind, state)
+        node.inputs = [variables[i] for i in operands]
+        node.outputs = [_made(*output) for output in outputs]
+        for i, v in enumerate(node.outputs):
+            v.owner, v.index = node, i
+        variables.extend(node.outputs)
+    return variables
+
+
+def reduced(v: Variable) -> tuple[Any, ...]:
+    """How a variable that is computed by a node is written: see `object.__reduce__`."""
+    assert v.owner is not None
+    table = _tables.find(v.owner)
+    if table is None:
+        nodes = [node for node in toposort([v]) if _tables.find(node) is None]
+        table = NodeTable(nodes)
+        for node in nodes:
+            _tables.of[node] = ref(table)
+    return _pick, (table, table.places[v])
+
+
+def _pick(variables: list[Variable], place: int) -> Variable:
+    return variables[place]
+
+
+def node_of(v: Variable) -> Apply | None:
+    """The node that computes a variable."""
+    return v.owner
