@@ -10,6 +10,7 @@ for nothing else, and vanish with what refers to them.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -73,6 +74,14 @@ class NodeTable:
             for node in self._nodes
         ]
         return _read, (self.variables[: self._given], rows)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Variable]:
+        given, rows = copy.deepcopy(self.__reduce__()[1], memo)
+        # A shared variable whose update reads it leads back here; then the copy has been made meanwhile.
+        if id(self) not in memo:
+            memo[id(self)] = _read(given, rows)
+        found: list[Variable] = memo[id(self)]
+        return found
 
 
 def _state(x: Any, without: Sequence[str]) -> _State:

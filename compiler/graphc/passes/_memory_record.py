@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container, Iterator
 from functools import reduce
 from typing import Any
 
@@ -141,6 +142,23 @@ class _Record:
         return found
 
 
+def _operands_first(value: Any, known: Container[Any]) -> Iterator[Any]:
+    """The values that an arithmetic value is computed from, each after its operands, and then itself, without
+    those that are known. Sums of many sizes are too deep for recursion.
+    """
+    stack = [(value, 0)]
+    while stack:
+        value, done = stack.pop()
+        if value in known:
+            continue
+        owner = value.owner
+        if not isinstance(owner, ir.Block) and (owner.name.startswith("arith.") or owner.name in _CASTS):
+            if done < len(owner.operands):
+                stack += [(value, done + 1), (owner.operands[done], 0)]
+                continue
+        yield value
+
+
 class _Expressions:
     """Index values as expressions of the sizes of arguments.
 
@@ -166,8 +184,8 @@ class _Expressions:
         if isinstance(value, list):
             parts = [self.number(part) for part in value]
             return reduce(lambda a, b: self._add(["muli", a, b]), parts)
-        if value not in self._numbers:
-            self._numbers[value] = self._number(value)
+        for known in _operands_first(value, self._numbers):
+            self._numbers[known] = self._number(known)
         return self._numbers[value]
 
     def _number(self, value: Any) -> int:
