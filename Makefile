@@ -3,7 +3,7 @@
 #
 #   make demo   fit models to real data           make bench  compare the speed with PyTensor, JAX and NumPy
 #   make test   lint, types, lit and pytest       make docs   regenerate the generated pages of docs/
-#   make lint   ruff and import contracts         make fuzz   random graphs and inputs, FUZZ_EXAMPLES each
+#   make lint   ruff and import contracts         make fuzz   random programs for FUZZ_MINUTES, in every way
 #   make types  mypy                              make clean  remove what these made
 #   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
 #   make conformance-array-api  only the array API standard's tests
@@ -17,6 +17,9 @@ VENV ?= .venv
 PEERS ?= .venv-peers
 JOBS ?= 2
 FUZZ_EXAMPLES ?= 500
+FUZZ_MINUTES ?= 30
+FUZZ_RESULTS ?= results/fuzz
+FUZZ_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 ARRAY_API_ARGS ?=
@@ -88,7 +91,13 @@ tiers: $(VENV)/.test
 	GRAPHC_CALL_TIER=buffer $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)
 	GRAPHC_CALL_TIER=python $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) $(TIER_TESTS)
 
+# Random programs, evaluated in every way, in JOBS processes: a summary and scripts of what fails go to FUZZ_RESULTS.
 fuzz: $(VENV)/.test
+	$(BIN)/python tests/fuzz/campaign.py --minutes $(FUZZ_MINUTES) --jobs $(JOBS) --results $(FUZZ_RESULTS) $(FUZZ_ARGS)
+
+# The tests with generated inputs, FUZZ_EXAMPLES for each of them.
+.PHONY: fuzz-inputs
+fuzz-inputs: $(VENV)/.test
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) -m fuzz $(PYTEST_ARGS)
 
 bench: $(VENV)/.demo $(PEERS)/.peers

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which differences between two evaluations are errors.
+
+Results are compared with those of a plain interpreter of the graph as written. How far rounding may move
+each element is measured, not assumed: the interpreter runs again with noise of some units in the last place,
+on the results of operations that round and on the operands of those whose algorithm may differ. What the
+noise moves by much, or flips (an index of a maximum, a NaN), is no evidence; what it leaves alone is equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.function.reference import perform_node
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.traversal import toposort
+from graphc.ops.elementwise import Elementwise
+from graphc.ops.ifelse import IfElse
+
+RUNS = 3
+# In units in the last place.
+NOISE = 4.0
+# Digits after and before the binary point of numbers with which arithmetic is exact.
+DYADIC = {
+    "float16": (3, 5),
+    "float32": (8, 10),
+    "float64": (16, 24),
+    "complex64": (8, 10),
+    "complex128": (16, 24),
+}
+
+# Rows that round nothing, so that their results are as exact as their operands.
+EXACT_ROWS = {
+    *(
+        "abs",
+        "and",
+        "ceil",
+        "clip",
+        "conj",
+        "copysign",
+        "eq",
+        "floor",
+        "ge",
+        "gt",
+        "identity",
+        "imag",
+        "invert",
+    ),
+    *("isfinite", "isinf", "isnan", "le", "lt", "logical_and", "logical_not", "logical_or", "logical_xor"),
+    *(
+        "maximum",
+        "minimum",
+        "ne",
+        "neg",
+        "or",
+        "real",
+        "round",
+        "second",
+        "sign",
+        "signbit",
+        "switch",
+        "trunc",
+    ),
+    *("xor", "complex", "mod", "floor_div", "ldexp", "nextafter", "spacing"),
+}
+# Rows that round once, and linear operations: their error is that of their result.
+ROUNDING_ROWS = {"add", "sub", "mul", "true_div", "sqr", "reciprocal"}
+SUMS = {
+    "Reduce",
+    "Matmul",
+    "Cumulative",
+    "Running",
+    "Join",
+    "IncSubtensor",
+    "Put",
+    "Scatter",
+    "LinearRecurrence",
+}
+EXACT_OPS = {
+    *("DimShuffle", "Take", "Iota", "Join", "Compress", "FlatNonzero", "RepeatPositions", "ArgReduce"),
+    *("BroadcastTo", "Reshape", "SpecifyShape", "Gather", "MakeVector", "Shape", "Shape_i", "Subtensor"),
+    *("ArgPartition", "ArgSort", "Partition", "SearchSorted", "Sort", "TopK", "CountTrue", "Contained"),
+    *("BinLength", "CountBins", "Histogram", "MaxPool", "Assert", "CheckAndRaise", "DisconnectedGrad"),
+    *("_Identity", "IfElse", "ZeroGrad", "PivotToPermutation", "PermuteRows"),
+}
+
+
+def is_rounded(x: np.ndarray) -> np.ndarray:
+    """Where numbers have so many digits that arithmetic with them rounds."""
+    after, before = DYADIC[x.dtype.name]
+    with np.errstate(all="ignore"):
+        if x.dtype.kind == "c":
+            return is_rounded(np.real(x)) | is_rounded(np.imag(x))
+        scaled = x.astype("float64") * 2.0**after
+        return np.isfinite(x) & ((scaled != np.rint(scaled)) | (np.abs(x) >= 2.0**before))
+
+
+class Noise:
+    """Perturbs values like rounding does."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def relative(self, x: np.ndarray, where: Any = True, scale: float = 0.0) -> np.ndarray:
+        """``x`` with some units in the last place more or less; of the largest element with ``scale``."""
+        if x.dtype.kind not in "fc" or not x.size:
+            return x
+        real = np.real(x).dtype
+        unit = NOISE * float(np.finfo(real).eps)
+        u = self.rng.uniform(-1, 1, x.shape)
+        with np.errstate(all="ignore"):
+            size = np.abs(x).astype("float64")
+            if scale:
+                size = np.maximum(size, scale)
+            moved = x.astype("complex128" if x.dtype.kind == "c" else "float64") + unit * u * size
+            return np.where(np.isfinite(x) & where, moved, x).astype(x.dtype)
+
+
+def largest(values: Iterable[np.ndarray]) -> float:
+    """The largest finite magnitude."""
+    found = 0.0
+    for value in values:
+        if value.dtype.kind in "fc" and value.size:
+            with np.errstate(all="ignore"):
+                sizes = np.abs(value).astype("float64")
+            found = max(found, float(sizes[np.isfinite(sizes)].max(initial=0.0)))
+    return found
+
+
+def _noisy(node: Apply, values: list[Any], noise: Noise) -> list[Any]:
+    name = type(node.op).__name__
+    row = node.op.row.name if isinstance(node.op, Elementwise) else ""
+    if name == "Cast":
+        return [noise.relative(y, is_rounded(y)) if y.dtype.kind in "fc" and y.dtype != values[0].dtype else y
+                for y in perform_node(node, values)]  # fmt: skip
+    if row in EXACT_ROWS or name in EXACT_OPS:
+        return perform_node(node, values)
+    if row in ROUNDING_ROWS or name in SUMS:
+        scale = largest(values) if row in ("add", "sub") or name in SUMS else 0.0
+        results = perform_node(node, values)
+        exact = not any(
+            v.dtype.kind in "fc" and is_rounded(v).any() for v in values if v.ndim or name in SUMS
+        )
+        if row in ("mul", "true_div", "sqr", "reciprocal") or exact:
+            return [noise.relative(y, is_rounded(y)) if y.dtype.kind in "fc" else y for y in results]
+        return [noise.relative(y, True, scale) if y.dtype.kind in "fc" else y for y in results]
+    moved = [noise.relative(np.asarray(v)) if isinstance(v, np.ndarray) else v for v in values]
+    scale = 0.0 if row else 1.0
+    results = perform_node(node, moved)
+    return [
+        noise.relative(y, is_rounded(y) if row else True, scale * largest([y]))
+        if isinstance(y, np.ndarray) and y.dtype.kind in "fc"
+        else y
+        for y in results
+    ]
+
+
+def interpret(
+    wanted: Sequence[Variable], known: dict[Variable, Any], noise: Noise | None = None
+) -> dict[Variable, Any]:
+    """Run the nodes that variables need, one after the other, on NumPy, with nothing rewritten.
+
+    Args:
+        wanted: what to compute.
+        known: values of inputs; it gains all that is computed.
+        noise: perturbs results.
+    """
+    for node in toposort(wanted, blockers=set(known)):
+        if isinstance(node.op, IfElse):
+            _choose(node, known)
+            continue
+        values = [known.get(x, getattr(x, "data", None)) for x in node.inputs]
+        results = perform_node(node, values) if noise is None else _noisy(node, values, noise)
+        known.update(zip(node.outputs, results, strict=True))
+    known.update((v, v.data) for v in wanted if isinstance(v, Constant))
+    return known
+
+
+def _choose(node: Apply, known: dict[Variable, Any]) -> None:
+    values = [known.get(x, getattr(x, "data", None)) for x in node.inputs]
+    known.update(zip(node.outputs, perform_node(node, values), strict=True))
+
+
+def expected(
+    wanted: Sequence[Variable], given: Mapping[Variable, Any], runs: int = RUNS
+) -> list[Expectation]:
+    """What variables are, and how far noise moves them."""
+    base = interpret(wanted, dict(given))
+    moved = [_or_nothing(wanted, given, Noise(seed)) for seed in range(runs)]
+    return [Expectation(base[v], [m[v] for m in moved if m is not None], all(moved)) for v in wanted]
+
+
+def _or_nothing(
+    wanted: Sequence[Variable], given: Mapping[Variable, Any], noise: Noise
+) -> dict[Variable, Any] | None:
+    try:
+        return interpret(wanted, dict(given), noise)
+    except Exception:
+        return None
+
+
+def raises_anyway(wanted: Sequence[Variable], given: Mapping[Variable, Any], runs: int = RUNS) -> bool:
+    """Whether a program that fails also does with noise."""
+    return all(_or_nothing(wanted, given, Noise(seed)) is None for seed in range(runs))
+
+
+class Expectation:
+    """A value and how sure it is.
+
+    Args:
+        value: without noise. moved: with it. sure: whether there always was a value.
+
+    Attributes:
+        value: without noise. comparable: whether it can be compared.
+        sure: for each element, whether it can be compared at all.
+        tolerance: of each element.
+    """
+
+    def __init__(self, value: np.ndarray, moved: Sequence[np.ndarray], sure: bool = True) -> None:
+        self.value = value = np.asarray(value)
+        self.comparable = sure and all(m.shape == value.shape for m in moved)
+        if not self.comparable:
+            return
+        if value.dtype.kind not in "fc":
+            self.sure = np.ones(value.shape, bool)
+            for m in moved:
+                self.sure &= m == value
+            return
+        with np.errstate(all="ignore"):
+            self.sure = np.ones(value.shape, bool)
+            spread = np.zeros(value.shape)
+            for m in moved:
+                self.sure &= _pattern(m) == _pattern(value)
+                spread = np.fmax(spread, np.where(np.isfinite(value), np.abs(m - value), 0).astype("float64"))
+            spread = np.where(self.sure, spread, 0.0)
+            size = np.where(np.isfinite(value), np.abs(value), 0).astype("float64")
+            eps = float(np.finfo(value.real.dtype).eps)
+            typical = float(np.median(spread)) if spread.size else 0.0
+            rounded = 64 * eps * np.where(spread > 0, np.maximum(size, 1e-3 * size.max(initial=0.0)), size)
+            self.tolerance = (
+                50 * np.maximum(spread, typical) + rounded + 8 * float(np.finfo(value.real.dtype).tiny)
+            )
+            self.sure &= (
+                self.tolerance <= 1e-2 * np.maximum(size, typical) + 1e-3 * size.max(initial=0.0) + 1e-300
+            )
+
+    @property
+    def evidence(self) -> bool:
+        """Whether there is anything to compare."""
+        return self.comparable and (bool(self.sure.any()) or not self.value.size)
+
+    def difference(self, got: Any) -> str:
+        """How a result differs, or an empty text."""
+        want = self.value
+        got = np.asarray(got)
+        if got.dtype != want.dtype:
+            return f"dtype {got.dtype}, expected {want.dtype}"
+        if not self.comparable:
+            return ""
+        if got.shape != want.shape:
+            return f"shape {got.shape}, expected {want.shape}"
+        with np.errstate(all="ignore"):
+            if want.dtype.kind not in "fc":
+                wrong = self.sure & (got != want)
+            else:
+                near = np.abs(got - want) <= self.tolerance
+                special = _pattern(want) != 0
+                wrong = self.sure & np.where(special, _pattern(got) != _pattern(want), ~near)
+        if not wrong.any():
+            return ""
+        place = np.unravel_index(int(np.argmax(wrong)), want.shape)
+        where = f"{int(wrong.sum())} of {wrong.size} elements, at {[int(i) for i in place]}"
+        return f"{where}: {got[place]!r}, expected {want[place]!r}"
+
+
+def _pattern(x: np.ndarray) -> np.ndarray:
+    """0 where finite, 1 NaN, 2 and 3 infinities; complex numbers that are not finite are all alike."""
+    if x.dtype.kind == "c":
+        return np.where(np.isfinite(x), 0, 1)
+    return np.where(np.isfinite(x), 0, np.where(np.isnan(x), 1, np.where(x > 0, 2, 3)))

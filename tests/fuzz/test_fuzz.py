@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random programs over the whole library, the same in every way to evaluate them.
+
+The seeds are those of the commit, so that each commit tries programs that none before it has. A failure
+prints its seed and a script;
+``python tests/fuzz/campaign.py --seed S`` shows it again. `make fuzz` runs by time.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from campaign import Campaign, first_seed
+
+# What is being repaired: texts of scripts.
+KNOWN = ("UnusedInputError", "resized", "permutation")
+COUNT, BATCH = int(os.environ.get("FUZZ_GRAPHS", "50")), 25
+
+
+@pytest.mark.parametrize("batch", range(0, COUNT, BATCH))
+def test_programs_of_this_commit(batch):
+    campaign, found = Campaign(seconds_to_shrink=30.0, thorough=False), []
+    try:
+        for seed in range(first_seed() + batch, first_seed() + batch + BATCH):
+            found += [text for text in campaign.run(seed) if not any(known in text for known in KNOWN)]
+    finally:
+        campaign.close()
+    assert not found, "\n".join([f"{len(found)} failures in seeds from {first_seed() + batch}", *found[:3]])
+
+
+@pytest.mark.parametrize("tier", ["buffer", "python"])
+def test_other_ways_into_compiled_functions(tier):
+    """What machines with another Python layout use."""
+    campaign = Campaign(tier=tier)
+    for seed in range(first_seed(), first_seed() + 8):
+        program = campaign.worker.ask("grow", seed)
+        answer = campaign.evaluate(program, ["fast_run", "donated", "out"])
+        known = any(word in str(answer) for word in KNOWN)
+        assert known or not answer.findings, f"seed {seed}\n{answer.findings}\n{program}"
+    campaign.close()

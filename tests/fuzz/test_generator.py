@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The generator reaches the whole library, and what it runs in notices errors, crashes and hangs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from case_text import all_cases, text_of
+from checked import Checked
+from growing import Builder, Unfit, grow
+from judging import Expectation
+from op_runner import LAYOUTS
+from program import Input, Program, Step
+from recipes import RECIPES, apply_case
+from script import script
+from shrinking import Shrinker
+from ways import WAYS, check
+from worker import Dead, Worker
+
+SEEDS = range(12)
+
+
+def applied(case):
+    """The line of a case, in the first program in which it works."""
+    for seed in SEEDS:
+        b = Builder(seed)
+        b.add_input()
+        try:
+            return b, apply_case(b, case)
+        except Unfit:
+            continue
+    return None
+
+
+def test_every_case_becomes_a_line():
+    """And so every public function, as `test_op_table` sees to it that each has a case."""
+    unreached = [case.name for case in all_cases() if applied(case) is None]
+    assert not unreached
+
+
+def test_the_text_of_a_case_means_the_case():
+    for case in all_cases()[::40]:
+        assert text_of(case, [f"v{i}" for i in range(len(case.arguments))])
+
+
+def test_every_recipe_is_used():
+    kinds = {step.kind for seed in range(400) for step in grow(seed).steps}
+    assert set(RECIPES) - {"library"} <= kinds
+
+
+def test_equal_seeds_give_equal_programs():
+    assert repr(grow(5)) == repr(grow(5))
+
+
+# Judging ------------------------------------------------------------------------------------------
+
+
+def test_rounding_is_no_error_and_everything_else_is():
+    x = np.array([1.0, 1e-9, 0.0, np.nan])
+    expectation = Expectation(x, [x * (1 + 1e-15)] * 3)
+    assert not expectation.difference(x * (1 + 4e-15))
+    assert expectation.difference(x * (1 + 1e-9))
+    assert expectation.difference(x + np.array([0, 0, 1e-12, 0]))
+    assert expectation.difference(np.nan_to_num(x))
+    assert expectation.difference(x.astype("float32")) and expectation.difference(x[:3])
+
+
+def test_what_noise_flips_is_no_evidence():
+    expectation = Expectation(np.array([1, 2]), [np.array([1, 3])])
+    assert not expectation.difference(np.array([1, 5]))
+    assert expectation.difference(np.array([0, 2]))
+
+
+# Failures -----------------------------------------------------------------------------------------
+
+
+def program(*lines: str, values: np.ndarray) -> Program:
+    """Lines that compute with one input."""
+    steps = tuple(Step((f"v{i}",), text, "line") for i, text in enumerate(lines))
+    return Program((Input("x0", values, (None,) * values.ndim),), steps, (steps[-1].names[0],))
+
+
+def test_a_wrong_result_is_found_and_shrunk():
+    wrong = program(
+        *("pt.exp(x0)", "v0 * 2", "pt.sin(v1)", "pt.concatenate([v2, v0], axis=1)", "pt.sort(v3, axis=1)"),
+        *("v4[::-1]", "v5 + v3"),
+        values=np.arange(12.0).reshape(3, 4),
+    )
+
+    def fails(candidate: Program) -> bool:
+        texts = [step.text for step in candidate.steps]
+        return any("sort" in t for t in texts) and Checked(candidate).error is None
+
+    small = Shrinker(fails, 20).run(wrong)
+    assert [step.text for step in small.steps] == ["pt.sort(x0, axis=1)"]
+    assert small.inputs[0].value.shape == (1, 1)
+
+
+def test_ways_that_differ_are_found():
+    checked = Checked(program("x0 * 2", values=np.arange(3.0)))
+    (finding,) = checked.compare("fast_run", lambda: [np.array([0.0, 2.0, 5.0])])
+    assert finding.kind == "mismatch"
+
+    def fail():
+        raise KeyError("x")
+
+    (finding,) = checked.compare("fast_run", fail)
+    assert finding.signature == ("fast_run", "error KeyError")
+
+
+def test_scripts_run(capsys):
+    found = check(program("pt.zeros_like(x0)", "v0 + x0", values=np.arange(3.0)), ["numpy", "fast_run"])
+    assert not found
+    wrong = program("x0 * 2", values=np.arange(3.0))
+    (finding,) = Checked(wrong).compare("fast_run", lambda: [np.zeros(3)])
+    exec(script(wrong, finding, 7), {})
+    assert capsys.readouterr().out.split("\n") == [
+        "expected [array([0., 2., 4.])]",
+        "got [array([0., 2., 4.])]",
+        "",
+    ]
+
+
+def test_a_crash_and_a_hang_are_findings():
+    worker = Worker(timeout=100)
+    with pytest.raises(Dead, match="crash"):
+        worker.ask("check", program("__import__('os').abort()", values=np.zeros(2)), ["fast_run"])
+    assert worker.ask("check", program("x0 * 2", values=np.zeros(2)), ["reference"]).findings == []
+    worker.timeout = 0.5
+    with pytest.raises(Dead, match="hang"):
+        worker.ask("check", program("__import__('time').sleep(60)", values=np.zeros(2)), ["fast_run"])
+    worker.close()
+
+
+def test_layouts_are_those_of_the_op_table():
+    assert {"spaced", "negative strides"} <= set(LAYOUTS)
+
+
+def test_every_way_runs():
+    """On a program that all ways can evaluate."""
+    lines = ("pt.tanh(x0)", "pt.concatenate([x0, v0[::-1]])", "v1 @ v1.T + v0.sum()")
+    found = check(program(*lines, values=np.arange(6.0).reshape(2, 3)), [w for w in WAYS if "scan" not in w])
+    assert not found

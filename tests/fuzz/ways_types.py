@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ways with other types: the same graph on inputs of which more or less is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from checked import Checked, Finding, arguments
+from program import Input, Program
+
+import graphc
+import graphc.tensor as pt
+
+Way = Callable[[Checked], Iterator[Finding]]
+
+
+def _retyped(program: Program, static: Callable[[Input], tuple[int | None, ...]]) -> Program:
+    return replace(
+        program,
+        inputs=tuple(x if x.shared or x.generator else replace(x, static=static(x)) for x in program.inputs),
+    )
+
+
+def loosened(program: Program) -> Program:
+    """The same program with no size known."""
+    return _retyped(program, lambda x: (None,) * x.value.ndim)
+
+
+def tightened(program: Program) -> Program:
+    """The same program with all sizes known."""
+    return _retyped(program, lambda x: x.value.shape)
+
+
+def _replaced(c: Checked, other: Program, values: Program) -> list[Any]:
+    """The graph with inputs replaced by those of another program, on the values of a third."""
+    pairs = {}
+    for x in other.inputs:
+        if not x.shared and not x.generator:
+            new = pt.tensor(x.name, dtype=str(x.value.dtype), shape=x.static)
+            pairs[c.built.variables[x.name]] = new
+    outputs = graphc.graph_replace(c.targets, pairs, strict=False)
+    inputs = [pairs.get(v, v) for v in c.built.inputs]
+    f = graphc.function(inputs, outputs, mode="fast_compile", on_unused_input="ignore")
+    return f(*arguments(values))
+
+
+def given(name: str, retype: Callable[[Program], Program]) -> Way:
+    """``givens`` puts inputs with other static sizes in the place of the program's."""
+
+    def way(c: Checked) -> Iterator[Finding]:
+        other = retype(c.program)
+        if other == c.program or any(x.shared for x in c.program.inputs):
+            return
+
+        def run() -> list[Any]:
+            pairs = {
+                c.built.variables[x.name]: pt.tensor(x.name, dtype=str(x.value.dtype), shape=x.static)
+                for x in other.inputs
+                if not x.generator
+            }
+            inputs = [pairs.get(v, v) for v in c.built.inputs]
+            options = {"givens": pairs, "rebuild_strict": False, "on_unused_input": "ignore"}
+            try:
+                f = graphc.function(inputs, c.built.outputs, mode="fast_run", **options)
+            except (TypeError, ValueError):
+                if name == "loosened":  # an axis that is dropped must be known to be 1
+                    return [e.value for e in c.expected]
+                raise
+            return c.call(f)
+
+        yield from c.compare(name, run)
+
+    return way
+
+
+def resized(c: Checked) -> Iterator[Finding]:
+    """Inputs with known sizes are replaced by others of unknown size, whose values have other sizes."""
+    sizes = {size for x in c.program.inputs for size in x.static if size is not None and size > 1}
+    if not sizes or any(x.shared or x.generator for x in c.program.inputs):
+        return
+    for change in (lambda s: 2 * s, lambda s: s + 1):
+        other = replace(
+            loosened(c.program),
+            inputs=tuple(
+                replace(x, value=np.resize(x.value, [change(s) if s in sizes else s for s in x.value.shape]))
+                for x in loosened(c.program).inputs
+            ),
+        )
+        try:
+            direct = Checked(other)
+        except Exception:
+            continue
+        if direct.error is None:
+            yield from direct.compare("resized", partial(_or_refused, direct, c, other))
+
+
+def _or_refused(direct: Checked, c: Checked, other: Program) -> list[Any]:
+    """Results, or what is expected where sizes that were built in are noticed."""
+    try:
+        return _replaced(c, other, other)
+    except (ValueError, TypeError, IndexError):
+        return [e.value for e in direct.expected]
