@@ -14,6 +14,7 @@ from graphc_runtime.errors import LoadError, status_error
 from graphc_runtime.kernel_call import KernelCall, OnError
 from graphc_runtime.loader import load_object
 from graphc_runtime.manifest import Signature
+from graphc_runtime.worker import apart
 
 Where = Callable[[str], str | None]
 
@@ -53,7 +54,8 @@ class Executable:
             raise LoadError(
                 f"the code needs CPU features that are not here: {', '.join(missing)}; compile it again"
             )
-        self._loaded = load_object(artifact.code, symbols.resolve)
+        # Symbols may be in modules that have to be imported.
+        self._loaded = apart(load_object, artifact.code, symbols.resolve)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Executable:

@@ -19,6 +19,7 @@ from graphc.config import config
 from graphc.errors import CompileError
 from graphc_runtime import elf
 from graphc_runtime.threads import usable_cores
+from graphc_runtime.worker import checkpoint
 
 # Larger kernels, in characters of IR, are not unrolled: vectorised loops are interleaved in any case, and
 # unrolling them once more was measured to double the time of code generation for no gain.
@@ -169,6 +170,7 @@ def _compile_one(views: bool, work: _Work) -> tuple[bytes, list[str]]:
             texts.append(str(module))
         if work.pass_level is not None:
             machine.optimise(module, work.pass_level, vectorise=work.opt_level >= 2, unroll=work.unroll)
+            checkpoint()
         if views:
             texts += [str(module), machine.emit_assembly(module)]
         return machine.emit_object(module), texts

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from threading import Lock, Thread
 from typing import TypeVar
 
+from graphc_runtime.worker import checkpoint, current_task, resting, taking_part
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -21,6 +23,7 @@ def share(function: Callable[[_Item], _Result], items: Sequence[_Item], threads:
     errors: list[BaseException] = []
     pending = list(reversed(range(len(items))))
     lock = Lock()
+    task = current_task()
 
     def work() -> None:
         while True:
@@ -29,14 +32,19 @@ def share(function: Callable[[_Item], _Result], items: Sequence[_Item], threads:
                     return
                 number = pending.pop()
             try:
+                checkpoint()
                 results[number] = function(items[number])
             except BaseException as error:
                 errors.append(error)
 
+    def help() -> None:
+        with taking_part(task):
+            work()
+
     helpers: list[Thread] = []
     try:
         for _ in range(min(threads, len(items)) - 1):
-            helper = Thread(target=work, name="graphc-codegen")
+            helper = Thread(target=help, name="graphc-codegen")
             try:
                 helper.start()
             except RuntimeError:  # no more threads are to be had
@@ -46,8 +54,9 @@ def share(function: Callable[[_Item], _Result], items: Sequence[_Item], threads:
     finally:
         with lock:
             pending.clear()
-        for helper in helpers:
-            helper.join()
+        with resting():
+            for helper in helpers:
+                helper.join()
     if errors:
         raise errors[0]
     return [results[number] for number in range(len(items))]

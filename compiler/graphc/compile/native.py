@@ -14,6 +14,7 @@ import numpy as np
 
 from graphc.compile.fingerprint import fingerprint, toolchain
 from graphc.config import config
+from graphc.emit import all_nodes, emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import DiskCache
@@ -23,6 +24,7 @@ from graphc_runtime.kernel_call import KernelCall
 from graphc_runtime.manifest import ArraySpec, Signature, Site, Update
 from graphc_runtime.marshal import canonical
 from graphc_runtime.threads import set_default_threads
+from graphc_runtime.worker import apart, checkpoint
 
 # Intrinsics only compute, but for those that fill and copy memory.
 _WRITES = re.compile(r" store |call .*@(?!llvm\.(?!mem))")
@@ -189,8 +191,6 @@ class NativeExecutable:
 
     def _where(self, node: str) -> str | None:
         """The user's line of a node of the emitted graph, such as ``n12``."""
-        from graphc.emit import all_nodes
-
         nodes = all_nodes(self.fgraph)
         index = int(node[1:])
         location = nodes[index].location if index < len(nodes) else None
@@ -202,26 +202,28 @@ class NativeExecutable:
         start = time.perf_counter()
         settings = (config.workspace_limit_mb, config.poison_memory, self._donate, self.report.fastmath)
         key = fingerprint(self.fgraph, self.mode, signature, settings) if config.cache_dir else None
-        disk = disk_cache(config.cache_dir, config.cache_size_mb)
-        data = disk.get(key) if key is not None else None
-        if data is not None and key is not None:
-            try:
-                executable = Executable.from_bytes(data)
-            except (ArtifactError, LoadError):
-                disk.discard(key)
-            else:
-                self.report.cache.append("hit")
-                self.report.add_phase("disk cache", time.perf_counter() - start)
-                self._report_donations(executable)
-                return executable
-        artifact = self._compile(signature)
-        if key is not None:
-            disk.put(key, artifact.to_bytes())
-        self.report.cache.append("off" if key is None else "miss")
-        with self.report.phase("link"):
-            executable = Executable(artifact)
+        executable = apart(_cached, key) if key is not None else None
+        if executable is not None:
+            self.report.cache.append("hit")
+            self.report.add_phase("disk cache", time.perf_counter() - start)
+        else:
+            # Emission calls methods of ops, which are the users' too: in their own thread.
+            with self.report.phase("emit"):
+                text = emit_module(self.fgraph).text
+            executable = apart(self._compiled, text, signature, key)
+            self.report.cache.append("off" if key is None else "miss")
         self._report_donations(executable)
         return executable
+
+    def _compiled(self, text: str, signature: Signature, key: str | None) -> Executable:
+        """Compiles emitted text, and stores the artifact in the disk cache."""
+        artifact = self._compile(text, signature)
+        # Who gave up waiting may have changed settings meanwhile.
+        checkpoint()
+        if key is not None:
+            disk_cache(config.cache_dir, config.cache_size_mb).put(key, artifact.to_bytes())
+        with self.report.phase("link"):
+            return Executable(artifact)
 
     def _report_donations(self, executable: Executable) -> None:
         """Says what became of donated inputs, and of shared variables that are updated."""
@@ -237,14 +239,11 @@ class NativeExecutable:
         for argument, reason in manifest.extra.get("kept", ()):
             self.report.donations.append(f"{self.fgraph.inputs[argument]} is not overwritten: {reason}")
 
-    def _compile(self, signature: Signature) -> Artifact:
+    def _compile(self, text: str, signature: Signature) -> Artifact:
         from graphc.compile.preload import preload
-        from graphc.emit import emit_module
 
         with self.report.phase("load compiler"):
             preload(any(hasattr(node.op, "compiled_graph") for node in self.fgraph.nodes))
-        with self.report.phase("emit"):
-            text = emit_module(self.fgraph).text
         lowered = self._lower(text)
         for phase, seconds in lowered.seconds.items():
             self.report.add_phase(phase, seconds)
@@ -272,9 +271,10 @@ class NativeExecutable:
         """Name and text of the IR at each stage, from the graph to assembly. Compiles again, without the
         cache.
         """
-        from graphc.emit import emit_module
+        return apart(self._stages, emit_module(self.fgraph).text)
 
-        lowered = self._lower(emit_module(self.fgraph).text, keep_stages=True)
+    def _stages(self, text: str) -> list[tuple[str, str]]:
+        lowered = self._lower(text, keep_stages=True)
         stages = list(lowered.stages)
         signature = self.executable.manifest.signature if self.executable else self._plain_signature()
         _generate(
@@ -288,6 +288,19 @@ class NativeExecutable:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_run_call": None}
+
+
+def _cached(key: str) -> Executable | None:
+    """What the disk cache has under a key."""
+    disk = disk_cache(config.cache_dir, config.cache_size_mb)
+    data = disk.get(key)
+    if data is None:
+        return None
+    try:
+        return Executable.from_bytes(data)
+    except (ArtifactError, LoadError):
+        disk.discard(key)
+        return None
 
 
 def _spec(v: Any) -> ArraySpec:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from graphc.immediate.executable import Executable
+from graphc_runtime.worker import renew_in_children
 
 
 class CacheInfo(NamedTuple):
@@ -44,6 +45,7 @@ class ExecutableCache:
             raise ValueError(f"cache_size must be an integer of at least 1, got {maxsize!r}")
         self.maxsize = maxsize
         self.lock = threading.RLock()
+        renew_in_children(self)
         self._entries: OrderedDict[Any, Executable] = OrderedDict()
         self._past_hits = self._misses = self._evictions = 0
 

@@ -13,9 +13,20 @@ import numpy as np
 from graphc.function.function import function
 from graphc.function.io import OutputForm
 from graphc.immediate.kinds import Kind
+from graphc_runtime.worker import renew_in_children
 
 _serials = itertools.count()
-_compiling = threading.RLock()
+
+
+class _Compiling:
+    """What lets one thread at a time compile operations, so that each is compiled once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        renew_in_children(self)
+
+
+_compiling = _Compiling()
 
 
 class Executable:
@@ -80,7 +91,7 @@ class Executable:
         """The compiled function."""
         # Methods are new objects at each access, but they compare by what they are bound to.
         if self.run == self._compile_and_run:
-            with _compiling:
+            with _compiling.lock:
                 if self.run == self._compile_and_run:
                     outputs: Any = self.outputs[0] if self.is_single else self.outputs
                     self.run = function(

@@ -18,6 +18,7 @@ from graphc.immediate.executable import Executable
 from graphc.immediate.kinds import Kind
 from graphc.immediate.record import apply
 from graphc.immediate.tensor import Tensor, _new
+from graphc_runtime.worker import renew_in_children
 
 if TYPE_CHECKING:
     from graphc.immediate.environment import Environment
@@ -73,6 +74,7 @@ class Queue:
         self.env = env
         self.limit = limit
         self.lock = threading.RLock()
+        renew_in_children(self)
         self._reset()
 
     def _reset(self) -> None:
@@ -164,28 +166,44 @@ class Queue:
         with self.lock:
             if not self._steps:
                 return
-            steps, arrays, places, codes = self._steps, self._arrays, self._places, self._codes
+            queued = dict(self.__dict__)
             self._reset()
-            alive = {
-                step.first + i: tensor
-                for step in steps
-                for i, reference in enumerate(step.tensors)
-                if (tensor := reference()) is not None
-            }
-            if not alive:
-                return
-            steps = _needed(steps, alive)
-            key = ("queue", tuple(codes), tuple(alive), tuple(places))
-            executable = self.env._cache.find(key)
-            if executable is None:
-                executable = self.env._cache.add(key, self._fused(steps, list(alive), places))
             try:
-                results = self.env._timed(executable, arrays, len(steps))
+                self._launch(queued["_steps"], queued["_arrays"], queued["_places"], queued["_codes"])
             except Exception:
-                _run_one_by_one(self.env, steps, arrays, alive)
-                return
-            for tensor, data in zip(alive.values(), results, strict=True):
-                _settle(tensor, np.asarray(data))
+                raise
+            except BaseException:  # an interrupt: values are still wanted
+                self.__dict__.update(queued)
+                raise
+
+    def _launch(
+        self,
+        steps: list[Queued],
+        arrays: list[np.ndarray],
+        places: list[Any],
+        codes: list[tuple[int, ...]],
+    ) -> None:
+        """Run what was queued."""
+        alive = {
+            step.first + i: tensor
+            for step in steps
+            for i, reference in enumerate(step.tensors)
+            if (tensor := reference()) is not None
+        }
+        if not alive:
+            return
+        steps = _needed(steps, alive)
+        key = ("queue", tuple(codes), tuple(alive), tuple(places))
+        executable = self.env._cache.find(key)
+        if executable is None:
+            executable = self.env._cache.add(key, self._fused(steps, list(alive), places))
+        try:
+            results = self.env._timed(executable, arrays, len(steps))
+        except Exception:
+            _run_one_by_one(self.env, steps, arrays, alive)
+            return
+        for tensor, data in zip(alive.values(), results, strict=True):
+            _settle(tensor, np.asarray(data))
 
     def _fused(self, steps: list[Queued], wanted: list[int], places: list[Any]) -> Executable:
         """The executable of the whole queue."""

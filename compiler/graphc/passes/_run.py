@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from graphc.passes._base import Pass
 from graphc.passes._parse import Entry, normalise
+from graphc_runtime.worker import checkpoint
 
 
 class Instrument(Protocol):
@@ -83,6 +84,7 @@ def run_pipeline(
     lowered = False  # by passes of ours since the last verification
     with context:
         for step in _steps(normalise(entries), single=instrument is not None):
+            checkpoint()
             name = str(step)
             if instrument is not None:
                 instrument.before(name, module)

@@ -4,8 +4,11 @@
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -92,3 +95,52 @@ def test_after_a_fork_the_child_calls_and_compiles():
     assert answers == [([[4.0] * 3, [5.0] * 3, [3.0] * 3], [2.0, 2.0])] * 3
     np.testing.assert_array_equal(state.get_value(), np.ones(3))
     np.testing.assert_array_equal(f(np.ones(3)), np.full(3, 4.0))
+
+
+def _child_compiles(env):
+    """The exit status of a child of a fork that compiles, by a function and by a tensor: 3 if it works."""
+    pid = os.fork()
+    if pid == 0:
+        status = 9
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(120)
+            x = pt.dvector("x")
+            status = int(graphc.function([x], x * 3 + pt.exp(x))(np.zeros(1))[0])
+            status += int(env.exp(env.as_tensor([0.0, 0.0])).sum())
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+def test_a_child_compiles_whatever_other_threads_compiled_at_the_fork(no_cache):
+    env, stop, compiled = graphc.immediate.Environment(), threading.Event(), []
+
+    def work(eager):
+        while not stop.is_set():
+            x = pt.dvector("x")
+            n = len(compiled)
+            if eager:
+                env.cache_clear()
+                env.as_tensor([1.0, 2.0]).sum()
+            else:
+                graphc.function([x], pt.exp(x) * n)
+            compiled.append(n)
+
+    threads = [threading.Thread(target=work, args=(eager,)) for eager in (False, True)]
+    for thread in threads:
+        thread.start()
+    try:
+        statuses = []
+        for _ in range(3):
+            before = len(compiled)
+            statuses.append(_child_compiles(env))
+            while len(compiled) == before:
+                time.sleep(0.003)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert statuses == [3] * 3
