@@ -3,13 +3,19 @@
 
 An entry is written to a temporary file and renamed, so a reader sees all of it or nothing. Each file carries
 the SHA-256 of its key and content; one that does not match is removed and counts as a miss.
+
+Entries are machine code, and a hash is no signature: whoever can write into the folder can run code in this
+process. So folder and entries have to belong to this user (or to root), others must not be able to write to
+the folder, and an entry has to be an ordinary file.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
+import stat
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -56,19 +62,20 @@ class DiskCache:
     statistics: CacheStatistics = field(default_factory=CacheStatistics)
     _size: int | None = None  # estimate; None before the first scan
     _warned: bool = False
+    _safe: bool | None = None  # None before the first look at the folder
 
     def get(self, key: str) -> bytes | None:
         """The entry of a key, or None."""
         path = self._path(key)
-        if path is None:
+        if path is None or not self._is_safe():
             return None
         try:
-            data = path.read_bytes()
+            data = _read(path)
         except FileNotFoundError:
             self.statistics.misses += 1
             return None
         except OSError as error:
-            self._unusable(error)
+            self._unusable(str(error))
             return None
         body = data[_HEADER:]
         if data[:_HEADER] != MAGIC + _digest(key, body):
@@ -89,7 +96,10 @@ class DiskCache:
         if path is None or len(data) + _HEADER > self.max_bytes:
             return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            os.makedirs(self.directory, mode=0o700, exist_ok=True)
+            if not self._is_safe():
+                return
+            path.parent.mkdir(mode=0o700, exist_ok=True)
             import tempfile  # 4 ms that only a process that stores something needs
 
             handle, temporary = tempfile.mkstemp(prefix=".tmp-", dir=path.parent)
@@ -101,7 +111,7 @@ class DiskCache:
                 _remove(temporary)
                 raise
         except OSError as error:
-            self._unusable(error)
+            self._unusable(str(error))
             return
         self.statistics.stores += 1
         self._shrink(len(data) + _HEADER)
@@ -117,6 +127,20 @@ class DiskCache:
         for _, _, path in self._entries():
             _remove(path)
         self._size = None
+
+    def _is_safe(self) -> bool:
+        """Whether nobody else can put code into the folder, or there is none yet; warns if not."""
+        if self._safe is None:
+            try:
+                danger = _danger(os.stat(self.directory))
+            except FileNotFoundError:
+                return True
+            except OSError as error:
+                danger = str(error)
+            self._safe = danger is None
+            if danger is not None:
+                self._unusable(danger)
+        return self._safe
 
     def _path(self, key: str) -> Path | None:
         if not re.fullmatch(r"[0-9a-f]{8,128}", key):
@@ -164,15 +188,56 @@ class DiskCache:
                 continue  # another process removed it meanwhile
         return found
 
-    def _unusable(self, error: OSError) -> None:
+    def _unusable(self, reason: str) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"the compilation cache {self.directory!r} cannot be used ({error}); going on without it. "
-                "Set GRAPHC_CACHE_DIR to a writable folder, or to nothing to switch the cache off",
+                f"the compilation cache {self.directory!r} cannot be used ({reason}); going on without it. "
+                "Set GRAPHC_CACHE_DIR to a folder of your own, or to nothing to switch the cache off",
                 RuntimeWarning,
                 stacklevel=3,
             )
+
+
+def _danger(status: os.stat_result) -> str | None:
+    """Why the code in a folder cannot be trusted, or None."""
+    if not hasattr(os, "geteuid"):
+        return None
+    user, mode = os.geteuid(), stat.filemode(status.st_mode)
+    if status.st_uid not in (user, 0):
+        return f"it belongs to user {status.st_uid}, who could run code in processes of user {user}"
+    # A group with the number of the user has no other members, by the convention of user-private groups.
+    private = status.st_gid == status.st_uid
+    if status.st_mode & (stat.S_IWOTH if private else stat.S_IWOTH | stat.S_IWGRP):
+        return (
+            f"others may write to it ({mode}) and could run code in this process; 'chmod go-w' changes that"
+        )
+    return None
+
+
+def _read(path: Path) -> bytes:
+    """What is in an entry; nothing where it is not a file of this user's.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    # Opening a FIFO would wait for a writer.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        handle = os.open(path, flags)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a symbolic link, a socket
+            return b""
+        raise
+    try:
+        status = os.fstat(handle)
+        own = not hasattr(os, "geteuid") or status.st_uid in (os.geteuid(), 0)
+        if not (own and stat.S_ISREG(status.st_mode)):
+            return b""
+        with open(handle, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
 
 
 def _digest(key: str, data: bytes) -> bytes:
@@ -181,6 +246,6 @@ def _digest(key: str, data: bytes) -> bytes:
 
 def _remove(path: str | Path) -> None:
     try:
-        os.unlink(path)
+        os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
     except OSError:
         return  # another process was faster, or the folder is read-only

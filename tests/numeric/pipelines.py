@@ -62,13 +62,13 @@ def _registered(entries: Sequence[Entry], opt_level: int) -> Iterator[str]:
 
 def compile_text(text: str, entries: Sequence[Entry], opt_level: int = 2) -> Any:
     """A callable (arrays to a list of arrays) of a graph-stage module's `@main`."""
+    from graphc.compile.generate import generate
     from graphc.compile.lower import lower
-    from graphc.compile.native import _generate
 
     signature = _signature(text)
     with _registered(entries, opt_level) as mode:
         lowered = lower(text, mode)
-        artifact = _generate(lowered, signature, mode, len(signature.inputs))
+        artifact = generate(lowered, signature, mode, len(signature.inputs))
     return Executable(artifact).kernel_call(signature, where=lambda node: None)
 
 

@@ -39,13 +39,17 @@ class PartStore:
     Attributes:
         cache: where they are.
         toolchain: identifies compiler and machine.
+        renew: compile all parts anew, whatever is there.
     """
 
     cache: DiskCache
     toolchain: str
+    renew: bool = False
 
     def get(self, part: Part, opt_level: int) -> bytes | None:
         """The object of a part for a level of optimisation, if it is there."""
+        if self.renew:
+            return None
         key = self._key(part, opt_level)
         code = self.cache.get(key)
         if code is not None and not code.startswith(b"\x7fELF"):

@@ -7,21 +7,19 @@ import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from graphc.compile.fingerprint import fingerprint, toolchain
+from graphc.compile.fingerprint import fingerprint
+from graphc.compile.generate import disk_cache, generate
 from graphc.config import config
 from graphc.emit import all_nodes, emit_module
 from graphc.graph.function_graph import FunctionGraph
-from graphc_runtime.artifact import Artifact
-from graphc_runtime.cache import DiskCache
 from graphc_runtime.errors import ArtifactError, LoadError
 from graphc_runtime.executable import Executable
 from graphc_runtime.kernel_call import KernelCall
-from graphc_runtime.manifest import ArraySpec, Signature, Site, Update
+from graphc_runtime.manifest import ArraySpec, Signature, Update
 from graphc_runtime.marshal import canonical
 from graphc_runtime.threads import set_default_threads
 from graphc_runtime.worker import apart, checkpoint
@@ -202,7 +200,7 @@ class NativeExecutable:
         start = time.perf_counter()
         settings = (config.workspace_limit_mb, config.poison_memory, self._donate, self.report.fastmath)
         key = fingerprint(self.fgraph, self.mode, signature, settings) if config.cache_dir else None
-        executable = apart(_cached, key) if key is not None else None
+        executable = apart(_cached, key, signature) if key is not None else None
         if executable is not None:
             self.report.cache.append("hit")
             self.report.add_phase("disk cache", time.perf_counter() - start)
@@ -217,11 +215,30 @@ class NativeExecutable:
 
     def _compiled(self, text: str, signature: Signature, key: str | None) -> Executable:
         """Compiles emitted text, and stores the artifact in the disk cache."""
-        artifact = self._compile(text, signature)
+        try:
+            executable = self._linked(text, signature)
+        except LoadError:
+            if not config.cache_dir:
+                raise
+            # A part from the disk is not what its hash says.
+            executable = self._linked(text, signature, renew=True)
         # Who gave up waiting may have changed settings meanwhile.
         checkpoint()
         if key is not None:
-            disk_cache(config.cache_dir, config.cache_size_mb).put(key, artifact.to_bytes())
+            disk_cache(config.cache_dir, config.cache_size_mb).put(key, executable.artifact.to_bytes())
+        return executable
+
+    def _linked(self, text: str, signature: Signature, *, renew: bool = False) -> Executable:
+        from graphc.compile.preload import preload
+
+        with self.report.phase("load compiler"):
+            preload(any(hasattr(node.op, "compiled_graph") for node in self.fgraph.nodes))
+        lowered = self._lower(text)
+        for phase, seconds in lowered.seconds.items():
+            self.report.add_phase(phase, seconds)
+        self.report.passes.extend(lowered.passes)
+        with self.report.phase("code generation"):
+            artifact = generate(lowered, signature, self.mode, len(self.fgraph.inputs), renew=renew)
         with self.report.phase("link"):
             return Executable(artifact)
 
@@ -238,18 +255,6 @@ class NativeExecutable:
             )
         for argument, reason in manifest.extra.get("kept", ()):
             self.report.donations.append(f"{self.fgraph.inputs[argument]} is not overwritten: {reason}")
-
-    def _compile(self, text: str, signature: Signature) -> Artifact:
-        from graphc.compile.preload import preload
-
-        with self.report.phase("load compiler"):
-            preload(any(hasattr(node.op, "compiled_graph") for node in self.fgraph.nodes))
-        lowered = self._lower(text)
-        for phase, seconds in lowered.seconds.items():
-            self.report.add_phase(phase, seconds)
-        self.report.passes.extend(lowered.passes)
-        with self.report.phase("code generation"):
-            return _generate(lowered, signature, self.mode, len(self.fgraph.inputs))
 
     def _lower(self, text: str, *, keep_stages: bool = False) -> Any:
         """Lowers with donations; without those of cells if memory could run out while they change."""
@@ -277,7 +282,7 @@ class NativeExecutable:
         lowered = self._lower(text, keep_stages=True)
         stages = list(lowered.stages)
         signature = self.executable.manifest.signature if self.executable else self._plain_signature()
-        _generate(
+        generate(
             lowered,
             signature,
             self.mode,
@@ -290,17 +295,22 @@ class NativeExecutable:
         return {**self.__dict__, "_run_call": None}
 
 
-def _cached(key: str) -> Executable | None:
-    """What the disk cache has under a key."""
+def _cached(key: str, signature: Signature) -> Executable | None:
+    """What the disk cache has under a key, for a form of call."""
     disk = disk_cache(config.cache_dir, config.cache_size_mb)
     data = disk.get(key)
     if data is None:
         return None
     try:
-        return Executable.from_bytes(data)
+        executable = Executable.from_bytes(data)
     except (ArtifactError, LoadError):
-        disk.discard(key)
-        return None
+        executable = None
+    if executable is not None:
+        found = executable.manifest.signature
+        if found == replace(signature, donated=found.donated, spares=found.spares):
+            return executable
+    disk.discard(key)
+    return None
 
 
 def _spec(v: Any) -> ArraySpec:
@@ -332,62 +342,3 @@ def takes_memory_first(llvm_ir: str) -> bool:
     takes = [i for i, line in enumerate(lines) if any(name in line for name in _TAKES_MEMORY)]
     writes = [i for i, line in enumerate(lines) if _WRITES.search(line) and i not in takes]
     return not takes or not writes or takes[-1] < writes[0]
-
-
-def _generate(lowered: Any, signature: Signature, mode: str, used: int, on_ir: Any = None) -> Artifact:
-    """Wraps, optimises and emits the kernel.
-
-    Args:
-        used: how many of the signature's arguments the kernel reads; the others are cells that are only
-            written.
-    """
-    from graphc.codegen.build import build_artifact
-    from graphc.codegen.entry_tiers import ITEM_SIZE
-    from graphc.codegen.kernel import kernel_wrappers
-    from graphc.codegen.object import host_target
-    from graphc.codegen.parts import Part, PartStore
-    from graphc.codegen.products import define_products
-    from graphc.codegen.random import define_random
-    from graphc.codegen.splits import define_splits
-    from graphc.codegen.veclib import add_vector_variants, is_available
-    from graphc.kernels.define import kernel_parts
-    from graphc.kernels.scalars import define_scalars
-    from graphc.pipelines import OPT_LEVEL
-
-    disk = disk_cache(config.cache_dir, config.cache_size_mb)
-    arguments = [spec.shape for spec in signature.arguments]
-    results = [spec.shape for spec in signature.results]
-    text = lowered.llvm_ir
-    target = host_target()
-    if OPT_LEVEL[mode] >= 2 and is_available(target.triple):
-        text = add_vector_variants(text, target.features)
-    text += kernel_wrappers(
-        arguments[:used],
-        results,
-        has_shapes=lowered.has_shapes,
-        unused=arguments[used:],
-        poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if config.poison_memory else None,
-        donated=[result for _, result in lowered.donated],
-    )
-    text = define_splits(define_scalars(text))
-    text, products = define_products(text, target.features)
-    finished = define_random(text, products)
-    parts = [*kernel_parts(text), *([Part(finished, finished=True)] if finished else [])]
-    sites = [Site(**site) for site in lowered.sites]
-    return build_artifact(
-        text,
-        replace(signature, donated=tuple(lowered.donated), spares=tuple(lowered.spares)),
-        parts=parts,
-        store=PartStore(disk, toolchain()) if disk.directory else None,
-        sites=sites,
-        opt_level=OPT_LEVEL[mode],
-        memory=lowered.memory,
-        extra={"kept": lowered.kept} if lowered.kept else None,
-        on_ir=on_ir,
-    )
-
-
-@cache
-def disk_cache(directory: str, size_mb: int) -> DiskCache:
-    """The cache in a folder; one object per process and setting, so that its statistics add up."""
-    return DiskCache(directory, size_mb << 20)

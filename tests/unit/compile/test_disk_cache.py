@@ -12,6 +12,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.codegen import object as codegen
+from graphc.codegen.parts import Part
 from graphc_runtime.cache import MAGIC
 
 COMPILE = """
@@ -84,11 +85,10 @@ def _empty(path):
     path.write_bytes(b"")
 
 
-def _other_content(path):
+def _other_content(path, body=b"not an artifact"):
     """Well formed as an entry of the cache, but no artifact."""
     from graphc_runtime.cache import _digest
 
-    body = b"not an artifact"
     path.write_bytes(MAGIC + _digest(path.stem, body) + body)
 
 
@@ -150,6 +150,38 @@ def test_a_damaged_part_is_compiled_again(cache_dir, compiled_modules, damage):
     compiled_modules.clear()
     decomposed(2.0)(np.eye(2)[None])
     assert len(compiled_modules) == 2
+
+
+def _other_object(path):
+    """A right hash over an object without the part's functions."""
+    from graphc_runtime.cache import _digest
+
+    (body,) = (code for code, _ in codegen._compile([codegen._part_work(Part("@x = global i8 1"), 1)]))
+    path.write_bytes(MAGIC + _digest(path.stem, body) + body)
+
+
+@pytest.mark.parametrize("change", [_other_object, lambda path: _other_content(path, b"\x7fELF no more")])
+def test_forged_parts_are_compiled_again(cache_dir, change):
+    decomposed(1.0)
+    for path in cache_dir.rglob("*.bin"):
+        if is_part(path):
+            change(path)
+    f = decomposed(2.0)
+    np.testing.assert_allclose(f(np.eye(2)[None])[0][0], np.eye(2) + 2)
+    assert f.report.cache == ["miss"]
+
+
+def test_an_entry_of_another_form_of_call_is_not_used(cache_dir):
+    """Its code would read arguments that are not there."""
+    compiled()
+    (path,) = entries(cache_dir)
+    x, y = pt.dvectors("x", "y")
+    graphc.function([x, y], x * y)
+    (other,) = (entry for entry in entries(cache_dir) if entry != path)
+    _other_content(path, other.read_bytes()[len(MAGIC) + 32 :])
+    f = compiled()
+    assert f.report.cache == ["miss"]
+    np.testing.assert_allclose(f(VALUE), WANT, rtol=1e-14)
 
 
 def test_without_a_cache_nothing_is_kept(cache_dir, compiled_modules, monkeypatch):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -130,3 +131,73 @@ def test_processes_share_it(tmp_path):
     workers = [subprocess.Popen(command, env=environment) for _ in range(3)]
     assert [worker.wait(timeout=60) for worker in workers] == [0, 0, 0]
     assert not [path for path in files(tmp_path) if path.name.startswith(".tmp-")]
+
+
+def _fifo(path, other):
+    os.mkfifo(path)
+
+
+def _socket(path, other):
+    # The path of a socket has about 100 characters at most.
+    server, here = socket.socket(socket.AF_UNIX), os.getcwd()
+    os.chdir(path.parent)
+    server.bind(path.name)
+    os.chdir(here)
+    server.close()
+
+
+def _folder(path, other):
+    path.mkdir()
+
+
+def _link(path, other):
+    path.symlink_to(other)
+
+
+def _foreign(path, other):
+    """An entry that is right but belongs to somebody else."""
+    other.rename(path)
+    os.chown(path, 12345, -1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this system")
+@pytest.mark.parametrize("make", [_fifo, _socket, _folder, _link, _foreign])
+def test_entries_are_ordinary_files_of_this_user(tmp_path, make):
+    if make is _foreign and os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    cache = DiskCache(str(tmp_path))
+    cache.put(key(1), b"content")
+    (path,) = files(tmp_path)
+    other = tmp_path / "other"
+    path.rename(other)
+    make(path, other)
+    assert cache.get(key(1)) is None and cache.statistics.corrupt == 1
+    assert not os.path.lexists(path)
+    cache.put(key(1), b"content")
+    assert cache.get(key(1)) == b"content"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners of files on this system")
+@pytest.mark.parametrize("kind", ["writable", "group", "another's", "link"])
+def test_folders_that_others_can_write_to_are_not_used(tmp_path, kind):
+    if kind in ("another's", "link", "group") and os.geteuid() != 0:
+        pytest.skip("only root can give folders away")
+    folder = tmp_path / "cache"
+    DiskCache(str(folder)).put(key(1), b"content")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    if kind == "writable":
+        folder.chmod(0o777)
+    elif kind == "group":
+        os.chown(folder, -1, 12345)
+        folder.chmod(0o770)
+    else:
+        os.chown(folder, 12345, -1)
+    if kind == "link":
+        folder.rename(tmp_path / "their")
+        folder.symlink_to(tmp_path / "their")
+    cache = DiskCache(str(folder))
+    with pytest.warns(RuntimeWarning, match=r"others may write|belongs to user 12345") as caught:
+        assert cache.get(key(1)) is None
+        cache.put(key(2), b"content")
+        assert cache.get(key(2)) is None
+    assert len(caught) == 1 and "going on without it" in str(caught[0].message)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowered kernels to artifacts, with the disk cache for their parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from graphc.compile.fingerprint import toolchain
+from graphc.config import config
+from graphc_runtime.artifact import Artifact
+from graphc_runtime.cache import DiskCache
+from graphc_runtime.manifest import Signature, Site
+
+
+def generate(
+    lowered: Any, signature: Signature, mode: str, used: int, *, renew: bool = False, on_ir: Any = None
+) -> Artifact:
+    """Wraps, optimises and emits the kernel.
+
+    Args:
+        used: how many of the signature's arguments the kernel reads; the others are cells that are only
+            written.
+        renew: do not use parts from the disk.
+        on_ir: see `graphc.codegen.object.compile_to_object`.
+    """
+    from graphc.codegen.build import build_artifact
+    from graphc.codegen.entry_tiers import ITEM_SIZE
+    from graphc.codegen.kernel import kernel_wrappers
+    from graphc.codegen.object import host_target
+    from graphc.codegen.parts import Part, PartStore
+    from graphc.codegen.products import define_products
+    from graphc.codegen.random import define_random
+    from graphc.codegen.splits import define_splits
+    from graphc.codegen.veclib import add_vector_variants, is_available
+    from graphc.kernels.define import kernel_parts
+    from graphc.kernels.scalars import define_scalars
+    from graphc.pipelines import OPT_LEVEL
+
+    disk = disk_cache(config.cache_dir, config.cache_size_mb)
+    arguments = [spec.shape for spec in signature.arguments]
+    results = [spec.shape for spec in signature.results]
+    text = lowered.llvm_ir
+    target = host_target()
+    if OPT_LEVEL[mode] >= 2 and is_available(target.triple):
+        text = add_vector_variants(text, target.features)
+    text += kernel_wrappers(
+        arguments[:used],
+        results,
+        has_shapes=lowered.has_shapes,
+        unused=arguments[used:],
+        poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if config.poison_memory else None,
+        donated=[result for _, result in lowered.donated],
+    )
+    text = define_splits(define_scalars(text))
+    text, products = define_products(text, target.features)
+    finished = define_random(text, products)
+    parts = [*kernel_parts(text), *([Part(finished, finished=True)] if finished else [])]
+    sites = [Site(**site) for site in lowered.sites]
+    return build_artifact(
+        text,
+        replace(signature, donated=tuple(lowered.donated), spares=tuple(lowered.spares)),
+        parts=parts,
+        store=PartStore(disk, toolchain(), renew) if disk.directory else None,
+        sites=sites,
+        opt_level=OPT_LEVEL[mode],
+        memory=lowered.memory,
+        extra={"kept": lowered.kept} if lowered.kept else None,
+        on_ir=on_ir,
+    )
+
+
+@cache
+def disk_cache(directory: str, size_mb: int) -> DiskCache:
+    """The cache in a folder; one object per process and setting, so that its statistics add up."""
+    return DiskCache(directory, size_mb << 20)
