@@ -25,6 +25,8 @@ from graphc.lowering.scan import declared_sizes
 from graphc.lowering.units import Units, ancestors
 from graphc.passes._scan import scans
 from graphc.passes._walk import walk
+from graphc.passes.poll_interrupts import PollInterrupts
+from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
 _ALIASES = VIEWS | {"tensor.cast", "graphc.reshape", "graphc.specify_shape"}
@@ -74,7 +76,8 @@ class Donations:
         requests = list(requests)
         if not requests:
             return
-        self._row_sizes = {op.results[0]: declared_sizes(op) for op in scans(function)}
+        self._loops = list(scans(function))
+        self._row_sizes = {op.results[0]: declared_sizes(op) for op in self._loops}
         self._block = function.regions[0].blocks[0]
         self._results = list(list(self._block.operations)[-1].operands)
         self._started: set[Any] = set()
@@ -146,6 +149,8 @@ class Donations:
         """
         if value == x:
             return
+        if request.keeps_on_failure and any(map(_is_long, self._loops)):
+            raise Refused("a loop can be interrupted, and other threads run during it")
         start = find_start(value, x, self._block)
         if start.value in self._started:
             raise Refused("its result is computed in another argument already")
@@ -219,6 +224,12 @@ class Donations:
             for op in self._block.operations
             if any(inner.name == "graphc.check" for inner in [op.operation, *walk(op.operation)])
         ]
+
+
+def _is_long(scan: Any) -> bool:
+    """Whether a loop may end early by a signal (see `graphc.passes.poll_interrupts`)."""
+    steps = constant_value(scan.operands[0])
+    return steps is None or steps > PollInterrupts.few
 
 
 def _read_again(function: Any) -> dict[Any, list[Any]]:

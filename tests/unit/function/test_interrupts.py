@@ -125,6 +125,35 @@ def test_shared_variables_keep_their_values(alarm):
     np.testing.assert_allclose(state.get_value(), np.full(4, 3.6 * 0.3 * 0.7))
 
 
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+def test_updates_in_place_come_behind_what_can_be_interrupted(alarm, mode):
+    """Beside a long loop the value is not overwritten: the call would keep the GIL, and could not end."""
+    x, n = pt.dscalar("x"), pt.lscalar("n")
+    count = graphc.shared(np.zeros(3), "count")
+    ys = graphc.scan(lambda y: 3.6 * y * (1 - y), outputs_info=x, n_steps=n, return_updates=False)
+    f = graphc.function([x, n], ys[-1], updates={count: count + 1}, mode=mode)
+    f(0.3, 10)
+    turns = []
+
+    def other_thread():
+        while len(turns) < 5:
+            turns.append(len(turns))
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGALRM)
+
+    alarm(0)
+    thread = threading.Thread(target=other_thread)
+    with pytest.raises(Stop):
+        thread.start()
+        f(0.3, MANY)
+    thread.join()
+    np.testing.assert_array_equal(count.get_value(), np.ones(3))
+    # Loops that are known to be short do not matter.
+    short = graphc.scan(lambda y: pt.sin(y), outputs_info=x, n_steps=9, return_updates=False)[-1]
+    report = graphc.function([x], short, updates={count: count + 1}, mode=mode).report
+    assert report.donations == ["count lends its memory to its new value"]
+
+
 def test_handlers_that_return_let_the_loop_go_on():
     calls = []
     old = signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
