@@ -1,14 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Storing the new values of shared variables: all of them or none, and never over another call's."""
+"""Storing the new values of shared variables: all of them or none, and never over another call's.
+
+A call whose old values another thread has replaced meanwhile starts anew. So that this ends, it gets a turn:
+until it is through, `wait_for_turn` holds up whoever else is about to store in Python. Machine code does not
+wait: a call that machine code of other threads overtakes in each of its attempts stores at last all the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from _thread import get_ident
+from collections.abc import Iterator, Sequence
 from itertools import chain, starmap
 from operator import is_, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
+
+# How often a call of machine code starts.
+ATTEMPTS = 8
 
 _first = itemgetter(0)
+
+
+class _Turn(NamedTuple):
+    """The thread that has it, and until when at most: what it runs may wait for threads that wait for it."""
+
+    thread: int
+    until: float
+
+
+# The turn of this process under one key, so that taking it is one call of a function written in C.
+_turns: dict[str, _Turn] = {}
+
+
+def attempts(*, in_python: bool = False) -> Iterator[bool]:
+    """Attempts of a call; all but the first have the turn. They tell whether they are the last one.
+
+    Args:
+        in_python: Python code runs in it, which may do more than to compute; it does not run many times.
+    """
+    start = time.monotonic()
+    yield False
+    seconds = time.monotonic() - start
+    mine = _Turn(get_ident(), time.monotonic() + 10 * seconds + 1)
+    wait_for_turn()
+    while _turns.setdefault("turn", mine).thread != mine.thread:
+        wait_for_turn()
+    try:
+        yield in_python
+        for number in range(3, ATTEMPTS + 1):
+            yield number == ATTEMPTS
+    finally:
+        if _turns.get("turn") is mine:
+            del _turns["turn"]
+
+
+def wait_for_turn() -> None:
+    """Waits while another thread has the turn."""
+    while (turn := _turns.get("turn")) is not None and turn.thread != get_ident():
+        if time.monotonic() > turn.until:
+            _turns.pop("turn", None)
+            return
+        time.sleep(0.0005)
 
 
 def snapshot(cells: Sequence[list[Any]]) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc_runtime import interrupts
-from graphc_runtime.commit import commit, snapshot
+from graphc_runtime.commit import attempts, commit, snapshot, wait_for_turn
 from graphc_runtime.loader import LoadedObject
 from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical, check_out, is_canonical
@@ -70,13 +70,14 @@ class KernelCall:
             if not fine or not all(map(is_canonical, args, inputs)):
                 return self._fallback(*args, **keywords)
         outs = self._outs(keywords)
-        while True:
+        for last in attempts():
             cells = self._owned_cells() if self._reuse else []
             lent = range(len(inputs)) if self._reuse and outs is None else ()
             read = snapshot(self._cells)
-            found = self._call(self._arrays(args, read), outs, {*lent, *cells}, bool(cells), read)
+            found = self._call(self._arrays(args, read), outs, {*lent, *cells}, bool(cells), read, last)
             if found is not _CHANGED:
-                return found
+                break
+        return found
 
     def lend(self, own: Collection[int], args: Sequence[Any], *, alone: bool) -> Any:
         """A call that may compute results in the memory of the arguments `own`, and return these arrays.
@@ -150,6 +151,7 @@ class KernelCall:
         own: Collection[int],
         alone: bool,
         read: Sequence[Any] = (),
+        last: bool = True,
     ) -> Any:
         """One call; `_CHANGED` if it has to be repeated, as another thread has replaced what `read` holds."""
         signature = self._signature
@@ -177,9 +179,10 @@ class KernelCall:
         if signature.updates:
             targets = [self._cells[update.cell] for update in signature.updates]
             new = results[len(outputs) :]
+            wait_for_turn()
             if not commit(targets, new, self._cells, read):
                 # What was overwritten cannot be read again; then the last call to end wins.
-                if not overwrites:
+                if not (overwrites or last):
                     return _CHANGED
                 commit(targets, new, (), ())
         return (

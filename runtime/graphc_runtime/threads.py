@@ -21,6 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from graphc_runtime import elf
+from graphc_runtime.worker import idle_workers
 
 _MOST = 1024
 
@@ -41,9 +42,12 @@ def is_alone() -> bool:
     """
     try:
         states = _states()
-        return not states.next(states.first(states.interpreter()))
+        others, state = 0, states.next(states.first(states.interpreter()))
+        while state and others < 2:
+            others, state = others + 1, states.next(state)
     except AttributeError:  # no CPython
         return False
+    return others <= idle_workers()
 
 
 @functools.cache

@@ -264,6 +264,11 @@ def resting() -> Iterator[None]:
     checkpoint()
 
 
+def idle_workers() -> int:
+    """How many threads wait here for work, and do nothing."""
+    return int(_state.worker is not None)
+
+
 def current_task() -> Task | None:
     """What this thread works on."""
     presence = _state.present.get(get_ident())

@@ -16,6 +16,7 @@ from graphc.graph.location import capture
 from graphc.graph.type import Type
 from graphc.tensor.type import TensorType
 from graphc.tensor.variable import TensorVariable
+from graphc_runtime.commit import wait_for_turn
 
 
 class SharedVariable(Variable):
@@ -70,9 +71,11 @@ class SharedVariable(Variable):
             TypeError: the type does not accept it. The old value stays.
         """
         try:
-            self.container[0] = self._canonical(new_value, borrow)
+            new = self._canonical(new_value, borrow)
         except TypeError as error:
             raise TypeError(f"cannot set the shared variable {self}: {error}") from None
+        wait_for_turn()
+        self.container[0] = new
 
     @property
     def default_update(self) -> Variable | None:

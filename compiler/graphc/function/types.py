@@ -19,8 +19,9 @@ from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.tensor.type import TensorType
 from graphc_runtime.callable_type import NativeCallable, enable
-from graphc_runtime.commit import commit, snapshot
+from graphc_runtime.commit import attempts, commit, snapshot, wait_for_turn
 from graphc_runtime.kernel_call import is_owner
+from graphc_runtime.threads import is_alone
 
 if TYPE_CHECKING:
     from graphc.function.memory_plan import MemoryPlan
@@ -113,6 +114,7 @@ class Function(NativeCallable):
         self._subsets: dict[tuple[int, ...], Function] = {}
         self._tracer: Trace | None = None
         self._op_schedule: Any = None
+        # Machine code only: it can lend memory, and has no effects but its results.
         self._lends = hasattr(executor, "bind")
         is_plain = signature.form.is_single or signature.form.is_list
         self._flat = None if is_plain else FlatCall(self._call_flat)
@@ -202,14 +204,20 @@ class Function(NativeCallable):
     def _run(self, given: list[Any], buffers: Buffers | None) -> list[Any]:
         """Run the executor on checked values, store the results and then the updates.
 
-        If another thread has replaced a value meanwhile that was read for updates, everything runs again.
+        If another thread has replaced a value meanwhile that was read for updates, everything runs again;
+        Python ops once, as they may have effects of their own.
         """
-        while True:
-            results = self._attempt(list(given), buffers)
+        if not self._targets:
+            return self._attempt(list(given), buffers, last=True) or []
+        results = None
+        for last in attempts(in_python=not self._lends):
+            results = self._attempt(list(given), buffers, last)
             if results is not None:
-                return results
+                break
+        assert results is not None
+        return results
 
-    def _attempt(self, values: list[Any], buffers: Buffers | None) -> list[Any] | None:
+    def _attempt(self, values: list[Any], buffers: Buffers | None, last: bool) -> list[Any] | None:
         lent = self._lent(values) if self._lends and buffers is None else []
         read = snapshot(self._cells)
         values += read
@@ -227,10 +235,12 @@ class Function(NativeCallable):
         if buffers is not None:
             results = buffers.store(results)
         new = [canonical(value) if isinstance(value, np.ndarray) else value for value in new_values]
+        wait_for_turn()
         if commit(self._targets, new, self._cells, read):
             return results
-        # What was overwritten cannot be read again; then the last call to end wins.
-        if self._destroyed or lent:
+        # The last call to end wins where what was read has been overwritten, and where only an op of this
+        # very call can have stored something.
+        if last or self._destroyed or lent or (not self._lends and is_alone()):
             commit(self._targets, new, (), ())
             return results
         return None

@@ -137,3 +137,60 @@ def test_torture():
 
     run(work, 16_000)
     np.testing.assert_array_equal(a.get_value(), -b.get_value())
+
+
+@pytest.mark.parametrize("nested", ["set_value", "function"])
+def test_an_op_that_stores_what_the_function_updates_runs_once(nested):
+    """The function's own update wins: it is computed from the value at the beginning of the call."""
+    count, calls = graphc.shared(0.0, "count"), []
+    bump = graphc.function([], updates={count: count + 1})
+
+    def step(x):
+        calls.append(1)
+        bump() if nested == "function" else count.set_value(count.get_value() + 1)
+        return 2 * x
+
+    x = pt.dvector("x")
+    op = graphc.wrap_py(step, [pt.dvector], [pt.dvector])
+    for y in (op(x), op(x) * pt.exp(x)):
+        f = graphc.function([x], y, updates={count: count + 10})
+        calls.clear()
+        count.set_value(1.0)
+        f(np.ones(2))
+        assert len(calls) == 1 and count.get_value() == 11
+
+
+@pytest.mark.parametrize("kind", ["python", "native"])
+def test_a_slow_update_ends_beside_a_thread_that_stores(kind):
+    """Python ops run twice at most; what is stored meanwhile waits for the second attempt."""
+    state, n, calls, stop = graphc.shared(np.zeros(2), "state"), pt.lscalar("n"), [], threading.Event()
+
+    def slow(x):
+        calls.append(1)
+        time.sleep(0.05)
+        return x
+
+    if kind == "python":
+        new = graphc.wrap_py(slow, [pt.dvector], [pt.dvector])(state) + 1 + 0 * n
+    else:
+        new = graphc.scan(lambda h: pt.cos(h), outputs_info=state, n_steps=n, return_updates=False)[-1]
+    f = graphc.function([n], new, updates={state: new})
+    stored = []
+
+    def store():
+        while not stop.is_set():
+            state.set_value(np.full(2, float(len(stored))))
+            stored.append(1)
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=store)
+    thread.start()
+    try:
+        while len(stored) < 3:
+            time.sleep(0.001)
+        # Python integers are not exact inputs: the slow path takes them.
+        results = [f(10**6 if kind == "native" else 1) for _ in range(2)]
+    finally:
+        stop.set()
+        thread.join()
+    assert len(results) == 2 and len(calls) <= 4

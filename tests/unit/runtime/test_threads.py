@@ -11,7 +11,9 @@ import sys
 PROGRAM = """
 import gc, sys, threading
 from graphc_runtime.threads import is_alone
+from graphc_runtime.worker import apart
 
+apart(int)  # a thread that only waits for work does not count
 print(is_alone())
 stop = threading.Event()
 sys.setswitchinterval(1e-6)
