@@ -11,8 +11,11 @@ Dialect modules are loaded when they are first asked for, because some of them a
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
+from ctypes import c_void_p
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -52,8 +55,61 @@ rewrite: Any = importlib.import_module(f"{ROOT}.rewrite")
 
 
 def translate_module_to_llvmir(operation: Any) -> str:
-    """Textual LLVM IR of a module in the llvm dialect."""
+    """Textual LLVM IR of a module in the llvm dialect.
+
+    The function of the bindings never frees its text, so the C API below them is called if it is found.
+    """
+    capi = _translation()
+    if capi is not None:
+        pointer = _capsule_pointer()(operation._CAPIPtr, _capsule_name()(operation._CAPIPtr))
+        context = capi.LLVMContextCreate()
+        module = text = None
+        try:
+            module = capi.mlirTranslateModuleToLLVMIR(pointer, context)
+            if module is not None:
+                text = capi.LLVMPrintModuleToString(module)
+                return ctypes.string_at(text).decode()
+        finally:
+            if text is not None:
+                capi.LLVMDisposeMessage(text)
+            if module is not None:
+                capi.LLVMDisposeModule(module)
+            capi.LLVMContextDispose(context)
+    # Also where translation fails, for the exception.
     return str(dialect_module("llvm").translate_module_to_llvmir(operation))
+
+
+@cache
+def _translation() -> Any:
+    """The library of the C API with the types of what translates; None where it has other names."""
+    dialect_module("llvm")
+    try:
+        library = ctypes.CDLL(importlib.import_module(f"{ROOT}._mlir_libs._mlirDialectsLLVM").__file__)
+        for name, result, *arguments in (
+            ("LLVMContextCreate", c_void_p),
+            ("mlirTranslateModuleToLLVMIR", c_void_p, c_void_p, c_void_p),
+            ("LLVMPrintModuleToString", c_void_p, c_void_p),
+            ("LLVMDisposeMessage", None, c_void_p),
+            ("LLVMDisposeModule", None, c_void_p),
+            ("LLVMContextDispose", None, c_void_p),
+        ):
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+    except (ImportError, AttributeError, OSError):
+        return None
+    return library
+
+
+@cache
+def _capsule_pointer() -> Any:
+    prototype = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)
+    return prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+@cache
+def _capsule_name() -> Any:
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)
+    return prototype(("PyCapsule_GetName", ctypes.pythonapi))
 
 
 def dialect_module(name: str) -> ModuleType:
