@@ -54,6 +54,7 @@ class Config:
         "cast_policy": "custom",
         "blas__ldflags": "",
         "openmp": False,
+        "openmp_elemwise_minsize": 200_000,
         "profile": False,
         "profile_memory": False,
         "cycle_detection": "regular",
@@ -114,6 +115,14 @@ def _debugmode(module: ModuleType) -> None:
     module.str_diagnostic = lambda *args, **kwargs: "\n".join(map(str, args))  # type: ignore[attr-defined]
 
 
+def _advanced_inc(x: Any, y: Any, *index: Any, **kwargs: Any) -> Any:
+    return graphc.tensor.inc_subtensor(x[index], y, **kwargs)
+
+
+def _advanced_set(x: Any, y: Any, *index: Any) -> Any:
+    return graphc.tensor.set_subtensor(x[index], y)
+
+
 _config = Config()
 # By name, or by full path where a name has several meanings.
 NAMES: dict[str, Any] = {
@@ -127,6 +136,9 @@ NAMES: dict[str, Any] = {
     "OPT_NONE": None,
     "config": _config,
     "_allclose": _allclose,
+    **dict.fromkeys(("advanced_subtensor", "advanced_subtensor1"), lambda x, *index: x[index]),
+    **dict.fromkeys(("advanced_inc_subtensor", "advanced_inc_subtensor1"), _advanced_inc),
+    **dict.fromkeys(("advanced_set_subtensor", "advanced_set_subtensor1"), _advanced_set),
     "broadcast_shapes": np.broadcast_shapes,
     **{f"_convert_to_{dtype}": partial(graphc.tensor.cast, dtype=dtype) for dtype in DTYPES},
     "PYTHON_INT_BITWIDTH": 64,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from graphc.function.iterations import CountedBody
-from graphc.function.thunks import LoopThunk
+from graphc.function.thunks import LoopThunk, user_thunk
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import sides
 from graphc.graph.function_graph import FunctionGraph
@@ -157,9 +157,9 @@ class NodeStep:
             body = self.body if self.observer is None else CountedBody(self.body, self.name)
             thunk: Thunk = LoopThunk(node, output_computed, input_registers, output_registers, body)
         else:
-            thunk = node.op.make_thunk(
-                node, input_computed, output_computed, input_registers, output_registers
-            )
+            is_ours = type(node.op).make_thunk.__module__.startswith("graphc.")
+            make = node.op.make_thunk if is_ours else user_thunk
+            thunk = make(node, input_computed, output_computed, input_registers, output_registers)
         if self.observer is None:
             return thunk
         cells = Cells(input_computed, output_computed, input_registers, output_registers)

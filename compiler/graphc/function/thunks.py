@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy import ndarray
 
 from graphc.function.reference import add_place, checked
 from graphc.graph.basic import Apply
+from graphc.graph.location import describe
 from graphc.tensor.type import exact_type
 from graphc_runtime.thunk import Flag, Register, Thunk
 
@@ -108,6 +110,65 @@ def perform_thunk(
     if len(output_registers) == 1:
         kind = _OneToOne if len(input_registers) == 1 else _ToOne
     return kind(node, output_computed, input_registers, output_registers)
+
+
+class UserThunk(Thunk):
+    """What a user's ``make_thunk`` has made: a thunk, or a plain function as Theano's ops return it. Errors
+    name the op and the user's line.
+
+    Args:
+        thunk: the thunk or function; a function with an attribute ``lazy`` that is true sets its own flags.
+        node: the node.
+        output_computed: flags of the outputs.
+    """
+
+    __slots__ = ("_flags", "_lazy", "_node", "_thunk")
+
+    def __init__(self, thunk: Any, node: Apply, output_computed: Sequence[Flag]) -> None:
+        self._thunk, self._node, self._lazy = thunk, node, bool(getattr(thunk, "lazy", False))
+        self._flags = () if self._lazy or isinstance(thunk, Thunk) else output_computed
+
+    @property
+    def lazy(self) -> bool:
+        return self._lazy
+
+    def __call__(self) -> Any:
+        try:
+            needed = self._thunk()
+        except Exception as error:
+            add_place(error, self._node)
+            raise
+        for flag in self._flags:
+            flag[0] = True
+        return needed
+
+
+def user_thunk(
+    node: Apply,
+    input_computed: Sequence[Flag],
+    output_computed: Sequence[Flag],
+    input_registers: Sequence[Register],
+    output_registers: Sequence[Register],
+) -> Thunk:
+    """The thunk of an op with a ``make_thunk`` of its own, with the arguments of `Op.make_thunk` or with
+    those of PyTensor: node, storage_map, compute_map, no_recycling.
+
+    Raises:
+        TypeError: it makes something that cannot be called.
+    """
+    op = node.op
+    if "storage_map" in inspect.signature(op.make_thunk).parameters:
+        variables = [*node.inputs, *node.outputs]
+        storage = dict(zip(variables, [*input_registers, *output_registers], strict=True))
+        computed = dict(zip(variables, [*input_computed, *output_computed], strict=True))
+        made: Any = op.make_thunk(node, storage, computed, [])  # type: ignore[call-arg, arg-type]
+    else:
+        made = op.make_thunk(node, input_computed, output_computed, input_registers, output_registers)
+    if not callable(made):
+        raise TypeError(
+            f"make_thunk of {op} must return a thunk or a function, got {made!r}{describe(node.location)}"
+        )
+    return UserThunk(made, node, output_computed)
 
 
 class LoopThunk(PerformThunk):

@@ -66,6 +66,11 @@ class Op:
             The output variable, or a list of them when there are several and no ``default_output``.
         """
         node = self.make_node(*inputs, **kwargs)
+        if not isinstance(node, Apply):
+            raise TypeError(
+                f"make_node of {self} must return Apply(self, inputs, outputs), got {node!r} of type "
+                f"{type(node).__name__}"
+            )
         if not type(self).__module__.startswith("graphc."):
             # The line that applies a user's op, rather than one of its make_node.
             node.location = capture()

@@ -82,6 +82,7 @@ class Environment(Indexing):
         seed: Any = None,
         name: str | None = None,
     ) -> None:
+        target = target or "cpu"  # as Theano's device ""
         if target not in TARGETS:
             raise ValueError(f"there is no target {target!r}; the targets are {', '.join(TARGETS)}")
         self.target = target

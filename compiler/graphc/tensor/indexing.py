@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
 from graphc.ops._pt import pt
@@ -170,6 +172,13 @@ def _mask_lenses(x: Any, mask: Any) -> list[Lens]:
 
 def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> Any:
     """Positions in the joined axes; those out of bounds in any axis are out of bounds there too."""
+    try:
+        np.broadcast_shapes(*(tuple(1 if n is None else n for n in array.type.shape) for array in arrays))
+    except ValueError:
+        shapes = ", ".join(str(array.type.shape) for array in arrays)
+        raise IndexError(
+            f"the index arrays of {x}{describe(x.location)} have shapes {shapes}, which do not broadcast"
+        ) from None
     flat: Any = None
     inside: Any = None
     for axis, array in zip(axes, arrays, strict=True):
@@ -302,7 +311,7 @@ def inc_subtensor(
     return _replace(x, y, accumulate=not set_instead_of_inc)
 
 
-def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Variable:
+def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> Variable:
     """Elements at integer positions along an axis, or, without one, of the flattened array.
 
     Args:
@@ -316,6 +325,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Variabl
         a, axis = pt.ravel(a), 0
     axis = normalize_axis(axis, a.type.ndim, "take")
     size = sizes_of(a)[axis]
+    mode = "raise" if mode is None else mode
     if mode == "wrap":
         indices = pt.mod(pt.cast(indices, "int64"), size)
     elif mode == "clip":

@@ -96,6 +96,11 @@ class TensorType(Type):
         if isinstance(shape, str):
             raise TypeError(f"the shape of a TensorType must be a tuple of sizes, got {shape!r}")
         dims = shape if shape is not None else broadcastable
+        if dims is not None and not isinstance(dims, Iterable):
+            raise TypeError(
+                f"the shape of a TensorType has an entry for each dimension, got {dims!r}; "
+                "write (None,) * ndim for unknown sizes"
+            )
         self.dtype: str = parse_dtype(dtype)
         self.shape: tuple[int | None, ...] = tuple(map(_parse_dim, dims)) if dims is not None else ()
         self.name = name

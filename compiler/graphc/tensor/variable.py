@@ -230,8 +230,21 @@ class TensorOperators(NumpyProtocols):
         )
 
 
+def _refuse(call: str, advice: str) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        raise TypeError(f"{call} of {self}, which has no value before it is run; {advice}")
+
+    return method
+
+
 class TensorVariable(TensorOperators, Variable):
     """A variable whose values are NumPy arrays."""
+
+    # Also what functions of `math` ask for.
+    __float__ = _refuse("float()", "use its astype('float64'), functions of graphc.tensor, or eval()")
+    __int__ = _refuse("int()", "use its astype('int64'), or eval()")
+    __complex__ = _refuse("complex()", "use its astype('complex128'), or eval()")
+    __len__ = _refuse("len()", "use its shape[0]")
 
 
 class TensorConstant(TensorVariable, Constant):

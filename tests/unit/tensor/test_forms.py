@@ -206,3 +206,61 @@ def test_blocks_broadcast_and_axes_are_checked_as_in_numpy():
     check([(pt.linalg.block_diag(a, b), [block_diag(each, B) for each in A])], {a: A, b: B})
     with pytest.raises(IndexError, match="axis 3"):
         pt.swapaxes(b, 0, 3)
+
+
+def test_what_symbols_and_ops_refuse():
+    x, s, i = pt.dvector("x"), pt.dscalar("s"), pt.lscalar("i")
+    for call, given in ((float, s), (int, i), (complex, s), (len, x), (math.sin, s)):
+        with pytest.raises(TypeError, match=f"of {given.name}, which has no value before"):
+            call(given)
+    with pytest.raises(TypeError, match="entry for each dimension, got 3"):
+        TensorType("float64", 3)
+    with pytest.raises(IndexError, match="do not broadcast"):
+        pt.dmatrix()[np.zeros(3, int), np.zeros(2, int)]
+    assert np.array_equal(pt.take(x, [1], mode=None).eval({x: X[0]}), X[0][[1]])
+    with pytest.raises(TypeError, match="must return Apply"):
+        NoApply()(x)
+
+
+class NoApply(graphc.Op):
+    __props__ = ()
+
+    def make_node(self, x):
+        return x
+
+
+class Theano(graphc.Op):
+    """Doubles, by a thunk with PyTensor's arguments."""
+
+    __props__ = ("lazy", "fails")
+
+    def __init__(self, lazy=False, fails=False):
+        self.lazy, self.fails = lazy, fails
+
+    def make_node(self, x):
+        return graphc.Apply(self, [x], [x.type()])
+
+    def make_thunk(self, node, storage_map, compute_map, no_recycling, impl=None):
+        (x,), (y,) = node.inputs, node.outputs
+
+        def thunk():
+            if self.fails:
+                raise RuntimeError("no value")
+            if self.lazy and not compute_map[x][0]:
+                return [0]
+            storage_map[y][0] = storage_map[x][0] * 2
+            compute_map[y][0] = compute_map[y][0] or self.lazy
+            return None
+
+        thunk.lazy = self.lazy
+        return thunk
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_plain_functions_are_thunks(lazy):
+    x = pt.dvector("x")
+    f = graphc.function([x], Theano(lazy)(pt.exp(x)) + 1)
+    for _ in range(2):
+        np.testing.assert_allclose(f(X[0]), 2 * np.exp(X[0]) + 1)
+    with pytest.raises(RuntimeError, match=r"no value\n  while running Theano.*test_forms.py"):
+        graphc.function([x], Theano(lazy, True)(x) + 1)(X[0])
