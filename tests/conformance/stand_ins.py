@@ -115,6 +115,14 @@ def _debugmode(module: ModuleType) -> None:
     module.str_diagnostic = lambda *args, **kwargs: "\n".join(map(str, args))  # type: ignore[attr-defined]
 
 
+def function(
+    inputs: Any, outputs: Any = None, mode: Any = None, *args: Any, **kwargs: Any
+) -> graphc.function.types.Function:
+    """``pytensor.function``: linkers may be named as modes."""
+    mode = Mode(mode) if isinstance(mode, str) and not isinstance(mode, Mode) else mode
+    return graphc.function(inputs, outputs, mode, *args, **kwargs)
+
+
 def _advanced_inc(x: Any, y: Any, *index: Any, **kwargs: Any) -> Any:
     return graphc.tensor.inc_subtensor(x[index], y, **kwargs)
 
@@ -135,6 +143,7 @@ NAMES: dict[str, Any] = {
     "OPT_FAST_COMPILE": "fast_compile",
     "OPT_NONE": None,
     "config": _config,
+    "function": function,
     "_allclose": _allclose,
     **dict.fromkeys(("advanced_subtensor", "advanced_subtensor1"), lambda x, *index: x[index]),
     **dict.fromkeys(("advanced_inc_subtensor", "advanced_inc_subtensor1"), _advanced_inc),
