@@ -29,7 +29,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean conformance conformance-pytensor conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean conformance conformance-pytensor conformance-quick conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -67,7 +67,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python docs/examples/logistic_regression.py $(DEMO_ARGS)
 	$(BIN)/python docs/examples/sunspots.py $(DEMO_ARGS)
 
-test: lint types lit pytest tiers
+test: lint types lit pytest tiers conformance-quick
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
@@ -114,6 +114,8 @@ SUITES ?= ../shared/suites
 conformance: conformance-pytensor conformance-array-api
 conformance-pytensor: $(VENV)/.test
 	nice $(BIN)/python tests/conformance/run.py --suites $(SUITES) $(CONFORMANCE_ARGS)
+conformance-quick: $(VENV)/.test
+	$(BIN)/python tests/conformance/run.py --quick --jobs $(JOBS) --suites $(SUITES)
 
 # The standard's own test suite on env.array_api; takes half an hour.
 conformance-array-api: $(VENV)/.test

@@ -162,7 +162,11 @@ def report(results: dict[str, Judged], expected: Expected) -> int:
     passed = {test for test, record in records.items() if record["outcome"] == "passed"}
     share = 100 * len(passed) / max(1, len(passed) + len(failed))
     print(f"{share:.1f} % of {len(passed) + len(failed)} tests in scope pass; {len(failed)} fail")
-    new, mended = sorted(failed - set(expected.reasons)), sorted(passed & set(expected.reasons))
+    # A file in the list has not been looked through yet: its failures are no news.
+    new = sorted(
+        test for test in failed - set(expected.reasons) if test.split("::")[0] not in expected.reasons
+    )
+    mended = sorted(passed & set(expected.reasons))
     for title, tests in (("fails and is not listed", new), ("passes and is listed as failing", mended)):
         for test in tests:
             print(f"{title}: {test}  {records[test].get('error', '')[:200]}")
