@@ -55,7 +55,9 @@ _SCAN_MEMORY: list[Entry] = [
     ("graphc-scan-save-mem", "only rows that are read are kept, only needed iterations are run"),
     ("graphc-scan-to-associative", "recurrences with code of their own, which keep just these rows"),
     ("graphc-scan-to-map", "what is left without a state"),
+    ("graphc-lift-slices", "what such work reads of stacks that were made for it"),
     ("canonicalize,cse", "loops that became empty"),
+    ("graphc-scan-save-mem{reread=true}", "rows that were read for others which are not computed any more"),
     ("graphc-scan-inplace", "initial rows nobody else reads become the first window"),
 ]
 
@@ -129,6 +131,7 @@ _LLVM: list[Entry] = [
 FAST_RUN: list[Entry] = [
     *_SIMPLIFY,
     *_SCAN,
+    ("graphc-lift-slices", "only the rows that are read are computed, also of work that has left loops"),
     *_PRODUCTS,
     *_SCAN_MEMORY,
     *_SHAPES,

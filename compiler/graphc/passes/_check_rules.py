@@ -19,9 +19,14 @@ _PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 
 
 class CheckInserter:
-    """Builds checks in front of the operation that a rewriter visits."""
+    """Builds checks before the operation that a rewriter visits.
 
-    def __init__(self) -> None:
+    Args:
+        location: of the checks; by default that of the visited operation.
+    """
+
+    def __init__(self, location: Any = None) -> None:
+        self._location = location
         self.inserted = 0
 
     # -- building blocks -------------------------------------------------------------------------------------
@@ -34,7 +39,7 @@ class CheckInserter:
         self, rw: Rewriter, condition: Any, given: Any, expected: Any, message: str, error: str
     ) -> None:
         attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get(error)}
-        location, point = rw.anchor.location, ir.InsertionPoint(rw.anchor)
+        location, point = self._location or rw.anchor.location, ir.InsertionPoint(rw.anchor)
         ir.Operation.create(
             "graphc.check", [], [condition, given, expected], attributes, loc=location, ip=point
         )

@@ -126,6 +126,12 @@ def retention(declaration: Any) -> tuple[str, int | None]:
     return keep, ir.IntegerAttr(declaration.attributes["rows"]).value if keep == "last" else None
 
 
+def mark_reread(value: Any) -> None:
+    """Tells scan-save-mem, if a value is what a scan keeps, that it is read in another way than before."""
+    if not isinstance(value.owner, ir.Block) and value.owner.name == "graphc.scan_trace":
+        value.owner.operands[0].owner.attributes["reread"] = ir.UnitAttr.get()
+
+
 def is_padded(declaration: Any) -> bool:
     """Whether there may be fewer rows than `"last"` keeps, zeros standing for those that are missing."""
     return "padded" in declaration.attributes

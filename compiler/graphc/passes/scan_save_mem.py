@@ -29,6 +29,9 @@ class ScanSaveMem(Pass):
 
     Where offsets depend on anything else, all rows are kept.
 
+    Options:
+        reread: only look at scans of which lift-slices or scan-to-map have changed a reader since then.
+
     The gradient of a scan reads all rows, so this must not run before differentiation: a scan that is
     marked `differentiable` is refused.
 
@@ -36,6 +39,7 @@ class ScanSaveMem(Pass):
     """
 
     stage = "graph"
+    reread: bool = False
 
     def run(self, module: Any) -> None:
         from graphc.passes._scan import ScanView, scans
@@ -49,7 +53,10 @@ class ScanSaveMem(Pass):
                     "differentiate first, then remove the attribute 'differentiable'",
                 )
         for op in found:
-            self._treat(ScanView(op))
+            if "reread" in op.attributes or not self.reread:
+                self._treat(ScanView(op))
+            if "reread" in op.attributes:
+                del op.attributes["reread"]
 
     def _treat(self, view: Any) -> None:
         from graphc.passes._scan_retention import use_initial_rows

@@ -61,7 +61,7 @@ class ScanToMap(Pass):
     def _move(self, view: Any, name: str) -> bool:
         """Moves one output out of a scan, if it can be."""
         from graphc.passes._rewrite import erase_unused
-        from graphc.passes._scan import is_padded, retention
+        from graphc.passes._scan import is_padded, mark_reread, retention
         from graphc.passes._scan_index import CannotBatch
         from graphc.passes._scan_last_row import LastRowUses
         from graphc.passes._scan_stack import (
@@ -91,6 +91,10 @@ class ScanToMap(Pass):
         collect.erase()
         if rows is None:
             _read_row(view, value, stack)
+        else:
+            for op in view.work():
+                if op.name == "graphc.scan_seq":
+                    mark_reread(op.operands[0])
         erase_unused(view.work())
         trial.tidy()
         return True
