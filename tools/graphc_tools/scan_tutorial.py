@@ -214,7 +214,7 @@ def _passes() -> list[str]:
     reasons: dict[str, list[str]] = {}
     for text, reason in _graph_stage():
         if text.startswith(_SCAN):
-            reasons.setdefault(text, []).append(reason)
+            reasons.setdefault(text.partition("{")[0], []).append(reason)
     lines: list[str] = []
     for flag, why in reasons.items():
         summary = (inspect.getdoc(find(flag)) or "").partition("\n\n")[0].replace("``", "`")
