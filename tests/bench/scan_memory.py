@@ -24,16 +24,18 @@ def _classifier(n: Any, x: Any, h0: Any) -> Any:
         h = pt.tanh(a + 0.5 * h)
         return h, pt.special.softmax(h @ w, axis=-1)
 
-    return graphc.scan(step, sequences=[x], outputs_info=[h0, None], non_sequences=[h0])[1]
+    return graphc.scan(
+        step, sequences=[x], outputs_info=[h0, None], non_sequences=[h0], return_updates=False
+    )[1]
 
 
 def _states(n: Any, x: Any, h0: Any) -> Any:
-    return graphc.scan(lambda h: pt.tanh(h) * 0.9, outputs_info=[h0], n_steps=n)
+    return graphc.scan(lambda h: pt.tanh(h) * 0.9, outputs_info=[h0], n_steps=n, return_updates=False)
 
 
 CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "last row of an output": lambda n, x, h0: _classifier(n, x, h0)[-1],
-    "last row of a map": lambda n, x, h0: graphc.map(lambda a: pt.exp(a) * 2, x)[-1],
+    "last row of a map": lambda n, x, h0: graphc.map(lambda a: pt.exp(a) * 2, x, return_updates=False)[-1],
     "all rows, n an input": _states,
     "two last rows": lambda n, x, h0: _states(n, x, h0)[-2:],
 }

@@ -28,7 +28,7 @@ def _decay(h: Any) -> Any:
 
 
 def _states(n: Any, x: Any, h0: Any) -> Any:
-    return graphc.scan(_decay, outputs_info=[h0], n_steps=n)
+    return graphc.scan(_decay, outputs_info=[h0], n_steps=n, return_updates=False)
 
 
 def _classifier(n: Any, x: Any, h0: Any) -> Any:
@@ -38,15 +38,19 @@ def _classifier(n: Any, x: Any, h0: Any) -> Any:
         h = _decay(h + a)
         return h, pt.special.softmax(h @ w, axis=-1) + 1
 
-    return graphc.scan(step, sequences=[x], outputs_info=[h0, None], non_sequences=[h0])[1]
+    return graphc.scan(
+        step, sequences=[x], outputs_info=[h0, None], non_sequences=[h0], return_updates=False
+    )[1]
 
 
 def _map(n: Any, x: Any, h0: Any) -> Any:
-    return graphc.map(lambda a, w: (pt.exp(a) @ w).sum(axis=1) + pt.exp(a), x, non_sequences=[h0])
+    return graphc.map(
+        lambda a, w: (pt.exp(a) @ w).sum(axis=1) + pt.exp(a), x, non_sequences=[h0], return_updates=False
+    )
 
 
 def _driven(n: Any, x: Any, h0: Any) -> Any:
-    return graphc.scan(lambda a, h: _decay(h + a), sequences=[x], outputs_info=[h0])
+    return graphc.scan(lambda a, h: _decay(h + a), sequences=[x], outputs_info=[h0], return_updates=False)
 
 
 # What is computed of (n, x, h0); the rows that the workspace may hold.
