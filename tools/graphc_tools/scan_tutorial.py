@@ -202,7 +202,7 @@ def _order() -> list[str]:
     lines = ["| pass | why here |", "|---|---|"]
     for text, reason in _graph_stage():
         name = text.removeprefix("graphc-")
-        shown = f"[{name}](#{name})" if text.startswith(_SCAN) else f"`{name}`"
+        shown = f"[{name}](#{name.partition('{')[0]})" if text.startswith(_SCAN) else f"`{name}`"
         lines.append(f"| {shown} | {reason} |")
     return lines
 
