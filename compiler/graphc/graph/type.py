@@ -23,6 +23,9 @@ class Type:
 
     variable_type: type[Variable] = Variable
     constant_type: type[Constant] = Constant
+    # Whether machine code cannot read the values, but what operations make of them, which have no effects: a
+    # loop then has them done once, before it.
+    is_taken_apart: bool = False
     __props__: tuple[str, ...] | None = None
 
     if TYPE_CHECKING:

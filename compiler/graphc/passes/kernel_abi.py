@@ -92,14 +92,18 @@ class _Function:
 
     def _rewrite_block(self, block: Any) -> None:
         """Splits the block behind each check, last check first, so that every operation moves once."""
-        from graphc.passes._walk import split_after
-
-        operations = [op.operation for op in block.operations]
-        checks = [op for op in operations if op.name == "graphc.check"]
-        if operations[-1].name == "func.return":
-            self._return(operations[-1])
-        for check in reversed(checks):
-            self._branch(check, split_after(check))
+        last = list(block.operations)[-1].operation
+        if last.name == "func.return":
+            self._return(last)
+        behind: list[Any] = []  # last one first
+        for op in reversed([op.operation for op in block.operations]):
+            if op.name != "graphc.check":
+                behind.append(op)
+                continue
+            rest = block.create_after()
+            for other in reversed(behind):
+                rest.append(other)
+            behind = [self._branch(op, rest)]
 
     def _return(self, op: Any) -> None:
         ir = self._ir
@@ -111,7 +115,8 @@ class _Function:
             self._create("func.return", [], [zero])
         op.erase()
 
-    def _branch(self, check: Any, rest: Any) -> None:
+    def _branch(self, check: Any, rest: Any) -> Any:
+        """Goes on in a block, or returns, instead of a check; the operation that does."""
         ir = self._ir
         condition, given, expected = check.operands
         failed = rest.create_after()
@@ -123,13 +128,14 @@ class _Function:
                 )
             self._create("func.return", [], [self._constant(len(self._sites))])
         with ir.InsertionPoint(check), check.location:
-            ir.Operation.create(
+            branch = ir.Operation.create(
                 "cf.cond_br",
                 operands=[condition],
                 successors=[rest, failed],
                 attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
             )
         check.erase()
+        return branch
 
     def _site(self, check: Any) -> Any:
         node = re.search(r'"(n\d+)"', str(check.location))

@@ -10,6 +10,7 @@ from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.replace import rebuild
+from graphc.graph.traversal import explicit_graph_inputs
 from graphc.names import unique_name
 from graphc.ops.sizes import known_size
 from graphc.scan.callee import Callee
@@ -175,7 +176,9 @@ class LoopBuilder:
         ]
         used = [v for v in captured(results, self._inner(), self._mark) if v not in self._shared]
         if strict:
-            self._check_strict([v for v in used if v not in given])
+            self._check_strict([v for v in used if v not in given and not _is_part_of(v, given)])
+        # What is only read in parts, which are captured, is no part of the loop itself.
+        given = [v for v in given if v in used or not v.type.is_taken_apart]
         outside = list(dict.fromkeys([*given, *used]))
         invariants = [Invariant(self.unique(v.name, f"w{i}")) for i, v in enumerate(outside)]
         inner = [v.type.make_variable(v.name) for v in outside]
@@ -247,3 +250,8 @@ class LoopBuilder:
     def updates(self, node: Apply) -> dict[SharedVariable, Variable]:
         """The final value of each shared variable that the loop changes."""
         return {shared: self.final(node, self._part_of(shared)) for shared in self._shared}
+
+
+def _is_part_of(v: Variable, given: list[Any]) -> bool:
+    """Whether a variable is computed from what the user passed, a sparse matrix for one."""
+    return v.owner is not None and set(explicit_graph_inputs([v])) <= set(given)

@@ -30,8 +30,9 @@ def captured(outputs: Iterable[Variable], inner: Collection[Variable], since: in
     """What a loop's function reads besides its arguments, in order of first use.
 
     A variable that was there before the function was called is captured as it is. What the function computes
-    itself belongs to the loop, even where no argument takes part; passes move that out later. Constants are
-    part of the loop.
+    itself belongs to the loop, even where no argument takes part; passes move that out later. Only tensors
+    that are parts of what machine code cannot read (sparse matrices) are captured then: with them in its body
+    the loop would run in Python. Constants are part of the loop.
 
     Args:
         outputs: what the function returned.
@@ -48,8 +49,26 @@ def captured(outputs: Iterable[Variable], inner: Collection[Variable], since: in
             continue
         seen.add(v)
         # Nothing old depends on the arguments, which are younger, so there is no need to look behind it.
-        if v.owner is None or not is_new(v, since):
+        if v.owner is None or not is_new(v, since) or _is_fixed_part(v, arguments, since):
             found[v] = None
         else:
             stack.extend(reversed(v.owner.inputs))
     return list(found)
+
+
+def _is_fixed_part(v: Variable, arguments: Collection[Variable], since: int) -> bool:
+    """Whether a tensor is taken from a value that has to be taken apart and is the same in all iterations."""
+    assert v.owner is not None
+    if v.type.is_taken_apart or not any(x.type.is_taken_apart for x in v.owner.inputs):
+        return False
+    seen: set[Variable] = set()
+    stack = [v]
+    while stack:
+        x = stack.pop()
+        if x in arguments:
+            return False
+        if x not in seen:
+            seen.add(x)
+            if x.owner is not None and is_new(x, since):
+                stack.extend(x.owner.inputs)
+    return True

@@ -123,6 +123,7 @@ class SparseTensorType(Type):
     __props__ = ("format", "dtype", "shape")
     variable_type = SparseVariable
     constant_type = SparseConstant
+    is_taken_apart = True
     ndim = 2
 
     def __init__(

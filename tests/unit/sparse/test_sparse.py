@@ -198,3 +198,27 @@ def test_arrays_are_not_copied_and_functions_pickle():
             negative.data, a.data
         )
         np.testing.assert_allclose(product, a @ c)
+
+
+@pytest.mark.parametrize("how", ["captured", "strict", "constant", "two loops"])
+def test_loops_do_not_take_matrices_apart(how):
+    """A matrix that is the same in all iterations is taken apart once, so that the loop is machine code."""
+    matrix = scipy.sparse.random(6, 6, 0.4, format="csr", random_state=0)
+    given, x = sp.csr_matrix("A"), pt.dvector("x")
+    a = sp.as_sparse_variable(matrix) if how == "constant" else given
+
+    def step(h, *_):
+        return pt.tanh(sp.structured_dot(a, h[:, None])[:, 0] + (a.T @ h[:, None])[:, 0])
+
+    def outer(h):
+        return graphc.scan(step, outputs_info=[h], n_steps=2, return_updates=False)[-1]
+
+    strict = {"non_sequences": [a], "strict": True} if how == "strict" else {}
+    function = outer if how == "two loops" else step
+    h = graphc.scan(function, outputs_info=[x], n_steps=3, return_updates=False, **strict)
+    outputs = [h, graphc.grad((h[-1] ** 2).sum(), x)]
+    f = graphc.function([given, x], outputs, on_unused_input="ignore")
+    assert not f.report.fallbacks
+    reference = graphc.function([given, x], outputs, mode="reference", on_unused_input="ignore")
+    for have, want in zip(*(g(matrix, np.linspace(0, 1, 6)) for g in (f, reference)), strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-12)
