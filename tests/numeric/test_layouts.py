@@ -138,3 +138,37 @@ def test_shared_variables_that_are_overwritten_by_what_reads_them(mode: str) -> 
         want = step(pt.constant(start)).eval(mode="reference")
         np.testing.assert_allclose(value.get_value(), want, 1e-12)
         np.testing.assert_array_equal(joined, np.concatenate([start, start], axis=1))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_with_axes_of_size_1_whose_sizes_become_known(mode: str) -> None:
+    # A row of a stack with further axes of size 1: which of them it has lost must be certain to upstream.
+    x = pt.dmatrix("x")
+    state, transposed = graphc.scan(
+        lambda a: ([0.6 * a, a.T], graphc.until(a.sum() > 1.5)),
+        outputs_info=[x, None],
+        n_steps=2,
+        checkpoint_every=1,
+        return_updates=False,
+    )
+    gradient = graphc.grad((transposed**2 * pt.constant(np.ones((2, 2, 3)))).sum(), x)
+    second = graphc.grad((gradient * gradient * pt.constant(np.ones((3, 2)))).sum(), x)
+    _check([x], [state, gradient, second], [np.arange(6.0).reshape(3, 2) / 30], mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_with_axes_of_size_1(mode: str) -> None:
+    shapes = [(1, None), (None, 1), (1, None, None), (None, 1, None)]
+    inputs, outputs, values = [], [], []
+    for shape in shapes:
+        rows = pt.tensor("rows", dtype="float64", shape=(None, *shape))
+        traces = graphc.scan(
+            lambda row, state: (pt.tanh(state + row), row * state),
+            rows,
+            [rows[0], None],
+            return_updates=False,
+        )
+        inputs.append(rows)
+        outputs += [*traces, graphc.grad((traces[0][-1] * traces[1][-1]).sum(), rows)]
+        values.append(np.random.default_rng(1).normal(size=(3, *(size or 2 for size in shape))))
+    _check(inputs, outputs, values, mode)

@@ -8,6 +8,8 @@ from typing import Any
 from graphc.lowering import build
 from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.kinds import static_shape
+from graphc.lowering.layouts import strided
+from graphc.lowering.unit_axes import drop_axes
 from graphc_dialects._mlir import ir
 
 
@@ -54,12 +56,12 @@ class Stack:
         if isinstance(index, int):
             index = build.const_index(index)
         sizes, attributes = _one_row(self.buffer)
-        view = build.create(
-            "memref.subview",
-            [_strided(list(self._type.shape)[1:], self._type.element_type)],
-            [self.buffer, index, *sizes],
-            **attributes,
-        ).result
+        shape, element = list(self._type.shape), self._type.element_type
+        is_ambiguous = _is_ambiguous(shape)
+        kind = _strided([1, *shape[1:]] if is_ambiguous else shape[1:], element)
+        view = build.create("memref.subview", [kind], [self.buffer, index, *sizes], **attributes).result
+        if is_ambiguous:
+            view = _without_first_axis(view)
         if view.type == pointer_type:
             return view
         return build.create("memref.cast", [pointer_type], [view]).result
@@ -157,8 +159,35 @@ def _rows_of(tensor: Any, offset: Any, rows: Any) -> Any:
 def extract_row(tensor: Any, index: Any) -> Any:
     """One row of a tensor, without a copy."""
     sizes, attributes = _one_row(tensor)
-    row = ir.RankedTensorType.get(list(tensor.type.shape)[1:], tensor.type.element_type)
-    return build.create("tensor.extract_slice", [row], [tensor, index, *sizes], **attributes).result
+    shape, element = list(tensor.type.shape), tensor.type.element_type
+    is_ambiguous = _is_ambiguous(shape)
+    row = ir.RankedTensorType.get([1, *shape[1:]] if is_ambiguous else shape[1:], element)
+    part = build.create("tensor.extract_slice", [row], [tensor, index, *sizes], **attributes).result
+    return drop_axes(part, range(1, len(shape))) if is_ambiguous else part
+
+
+def _is_ambiguous(shape: list[int]) -> bool:
+    """Whether upstream may take another axis than the first for the one that a row has lost.
+
+    `memref.subview` looks for an axis of size 1 that fits, and finds none where one of the unknown sizes
+    becomes a constant: the process dies.
+    """
+    return 1 in shape[1:] and min(shape[1:]) < 0
+
+
+def _without_first_axis(view: Any) -> Any:
+    """A memref without its first axis, which has size 1."""
+    kind = ir.MemRefType(view.type)
+    shape, strides = list(kind.shape), kind.get_strides_and_offset()[0]
+    stride = strides[0] if shape[1] == 1 else strides[1] if shape[1] > 0 else build.DYNAMIC
+    layout = strided([stride, *strides[2:]], build.DYNAMIC)
+    groups = [[0, 1], *([axis] for axis in range(2, len(shape)))]
+    i64 = ir.IntegerType.get_signless(64)
+    axes = [ir.ArrayAttr.get([ir.IntegerAttr.get(i64, axis) for axis in group]) for group in groups]
+    target = ir.MemRefType.get(shape[1:], kind.element_type, layout)
+    return build.create(
+        "memref.collapse_shape", [target], [view], reassociation=ir.ArrayAttr.get(axes)
+    ).result
 
 
 def _one_row(stack: Any) -> tuple[list[Any], dict[str, Any]]:
