@@ -44,12 +44,18 @@ def select(condition: Any, a: Any, b: Any) -> Any:
 
 
 def dim(tensor: Any, axis: int) -> Any:
-    """`tensor.dim` or `memref.dim`, folded to a constant where the size is static."""
-    shape = tensor.type.shape
-    if shape[axis] >= 0:
-        return const_index(shape[axis])
+    """`tensor.dim` or `memref.dim`, folded to a constant where the size is static, also before casts."""
+    source = tensor
+    while source.type.shape[axis] < 0:
+        owner = source.owner
+        if isinstance(owner, ir.Block) or owner.name not in ("tensor.cast", "memref.cast"):
+            break
+        source = owner.operands[0]
+    size = source.type.shape[axis]
+    if size >= 0:
+        return const_index(size)
     dialect = "tensor" if isinstance(tensor.type, ir.RankedTensorType) else "memref"
-    return create(f"{dialect}.dim", [index_type()], [tensor, const_index(axis)]).result
+    return create(f"{dialect}.dim", [index_type()], [source, const_index(axis)]).result
 
 
 def dims(tensor: Any) -> list[Any]:

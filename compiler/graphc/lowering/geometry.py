@@ -108,11 +108,11 @@ def _size(buffer: Any, axis: int) -> Product:
         unknown = [i for i, known in enumerate(ir.MemRefType(buffer.type).shape) if known < 0]
         return _value(op.operands[unknown.index(axis)])
     if op.name == "memref.reinterpret_cast":
-        return _value(_operands(op, "static_sizes")[axis])
+        return _value(view_operands(op, "static_sizes")[axis])
     if op.name == "memref.subview":
-        kept = _kept(op)
+        kept = kept_axes(op)
         if kept is not None:
-            return _value(_operands(op, "static_sizes")[kept[axis]])
+            return _value(view_operands(op, "static_sizes")[kept[axis]])
     if op.name == "memref.expand_shape":
         shape = list(ir.DenseI64ArrayAttr(op.attributes["static_output_shape"]))
         unknown = [i for i, known in enumerate(shape) if known < 0]
@@ -147,7 +147,7 @@ def _strides(buffer: Any, assumed: frozenset[Any]) -> list[Product | None]:
     op = buffer.owner
     if not isinstance(op, ir.Block):
         if op.name == "memref.reinterpret_cast":
-            return [_value(x) for x in _operands(op, "static_strides")]
+            return [_value(x) for x in view_operands(op, "static_strides")]
         if op.name in _CASTS:
             return _strides(op.operands[0], assumed)
         if op.name == "memref.subview":
@@ -164,10 +164,10 @@ def _strides(buffer: Any, assumed: frozenset[Any]) -> list[Product | None]:
 
 def _part_strides(op: Any, assumed: frozenset[Any]) -> list[Product | None]:
     """Strides of a subview: those of its source times its own."""
-    kept = _kept(op)
+    kept = kept_axes(op)
     if kept is None:
         return [None] * ir.MemRefType(op.results[0].type).rank
-    whole, steps = _strides(op.operands[0], assumed), [_value(x) for x in _operands(op, "static_strides")]
+    whole, steps = _strides(op.operands[0], assumed), [_value(x) for x in view_operands(op, "static_strides")]
     found: list[Product | None] = []
     for axis in kept:
         stride, (number, factors) = whole[axis], steps[axis]
@@ -175,7 +175,7 @@ def _part_strides(op: Any, assumed: frozenset[Any]) -> list[Product | None]:
     return found
 
 
-def _kept(op: Any) -> list[int] | None:
+def kept_axes(op: Any) -> list[int] | None:
     """The dimensions of a subview's source that its result has; dropped ones have size 1."""
     sizes = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
     shape = list(ir.MemRefType(op.results[0].type).shape)
@@ -187,7 +187,7 @@ def _kept(op: Any) -> list[int] | None:
     return None
 
 
-def _operands(op: Any, name: str) -> list[Any]:
+def view_operands(op: Any, name: str) -> list[Any]:
     """Sizes or strides of a view: numbers where they are static, else index values."""
     counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     position = 2 if name == "static_sizes" else 3

@@ -13,7 +13,7 @@ from graphc.lowering import build
 from graphc.lowering.carried import loop
 from graphc.lowering.polls import Polls
 from graphc.lowering.scalar_work import is_one_element
-from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows
+from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows, have_no_elements
 from graphc.passes._scan import ScanView
 from graphc_dialects._mlir import ir
 
@@ -51,7 +51,7 @@ class _Lowering:
     def _rows(self, name: str, declaration: Any, bounds: Bounds) -> Rows:
         value = list(declaration.operands)[-1]
         kind: type[Rows] = ScalarRows if is_one_element(value) else BufferRows
-        if 0 in value.type.shape:
+        if have_no_elements(self._context, declaration):
             kind = EmptyRows
         return kind(self._context, self._view, name, declaration, bounds)
 

@@ -160,6 +160,9 @@ def extract_row(tensor: Any, index: Any) -> Any:
     """One row of a tensor, without a copy."""
     sizes, attributes = _one_row(tensor)
     shape, element = list(tensor.type.shape), tensor.type.element_type
+    if 0 in shape[1:]:
+        # Upstream refuses parts of what has no elements.
+        return build.empty(ir.RankedTensorType.get(shape[1:], element), build.dims(tensor)[1:])
     is_ambiguous = _is_ambiguous(shape)
     row = ir.RankedTensorType.get([1, *shape[1:]] if is_ambiguous else shape[1:], element)
     part = build.create("tensor.extract_slice", [row], [tensor, index, *sizes], **attributes).result

@@ -87,7 +87,7 @@ class Rows:
             self.sizes = context.row_sizes(view.op, name) if needed else _static_sizes(storage)
         self.row_type = storage
         self.in_place = "inplace" in declaration.attributes
-        self.is_empty = 0 in list(storage.shape)
+        self.is_empty = 0 in list(storage.shape) or isinstance(self, EmptyRows)
         # Whether rows are stored where those are that the iteration reads.
         self.apart = False
         self.trace = self._allocate_trace() if self.keeps_trace and not self.is_empty else None
@@ -192,6 +192,19 @@ class Rows:
 
 def _static_sizes(storage: Any) -> list[Any]:
     return [build.const_index(size) if size >= 0 else None for size in storage.shape]
+
+
+def have_no_elements(context: Any, declaration: Any) -> bool:
+    """Whether the rows of a state or output are known to be empty.
+
+    Sizes that are constants here are static after upstream's simplifications, and then it refuses pointers to
+    such rows.
+    """
+    *initial, value = list(declaration.operands)
+    known = list(value.type.shape)
+    if declaration.name == "graphc.scan_carry":
+        known += [build.constant_value(size) for size in context.sizes_of(initial[0])[1:]]
+    return 0 in known
 
 
 class ScalarRows(Rows):

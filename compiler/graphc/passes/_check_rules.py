@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.passes._dims import broadcasts
 from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._shape_rules import size_of
 from graphc_dialects._mlir import ir
@@ -88,7 +89,7 @@ class CheckInserter:
             return
         name = op.name[7:]
         for axis, keys in enumerate(zip(*shapes, strict=True)):
-            wide = [position for position, key in enumerate(keys) if key != 1]
+            wide = [position for position, x in enumerate(operands) if not broadcasts(x, axis)]
             if len(wide) < 2:
                 continue
             first = next((position for position in wide if isinstance(keys[position], int)), wide[0])

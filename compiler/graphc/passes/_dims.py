@@ -31,6 +31,16 @@ _LIKE_FIRST = frozenset(
 _ELEMENTWISE = frozenset(f"graphc.{name}" for name in ELEMENTWISE)
 
 
+def broadcasts(value: Any, axis: int) -> bool:
+    """Whether a dimension of an operand broadcasts: where its type says that it has size 1.
+
+    A size that is only found out to be 1 (by its key, or at run time) has to agree with the others, as in
+    the graph, where it was not known. Passes never give an operand a type that knows more: what replaces a
+    value is cast to its type.
+    """
+    return bool(value.type.shape[axis] == 1)
+
+
 class DimKeys:
     """Keys of the dimensions of a function's values, computed on demand and remembered.
 
@@ -210,7 +220,7 @@ class DimKeys:
     def _derive(self, value: Any, op: Any, static: list[int]) -> list[Key] | None:
         name, operands = op.name, list(op.operands)
         if name in _ELEMENTWISE:
-            return self._joint([self.shape(operand) for operand in operands])
+            return self._joint(operands)
         if name in ("scf.if", "arith.select"):
             return self._either(value, op)
         if name[7:] in SIGNATURES:
@@ -227,7 +237,7 @@ class DimKeys:
         if rule is not None:
             return rule(self, op, operands)
         if name.startswith("graphc.") and len(operands) and self._is_elementwise(operands, len(static)):
-            return self._joint([self.shape(operand) for operand in operands])
+            return self._joint(operands)
         return None
 
     def _either(self, value: Any, op: Any) -> list[Key]:
@@ -257,14 +267,15 @@ class DimKeys:
         types = [operand.type for operand in operands]
         return all(isinstance(type_, ir.RankedTensorType) and type_.rank == rank for type_ in types)
 
-    def _joint(self, shapes: list[list[Key]]) -> list[Key]:
-        """Per axis a static size other than 1 if there is one, else the first that does not broadcast."""
+    def _joint(self, operands: list[Any]) -> list[Key]:
+        """Per axis a static size if one does not broadcast, else the first that does not."""
+        shapes = [self.shape(operand) for operand in operands]
         first = shapes[0]
         if shapes.count(first) == len(shapes):
             return first
         joint = []
-        for keys in zip(*shapes, strict=True):
-            wide = [key for key in keys if key != 1] or [1]
+        for axis, keys in enumerate(zip(*shapes, strict=True)):
+            wide = [k for k, x in zip(keys, operands, strict=True) if not broadcasts(x, axis)] or [1]
             joint.append(next((key for key in wide if isinstance(key, int)), wide[0]))
         return joint
 

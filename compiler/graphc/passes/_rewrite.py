@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphc.passes._constants import CONSTANTS, constant_attribute, element_dtype, read_constant
-from graphc.passes._dims import DimKeys
+from graphc.passes._dims import DimKeys, broadcasts
 from graphc.passes._walk import functions, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of
@@ -227,11 +227,12 @@ class Rewriter:
         """Whether `value` has the shape of the op's result, and dropping the op drops no shape check."""
         if value.type == op.results[0].type and len(op.operands) == 1:
             return True
-        have = self.dims.shape(value)
-        shapes = [self.dims.shape(x) for x in op.operands]
+        operands = list(op.operands)
+        shapes = [self.dims.shape(x) for x in operands]
         return all(
-            all(key == 1 or key == want for key in keys) and want in keys
-            for want, *keys in zip(have, *shapes, strict=True)
+            all(key == want or broadcasts(x, axis) for key, x in zip(keys, operands, strict=True))
+            and want in keys
+            for axis, (want, *keys) in enumerate(zip(self.dims.shape(value), *shapes, strict=True))
         )
 
     # -- writing ---------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.passes._constants import CONSTANTS
-from graphc.passes._dims import DimKeys
+from graphc.passes._dims import DimKeys, broadcasts
 from graphc.passes._rewrite import tensor_type
 from graphc.passes._scan import ScanView
 from graphc.passes._scan_index import CannotBatch, binary, compare, copy_index, select
@@ -245,7 +245,7 @@ class Batcher:
         values = [self.aligned(batch) for batch in batches]
         rank = len(values[0].type.shape)
         for axis in range(1, rank) if axes is None else axes:
-            wide = [i for i, x in enumerate(values) if self.dims.shape(x)[axis] != 1]
+            wide = [i for i, x in enumerate(values) if not broadcasts(x, axis)]
             if len(wide) < 2:
                 continue
             fixed = [i for i in wide if not batches[i].stacked]

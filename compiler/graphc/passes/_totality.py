@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.passes._constants import CONSTANTS, read_constant
-from graphc.passes._dims import DimKeys
+from graphc.passes._dims import DimKeys, broadcasts
 from graphc.passes._scan import SCAN
 from graphc.passes._scan_rows import definition
 from graphc_dialects._base import constant_value
@@ -83,8 +83,8 @@ class Totality:
             return False
         if len(operands) < 2:
             return True
-        for keys in zip(*(self._keys.shape(x) for x in operands), strict=True):
-            wide = [key for key in keys if key != 1]
+        for axis, keys in enumerate(zip(*(self._keys.shape(x) for x in operands), strict=True)):
+            wide = [key for key, x in zip(keys, operands, strict=True) if not broadcasts(x, axis)]
             if any(not self._keys.same(key, wide[0]) for key in wide[1:]):
                 return False
         return True
@@ -128,8 +128,8 @@ class Totality:
         if not self._are_sizes(op, sizes):
             return False
         return all(
-            (spread and have == 1) or self._keys.same(have, want)
-            for have, want in zip(self._keys.shape(x), keys[lead:], strict=True)
+            (spread and broadcasts(x, axis)) or self._keys.same(have, want)
+            for axis, (have, want) in enumerate(zip(self._keys.shape(x), keys[lead:], strict=True))
         )
 
     def reshape(self, op: Any) -> bool:

@@ -23,6 +23,9 @@ class KernelPointers(Pass):
     begin at offset 0 to contiguous types) is refused, too, unless the source is proven to be so. No later
     pass has to doubt a type.
 
+    A part of what is found out to have no elements becomes a `memref.reinterpret_cast`: upstream simplifies
+    views to such parts, but refuses those that begin at the end of an axis.
+
     Source: layouts as memref types, Lattner et al., "MLIR: Scaling Compiler Infrastructure for Domain
     Specific Computation" (2021).
     """
@@ -34,8 +37,12 @@ class KernelPointers(Pass):
         from graphc.lowering.layouts import is_contiguous
         from graphc_dialects._mlir import ir
 
-        for op in walk_for(module.operation, ("graphc.address", "memref.cast")):
+        for op in walk_for(module.operation, ("graphc.address", "memref.cast", "memref.subview")):
             buffer = op.operands[0]
+            if op.name == "memref.subview":
+                if 0 in ir.MemRefType(buffer.type).shape:
+                    self._replace_empty(op, buffer)
+                continue
             if op.name == "memref.cast":
                 promises = is_contiguous(op.results[0]) and not is_contiguous(buffer)
                 if promises and not is_proven_contiguous(buffer):
@@ -44,6 +51,32 @@ class KernelPointers(Pass):
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(self._pointer(op, buffer))
             op.erase()
+
+    def _replace_empty(self, op: Any, buffer: Any) -> None:
+        """Replaces a part of what has no elements; upstream makes such views, and refuses them."""
+        from graphc.lowering import build
+        from graphc.lowering.geometry import kept_axes, view_operands
+        from graphc.lowering.layouts import reinterpret
+        from graphc_dialects._mlir import ir
+
+        kind = ir.MemRefType(op.results[0].type)
+        unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+        strides, start = kind.get_strides_and_offset()
+        kept = kept_axes(op)
+        if kept is None:
+            fail(op, "a part of a buffer without elements, of which no dimension tells the size")
+        sizes = view_operands(op, "static_sizes")
+        with ir.InsertionPoint(op), op.location:
+            view = reinterpret(
+                buffer,
+                0 if start == unknown else start,
+                [sizes[axis] for axis in kept],
+                [1 if stride == unknown else stride for stride in strides],
+            )
+            view = view if view.type == kind else build.create("memref.cast", [kind], [view]).result
+        op.results[0].replace_all_uses_with(view)
+        op.erase()
+        self.count("views without elements")
 
     def _pointer(self, op: Any, buffer: Any) -> Any:
         from graphc.lowering import build, pointers
