@@ -63,8 +63,8 @@ def run_pipeline(
         entries: passes, pipeline texts, or (text, reason) tuples as in `graphc.passes.pipelines`.
         instrument: told before and after each pass.
         check_legality: check the stage's legality spec before and after each pass of ours.
-        verify_each: verify the module after every pass, instead of at the end and between passes of ours that
-            lower it and upstream passes.
+        verify_each: verify the module after every pass, instead of at the end and between passes of ours and
+            upstream passes that simplify it: upstream's folders may crash on invalid modules.
         managers: pass managers of the module's context by pipeline text, which are kept there for the next
             module: to make one takes longer than to run it on a small module.
 
@@ -81,7 +81,7 @@ def run_pipeline(
     report = PipelineReport()
     context = module.context
     managers = {} if managers is None else managers
-    lowered = False  # by passes of ours since the last verification
+    changed = False  # by passes of ours since the last verification
     with context:
         for step in _steps(normalise(entries), single=instrument is not None):
             checkpoint()
@@ -90,12 +90,11 @@ def run_pipeline(
                 instrument.before(name, module)
             start = perf_counter()
             try:
-                if lowered and isinstance(step, str):
-                    # Upstream passes may crash on invalid IR.
+                if changed and isinstance(step, str) and step != "cse":  # which folds nothing
                     module.operation.verify()
-                    lowered = False
+                    changed = False
                 _run_step(module, step, check_legality, verify_each, managers)
-                lowered = not verify_each and (lowered or (isinstance(step, Pass) and step.stage != "graph"))
+                changed = not verify_each and (changed or isinstance(step, Pass))
             except Exception:
                 if instrument is not None:
                     instrument.failed(name, module)

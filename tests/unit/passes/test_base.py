@@ -154,6 +154,25 @@ def test_invalid_ir_is_found(verify_each: bool) -> None:
         run_pipeline(module, [Breaks()], verify_each=verify_each)
 
 
+def test_no_upstream_folder_sees_an_invalid_module() -> None:
+    module = ir.Module.parse("func.func @f() { return }", context=new_context())
+    seen: list[str] = []
+
+    class Watch:
+        def before(self, name: str, module: Any) -> None:
+            pass
+
+        def after(self, name: str, module: Any) -> None:
+            seen.append(name)
+
+        def failed(self, name: str, module: Any) -> None:
+            pass
+
+    with pytest.raises(ir.MLIRError):
+        run_pipeline(module, ["canonicalize", Breaks(), "canonicalize"], instrument=Watch())
+    assert len(seen) == 2
+
+
 def test_pass_at_the_wrong_stage_is_refused() -> None:
     module = ir.Module.parse(
         "func.func @f(%x: memref<3xf64>) { memref.dealloc %x : memref<3xf64>\n return }",

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes that are only known in the compiled graph, and sizes of 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.tensor.variable import TensorVariable
+
+MODES = ("fast_run", "fast_compile")
+Variable = TensorVariable
+
+# Operations on `w` of two elements and a part of one element, whose size the graph as written does not know.
+JOINT: dict[str, Callable[[Variable, Variable], Variable]] = {
+    "mul": lambda w, a: w * a,
+    "neutral": lambda w, a: w * (a * 0 + 1),
+    "zero": lambda w, a: w * 0 + a,
+    "where": lambda w, a: pt.switch(a > 0, w, w),
+    "power": lambda w, a: w ** (a * 0 + 2),
+    "ones": lambda w, a: w * pt.ones_like(a),
+    "sum": lambda w, a: (w * a).sum(),
+    "set": lambda w, a: pt.set_subtensor(pt.exp(w)[:], a),
+    "dot": lambda w, a: pt.dot(w, a),
+    "loop": lambda w, a: graphc.scan(lambda k: k * w * a, pt.ones(3), return_updates=False),
+    "rows": lambda w, a: graphc.scan(lambda r: w * r, pt.stack([a, a]), return_updates=False),
+    "state": lambda w, a: graphc.scan(lambda r, h: h * r, pt.stack([a, a]), w, return_updates=False)[-1],
+}
+PARTS: dict[str, Callable[[Variable, Variable], Variable]] = {
+    "sum of rows": lambda x, n: _last_row(lambda row, h: h + row, x)[n : n + 1],
+    "trace": lambda x, n: _last_row(lambda row, h: pt.tanh(h) + row, x)[n : n + 1],
+    "elementwise": lambda x, n: pt.exp(x[0])[n : n + 1],
+    "range": lambda x, n: pt.arange(n - 1) * 1.0,
+}
+
+
+def _last_row(step: Callable[[Variable, Variable], Variable], x: Variable) -> Variable:
+    return graphc.scan(step, x, pt.zeros(3), return_updates=False)[-1]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_size_that_is_found_to_be_1_does_not_broadcast(mode: str, part: str) -> None:
+    x, v, w = pt.tensor("x", dtype="float64", shape=(None, 3)), pt.dvector("v"), pt.dvector("w")
+    narrow = pt.tensor("narrow", dtype="float64", shape=(2,))
+    a = PARTS[part](x, v.shape[0])
+    names = list(JOINT) if part == "sum of rows" else ["mul", "neutral", "zero"]
+    for name in names:
+        function = graphc.function(
+            [w, x, narrow], JOINT[name](w, a), givens={v: narrow}, mode=mode, on_unused_input="ignore"
+        )
+        with pytest.raises(ValueError):
+            function([100.0, 200.0], np.ones((2, 3)), np.zeros(2))
+
+
+def _programs(x: Variable) -> list[Variable]:
+    """What has to work for arrays without elements, too."""
+    e, (m, n) = pt.exp(x), (x.shape[0], x.shape[1])
+    options = {"return_updates": False}
+    joins = [pt.concatenate([e, x, e], axis=0), pt.stack([e, x], axis=2), pt.pad(e, ((1, 2), (0, 1)))]
+    sets = [pt.set_subtensor(pt.ones((m + 2, n + 1))[1:-1, :-1], e), pt.inc_subtensor(e[:, ::2], 1.0)]
+    sums = [e.sum(), e.sum(axis=0), pt.prod(e, axis=1), pt.cumsum(e, axis=0), pt.special.softmax(e, axis=1)]
+    kernels = [
+        pt.sort(e, axis=1),
+        pt.linalg.inv(e.T @ e + pt.eye(n)),
+        pt.linalg.cholesky(e @ e.T + pt.eye(m)),
+    ]
+    shapes = [e.reshape((-1,)), e.reshape((n, m)), (e.T * 2)[::-1], pt.repeat(e, 2, axis=0), e @ e.T, e.T @ e]
+    step = {"outputs_info": [x], "checkpoint_every": 2, **options}
+    loops = [
+        graphc.scan(lambda row, h: pt.tanh(h) + row, e, pt.zeros(n), **options),
+        graphc.scan(lambda row: pt.sort(row), e, **options),
+        graphc.scan(lambda h: pt.tanh(h) * e, n_steps=4, **step)[-1],
+    ]
+    return [*joins, *sets, *sums, *kernels, *shapes, *loops]
+
+
+@pytest.mark.parametrize(
+    ("known", "shape"), [((0, 2), (0, 2)), ((2, 0), (2, 0)), ((None, 2), (0, 2)), ((0, None), (0, 0))]
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_arrays_without_elements(mode: str, known: tuple[int | None, ...], shape: tuple[int, ...]) -> None:
+    x = pt.tensor("x", dtype="float64", shape=known)
+    outputs = _programs(x)
+    outputs.append(graphc.grad(sum((y**2).sum() for y in outputs), x))
+    value = np.zeros(shape)
+    compiled = graphc.function([x], outputs, mode=mode)(value)
+    expected = graphc.function([x], outputs, mode="reference")(value)
+    for number, (got, want) in enumerate(zip(compiled, expected, strict=True)):
+        assert got.shape == want.shape, number
+        np.testing.assert_allclose(got, want)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_sizes_of_0_that_a_target_brings(mode: str) -> None:
+    outputs, inputs = [], []
+    for known in ((0, 2), (None, 2), (None, None)):
+        x = pt.tensor("x", dtype="float64", shape=known)
+        states = graphc.scan(
+            lambda h: pt.tanh(h) * 2, outputs_info=[x], n_steps=3, checkpoint_every=1, return_updates=False
+        )
+        target = pt.constant(np.zeros((0, 2)))
+        inputs.append(x)
+        outputs += [states, graphc.grad(((states - target) ** 2).sum(), x)]
+        outputs.append(graphc.grad(((states[-1] - target) ** 2).sum(), x))
+    y = pt.tensor("y", dtype="float64", shape=(5, 0))
+    p = pt.set_subtensor(y[pt.constant([0, -1])], pt.constant(np.zeros((2, 0))))
+    changed = pt.set_subtensor(p[0:5, :], pt.tanh(y)[0:5, :])
+    outputs += [changed, graphc.grad((changed**2).sum(), y)]
+    values = [np.zeros((0, 2))] * 3 + [np.zeros((5, 0))]
+    for got in graphc.function([*inputs, y], outputs, mode=mode)(*values):
+        assert got.size == 0
