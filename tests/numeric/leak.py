@@ -23,7 +23,7 @@ from graphc_runtime import loader
 
 # Bytes that a dropped function may leave. A leaked object alone is 16 KiB, a module of MLIR or of LLVM a
 # multiple of that.
-CACHED, COMPILED = 4096, 20_000
+CACHED, COMPILED = 4096, 10_000
 
 
 def resident() -> int:
