@@ -98,3 +98,17 @@ func.func @powers(%x: tensor<4xi32>, %y: tensor<4xi32>) -> (tensor<4xi32>, tenso
   %1 = "graphc.pow"(%x, %two) : (tensor<4xi32>, tensor<1xi32>) -> tensor<4xi32>
   return %0, %1 : tensor<4xi32>, tensor<4xi32>
 }
+
+// What the graph did not know to have size 1 does not broadcast, although the size is found to be 1.
+// CHECK-LABEL: @found_to_be_one
+// CHECK: graphc.slice
+// CHECK: "graphc.check"
+// CHECK-SAME: add: operand sizes in dimension 0 must agree
+// CHECK-NEXT: graphc.add
+func.func @found_to_be_one(%x: tensor<?xf64>, %y: tensor<3xf64>) -> tensor<?xf64> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %0 = "graphc.slice"(%y, %c2, %c1, %c1) : (tensor<3xf64>, index, index, index) -> tensor<?xf64>
+  %1 = "graphc.add"(%x, %0) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %1 : tensor<?xf64>
+}
