@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Set
 from contextlib import nullcontext
+from functools import cached_property
 from typing import Any
 
 from graphc.lowering import build
@@ -160,11 +161,17 @@ class FunctionConverter:
 
     def free_output(self, value: Any) -> int | None:
         """The position of a result that is this value and that nobody has promised to fill, or None."""
+        found = self._results_of.get(value, ()) if self.outputs else ()
+        return next((position for position in found if position not in self._in_place), None)
+
+    @cached_property
+    def _results_of(self) -> dict[Any, list[int]]:
+        """The positions of the results that each value is."""
+        found: dict[Any, list[int]] = {}
         terminator = list(self._old.regions[0].blocks[0].operations)[-1]
-        for position, result in enumerate(terminator.operands if self.outputs else ()):
-            if result == value and position not in self._in_place:
-                return position
-        return None
+        for position, result in enumerate(terminator.operands):
+            found.setdefault(result, []).append(position)
+        return found
 
     def output(self, position: int) -> Any:
         """The caller's buffer of a result."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from graphc.passes._lifetimes import VIEWS
@@ -127,20 +128,31 @@ class Mover:
         self._lifetimes = lifetimes
         self._constant_arguments: dict[Any, bool] = {}
 
-    def is_known_at(self, value: Any, position: int) -> bool:
-        """Whether a value is computed before the operation at a position, or can be."""
+    def known_from(self, value: Any, memo: dict[Any, float]) -> float:
+        """The first position at whose operation a value is computed, or can be.
+
+        Args:
+            value: index value, or what one is computed from.
+            memo: what was found before, while no operation has moved.
+        """
+        if value not in memo:
+            memo[value] = self._known_from(value, memo)
+        return memo[value]
+
+    def _known_from(self, value: Any, memo: dict[Any, float]) -> float:
         owner = value.owner
         if isinstance(owner, ir.Block):
-            return True
+            return -math.inf
         op = owner.operation
         if op.name == "memref.alloc":
-            return False  # It will be made where it is first used.
-        if self._lifetimes.position(op) < position:
-            return True
-        return self._may_move(op) and all(self.is_known_at(x, position) for x in op.operands)
+            return math.inf  # It will be made where it is first used.
+        computed = self._lifetimes.position(op) + 1
+        if not self._may_move(op):
+            return computed
+        return min(computed, max((self.known_from(x, memo) for x in op.operands), default=-math.inf))
 
     def move(self, value: Any, position: int) -> None:
-        """Makes a value known in front of the operation at a position; `is_known_at` has allowed it."""
+        """Makes a value known in front of the operation at a position; `known_from` has allowed it."""
         owner = value.owner
         # What has no position is a view that took the place of one in front, when its buffer was placed.
         if isinstance(owner, ir.Block) or self._lifetimes.positions.get(owner.operation, -1) < position:

@@ -31,12 +31,17 @@ class Planner:
         allocations = [op for op in self.lifetimes.operations if op.name == "memref.alloc"]
         buffers = [self._buffer(alloc, numbers) for alloc in allocations]
         waiting = [buffer for buffer in buffers if buffer is not None]
+        memo: dict[Any, float] = {}
+        known = {
+            id(buffer): max((self._mover.known_from(x, memo) for x in buffer.alloc.operands), default=-1)
+            for buffer in waiting
+        }
         workspaces: list[Workspace] = []
         while waiting:
             position = min(buffer.interval.first for buffer in waiting)
-            early = [b for b in waiting if self._is_known_at(b, position)]
+            early = [b for b in waiting if known[id(b)] <= position]
             # The first buffer may be used before the size of another is known, never before its own.
-            waiting = [b for b in waiting if not self._is_known_at(b, position)]
+            waiting = [b for b in waiting if known[id(b)] > position]
             workspaces.append(Workspace(number + len(workspaces), position, early))
         return workspaces
 
@@ -60,9 +65,6 @@ class Planner:
     def _leave(self, why: str) -> Buffer | None:
         self.left[why] = self.left.get(why, 0) + 1
         return None
-
-    def _is_known_at(self, buffer: Buffer, position: int) -> bool:
-        return all(self._mover.is_known_at(size, position) for size in buffer.alloc.operands)
 
     def rewrite(self, workspace: Workspace) -> None:
         """Takes the memory of a workspace, and gives its buffers their places."""
