@@ -68,6 +68,8 @@ _SHAPES: list[Entry] = [
     ("canonicalize,cse", "leftovers of both functions"),
 ]
 
+_WIDE_SUMS: Entry = ("graphc-wide-sums", "accumulators have more digits than what they add up")
+
 _TENSOR: list[Entry] = [
     ("graphc-convert-to-linalg", "one loop nest per cluster"),
     # No cse here: one buffer shared by two results could not be written in both destinations.
@@ -136,6 +138,7 @@ FAST_RUN: list[Entry] = [
     *_SCAN_MEMORY,
     *_SHAPES,
     ("graphc-join-buffer-elimination", "what is joined is computed in its place"),
+    _WIDE_SUMS,
     ("graphc-fusion", "decides which operations share a loop"),
     *_TENSOR,
     *_BUFFER,
@@ -151,6 +154,7 @@ FAST_COMPILE: list[Entry] = [
     *_SCAN_SIZES,
     *_SCAN_MEMORY,
     *_SHAPES,
+    _WIDE_SUMS,
     *_TENSOR,
     *_BUFFER,
     *_PARTS,

@@ -58,7 +58,7 @@ class Reduction(GraphcOp):
 
 
 class ReduceSumOp(Reduction, name="reduce_sum", traits=[ext.Pure]):
-    """Sum over axes."""
+    """Sum over axes. With the attribute `narrow` it is accumulated in its own element type."""
 
     x: ext.Operand[Any]
     axes: Any

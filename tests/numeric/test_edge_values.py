@@ -221,3 +221,29 @@ def test_integer_powers_of_negative_exponents():
     agree([x, k], [(chosen, a)], a, -2)
     refuse(ValueError, "negative integer", narrow ** (narrow - 5), (narrow, np.array([7, 1], "int8")))
     refuse(ValueError, "negative integer", x**-1, (x, a))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint64", "float16"])
+def test_special_functions_of_integers(dtype):
+    """SciPy has them in float32 for 16 bits and less, in float64 for others; nothing wraps around."""
+    import scipy.special
+
+    x, y = vector(dtype), vector(dtype)
+    a, b = (
+        np.array([0, 1, 2, 3, 7], "uint8").astype(dtype),
+        np.array([1, 1, 2, 5, 120], "uint8").astype(dtype),
+    )
+    wide = np.dtype(
+        "float64" if np.dtype(dtype).itemsize > 2 else "float16" if dtype == "float16" else "float32"
+    )
+    names = "gammaln erf psi expit ndtr i0e entr rgamma exprel factorial log_expit cosm1 exp10".split()
+    pairs = [(name, (x,), (a,)) for name in names]
+    pairs += [(name, (x, y), (a, b)) for name in "xlogy gammainc betaln boxcox1p chdtr pdtrc stdtr".split()]
+    pairs += [(name, (y, x), (b, a)) for name in ("comb", "perm", "poch", "binom", "huber")]
+    found = graphc.function([x, y], [getattr(pt.special, name)(*given) for name, given, _ in pairs])(a, b)
+    for got, (name, _, values) in zip(found, pairs, strict=True):
+        want = getattr(scipy.special, name)(*(v.astype("float64") for v in values))
+        assert got.dtype == wide, name
+        with np.errstate(over="ignore"):
+            rounded = want.astype(wide)
+        np.testing.assert_allclose(got, rounded, rtol=4 * np.finfo(wide).eps, atol=1e-300, err_msg=name)

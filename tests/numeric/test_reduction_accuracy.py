@@ -146,3 +146,62 @@ def test_special_values(mode, dtype):
         for name in ("sum", "prod", "max", "min", "argmax", "argmin"):
             got = reduced(value, lambda x, name=name: getattr(pt, name)(x, axis=1), mode)
             np.testing.assert_array_equal(got, getattr(np, name)(value, axis=1), err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64"])
+def test_accumulators_are_wider_than_what_they_add_up(dtype):
+    """As PyTensor's ``acc_dtype``; in every mode, also along other axes, of computed values and in loops."""
+    big = 6e4 if dtype == "float16" else 1e8
+    value = np.array([[big, 1, -big], [-big, 1, big], [3, 3, 3]], dtype)
+    tiny = np.array([1e-30, 1e-30, 1e30, 1e30] if dtype != "float16" else [1e-4, 1e-4, 1e4, 1e4], dtype)
+    x, y = pt.matrix("x", dtype=dtype), pt.vector("y", dtype=dtype)
+    one = pt.constant(np.ones((), dtype))
+    outputs = {
+        "rows": (x.sum(axis=1), [1, 1, 9]),
+        "means": (pt.mean(x[:2], axis=1), [np.float32(1 / 3)] * 2),
+        "columns": (pt.concatenate([x, -x, one * x[2:]]).sum(axis=0), [3, 3, 3]),
+        "computed": ((x[0] * one).sum(), 1),
+        "product": (pt.prod(y), 1),
+        "looped": (graphc.scan(lambda row: row.sum(), sequences=[x], return_updates=False), [1, 1, 9]),
+        "expression": (pt.sum(pt.sum(x, axis=0)[:2] + one), 4 + 6),
+    }
+    for mode in (*MODES, "reference"):
+        found = graphc.function([x, y], {k: v for k, (v, _) in outputs.items()}, mode=mode)(value, tiny)
+        for name, (_, want) in outputs.items():
+            assert found[name].dtype == dtype
+            np.testing.assert_allclose(
+                found[name], want, rtol=1e-3 if dtype == "float16" else 2e-7, err_msg=name
+            )
+
+
+def test_products_of_halves():
+    """As NumPy's, they are added up in float32: of many numbers, and of large ones that cancel."""
+    a, b = (
+        pt.tensor("a", dtype="float16", shape=(None, None)),
+        pt.tensor("b", dtype="float16", shape=(None, None)),
+    )
+    v = pt.tensor("v", dtype="float16", shape=(None,))
+    outputs = [
+        a @ b, a @ v, pt.dot(v, v * 0.5), pt.tensordot(a, b, 1), pt.einsum("ij,jk->k", a, b),
+        pt.einsum("ij,j->i", a, v), pt.inner(a, a * 1), pt.vecdot(a, a),
+    ]  # fmt: skip
+    rng = np.random.default_rng(0)
+    for mode in (*MODES, "reference"):
+        f = graphc.function([a, b, v], outputs, mode=mode)
+        p, q = rng.uniform(size=(3, 4096)).astype("float16"), rng.uniform(size=(4096, 2)).astype("float16")
+        r = rng.uniform(size=4096).astype("float16")
+        wide = [x.astype("float64") for x in (p, q, r)]
+        for got, want in zip(
+            f(p, q, r),
+            [
+                wide[0] @ wide[1], wide[0] @ wide[2], wide[2] @ (r * np.float16(0.5)).astype("float64"),
+                wide[0] @ wide[1], (wide[0] @ wide[1]).sum(0), wide[0] @ wide[2], wide[0] @ wide[0].T,
+                (wide[0] ** 2).sum(1),
+            ],
+            strict=True,
+        ):  # fmt: skip
+            assert got.dtype == np.float16
+            np.testing.assert_allclose(got, want, rtol=6e-4)
+        large = f(np.float16([[65504, -65504]]), np.float16([[2, 2], [2, 2]]), np.float16([2, 2]))
+        for got in (large[0], large[1], large[3], large[4], large[5]):
+            assert (got == 0).all()

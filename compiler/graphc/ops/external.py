@@ -9,15 +9,35 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops.elementwise import Elementwise, OperandType, register
+from graphc.ops.elementwise import Elementwise, OperandType, cast_to, register
+from graphc.tensor.basic import as_tensor_variable, is_weak_scalar
 
 # Why a row has no derivative with respect to an order or a parameter.
 NO_CLOSED_FORM = "it has no closed form, and the library has no code for it"
 
 
+def float_of(operand: OperandType) -> OperandType:
+    """The floating-point dtype that an operand of a special function is computed in, as in SciPy: float32 for
+    booleans and integers of up to 16 bits, float64 for others. float16 would have too few digits.
+    """
+    if not isinstance(operand, np.dtype) or operand.kind not in "biu":
+        return operand
+    return np.dtype("float32" if operand.itemsize <= 2 else "float64")
+
+
+def float_operand(x: Any) -> Any:
+    """An operand of a special function: a variable that holds no integers, or a Python number as it is, so
+    that it does not widen float32.
+    """
+    if is_weak_scalar(x):
+        return x
+    variable = as_tensor_variable(x)
+    return cast_to(variable, float_of(variable.type.numpy_dtype).name)
+
+
 def real_floats(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
-    """Operands and result of the dtype that ``numpy.arctan2`` uses: floating point, not complex."""
-    operands = types if len(types) > 1 else types * 2
+    """Operands and result of the dtype in which floats meet: floating point, not complex."""
+    operands = tuple(map(float_of, types if len(types) > 1 else types * 2))
     joined = reduce(lambda a, b: np.arctan2.resolve_dtypes((a, b, None))[-1], operands)
     return (joined,) * (len(types) + 1)
 

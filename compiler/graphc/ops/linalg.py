@@ -79,7 +79,15 @@ class Matmul(Op):
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         names, types = self._refined(node, operands, e)
         attrs = "transpose_a = false, transpose_b = false"
-        return [e.op("graphc.matmul", names, types, e.type_of(node.outputs[0]), attrs)]
+        out = node.outputs[0].type
+        if out.dtype != "float16":  # type: ignore[attr-defined]
+            return [e.op("graphc.matmul", names, types, e.type_of(node.outputs[0]), attrs)]
+        # Products of float16 are added up in float32, as NumPy's are.
+        wide = [kind.replace("f16", "f32") for kind in types]
+        names = [e.op("graphc.cast", [x], [t], w) for x, t, w in zip(names, types, wide, strict=True)]
+        single = e.tensor_type("float32", out.shape)  # type: ignore[attr-defined]
+        product = e.op("graphc.matmul", names, wide, single, attrs)
+        return [e.op("graphc.cast", [product], [single], e.type_of(node.outputs[0]))]
 
     def _refined(self, node: Apply, operands: Sequence[str], e: Any) -> tuple[list[str], list[str]]:
         """The operands, and their types, with what each knows of sizes that they have in common: a product

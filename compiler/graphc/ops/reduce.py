@@ -18,6 +18,8 @@ from graphc.ops.sizes import shape_source
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
 
+# What narrow floats are accumulated in.
+_WIDE = {"float16": "float32", "float32": "float64", "complex64": "complex128"}
 _REFERENCES: dict[str, Callable[..., Any]] = {
     "sum": np.add.reduce,
     "prod": np.multiply.reduce,
@@ -35,7 +37,8 @@ def _expand(y: Variable, axes: Sequence[int], ndim: int) -> Any:
 
 
 class Reduce(Op):
-    """Combine the elements along axes, which are dropped. The result has the operand's dtype.
+    """Combine the elements along axes, which are dropped. The result has the operand's dtype. Sums and
+    products of float16, float32 and complex64 are accumulated in the next wider dtype.
 
     Args:
         kind: sum, prod, max, min, and, or. Extremes propagate NaN; and/or act on bits.
@@ -70,7 +73,8 @@ class Reduce(Op):
                 f"{self.kind} over an empty axis has no value{describe(node.location)}: shape {x.shape}"
             )
         with np.errstate(all="ignore"):
-            value = _REFERENCES[self.kind](x, axis=self.axes, dtype=x.dtype)
+            wide = _WIDE.get(x.dtype.name, x.dtype) if self.kind in ("sum", "prod") else x.dtype
+            value = _REFERENCES[self.kind](x, axis=self.axes, dtype=wide).astype(x.dtype)
         output_storage[0][0] = np.asarray(value, dtype=x.dtype)
 
     def _weight(self, x: Variable, out: Variable) -> Any:

@@ -170,7 +170,9 @@ def _inner_product(rewriter: Any, op: Any) -> Any:
     product = rewriter.create("graphc.mul", [a, b], tensor_type(shape, result.element_type))
     summed = tensor_type(shape[:-1], result.element_type)
     axes = ir.DenseI64ArrayAttr.get([rank - 1])
-    total = rewriter.create("graphc.reduce_sum", [product], summed, axes=axes)
+    # As accurate as BLAS's.
+    narrow = {} if str(result.element_type) in ("f64", "complex<f64>") else {"narrow": ir.UnitAttr.get()}
+    total = rewriter.create("graphc.reduce_sum", [product], summed, axes=axes, **narrow)
     order = ir.DenseI64ArrayAttr.get([*range(rank - 1), -1])
     return rewriter.create("graphc.dimshuffle", [total], result, order=order)
 

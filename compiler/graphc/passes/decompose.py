@@ -69,7 +69,8 @@ class _Normaliser:
             top = rewriter.create("graphc.switch", [flag, top, rewriter.scalar_like(0, top)], top.type)
         self.centred = self.binary("sub", x, self._keep_dims(top))
         self.exp = rewriter.create("graphc.exp", [self.centred], x.type)
-        self.total = self._keep_dims(self._reduce("graphc.reduce_sum", self.exp))
+        narrow = ir.UnitAttr.get()
+        self.total = self._keep_dims(self._reduce("graphc.reduce_sum", self.exp, narrow=narrow))
 
     def binary(self, name: str, a: Any, b: Any) -> Any:
         return self._rw.create(f"graphc.{name}", [a, b], a.type)

@@ -12,7 +12,8 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.ops.elementwise import OPS
-from graphc.tensor.basic import as_tensor_variable, is_weak_scalar
+from graphc.ops.external import float_operand
+from graphc.tensor.basic import is_weak_scalar
 
 __all__ = [
     "bdtr",
@@ -46,9 +47,8 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return OPS["switch"](condition, x, y)
 
 
-def _operand(x: Any) -> Any:
-    """x as a variable; Python numbers as they are, so that they do not widen float32."""
-    return x if is_weak_scalar(x) else as_tensor_variable(x)
+def _floor(x: Any) -> Any:
+    return OPS["floor"](float_operand(x))
 
 
 def _divisor(x: Any) -> tuple[Any, Any]:
@@ -76,76 +76,76 @@ def lambertw(z: Any, k: int = 0) -> Variable:
 
 def bdtr(k: Any, n: Any, p: Any) -> Variable:
     """Distribution function of the binomial distribution: at most k successes in n trials."""
-    k, n, p = OPS["floor"](k), _operand(n), _operand(p)
+    k, n, p = _floor(k), float_operand(n), float_operand(p)
     inner = OPS["betainc"](n - k, k + 1, 1 - p)
     return _where(OPS["eq"](k, n), 1.0, _where(OPS["gt"](k, n), np.nan, inner))
 
 
 def bdtrc(k: Any, n: Any, p: Any) -> Variable:
     """More than k successes in n trials."""
-    k, n, p = OPS["floor"](k), _operand(n), _operand(p)
+    k, n, p = _floor(k), float_operand(n), float_operand(p)
     inner = OPS["betainc"](k + 1, n - k, p)
     return _where(OPS["eq"](k, n), 0.0, _where(OPS["gt"](k, n), np.nan, inner))
 
 
 def nbdtr(k: Any, n: Any, p: Any) -> Variable:
     """Distribution function of the negative binomial distribution: at most k failures before n successes."""
-    k = OPS["floor"](k)
+    k = _floor(k)
     return OPS["betainc"](n, k + 1, p)
 
 
 def nbdtrc(k: Any, n: Any, p: Any) -> Variable:
     """More than k failures before n successes."""
-    k = OPS["floor"](k)
-    return OPS["betainc"](k + 1, n, 1 - _operand(p))
+    k = _floor(k)
+    return OPS["betainc"](k + 1, n, 1 - float_operand(p))
 
 
 def pdtr(k: Any, m: Any) -> Variable:
     """Distribution function of the Poisson distribution of mean m."""
-    return OPS["gammaincc"](OPS["floor"](k) + 1, m)
+    return OPS["gammaincc"](_floor(k) + 1, m)
 
 
 def pdtrc(k: Any, m: Any) -> Variable:
     """1 less `pdtr`, without cancellation."""
-    return OPS["gammainc"](OPS["floor"](k) + 1, m)
+    return OPS["gammainc"](_floor(k) + 1, m)
 
 
 def chdtr(v: Any, x: Any) -> Variable:
     """Distribution function of the chi-squared distribution of v degrees of freedom."""
-    return OPS["gammainc"](_operand(v) / 2, _operand(x) / 2)
+    return OPS["gammainc"](float_operand(v) / 2, float_operand(x) / 2)
 
 
 def chdtrc(v: Any, x: Any) -> Variable:
     """1 less `chdtr`, without cancellation."""
-    return OPS["gammaincc"](_operand(v) / 2, _operand(x) / 2)
+    return OPS["gammaincc"](float_operand(v) / 2, float_operand(x) / 2)
 
 
 def gdtr(a: Any, b: Any, x: Any) -> Variable:
     """Distribution function of the gamma distribution of rate a and shape b."""
-    return OPS["gammainc"](b, _operand(a) * x)
+    return OPS["gammainc"](b, float_operand(a) * float_operand(x))
 
 
 def gdtrc(a: Any, b: Any, x: Any) -> Variable:
     """1 less `gdtr`, without cancellation."""
-    return OPS["gammaincc"](b, _operand(a) * x)
+    return OPS["gammaincc"](b, float_operand(a) * float_operand(x))
 
 
 def fdtr(dfn: Any, dfd: Any, x: Any) -> Variable:
     """Distribution function of the F distribution of dfn and dfd degrees of freedom."""
-    dfn, dfd = _operand(dfn), _operand(dfd)
+    dfn, dfd, x = float_operand(dfn), float_operand(dfd), float_operand(x)
     scaled = dfn * x
     return OPS["betainc"](dfn / 2, dfd / 2, scaled / (dfd + scaled))
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any) -> Variable:
     """1 less `fdtr`, without cancellation."""
-    dfn, dfd = _operand(dfn), _operand(dfd)
+    dfn, dfd, x = float_operand(dfn), float_operand(dfd), float_operand(x)
     return OPS["betainc"](dfd / 2, dfn / 2, dfd / (dfd + dfn * x))
 
 
 def stdtr(df: Any, t: Any) -> Variable:
     """Distribution function of Student's t distribution of df degrees of freedom."""
-    df, t = _operand(df), _operand(t)
+    df, t = float_operand(df), float_operand(t)
     square = t * t
     # The tail, from the smaller one of two complementary arguments.
     near = OPS["lt"](square, df)
@@ -154,7 +154,7 @@ def stdtr(df: Any, t: Any) -> Variable:
         1 - OPS["betainc"](0.5, df / 2, _where(near, square / (df + square), 0.5)),
         OPS["betainc"](df / 2, 0.5, _where(near, 0.5, df / (df + square))),
     )
-    return _where(OPS["lt"](t, 0), tail, 1 - tail)
+    return _where(OPS["gt"](df, 0), _where(OPS["lt"](t, 0), tail, 1 - tail), np.nan)
 
 
 # Transformations, losses, counts ----------------------------------------------------------------------------
@@ -162,17 +162,17 @@ def stdtr(df: Any, t: Any) -> Variable:
 
 def boxcox(x: Any, lmbda: Any) -> Variable:
     """``(x**lmbda - 1) / lmbda``, log(x) for ``lmbda = 0``."""
-    return _scaled_expm1(OPS["log"](x), lmbda)
+    return _scaled_expm1(OPS["log"](float_operand(x)), lmbda)
 
 
 def boxcox1p(x: Any, lmbda: Any) -> Variable:
     """`boxcox` of 1 + x."""
-    return _scaled_expm1(OPS["log1p"](x), lmbda)
+    return _scaled_expm1(OPS["log1p"](float_operand(x)), lmbda)
 
 
 def _scaled_expm1(y: Any, lmbda: Any) -> Any:
     """expm1(lmbda y) / lmbda, which is y exprel(lmbda y)."""
-    lmbda = _operand(lmbda)
+    lmbda = float_operand(lmbda)
     return y * OPS["exprel"](lmbda * y)
 
 
@@ -188,14 +188,14 @@ def inv_boxcox1p(y: Any, lmbda: Any) -> Variable:
 
 def _scaled_log1p(y: Any, lmbda: Any) -> Any:
     """log1p(lmbda y) / lmbda, y for ``lmbda = 0``."""
-    y, lmbda = _operand(y), _operand(lmbda)
+    y, lmbda = float_operand(y), float_operand(lmbda)
     divisor, none = _divisor(lmbda)
     return _where(none, y, OPS["log1p"](lmbda * y) / divisor)
 
 
 def huber(delta: Any, r: Any) -> Variable:
     """``r**2 / 2`` up to delta, ``delta (abs(r) - delta / 2)`` beyond; infinite for negative delta."""
-    delta, r = _operand(delta), _operand(r)
+    delta, r = float_operand(delta), float_operand(r)
     size = OPS["abs"](r)
     loss = _where(OPS["le"](size, delta), 0.5 * r * r, delta * (size - 0.5 * delta))
     return _where(OPS["lt"](delta, 0), np.inf, loss)
@@ -203,7 +203,7 @@ def huber(delta: Any, r: Any) -> Variable:
 
 def pseudo_huber(delta: Any, r: Any) -> Variable:
     """``delta**2 (sqrt(1 + (r / delta)**2) - 1)``; infinite for negative delta."""
-    delta, r = _operand(delta), _operand(r)
+    delta, r = float_operand(delta), float_operand(r)
     divisor, none = _divisor(delta)
     square = OPS["sqr"](r / divisor)
     # sqrt(1 + s) - 1 without cancellation.
@@ -213,18 +213,18 @@ def pseudo_huber(delta: Any, r: Any) -> Variable:
 
 def exp10(x: Any) -> Variable:
     """10 to the power x."""
-    return OPS["pow"](10.0, x)
+    return OPS["pow"](10.0, float_operand(x))
 
 
 def cosm1(x: Any) -> Variable:
     """cos(x) - 1 without cancellation."""
-    half = OPS["sin"](0.5 * _operand(x))
+    half = OPS["sin"](0.5 * float_operand(x))
     return -2 * half * half
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Variable:
     """How many sets of k of N things there are, as a float; 0 for negative operands and k above N."""
-    n, k = _operand(N), _operand(k)
+    n, k = float_operand(N), float_operand(k)
     if repetition:
         return _where(OPS["and"](OPS["eq"](n, 0), OPS["eq"](k, 0)), 1.0, comb(n + k - 1, k))
     valid = OPS["and"](OPS["and"](OPS["le"](k, n), OPS["ge"](k, 0)), OPS["ge"](n, 0))
@@ -233,6 +233,6 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Variable:
 
 def perm(N: Any, k: Any) -> Variable:
     """How many sequences of k of N things there are, as a float; 0 for negative operands and k above N."""
-    n, k = _operand(N), _operand(k)
+    n, k = float_operand(N), float_operand(k)
     valid = OPS["and"](OPS["and"](OPS["le"](k, n), OPS["ge"](k, 0)), OPS["ge"](n, 0))
     return _where(valid, OPS["poch"](n - k + 1, k), 0.0)

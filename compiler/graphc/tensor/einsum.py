@@ -58,7 +58,9 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = None) -> Variable:
     tensors = [as_tensor_variable(x) for x in given]
     labels, output = _parse(subscripts, tensors)
     dtype = promote(*(x.type.numpy_dtype for x in tensors)).name if len(tensors) > 1 else tensors[0].dtype
-    terms = [_diagonals(cast_to(x, dtype), each, subscripts) for x, each in zip(tensors, labels, strict=True)]
+    # Products of float16 are added up in float32, as NumPy's are.
+    work = "float32" if dtype == "float16" else dtype
+    terms = [_diagonals(cast_to(x, work), each, subscripts) for x, each in zip(tensors, labels, strict=True)]
     sizes = _sizes(terms, subscripts)
     terms = _without_ones(terms)
     path = find_path([frozenset(t.labels) for t in terms], frozenset(output), sizes, optimize)
@@ -71,7 +73,7 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = None) -> Variable:
             product = _contract(product, other, later.union(output), output)
         terms.append(product)
     (last,) = terms
-    return _arrange(_summed(last, set(output)), output).value
+    return cast_to(_arrange(_summed(last, set(output)), output).value, dtype)
 
 
 # -- subscripts ----------------------------------------------------------------------------------------------

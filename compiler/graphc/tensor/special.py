@@ -14,6 +14,7 @@ import numpy as np
 from graphc.graph.basic import Variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import OPS
+from graphc.ops.external import float_operand
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.tensor import distribution_functions
 from graphc.tensor.basic import as_tensor_variable
@@ -72,32 +73,32 @@ def xlogy0(x: Any, y: Any) -> Variable:
 
 def chi2sf(x: Any, k: Any) -> Variable:
     """Survival function of the chi-squared distribution with k degrees of freedom."""
-    x, k = as_tensor_variable(x), as_tensor_variable(k)
+    x, k = float_operand(x), float_operand(k)
     return OPS["gammaincc"](k / 2, x / 2)
 
 
 def loggamma(x: Any) -> Variable:
     """Logarithm of gamma for positive x, NaN for negative ones (real operands; gammaln has the magnitude)."""
-    x = as_tensor_variable(x)
+    x = float_operand(x)
     return OPS["switch"](OPS["lt"](x, 0), np.nan, OPS["gammaln"](x))
 
 
 def factorial(n: Any) -> Variable:
     """gamma(n + 1), 0 for negative n."""
-    n = as_tensor_variable(n)
+    n = float_operand(n)
     return OPS["switch"](OPS["lt"](n, 0), 0, OPS["gamma"](n + 1))
 
 
 def multigammaln(a: Any, d: int) -> Variable:
     """Logarithm of the multivariate gamma function of dimension d."""
-    a = as_tensor_variable(a)
+    a = float_operand(a)
     terms = [OPS["gammaln"](a - 0.5 * j) for j in range(int(d))]
     return d * (d - 1) / 4 * float(np.log(np.pi)) + sum(terms[1:], terms[0])
 
 
 def log_expit(x: Any) -> Variable:
     """log(sigmoid(x)), without underflow."""
-    x = as_tensor_variable(x)
+    x = float_operand(x)
     return -OPS["softplus"](-x)
 
 
