@@ -19,8 +19,9 @@ class WideSums(Pass):
     """Accumulates sums and products of narrow floats in wider ones.
 
     `reduce_sum` and `reduce_prod` of float16 are accumulated in float32, those of float32 in float64, those
-    of complex64 in complex128. What is reduced is cast, and so is the result. Both casts become part of the loops around them. Thus the
-    sum of 1e8, 1 and -1e8 is 1 in float32 as well, and partial products neither overflow nor underflow.
+    of complex64 in complex128. What is reduced is cast, and so is the result. Both casts become part of the
+    loops around them. Thus the sum of 1e8, 1 and -1e8 is 1 in float32 as well, and partial products neither
+    overflow nor underflow.
 
     Sums with the attribute `narrow` stay: those of softmax, whose terms have one sign, and products of
     vectors, which are as accurate as BLAS's. It runs late, so that rewrites see sums as the graph has them.
