@@ -247,3 +247,34 @@ def test_special_functions_of_integers(dtype):
         with np.errstate(over="ignore"):
             rounded = want.astype(wide)
         np.testing.assert_allclose(got, rounded, rtol=4 * np.finfo(wide).eps, atol=1e-300, err_msg=name)
+
+
+def test_sizes_that_no_number_of_64_bits_holds():
+    m, v, n, k = (
+        pt.tensor("m", dtype="int8", shape=(None, None)),
+        vector("int8"),
+        pt.lscalar("n"),
+        pt.lscalar("k"),
+    )
+    long, longer = np.zeros((1 << 61, 0), "int8"), np.zeros(((1 << 63) - 1, 0), "int8")
+    for output, value in (
+        (pt.repeat(m, 8, axis=0), long),
+        (pt.tile(m, (8, 1)), long),
+        (pt.broadcast_to(m, (8, m.shape[0], m.shape[1])), long),
+        (pt.concatenate([m, m]), longer),
+        (pt.pad(m, ((1, 0), (0, 0))), longer),
+    ):
+        refuse(ValueError, "large|agree|memory", output, (m, value))
+    for mode in MODES:
+        f = graphc.function([v, n], pt.repeat(v, n), mode=mode)
+        with pytest.raises((ValueError, MemoryError)):
+            f(np.ones(3, "int8"), 1 << 62)
+        f = graphc.function([n, k], [pt.zeros((n, k)), pt.arange(n, k)], mode=mode)
+        for given in ((1 << 33, 1 << 33), (1 << 62, 0), (-2, 1 << 62)):
+            with pytest.raises((ValueError, MemoryError)):
+                f(*given)
+        f = graphc.function([n, k], [pt.arange(n, k), pt.arange(k, n, -3)], mode=mode)
+        found = f((1 << 63) - 1, -(1 << 63) + 5)
+        assert [x.size for x in found] == [0, 0]
+        with pytest.raises((ValueError, MemoryError)):
+            f(-(1 << 63) + 5, (1 << 63) - 1)

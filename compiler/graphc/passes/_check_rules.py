@@ -8,71 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from graphc.passes._check_sizes import SizeChecks
 from graphc.passes._dims import broadcasts
 from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._shape_rules import size_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 
-# More elements than memory holds.
-_MOST = 1 << 62
-_PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 
-
-class CheckInserter:
-    """Builds checks before the operation that a rewriter visits.
-
-    Args:
-        location: of the checks; by default that of the visited operation.
-    """
-
-    def __init__(self, location: Any = None) -> None:
-        self._location = location
-        self.inserted = 0
-
-    # -- building blocks -------------------------------------------------------------------------------------
-
-    def compare(self, rw: Rewriter, predicate: str, a: Any, b: Any) -> Any:
-        i64, i1 = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
-        return rw.create("arith.cmpi", [a, b], i1, predicate=ir.IntegerAttr.get(i64, _PREDICATES[predicate]))
-
-    def check(
-        self, rw: Rewriter, condition: Any, given: Any, expected: Any, message: str, error: str
-    ) -> None:
-        attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get(error)}
-        location, point = self._location or rw.anchor.location, ir.InsertionPoint(rw.anchor)
-        ir.Operation.create(
-            "graphc.check", [], [condition, given, expected], attributes, loc=location, ip=point
-        )
-        self.inserted += 1
-
-    def equal(self, rw: Rewriter, a: tuple[Any, int], b: tuple[Any, int], message: str) -> None:
-        """Dimensions of two tensors, given as (value, axis), agree; `given` is that of a."""
-        keys = rw.dims.shape(a[0])[a[1]], rw.dims.shape(b[0])[b[1]]
-        if not rw.dims.same(*keys):
-            self._equal_sizes(rw, keys, size_of(rw, *a), size_of(rw, *b), message)
-
-    def equal_size(self, rw: Rewriter, a: tuple[Any, int], size: Any, message: str) -> None:
-        """A dimension of a tensor agrees with an index value."""
-        keys = rw.dims.shape(a[0])[a[1]], rw.dims.size(size)
-        if not rw.dims.same(*keys):
-            self._equal_sizes(rw, keys, size_of(rw, *a), size, message)
-
-    def _equal_sizes(
-        self, rw: Rewriter, keys: tuple[Any, Any], given: Any, expected: Any, message: str
-    ) -> None:
-        self.check(rw, self.compare(rw, "eq", given, expected), given, expected, message, "ValueError")
-        if not all(isinstance(key, int) for key in keys):
-            rw.dims.assume_equal(*keys)
-
-    def not_negative(self, rw: Rewriter, size: Any, name: str) -> None:
-        key = ("not negative", rw.dims.size(size))
-        if key in rw.reified or rw.dims.is_size(size):
-            return
-        rw.reified[key] = size
-        zero = rw.index(0)
-        message = f"{name}: negative dimensions are not allowed, but {{given}} was given"
-        self.check(rw, self.compare(rw, "ge", size, zero), size, zero, message, "ValueError")
+class CheckInserter(SizeChecks):
+    """Builds checks before the operation that a rewriter visits."""
 
     # -- rules -----------------------------------------------------------------------------------------------
 
@@ -121,6 +66,7 @@ class CheckInserter:
     def join(self, rw: Rewriter, op: Any) -> None:
         first, *others = op.operands
         axis = op.attributes["axis"].value
+        self.sum_of_sizes(rw, op.operands, axis)
         for position, other in enumerate(others, 1):
             for dim in range(len(first.type.shape)):
                 if dim != axis:
@@ -168,28 +114,11 @@ class CheckInserter:
             self.not_negative(rw, size, "reshape")
         if have == rw.dims.count(rw.dims.size(size) for size in sizes):
             return
-        given = self._product(rw, [size_of(rw, x, axis) for axis in range(len(x.type.shape))])
-        expected = self._product(rw, sizes, bounded=True)
+        given = self.product(rw, [size_of(rw, x, axis) for axis in range(len(x.type.shape))])
+        expected = self.product(rw, sizes, bounded=True)
         message = "reshape: cannot reshape an array of {given} elements into a shape of {expected} elements"
         self.check(rw, self.compare(rw, "eq", given, expected), given, expected, message, "ValueError")
         self._static_sizes(rw, op, sizes)
-
-    def _product(self, rw: Rewriter, sizes: Sequence[Any], bounded: bool = False) -> Any:
-        """The product of sizes; if `bounded`, of any sizes (not negative) up to `_MOST`, meaning more."""
-        total = None
-        for size in sizes:
-            if rw.constant(size) != 1:
-                multiply = self._bounded_product if bounded else self._plain_product
-                total = size if total is None else multiply(rw, total, size)
-        return rw.index(1) if total is None else total
-
-    def _plain_product(self, rw: Rewriter, a: Any, b: Any) -> Any:
-        return rw.index_op("muli", a, b)
-
-    def _bounded_product(self, rw: Rewriter, a: Any, b: Any) -> Any:
-        most = rw.index(_MOST)
-        fits = self.compare(rw, "le", b, rw.index_op("divsi", most, rw.index_op("maxsi", a, rw.index(1))))
-        return rw.create("arith.select", [fits, rw.index_op("muli", a, b), most], a.type)
 
     def _static_sizes(self, rw: Rewriter, op: Any, sizes: Sequence[Any]) -> None:
         """Where the result type knows a size, the size operand is that."""
@@ -197,18 +126,22 @@ class CheckInserter:
             key = rw.dims.size(size)
             if known >= 0 and key != known:
                 message = f"{op.name[7:]}: dimension {axis} must be {{expected}}, but {{given}} was asked for"
-                self._equal_sizes(rw, (key, known), size, rw.index(known), message)
+                self.equal_sizes(rw, (key, known), size, rw.index(known), message)
 
     def broadcast_to(self, rw: Rewriter, op: Any) -> None:
         x, *sizes = op.operands
         self._static_sizes(rw, op, sizes)
         for size in sizes:
             self.not_negative(rw, size, "broadcast_to")
+        self.fits_memory(rw, sizes, "broadcast_to")
         lead = len(sizes) - len(x.type.shape)
         for axis, known in enumerate(x.type.shape):
             if known != 1:
                 message = f"broadcast_to: dimension {axis} of size {{given}} cannot become {{expected}}"
                 self.equal_size(rw, (x, axis), sizes[lead + axis], message)
+
+    def iota(self, rw: Rewriter, op: Any) -> None:
+        self.fits_memory(rw, [op.operands[2]], "arange")
 
     def specify_shape(self, rw: Rewriter, op: Any) -> None:
         x, *sizes = op.operands
@@ -311,7 +244,7 @@ class CheckInserter:
         dynamic = [axis for axis, size in enumerate(indices.type.shape) if size <= 0]
         if not dynamic:
             return None
-        count = self._product(rw, [size_of(rw, indices, axis) for axis in range(len(indices.type.shape))])
+        count = self.product(rw, [size_of(rw, indices, axis) for axis in range(len(indices.type.shape))])
         return self.compare(rw, "eq", count, rw.index(0))
 
     def _extreme(self, rw: Rewriter, which: str, indices: Any) -> Any:
@@ -335,7 +268,7 @@ class CheckInserter:
         if not risky:
             return
         zero = rw.index(0)
-        count = self._product(rw, [size_of(rw, x, axis) for axis in risky])
+        count = self.product(rw, [size_of(rw, x, axis) for axis in risky])
         condition = self.compare(rw, "gt", count, zero)
         name = op.name[7:].removeprefix("reduce_")
         message = f"{name}: the reduced axes have no elements, and {name} of nothing is undefined"
@@ -362,7 +295,7 @@ def rules() -> tuple[CheckInserter, RuleTable]:
         "take",
         "put",
     )
-    for name in (*structural, "scan_carry", "write"):
+    for name in (*structural, "iota", "scan_carry", "write"):
         names[name] = getattr(inserter, name)
     names.update(dict.fromkeys(SIGNATURES, inserter.kernel))
     names.update(dict.fromkeys(("cumulative", "linear_recurrence"), inserter.recurrence))

@@ -17,10 +17,11 @@ class InsertChecks(Pass):
     |---|---|---|
     | elementwise | sizes that are not statically 1 agree (nothing broadcasts by chance) | ValueError |
     | `pow` of integers | no exponent is negative (unless there is no element) | ValueError |
-    | `join` | sizes agree off the joined axis | ValueError |
+    | `join` | sizes agree off the joined axis, and their sum is a number of 64 bits | ValueError |
     | `matmul` | summed and batch sizes agree | ValueError |
     | `reshape` | element counts agree, no size is negative | ValueError |
     | `broadcast_to` | sizes of the operand agree with the target, no size is negative | ValueError |
+    | `broadcast_to`, `iota` | sizes that are no array's make no more elements than fit memory | ValueError |
     | `specify_shape` | sizes are the specified ones | ValueError |
     | `update_slice`, `put` | the values have the shape of what they replace | ValueError |
     | `take`, `put` | the smallest and largest index are in range | IndexError |

@@ -116,10 +116,14 @@ def _length(start: Any, stop: Any, step: Any) -> Any:
             return count
     else:
         count = stop - start
+        exact = all(x.type.numpy_dtype.kind in "iu" for x in (start, stop, step))
+        # A distance that is no number of 64 bits: more elements than any memory holds, or none.
+        beyond = pt.neq(pt.lt(start, stop), pt.gt(count, 0)) if exact and values[0] != 0 else None
         if values[2] is None or values[2] != 1:
             # The ceiling of count / step.
-            exact = all(x.type.numpy_dtype.kind in "iu" for x in (start, stop, step))
             count = -((start - stop) // step) if exact else pt.ceil(count / step)
+        if beyond is not None:
+            count = pt.switch(beyond, pt.switch(pt.eq(pt.lt(start, stop), pt.gt(step, 0)), 1 << 62, 0), count)
     if count.type.numpy_dtype.kind == "f":
         count = pt.ceil(count)
     return as_size(pt.maximum(cast_to(count, "int64"), 0), "arange")
