@@ -278,3 +278,19 @@ def test_sizes_that_no_number_of_64_bits_holds():
         assert [x.size for x in found] == [0, 0]
         with pytest.raises((ValueError, MemoryError)):
             f(-(1 << 63) + 5, (1 << 63) - 1)
+
+
+def test_statistics_that_pass_over_nan():
+    x, z = vector("float64"), vector("complex128")
+    a = np.array([1.0, np.nan, 3.0, 5.5])
+    b = np.array([1 + 1j, np.nan, complex(1, np.nan), -2, complex(-np.inf, 1)])
+    with np.errstate(all="ignore"):
+        for value in (a, np.array([np.inf, np.nan, 1.0]), np.array([-np.inf])):
+            agree(
+                [x],
+                [(pt.nanvar(x), np.nanvar(value)), (pt.nanmean(x), np.nanmean(value))],
+                value,
+                modes=MODES[2:],
+            )
+    agree([z], [(pt.nanmax(z), np.nanmax(b)), (pt.nanmin(z), np.nanmin(b))], b)
+    assert np.isnan(graphc.function([x], pt.cov(x), mode="reference")([]))

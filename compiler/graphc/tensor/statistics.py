@@ -217,9 +217,12 @@ def nanprod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False)
 def _extreme(x: Any, axis: Any, keepdims: bool, largest: bool) -> Any:
     x = as_tensor_variable(x)
     reduce = pt.max if largest else pt.min
-    if x.type.numpy_dtype.kind != "f":
+    kind, least = x.type.numpy_dtype.kind, -np.inf if largest else np.inf
+    if kind not in "fc":
         return reduce(x, axis=axis, keepdims=keepdims)
-    found = reduce(_replaced(x, -np.inf if largest else np.inf), axis=axis, keepdims=keepdims)
+    found = reduce(
+        _replaced(x, complex(least, least) if kind == "c" else least), axis=axis, keepdims=keepdims
+    )
     some = pt.any(_present(x), axis=axis, keepdims=keepdims)
     return pt.switch(some, found, np.array(np.nan, x.type.dtype))
 
@@ -244,16 +247,19 @@ def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return pt.argmin(_replaced(x, np.inf), axis=axis, keepdims=keepdims)
 
 
-def _mean_of_present(x: Any, axis: Any, keepdims: bool, ddof: int = 0) -> Any:
-    count = pt.sum(_present(x), axis=axis, keepdims=keepdims) - ddof
+def _mean_of_present(x: Any, present: Any, axis: Any, keepdims: bool, ddof: int = 0) -> Any:
+    """The sum of the elements that are present over their number less ``ddof``; a NaN among them counts."""
+    count = pt.sum(present, axis=axis, keepdims=keepdims) - ddof
     real = {"complex64": "float32", "complex128": "float64"}.get(x.type.dtype, x.type.dtype)
-    mean = nansum(x, axis=axis, keepdims=keepdims) / pt.cast(count, real)
+    kept = pt.switch(present, x, np.zeros((), x.type.dtype))
+    mean = pt.sum(kept, axis=axis, keepdims=keepdims) / pt.cast(count, real)
     return mean if ddof == 0 else pt.switch(pt.gt(count, 0), mean, np.array(np.nan, mean.type.dtype))
 
 
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """`mean` of the elements that are not NaN."""
-    return _mean_of_present(_floats(x), axis, keepdims)
+    x = _floats(x)
+    return _mean_of_present(x, _present(x), axis, keepdims)
 
 
 def nanvar(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Variable:
@@ -261,7 +267,7 @@ def nanvar(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> V
     x = _floats(x)
     deviation = x - nanmean(x, axis=axis, keepdims=True)
     squares = pt.sqr(pt.abs(deviation)) if x.type.numpy_dtype.kind == "c" else pt.sqr(deviation)
-    return _mean_of_present(squares, axis, keepdims, ddof)
+    return _mean_of_present(squares, _present(x), axis, keepdims, ddof)
 
 
 def nanstd(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Variable:
@@ -319,7 +325,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     deviation = rows - pt.mean(rows, axis=1, keepdims=True)
     less = (0 if bias else 1) if ddof is None else ddof
     real = "float32" if rows.type.dtype in ("float32", "complex64") else "float64"
-    count = pt.cast(size_of(rows, 1) - less, real)
+    count = pt.cast(pt.maximum(size_of(rows, 1) - less, 0), real)
     result = pt.dot(deviation, pt.conj(deviation).T) / count
     scalar = known_size(size_of(rows, 0)) == 1
     return result[0, 0] if scalar else result
