@@ -45,6 +45,10 @@ def _default_cache_dir() -> str:
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache"), "graphc")
 
 
+def _default_reproducer_dir() -> str:
+    return f"{_default_cache_dir()}-reproducers"
+
+
 def _setting(
     default: Any, parse: Callable[[Any], Any], doc: str, apply: Callable[[Any], None] | None = None
 ) -> Any:
@@ -94,6 +98,19 @@ class Config:
         "off",
         _one_of(*FASTMATH),
         "what compiled arithmetic may change: nothing, fused multiply-add, also order, also reciprocals",
+    )
+    compile_isolated: bool = _setting(
+        False,
+        _boolean,
+        "compile in a helper process, so that a crash of the compiler is a `CompileError` with a reproducer",
+    )
+    compile_time_limit: int = _setting(
+        0,
+        _positive_int,
+        "seconds after which a helper process that compiles is ended; 0 stands for no limit",
+    )
+    reproducer_dir: str = _setting(
+        _default_reproducer_dir, str, "folder of the files with which a crash of the compiler happens again"
     )
     poison_memory: bool = _setting(
         False,

@@ -62,13 +62,11 @@ def _registered(entries: Sequence[Entry], opt_level: int) -> Iterator[str]:
 
 def compile_text(text: str, entries: Sequence[Entry], opt_level: int = 2) -> Any:
     """A callable (arrays to a list of arrays) of a graph-stage module's `@main`."""
-    from graphc.compile.generate import generate
-    from graphc.compile.lower import lower
+    from graphc.compile.job import Job, make
 
     signature = _signature(text)
     with _registered(entries, opt_level) as mode:
-        lowered = lower(text, mode)
-        artifact = generate(lowered, signature, mode, len(signature.inputs))
+        artifact = make(Job(text, mode, signature, len(signature.inputs), [], "")).artifact
     return Executable(artifact).kernel_call(signature, where=lambda node: None)
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+from graphc.compile.reproducer import reproducer
 from graphc_tools._usage import UsageError
 
 _PIPELINE = re.compile(r'mlir_reproducer:.*?pipeline:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
@@ -18,12 +19,7 @@ def write(path: str, source: str, pipeline: str) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    resource = (
-        "{-#\n  external_resources: {\n    mlir_reproducer: {\n"
-        f"      pipeline: {json.dumps(f'builtin.module({pipeline})')},\n"
-        "      disable_threading: true,\n      verify_each: true\n    }\n  }\n#-}\n"
-    )
-    text = f"// graphc-opt --run-reproducer {Path(path).name}\n{source.strip()}\n\n{resource}"
+    text = reproducer(source, pipeline, run=f"graphc-opt --run-reproducer {Path(path).name}")
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.errors import CompileError
+from graphc.pipelines import pipeline
 
 
 @dataclass
@@ -110,9 +111,22 @@ def lower(
             gc.enable()
 
 
+def with_donations(text: str, donate: Sequence[Any]) -> str:
+    """Emitted text with the module attribute that offers arguments to results."""
+    if not donate:
+        return text
+    attribute = f"graphc.donate = {json.dumps(json.dumps(list(donate)))}"
+    return f"module attributes {{{attribute}}}{text.removeprefix('module')}"
+
+
+def pipeline_of(text: str, mode: str, fastmath: str) -> list[tuple[str, str]]:
+    """The pipeline of a mode, without what a module has no use for."""
+    has_scan, has_complex = "graphc.scan" in text, "complex<" in text
+    return pipeline(mode, has_scan=has_scan, has_complex=has_complex, fastmath=fastmath)
+
+
 def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastmath: str) -> Lowered:
     from graphc.passes._base import run_pipeline
-    from graphc.pipelines import pipeline
 
     start = time.perf_counter()
     from graphc.codegen.handoff import to_llvmlite
@@ -123,15 +137,11 @@ def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastm
     context, managers, uses = _take_context()
     try:
         with context, ir.Location.unknown():
-            module = ir.Module.parse(text)
-            if donate:
-                module.operation.attributes["graphc.donate"] = ir.StringAttr.get(json.dumps(list(donate)))
+            module = ir.Module.parse(with_donations(text, donate))
             seconds["parse"] = time.perf_counter() - start
             start = time.perf_counter()
             snapshots = _Snapshots(module) if keep_stages else None
-            entries = pipeline(
-                mode, has_scan="graphc.scan" in text, has_complex="complex<" in text, fastmath=fastmath
-            )
+            entries = pipeline_of(text, mode, fastmath)
             report = run_pipeline(module, entries, instrument=snapshots, managers=managers)
             seconds["passes"] = time.perf_counter() - start
             start = time.perf_counter()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -13,6 +12,8 @@ import numpy as np
 
 from graphc.compile.fingerprint import fingerprint
 from graphc.compile.generate import disk_cache, generate
+from graphc.compile.job import Job, lower_with_donations, make
+from graphc.compile.preload import preload
 from graphc.config import config
 from graphc.emit import all_nodes, emit_module
 from graphc.graph.function_graph import FunctionGraph
@@ -23,10 +24,6 @@ from graphc_runtime.manifest import ArraySpec, Signature, Update
 from graphc_runtime.marshal import canonical
 from graphc_runtime.threads import set_default_threads
 from graphc_runtime.worker import apart, checkpoint
-
-# Intrinsics only compute, but for those that fill and copy memory.
-_WRITES = re.compile(r" store |call .*@(?!llvm\.(?!mem))")
-_TAKES_MEMORY = ("@graphc_alloc(", "@graphc_workspace_", "@graphc_plan_")
 
 set_default_threads(config.threads)
 
@@ -229,18 +226,25 @@ class NativeExecutable:
         return executable
 
     def _linked(self, text: str, signature: Signature, *, renew: bool = False) -> Executable:
-        from graphc.compile.preload import preload
+        job = self._job(text, signature, renew)
+        if config.compile_isolated:
+            # Few processes do: its imports would make that of graphc longer.
+            from graphc.compile.isolated import make_isolated
 
-        with self.report.phase("load compiler"):
-            preload(any(hasattr(node.op, "compiled_graph") for node in self.fgraph.nodes))
-        lowered = self._lower(text)
-        for phase, seconds in lowered.seconds.items():
+            made = make_isolated(job)
+        else:
+            with self.report.phase("load compiler"):
+                preload(any(hasattr(node.op, "compiled_graph") for node in self.fgraph.nodes))
+            made = make(job)
+        for phase, seconds in made.seconds.items():
             self.report.add_phase(phase, seconds)
-        self.report.passes.extend(lowered.passes)
-        with self.report.phase("code generation"):
-            artifact = generate(lowered, signature, self.mode, len(self.fgraph.inputs), renew=renew)
+        self.report.passes.extend(made.passes)
         with self.report.phase("link"):
-            return Executable(artifact)
+            return Executable(made.artifact)
+
+    def _job(self, text: str, signature: Signature, renew: bool = False) -> Job:
+        used = len(self.fgraph.inputs)
+        return Job(text, self.mode, signature, used, self._donate, self.report.fastmath, renew)
 
     def _report_donations(self, executable: Executable) -> None:
         """Says what became of donated inputs, and of shared variables that are updated."""
@@ -256,22 +260,6 @@ class NativeExecutable:
         for argument, reason in manifest.extra.get("kept", ()):
             self.report.donations.append(f"{self.fgraph.inputs[argument]} is not overwritten: {reason}")
 
-    def _lower(self, text: str, *, keep_stages: bool = False) -> Any:
-        """Lowers with donations; without those of cells if memory could run out while they change."""
-        from graphc.compile.lower import lower
-
-        options: dict[str, Any] = {"keep_stages": keep_stages, "fastmath": self.report.fastmath}
-        lowered = lower(text, self.mode, donate=self._donate, **options)
-        kept_on_failure = {argument for argument, _, keeps in self._donate if keeps}
-        if kept_on_failure.isdisjoint(argument for argument, _ in lowered.donated):
-            return lowered
-        if takes_memory_first(lowered.llvm_ir):
-            return lowered
-        others = [request for request in self._donate if not request[2]]
-        lowered = lower(text, self.mode, donate=others, **options)
-        lowered.kept += [(argument, "memory could run out later") for argument in sorted(kept_on_failure)]
-        return lowered
-
     def ir_stages(self) -> list[tuple[str, str]]:
         """Name and text of the IR at each stage, from the graph to assembly. Compiles again, without the
         cache.
@@ -279,14 +267,15 @@ class NativeExecutable:
         return apart(self._stages, emit_module(self.fgraph).text)
 
     def _stages(self, text: str) -> list[tuple[str, str]]:
-        lowered = self._lower(text, keep_stages=True)
-        stages = list(lowered.stages)
         signature = self.executable.manifest.signature if self.executable else self._plain_signature()
+        job = self._job(text, signature)
+        lowered = lower_with_donations(job, keep_stages=True)
+        stages = list(lowered.stages)
         generate(
             lowered,
             signature,
             self.mode,
-            len(self.fgraph.inputs),
+            job.used,
             on_ir=lambda name, text: stages.append((name, text)),
         )
         return stages
@@ -333,12 +322,3 @@ def _requests(
         if update.cell < n_cells and (cell.dtype, cell.shape) == (update.value.dtype, update.value.shape):
             requests.append((len(signature.inputs) + update.cell, [i], True))
     return requests
-
-
-def takes_memory_first(llvm_ir: str) -> bool:
-    """Whether a kernel takes memory, which can fail, only before it writes anything."""
-    body = llvm_ir[llvm_ir.index("@main(") :]
-    lines = body[: body.index("\n}")].splitlines()
-    takes = [i for i, line in enumerate(lines) if any(name in line for name in _TAKES_MEMORY)]
-    writes = [i for i, line in enumerate(lines) if _WRITES.search(line) and i not in takes]
-    return not takes or not writes or takes[-1] < writes[0]

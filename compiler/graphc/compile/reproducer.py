@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reproducer files: a module, the pipeline that failed on it, and what it was run with.
+
+The form is upstream's, with comments: ``graphc-opt --run-reproducer FILE`` runs the pipeline again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from graphc.config import config
+
+_PACKAGES = ("graphc", "torch-mlir", "llvmlite", "numpy")
+
+
+def reproducer(source: str, pipeline: str, *, run: str, notes: Iterable[str] = ()) -> str:
+    """The text of a reproducer.
+
+    Args:
+        source: the module.
+        pipeline: passes separated by commas.
+        run: the command that runs it.
+        notes: lines that say how it came about.
+    """
+    resource = (
+        "{-#\n  external_resources: {\n    mlir_reproducer: {\n"
+        f"      pipeline: {json.dumps(f'builtin.module({pipeline})')},\n"
+        "      disable_threading: true,\n      verify_each: true\n    }\n  }\n#-}\n"
+    )
+    comments = "".join(f"// {line}\n" for line in (run, *notes))
+    return f"{comments}{source.strip()}\n\n{resource}"
+
+
+def write_reproducer(source: str, pipeline: str, notes: Iterable[str]) -> Path | None:
+    """Writes a reproducer to ``config.reproducer_dir``; its name follows from module and pipeline.
+
+    Returns:
+        The file; None where it cannot be written.
+    """
+    digest = hashlib.sha256("\0".join([pipeline, source]).encode()).hexdigest()
+    name = f"crash-{digest[:16]}.mlir"
+    path = Path(config.reproducer_dir, name)
+    settings = ", ".join(
+        f"{name}={value}" for name, _, value, _ in config.table() if not name.endswith("_dir")
+    )
+    lines = [line for note in notes for line in note.splitlines()]
+    text = reproducer(
+        source,
+        pipeline,
+        run=f"graphc-opt --isolated --run-reproducer --emit=obj {name}",
+        notes=[*_versions(), f"settings: {', '.join(settings)}", *lines],
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError:
+        return None
+    return path
+
+
+def _versions() -> list[str]:
+    found = []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return [f"{', '.join(found)}, Python {platform.python_version()}, {platform.platform()}"]
