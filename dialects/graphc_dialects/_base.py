@@ -104,13 +104,21 @@ def is_signless(type_: Any, width: int) -> bool:
     return isinstance(type_, ir.IntegerType) and type_.width == width and type_.is_signless
 
 
+def attribute_of(op: Any, name: str) -> Any:
+    """An attribute; None where there is none, or one that the bindings cannot wrap, like `array<i128: 0>`."""
+    try:
+        return op.attributes.get(name)
+    except TypeError:
+        return None
+
+
 def check_axis(op: Any, name: str, rank: int) -> int | None:
     """The integer attribute `name` as a normalised axis, or None after reporting that it is not one."""
-    attribute = op.attributes.get(name)
-    if not isinstance(attribute, ir.IntegerAttr):
+    given = attribute_of(op, name)
+    if not isinstance(given, ir.IntegerAttr):
         fail(op, f"needs an integer attribute '{name}'")
         return None
-    axis = int(attribute.value)
+    axis = int(given.value)
     if not 0 <= axis < rank:
         fail(op, f"{name} {axis} is out of range for rank {rank}")
         return None
@@ -119,16 +127,16 @@ def check_axis(op: Any, name: str, rank: int) -> int | None:
 
 def array(op: Any, name: str) -> list[int] | None:
     """The values of an `array<i64: ...>` attribute, or None after reporting that it is missing."""
-    attribute = op.attributes.get(name)
-    if not isinstance(attribute, ir.DenseI64ArrayAttr):
+    given = attribute_of(op, name)
+    if not isinstance(given, ir.DenseI64ArrayAttr):
         fail(op, f"needs an attribute '{name}' of the form array<i64: ...>")
         return None
-    return list(attribute)
+    return list(given)
 
 
 def check_bool(op: Any, name: str) -> bool:
     """Whether the attribute is present and true or false; reports it otherwise."""
-    if name in op.attributes and isinstance(op.attributes[name], ir.BoolAttr):
+    if isinstance(attribute_of(op, name), ir.BoolAttr):
         return True
     return fail(op, f"needs a boolean attribute '{name}'")
 

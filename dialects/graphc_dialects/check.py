@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Run-time checks."""
 
-from graphc_dialects._base import Operation, fail
+from graphc_dialects._base import Operation, attribute_of, fail
 from graphc_dialects._mlir import ext, ir
 
 ERRORS = ("ValueError", "TypeError", "IndexError", "AssertionError", "ZeroDivisionError", "LinAlgError")
@@ -21,7 +21,7 @@ class CheckOp(Operation, name="check"):
 
     def verify_invariants(self) -> bool:
         """Checks that the error is one the run time can raise."""
-        attribute = self.attributes.get("error")
+        attribute = attribute_of(self, "error")
         error = attribute.value if isinstance(attribute, ir.StringAttr) else None
         if error not in ERRORS:
             return fail(self, f"error must be one of {', '.join(ERRORS)}, but is {error}")

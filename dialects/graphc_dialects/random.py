@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphc_dialects._base import GraphcOp, array, fail, is_signless
+from graphc_dialects._base import GraphcOp, array, attribute_of, fail, is_signless
 from graphc_dialects._mlir import ext, ir
 
 # Lengths of state vectors, and what their generators are called.
@@ -35,7 +35,7 @@ class RandomOp(GraphcOp, name="random", traits=[ext.Pure]):
     def verify_invariants(self) -> bool:
         """Checks the state, and the ranks and the static sizes of the parameters and the draws."""
         cores = array(self, "cores")
-        support = self.attributes.get("support")
+        support = attribute_of(self, "support")
         if cores is None:
             return False
         if not isinstance(support, ir.IntegerAttr) or support.value not in (0, 1):

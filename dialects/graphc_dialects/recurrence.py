@@ -6,6 +6,7 @@ from typing import Any
 from graphc_dialects._base import (
     GraphcOp,
     add_index,
+    attribute_of,
     check_bool,
     check_shape,
     const_index,
@@ -77,7 +78,7 @@ class CumulativeOp(Recurrence, name="cumulative", traits=[ext.Pure]):
 
     def verify_invariants(self) -> bool:
         """Checks the kind and that it is defined for the element type; the rest as for all recurrences."""
-        kind = self.attributes.get("kind")
+        kind = attribute_of(self, "kind")
         if not isinstance(kind, ir.StringAttr) or kind.value not in KINDS:
             return fail(self, f"needs an attribute 'kind' that is one of {', '.join(KINDS)}")
         if not check_bool(self, "reassociate") or not Recurrence.verify_invariants(self):

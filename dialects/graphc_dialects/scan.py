@@ -9,6 +9,7 @@ from graphc_dialects._base import (
     GraphcOp,
     Operation,
     array,
+    attribute_of,
     check_shape,
     dim_of,
     fail,
@@ -80,9 +81,9 @@ class ScanPrevOp(GraphcOp, name="scan_prev", traits=[ext.Pure]):
 
     def verify_invariants(self) -> bool:
         """Checks the attributes; the enclosing scan checks the rest."""
-        if not isinstance(self.attributes.get("state"), ir.StringAttr):
+        if not isinstance(attribute_of(self, "state"), ir.StringAttr):
             return fail(self, "needs a string attribute 'state'")
-        tap = self.attributes.get("tap")
+        tap = attribute_of(self, "tap")
         if not isinstance(tap, ir.IntegerAttr) or tap.value >= 0:
             return fail(self, "needs a negative integer attribute 'tap'")
         if len(self.operands) != 1 or len(self.results) != 1:
@@ -190,12 +191,12 @@ class ScanStepsOp(Operation, name="scan_steps", traits=[ext.Pure]):
 
 def _check_retention(op: Any) -> bool:
     for name in ("state", "keep"):
-        if not isinstance(op.attributes.get(name), ir.StringAttr):
+        if not isinstance(attribute_of(op, name), ir.StringAttr):
             return fail(op, f"needs a string attribute '{name}'")
     keep = op.attributes["keep"].value
     if keep not in KEEP:
         return fail(op, f"keep must be one of {', '.join(KEEP)}, but is {keep}")
-    rows = op.attributes.get("rows")
+    rows = attribute_of(op, "rows")
     if (keep == "last") != isinstance(rows, ir.IntegerAttr):
         return fail(op, "'rows' belongs to keep = \"last\", and only to it")
     if rows is not None and rows.value < 0:

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from graphc_dialects._base import check_shape, fail
+from graphc_dialects._base import attribute_of, check_shape, fail
 from graphc_dialects._mlir import ir
 
 DECLARATIONS = ("graphc.scan_carry", "graphc.scan_collect")
@@ -15,7 +15,7 @@ def declarations(scan: Any) -> dict[str, Any]:
     for block in scan.regions[0].blocks:
         for op in block.operations:
             if op.operation.name in DECLARATIONS:
-                name = op.operation.attributes.get("state")
+                name = attribute_of(op.operation, "state")
                 if isinstance(name, ir.StringAttr):
                     found[name.value] = op.operation
     return found
@@ -45,8 +45,10 @@ def verify_scan(scan: Any) -> bool:
     blocks = list(scan.regions[0].blocks)
     if len(blocks) != 1 or [str(a.type) for a in blocks[0].arguments] != ["index"]:
         return fail(scan, "needs a body of one block that takes the index of the iteration")
-    if not isinstance(scan.attributes.get("reverse"), ir.BoolAttr):
+    if not isinstance(attribute_of(scan, "reverse"), ir.BoolAttr):
         return fail(scan, "needs a boolean attribute 'reverse'")
+    if "name" in scan.attributes and not isinstance(attribute_of(scan, "name"), ir.StringAttr):
+        return fail(scan, "its attribute 'name' must be a string")
     operations = [op.operation for op in blocks[0].operations]
     if not operations or operations[-1].name != "graphc.scan_end":
         return fail(scan, "its body must end with graphc.scan_end")
@@ -88,7 +90,7 @@ def verify_trace(trace: Any) -> bool:
     owner = trace.operands[0].owner
     if isinstance(owner, ir.Block) or owner.name != "graphc.scan":
         return fail(trace, "takes its rows from a graphc.scan")
-    attribute = trace.attributes.get("state")
+    attribute = attribute_of(trace, "state")
     name = attribute.value if isinstance(attribute, ir.StringAttr) else None
     declaration = declarations(owner).get(name) if name is not None else None
     if declaration is None:

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphc_dialects._base import GraphcOp, array, check_shape, dim_of, fail, tensor_types
+from graphc_dialects._base import GraphcOp, array, attribute_of, check_shape, dim_of, fail, tensor_types
 from graphc_dialects._mlir import ext, ir
 
 
@@ -27,7 +27,7 @@ class ConstantOp(GraphcOp, name="constant", traits=[ext.Pure]):
         """Checks that the literal has the result's type."""
         if tensor_types(self) is None:
             return False
-        value = self.attributes.get("value")
+        value = attribute_of(self, "value")
         if not isinstance(value, ir.DenseElementsAttr):
             return fail(self, "needs a dense elements attribute 'value'")
         if value.type != self.results[0].type:

@@ -14,6 +14,7 @@ from graphc_dialects._base import (
     GraphcOp,
     Operation,
     array,
+    attribute_of,
     check_axis,
     const_index,
     constant_value,
@@ -207,10 +208,10 @@ def buffer_type(buffer: Any) -> Any:
     if isinstance(op, ir.Block) or op.name not in (*_REFINES, "graphc.write_buffer"):
         return None
     if op.name != "graphc.write_split":
-        attribute = op.attributes.get("type")
+        attribute = attribute_of(op, "type")
         kind = attribute.value if isinstance(attribute, ir.TypeAttr) else None
         return kind if type(kind) is ir.RankedTensorType else None
-    whole, axis = buffer_type(op.operands[0]), op.attributes.get("axis")
+    whole, axis = buffer_type(op.operands[0]), attribute_of(op, "axis")
     number = 1 + _part_number(buffer)
     if whole is None or not isinstance(axis, ir.IntegerAttr) or number >= len(op.operands):
         return None
@@ -288,7 +289,7 @@ def _type_of(op: Any, buffer: Any) -> Any:
 
 
 def _declared_type(op: Any) -> Any:
-    attribute = op.attributes.get("type")
+    attribute = attribute_of(op, "type")
     kind = attribute.value if isinstance(attribute, ir.TypeAttr) else None
     if type(kind) is ir.RankedTensorType:
         return kind

@@ -11,6 +11,7 @@ stream, and the exit code is 1.
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,6 +83,14 @@ def build_parser() -> argparse.ArgumentParser:
         help="on failure, write the input module and the pipeline to FILE",
     )
     add("--run-reproducer", action="store_true", help="run the pipeline stored in a reproducer file")
+    add("--isolated", action="store_true", help="run in a helper process, and report it if that crashes")
+    add(
+        "--time-limit",
+        type=int,
+        default=0,
+        metavar="SECONDS",
+        help="end the helper process then (--isolated)",
+    )
     return parser
 
 
@@ -169,6 +178,57 @@ def write_output(path: str, content: str | bytes, stdout: TextIO) -> None:
         raise UsageError(f"cannot open output file '{path}': {error.strerror}") from None
 
 
+def process(
+    arguments: argparse.Namespace, passes: list[str], source: str, stderr: TextIO
+) -> tuple[str | bytes | None, int]:
+    """What to write, and the exit code.
+
+    Args:
+        arguments: parsed options.
+        passes: pass texts from the command line.
+        source: text of the input.
+        stderr: where diagnostics and reports go.
+
+    Raises:
+        UsageError: a pass or a pipeline does not exist, or MLIR is not installed.
+    """
+    try:
+        from graphc_tools._driver import Driver
+    except ImportError as error:
+        raise UsageError(str(error)) from None
+    driver = Driver(arguments, passes, source, stderr)
+    content = driver.run()
+    return content, driver.exit_code
+
+
+def process_quietly(
+    arguments: argparse.Namespace, passes: list[str], source: str
+) -> tuple[str | bytes | None, int, str]:
+    """`process`, with what goes to the standard error stream as a third result."""
+    messages = io.StringIO()
+    return *process(arguments, passes, source, messages), messages.getvalue()
+
+
+def process_isolated(
+    arguments: argparse.Namespace, passes: list[str], source: str, stderr: TextIO
+) -> tuple[str | bytes | None, int]:
+    """`process` in a helper process; where that crashes, a message says so and names a reproducer."""
+    from graphc.compile import worker
+    from graphc.compile.reproducer import write_reproducer
+
+    call = ("graphc_tools.opt:process_quietly", arguments, passes, source)
+    try:
+        content, code, messages = worker.call(*call, seconds=arguments.time_limit)
+    except worker.WorkerDied as death:
+        pipeline = (arguments.pass_pipeline or ",".join(passes)).removeprefix("builtin.module(")
+        path = write_reproducer(source, pipeline.removesuffix(")"), [death.how, *death.output.splitlines()])
+        place = f"a reproducer is in {path}" if path else "no reproducer could be written"
+        print(f"{PROGRAM}: error: the compiler crashed: {death.how}; {place}\n{death.output}", file=stderr)
+        return None, 1
+    stderr.write(messages)
+    return content, code
+
+
 def main(
     argv: Sequence[str] | None = None,
     stdin: TextIO | None = None,
@@ -191,15 +251,11 @@ def main(
             list_passes(stdout)
             return 0
         source = read_input(arguments.input, stdin)
-        try:
-            from graphc_tools._driver import Driver
-        except ImportError as error:
-            raise UsageError(str(error)) from None
-        driver = Driver(arguments, passes, source, stderr)
-        content = driver.run()
+        run = process_isolated if arguments.isolated else process
+        content, code = run(arguments, passes, source, stderr)
         if content is not None:
             write_output(arguments.output, content, stdout)
-        return driver.exit_code
+        return code
     except UsageError as error:
         print(f"{PROGRAM}: error: {error}", file=stderr)
         return 1

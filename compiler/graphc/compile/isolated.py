@@ -10,6 +10,8 @@ from graphc.compile.reproducer import write_reproducer
 from graphc.config import config
 from graphc.errors import CompileError
 
+_MAKE = "graphc.compile.job:make"
+
 
 def make_isolated(job: Job) -> Made:
     """Compiles in a helper process, which a crash ends instead of this one.
@@ -19,7 +21,7 @@ def make_isolated(job: Job) -> Made:
             ``config.compile_time_limit``. The message names a file with which it happens again.
     """
     try:
-        made: Made = worker.call("graphc.compile.job:make", job, seconds=config.compile_time_limit)
+        made: Made = worker.call(_MAKE, job, seconds=config.compile_time_limit)
     except worker.WorkerDied as death:
         raise CompileError(_report(job, death)) from None
     return made

@@ -73,6 +73,11 @@ class Worker:
         """Whether the process still runs."""
         return self._process.poll() is None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it takes no more calls."""
+        return self._connection.closed
+
     def call(self, function: str, arguments: Sequence[Any], seconds: float = 0) -> Any:
         """What a function returns in the worker, with this process's settings.
 
@@ -91,14 +96,16 @@ class Worker:
         try:
             self._connection.send((function, tuple(arguments), vars(config), seconds))
             if not self._connection.poll(seconds or None):
-                self.end()
-                raise WorkerDied(f"it took longer than {seconds:g} seconds", self._written())
+                self._process.kill()
+                raise self._death(f"it took longer than {seconds:g} seconds")
             raised, value = self._connection.recv()
         except (EOFError, ConnectionError):
-            raise WorkerDied(self._how_it_ended(), self._written()) from None
+            raise self._death(self._how_it_ended()) from None
         except BaseException:
             # An interrupt: its answer would be taken for that of the next call.
-            self.end()
+            self._process.kill()
+            self._process.wait()
+            self.close()
             raise
         if raised:
             raise value
@@ -113,15 +120,12 @@ class Worker:
         except ValueError:
             return f"it was ended by signal {-code}"
 
-    def _written(self) -> str:
-        self._output.seek(0)
-        return self._output.read().decode(errors="replace")[-4000:].strip()
-
-    def end(self) -> None:
-        """Ends the process."""
-        self._process.kill()
+    def _death(self, how: str) -> WorkerDied:
         self._process.wait()
+        self._output.seek(0)
+        output = self._output.read().decode(errors="replace")[-4000:].strip()
         self.close()
+        return WorkerDied(how, output)
 
     def close(self) -> None:
         """Closes this side of the socket, which the process takes for its end."""
@@ -145,10 +149,11 @@ def call(function: str, *arguments: Any, seconds: float = 0) -> Any:
     try:
         return worker.call(function, arguments, seconds)
     finally:
-        if worker.is_alive and worker.calls < _MOST_CALLS and len(_IDLE) < _MOST_IDLE:
-            _IDLE.append(worker)
-        elif worker.is_alive:
-            worker.close()
+        if not worker.is_closed:
+            if worker.calls < _MOST_CALLS and len(_IDLE) < _MOST_IDLE:
+                _IDLE.append(worker)
+            else:
+                worker.close()
 
 
 def _take() -> Worker:
@@ -159,6 +164,7 @@ def _take() -> Worker:
             break
         if worker.is_alive:
             return worker
+        worker.close()
     try:
         return Worker()
     except OSError as error:

@@ -23,6 +23,7 @@ from graphc.lowering.kinds import VIEWS
 from graphc.lowering.recurrences import RECURRENCES, cheap_chain
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.units import Units, ancestors
+from graphc.passes._base import fail, record
 from graphc.passes._scan import scans
 from graphc.passes._walk import walk
 from graphc.passes.poll_interrupts import PollInterrupts
@@ -93,8 +94,7 @@ class Donations:
         given = "graphc.donate" in module.operation.attributes
         if not given or ir.StringAttr(function.attributes["sym_name"]).value != "main":
             return cls(function, ())
-        text = ir.StringAttr(module.operation.attributes["graphc.donate"]).value
-        return cls(function, [Request(*item) for item in json.loads(text)])
+        return cls(function, _requests(module, function))
 
     def to_json(self) -> str:
         """What the entry has to know, and the reader of the report."""
@@ -230,6 +230,28 @@ def _is_long(scan: Any) -> bool:
     """Whether a loop may end early by a signal (see `graphc.passes.poll_interrupts`)."""
     steps = constant_value(scan.operands[0])
     return steps is None or steps > PollInterrupts.few
+
+
+def _requests(module: Any, function: Any) -> list[Request]:
+    """The requests in the attribute `graphc.donate`.
+
+    Raises:
+        PassError: it is no list of `[argument, [result, ...], keeps]` with arguments and results that exist.
+    """
+    block = function.regions[0].blocks[0]
+    arguments, results = range(len(block.arguments)), range(len(list(block.operations)[-1].operands))
+    requests = record(module.operation, "graphc.donate")
+    for item in requests if isinstance(requests, list) else [requests]:
+        match item:
+            case [int(argument), list(wanted), bool()] if argument in arguments:
+                if all(isinstance(result, int) and result in results for result in wanted):
+                    continue
+        fail(
+            module.operation,
+            f"'graphc.donate' must be a list of [argument, [result, ...], keeps] with arguments below "
+            f"{len(arguments)} and results below {len(results)}, but has {item}",
+        )
+    return [Request(*item) for item in requests]
 
 
 def _read_again(function: Any) -> dict[Any, list[Any]]:

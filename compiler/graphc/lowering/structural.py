@@ -91,7 +91,7 @@ def _from_elements(context: Any, op: Any) -> None:
 @_rule("tensor.dim")
 def _dim(context: Any, op: Any) -> None:
     axis = build.constant_value(op.operands[1])
-    if axis is None:
+    if axis is None or not 0 <= axis < len(op.operands[0].type.shape):
         tensor, position = context.tensor_of(op.operands[0]), context.index_of(op.operands[1])
         context.define(
             op.results[0], build.create("tensor.dim", [build.index_type()], [tensor, position]).result

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import pkgutil
 import typing
 from dataclasses import dataclass, field, fields
@@ -108,6 +109,33 @@ def fail(op: Any, message: str) -> NoReturn:
     location = op.location
     location.emit_error(message)
     raise PassError(f"{location}: {message}")
+
+
+# -- attributes: verifiers do not know those that only passes set or read ---------------------------
+
+
+def integer(op: Any, name: str) -> int:
+    """The integer or boolean attribute `name`.
+
+    Raises:
+        PassError: it is missing, or something else.
+    """
+    value = getattr(op.attributes.get(name), "value", None)
+    if not isinstance(value, int):
+        fail(op, f"needs an integer attribute '{name}'")
+    return value
+
+
+def record(op: Any, name: str) -> Any:
+    """What the string attribute `name` holds as JSON.
+
+    Raises:
+        PassError: it is missing, or something else.
+    """
+    try:
+        return json.loads(op.attributes.get(name).value)
+    except (AttributeError, TypeError, ValueError):
+        fail(op, f"needs an attribute '{name}' that is a string of JSON")
 
 
 # -- discovery -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from graphc_dialects._mlir import ir
 
 CONSTANTS = frozenset({"arith.constant", "graphc.constant"})
 
-_ELEMENTS: dict[str, np.dtype] = {
+ELEMENTS: dict[str, np.dtype] = {
     "i1": np.dtype("bool"),
     **{f"i{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"ui{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
@@ -39,7 +39,7 @@ def element_dtype(element_type: Any) -> np.dtype:
     if known is not None:
         return known
     try:
-        return _ELEMENTS[str(element_type)]
+        return ELEMENTS[str(element_type)]
     except KeyError:
         raise TypeError(f"graphc has no NumPy dtype for element type {element_type}") from None
 

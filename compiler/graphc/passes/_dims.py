@@ -185,7 +185,7 @@ class DimKeys:
             return int(op.attributes["value"].value)
         if op.name == "tensor.dim":
             axis = self.size(op.operands[1])
-            if isinstance(axis, int):
+            if isinstance(axis, int) and 0 <= axis < len(op.operands[0].type.shape):
                 return self.shape(op.operands[0])[axis]
         if op.name == "arith.index_cast":
             return self._through_integers(value, op)

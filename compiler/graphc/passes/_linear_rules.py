@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.passes._algebra import kind, registrar
+from graphc.passes._base import integer
 from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc_dialects._mlir import ir
 
@@ -18,12 +19,8 @@ _GENERAL, _POSITIVE = 0, 3
 _LARGE = 32
 
 
-def _number(op: Any, name: str) -> int:
-    return int(op.attributes[name].value)
-
-
 def _flag(op: Any, name: str) -> bool:
-    return bool(op.attributes[name].value)
+    return bool(integer(op, name))
 
 
 def _i64(number: int) -> Any:
@@ -174,7 +171,7 @@ def _factor(rw: Rewriter, x: Any) -> tuple[Any, bool, bool] | None:
     """(the factor, whether it is lower, whether x is its transpose) where x is a Cholesky factor."""
     inner, turned = _unswapped(rw, x)
     op = rw.defining(inner, "graphc.cholesky")
-    return None if op is None else (inner, bool(_number(op, "lower")), turned)
+    return None if op is None else (inner, bool(integer(op, "lower")), turned)
 
 
 def _factor_of_product(rw: Rewriter, x: Any) -> tuple[Any, bool] | None:
@@ -188,14 +185,14 @@ def _factor_of_product(rw: Rewriter, x: Any) -> tuple[Any, bool] | None:
     op = rw.defining(left, "graphc.cholesky")
     if op is None or left != right or turn_left == turn_right:
         return None
-    lower = bool(_number(op, "lower"))
+    lower = bool(integer(op, "lower"))
     return (left, lower) if turn_right == lower else None
 
 
 @_rule("cholesky")
 def factor_of_product(rw: Rewriter, op: Any) -> Any:
     found = _factor_of_product(rw, op.operands[0])
-    if found is None or found[1] != bool(_number(op, "lower")):
+    if found is None or found[1] != bool(integer(op, "lower")):
         return None
     return found[0]
 
@@ -204,13 +201,13 @@ def factor_of_product(rw: Rewriter, op: Any) -> Any:
 def system_of_factor(rw: Rewriter, op: Any) -> Any:
     """solve(L, b): L is triangular."""
     a, b = op.operands
-    if _number(op, "assume") != _GENERAL:
+    if integer(op, "assume") != _GENERAL:
         return None
     found = _factor(rw, a)
     if found is None:
         return None
     factor, lower, turned = found
-    return _triangular(rw, factor, b, lower, int(turned ^ bool(_number(op, "transposed"))))
+    return _triangular(rw, factor, b, lower, int(turned ^ bool(integer(op, "transposed"))))
 
 
 @_rule("solve")
@@ -243,7 +240,7 @@ class _Shared:
 
     @staticmethod
     def _key(op: Any) -> Any:
-        return op.operands[0], _number(op, "assume"), _number(op, "lower")
+        return op.operands[0], integer(op, "assume"), integer(op, "lower")
 
     def wants_factors(self, op: Any) -> bool:
         """Whether there is another system of this matrix in the block, or the block is a loop's."""
@@ -253,7 +250,7 @@ class _Shared:
         block = op.block
         if sum(other == block for other in self._systems.get(self._key(op), ())) > 1:
             return True
-        return _number(op, "assume") == _GENERAL and _is_invariant(op, block)
+        return integer(op, "assume") == _GENERAL and _is_invariant(op, block)
 
     def factors(self, rw: Rewriter, op: Any) -> Any:
         """The factors of the matrix, made in front of the first system of the block."""
@@ -262,7 +259,7 @@ class _Shared:
         for where, factors in made:
             if where == block:
                 return factors
-        make = _lu if _number(op, "assume") == _GENERAL else _cholesky
+        make = _lu if integer(op, "assume") == _GENERAL else _cholesky
         factors = make(rw, op)
         made.append((block, factors))
         return factors
@@ -270,16 +267,16 @@ class _Shared:
     def system_with_shared_factors(self, rw: Rewriter, op: Any) -> Any:
         """solve(A, b) where the factors of A serve others, too."""
         a, b = op.operands
-        general = _number(op, "assume") == _GENERAL
-        if not general and (_number(op, "assume") != _POSITIVE or kind(rw, a) != "f"):
+        general = integer(op, "assume") == _GENERAL
+        if not general and (integer(op, "assume") != _POSITIVE or kind(rw, a) != "f"):
             return None
         if not self.wants_factors(op):
             return None
         factors = self.factors(rw, op)
         if not general:
-            return _by_factor(rw, factors, b, bool(_number(op, "lower")))
+            return _by_factor(rw, factors, b, bool(integer(op, "lower")))
         lu, order = factors
-        if _number(op, "transposed"):
+        if integer(op, "transposed"):
             return _permuted(
                 rw, _triangular(rw, lu, _triangular(rw, lu, b, False, 1), True, 1, True), order, 1
             )

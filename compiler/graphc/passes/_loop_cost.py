@@ -17,6 +17,8 @@ from graphc_dialects._mlir import ir
 # Iterations of an inner loop whose bounds are only known inside.
 _GUESS = 16
 _MATH_DEFAULT = 1500
+# Static sizes can make longer times than an index can hold: 50 days are enough.
+_MOST = 2**62
 _COSTS = {
     "memref.load": 100,
     "memref.store": 200,
@@ -67,13 +69,13 @@ class Cost:
     def times(self, count: Any) -> Cost:
         """The cost of `count` (a number or an index value) repetitions."""
         if isinstance(count, int):
-            varying = [build.index_op("muli", v, build.const_index(count)) for v in self.varying]
+            varying = [build.index_op("muli", v, build.const_index(min(count, _MOST))) for v in self.varying]
             return Cost(self.fixed * count, varying)
         return Cost(0, [build.index_op("muli", self.value(), count)])
 
     def value(self) -> Any:
         """The sum as an index value."""
-        total = build.const_index(self.fixed)
+        total = build.const_index(min(self.fixed, _MOST))
         for part in self.varying:
             total = build.index_op("addi", total, part)
         return total

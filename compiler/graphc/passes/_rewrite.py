@@ -66,6 +66,11 @@ def tensor_type(shape: Sequence[int], element_type: Any) -> Any:
     return ir.RankedTensorType.get([size if size >= 0 else dynamic for size in shape], element_type)
 
 
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a ranked tensor: not a number, a loop or a buffer."""
+    return type(value.type) is ir.RankedTensorType
+
+
 def apply_rules(module: Any, rules: RuleTable, count: Callable[[str, int], None]) -> list[Rewriter]:
     """Applies rules to all functions of a module.
 

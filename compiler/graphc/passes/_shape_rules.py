@@ -51,9 +51,9 @@ def _reified(value: Any, axis: int) -> Any:
 @_rule("tensor.dim")
 def resolved_dim(rw: Rewriter, op: Any) -> Any:
     axis = rw.constant(op.operands[1])
-    if axis is None:
-        return None
     value = op.operands[0]
+    if axis is None or not 0 <= axis < len(value.type.shape):
+        return None
     size = value.type.shape[axis]
     if size < 0 and value not in rw.defs:
         return None

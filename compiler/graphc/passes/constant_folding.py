@@ -45,16 +45,17 @@ class ConstantFolding(Pass):
         name = op.name
         if not name.startswith("graphc.") or name.startswith(_NOT_FOLDED):
             return None
+        from graphc.passes._rewrite import is_tensor, tensor_type
+
         values = []
         for operand in op.operands:
             value = rewriter.constant(operand)
             if value is None or (isinstance(value, np.ndarray) and value.size > self.max_elements):
                 return None
             values.append(value)
-        if not values or not self._is_small(op, values):
+        if not values or not is_tensor(op.results[0]) or not self._is_small(op, values):
             return None
         from graphc.passes._references import evaluate
-        from graphc.passes._rewrite import tensor_type
 
         element_type = op.results[0].type.element_type
         try:

@@ -61,7 +61,8 @@ def illegal_operation(module: Any, stages: tuple[Stage, ...]) -> Any | None:
 
 
 def check(module: Any, step: Pass, *, before: bool) -> None:
-    """Raises PassError, with a diagnostic at the operation, if the module is not of the pass's stage.
+    """Raises PassError, with a diagnostic at the operation, if the module is not of the pass's stage, or
+    holds what passes do not take (see `graphc.passes._entry`).
 
     Args:
         module: the module.
@@ -74,3 +75,7 @@ def check(module: Any, step: Pass, *, before: bool) -> None:
     if op is not None:
         moment = "before" if before else "after"
         fail(op, f"'{op.name}' is not legal {moment} the {step.stage} pass {step.flag()}")
+    if before:
+        from graphc.passes._entry import check_entry
+
+        check_entry(module)

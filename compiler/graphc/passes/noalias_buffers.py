@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes._base import Pass
+from graphc.passes._base import Pass, fail
 
 
 @dataclass
@@ -27,8 +27,14 @@ class NoaliasBuffers(Pass):
         for op in [op.operation for op in module.body.operations]:
             if op.name != "llvm.func" or "graphc.buffers" not in op.attributes:
                 continue
-            attributes = [nothing] * len(op.regions[0].blocks[0].arguments)
-            for position in ir.DenseI32ArrayAttr(op.attributes["graphc.buffers"]):
+            blocks = list(op.regions[0].blocks)
+            attributes = [nothing] * (len(blocks[0].arguments) if blocks else 0)
+            positions = op.attributes["graphc.buffers"]
+            if not isinstance(positions, ir.DenseI32ArrayAttr) or not {*positions} <= {
+                *range(len(attributes))
+            }:
+                fail(op, "'graphc.buffers' must be array<i32: ...> of positions of arguments")
+            for position in positions:
                 attributes[position] = noalias
                 self.count("arguments")
             op.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes._base import Pass
+from graphc.passes._base import Pass, fail, record
 
 _POLLS = ("graphc_tick", "graphc_progress_")
 _LOOPS = ("scf.for", "scf.while", "scf.parallel", "scf.forall")
@@ -175,16 +174,14 @@ def _first_write(module: Any, function: Any) -> int | None:
         return None
     if ir.StringAttr(function.attributes["sym_name"]).value != "main":
         return None
-    requests = json.loads(ir.StringAttr(attributes["graphc.donate"]).value)
-    cells = {argument for argument, _, is_cell in requests if is_cell}
-    pairs = json.loads(ir.StringAttr(attributes["graphc.donated"]).value)["pairs"]
-    arguments = function.regions[0].blocks[0].arguments
-    found = [
-        _position(function, op)
-        for argument, _ in pairs
-        if argument in cells
-        for op in _writers(arguments[argument], set())
-    ]
+    arguments = list(function.regions[0].blocks[0].arguments)
+    try:
+        cells = {argument for argument, _, is_cell in record(module.operation, "graphc.donate") if is_cell}
+        pairs = [argument for argument, _ in record(module.operation, "graphc.donated")["pairs"]]
+        written = [arguments[argument] for argument in pairs if argument in cells]
+    except (TypeError, ValueError, LookupError):
+        fail(module.operation, "'graphc.donate' and 'graphc.donated' must be those of convert-to-linalg")
+    found = [_position(function, op) for argument in written for op in _writers(argument, set())]
     return min(found, default=None)
 
 
