@@ -45,15 +45,13 @@ def write_reproducer(source: str, pipeline: str, notes: Iterable[str]) -> Path |
     digest = hashlib.sha256("\0".join([pipeline, source]).encode()).hexdigest()
     name = f"crash-{digest[:16]}.mlir"
     path = Path(config.reproducer_dir, name)
-    settings = ", ".join(
-        f"{name}={value}" for name, _, value, _ in config.table() if not name.endswith("_dir")
-    )
+    settings = ", ".join(f"{key}={value}" for key, _, value, _ in config.table() if not key.endswith("_dir"))
     lines = [line for note in notes for line in note.splitlines()]
     text = reproducer(
         source,
         pipeline,
         run=f"graphc-opt --isolated --run-reproducer --emit=obj {name}",
-        notes=[*_versions(), f"settings: {', '.join(settings)}", *lines],
+        notes=[*_versions(), f"settings: {settings}", *lines],
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
