@@ -133,6 +133,13 @@ class Driver:
         try:
             module = ir.Module.parse(source, context=self._context)
         except ir.MLIRError:
+            if not diagnostics:
+                message = "MLIR cannot parse the module; operations of graphc are written in quotes"
+                diagnostics.append(Diagnostic("error", message, None))
+            return None
+        except (MemoryError, RuntimeError) as error:
+            # Parsers of upstream's operations do not expect every attribute.
+            diagnostics.append(Diagnostic("error", f"MLIR cannot parse the module: {error}", None))
             return None
         printer = IRPrinter(self._arguments, self._stderr)
         pipeline = ",".join(map(str, entries))

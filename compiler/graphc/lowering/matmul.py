@@ -9,6 +9,7 @@ from typing import Any
 from graphc.lowering import build, pointers
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
+from graphc.passes._base import fail
 from graphc_dialects._mlir import ir
 
 # Largest size of a product that gets a function of its own.
@@ -66,7 +67,11 @@ class Product:
             return None
         if element.startswith("complex") and not all(map(is_contiguous, (a, b, c))):
             return None
-        flags = list(ir.DenseBoolArrayAttr(self.op.attributes["graphc.matmul"]))
+        flags = self.op.attributes["graphc.matmul"]
+        if not isinstance(flags, ir.DenseBoolArrayAttr) or len(flags) != 2:
+            fail(
+                self.op, "'graphc.matmul' must be array<i1: ...> of two flags: whether a and b are transposed"
+            )
         is_column = ir.MemRefType(b.type).rank == 1
         x, y = _Matrix.of(a, flags[0], False), _Matrix.of(b, flags[1], True)
         z = _Matrix.of(c, False, is_column)
