@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import faulthandler
 import importlib
+import math
 import os
 import pickle
 import signal
@@ -16,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
@@ -23,10 +25,12 @@ from typing import IO, Any
 
 from graphc.config import config
 from graphc.errors import CompileError
+from graphc_runtime.worker import checkpoint
 
 # Native memory that compilers do not give back goes with the process.
 _MOST_CALLS = 500
 _MOST_IDLE = 4
+_WAIT_SECONDS = 0.05
 # A worker that is too slow ends itself a little later, also when nobody is there any more to end it.
 _GRACE_SECONDS = 5
 _START = "import sys; sys.path[:] = {path!r}; from graphc.compile import worker; worker.serve({descriptor})"
@@ -95,9 +99,13 @@ class Worker:
         self._output.truncate()
         try:
             self._connection.send((function, tuple(arguments), vars(config), seconds))
-            if not self._connection.poll(seconds or None):
-                self._process.kill()
-                raise self._death(f"it took longer than {seconds:g} seconds")
+            end = time.monotonic() + (seconds or math.inf)
+            while not self._connection.poll(_WAIT_SECONDS):
+                if time.monotonic() > end:
+                    self._process.kill()
+                    raise self._death(f"it took longer than {seconds:g} seconds")
+                # Whoever asked may have given up: Ctrl-C arrives in another thread.
+                checkpoint()
             raised, value = self._connection.recv()
         except (EOFError, ConnectionError):
             raise self._death(self._how_it_ended()) from None
