@@ -134,6 +134,10 @@ def shared_constructor(
         from graphc.tensor.random.shared import share_generator
 
         return share_generator(value, name, strict, allow_downcast, borrow, **kwargs)
+    if hasattr(value, "tocsr"):
+        from graphc.sparse.shared import share_matrix
+
+        return share_matrix(value, name, strict, allow_downcast)
     if kwargs:
         raise TypeError(f"shared() got unknown arguments {', '.join(kwargs)}")
     array = np.asarray(value, dtype=config.floatX if type(value) is float else None)

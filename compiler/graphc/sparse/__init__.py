@@ -3,31 +3,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphc.sparse.arithmetic import (
     add,
+    add_s_s_data,
     cast,
     col_scale,
     diag,
     dot,
-    expm1,
-    log1p,
     mul,
     neg,
     row_scale,
-    sin,
+    sampling_dot,
+    sp_ones_like,
     sp_sum,
     sp_zeros_like,
-    sqr,
-    sqrt,
+    structured_add_s_v,
     structured_dot,
-    structured_exp,
-    structured_log,
-    structured_pow,
-    structured_sigmoid,
     sub,
-    tanh,
     transpose,
     true_dot,
+    usmm,
 )
 from graphc.sparse.basic import (
     CSC,
@@ -46,10 +43,45 @@ from graphc.sparse.basic import (
     matrix,
     shape,
 )
-from graphc.sparse.type import SparseConstant, SparseTensorType, SparseVariable
+from graphc.sparse.elementwise import FUNCTIONS
+from graphc.sparse.shared import share_matrix as shared
+from graphc.sparse.structure import (
+    block_diag,
+    clean,
+    csc_from_dense,
+    csr_from_dense,
+    ensure_sorted_indices,
+    eq,
+    ge,
+    get_item,
+    get_item_2d,
+    get_item_2lists,
+    get_item_list,
+    get_item_scalar,
+    gt,
+    hstack,
+    le,
+    lt,
+    neq,
+    remove0,
+    square_diagonal,
+    vstack,
+)
+from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
 
-multiply, subtract = mul, sub
-csm_shape = shape
+# PyTensor's further names of the same functions: by what the operands are.
+multiply, subtract, csm_shape = mul, sub, shape
+add_s_s = add_s_d = add
+mul_s_s = mul_s_d = mul_s_v = mul
+sparse_formats = sorted(FORMATS)
+csr_dmatrix, csc_dmatrix = (SparseTensorType(format, "float64") for format in FORMATS)
+csr_fmatrix, csc_fmatrix = (SparseTensorType(format, "float32") for format in FORMATS)
+globals().update(FUNCTIONS)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"graphc.sparse has no {name!r}")
+
 
 __all__ = [
     "CSC",
@@ -59,42 +91,69 @@ __all__ = [
     "SparseTensorType",
     "SparseVariable",
     "add",
+    "add_s_d",
+    "add_s_s",
+    "add_s_s_data",
     "as_sparse",
     "as_sparse_or_tensor_variable",
     "as_sparse_variable",
+    "block_diag",
     "cast",
+    "clean",
     "col_scale",
+    "csc_dmatrix",
+    "csc_fmatrix",
+    "csc_from_dense",
     "csc_matrix",
     "csm_data",
     "csm_indices",
     "csm_indptr",
     "csm_properties",
     "csm_shape",
+    "csr_dmatrix",
+    "csr_fmatrix",
+    "csr_from_dense",
     "csr_matrix",
     "dense_from_sparse",
     "diag",
     "dot",
-    "expm1",
-    "log1p",
+    "ensure_sorted_indices",
+    "eq",
+    "ge",
+    "get_item",
+    "get_item_2d",
+    "get_item_2lists",
+    "get_item_list",
+    "get_item_scalar",
+    "gt",
+    "hstack",
+    "le",
+    "lt",
     "matrix",
     "mul",
+    "mul_s_d",
+    "mul_s_s",
+    "mul_s_v",
     "multiply",
     "neg",
+    "neq",
+    "remove0",
     "row_scale",
+    "sampling_dot",
     "shape",
-    "sin",
+    "shared",
+    "sp_ones_like",
     "sp_sum",
     "sp_zeros_like",
-    "sqr",
-    "sqrt",
+    "sparse_formats",
+    "square_diagonal",
+    "structured_add_s_v",
     "structured_dot",
-    "structured_exp",
-    "structured_log",
-    "structured_pow",
-    "structured_sigmoid",
     "sub",
     "subtract",
-    "tanh",
     "transpose",
     "true_dot",
+    "usmm",
+    "vstack",
+    *FUNCTIONS,
 ]

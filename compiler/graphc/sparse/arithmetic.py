@@ -16,7 +16,8 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
-from graphc.ops.sparse import CsrProduct
+from graphc.ops.rows_arithmetic import promote
+from graphc.ops.sparse import CsrProduct, CsrSampledProduct
 from graphc.sparse.basic import (
     CSM,
     as_sparse_or_tensor_variable,
@@ -29,7 +30,9 @@ from graphc.sparse.basic import (
     same_pattern,
     size_along,
 )
+from graphc.sparse.structure import SparseFromDense
 from graphc.sparse.type import SparseTensorType
+from graphc.tensor.basic import as_tensor_variable
 
 
 def with_data(x: Any, data: Any) -> Any:
@@ -101,8 +104,40 @@ def dot(x: Any, y: Any) -> Any:
 
 
 def true_dot(x: Any, y: Any) -> Any:
-    """The product of two sparse matrices, sparse; SciPy computes it."""
+    """The product of two sparse matrices, sparse; SciPy computes it.
+
+    Args:
+        x, y: sparse matrices; one of them may be dense and is made sparse first.
+    """
+    x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
+    if not is_sparse(x) and not is_sparse(y):
+        raise TypeError(f"true_dot takes a sparse matrix, got {x} of type {x.type} and {y} of type {y.type}")
+    format = x.type.format if is_sparse(x) else y.type.format
+    x, y = (v if is_sparse(v) else SparseFromDense(format)(v) for v in (x, y))
     return SparseSparse("dot")(x, y)
+
+
+def sampling_dot(x: Any, y: Any, p: Any) -> Any:
+    """The elements of ``dot(x, y.T)`` where a sparse matrix has values, times those values.
+
+    Args:
+        x: dense matrix (m, k).
+        y: dense matrix (n, k).
+        p: sparse matrix (m, n).
+    """
+    x, y, p = as_tensor_variable(x), as_tensor_variable(y), as_sparse_variable(p)
+    if x.type.ndim != 2 or y.type.ndim != 2:
+        raise TypeError(f"sampling_dot takes two matrices, got types {x.type} and {y.type}")
+    pair = (x, y) if p.type.format == "csr" else (y, x)
+    data, indices, indptr, _ = csm_properties(p)
+    dtype = promote(x.type.numpy_dtype, y.type.numpy_dtype).name
+    sampled = CsrSampledProduct()(indices, indptr, *(pt.cast(v, dtype) for v in pair))
+    return with_data(p, sampled * data)
+
+
+def usmm(alpha: Any, x: Any, y: Any, z: Any) -> Any:
+    """``alpha * dot(x, y) + z``, dense, of matrices of which x or y is sparse."""
+    return as_tensor_variable(alpha) * structured_dot(x, y) + as_tensor_variable(z)
 
 
 # -- elementwise ---------------------------------------------------------------------------------------------
@@ -122,6 +157,11 @@ def neg(x: Any) -> Any:
 def cast(x: Any, dtype: Any) -> Any:
     """The values in another dtype."""
     return structured(lambda v: pt.cast(v, dtype), x)
+
+
+def sp_ones_like(x: Any) -> Any:
+    """Ones at the places of the values."""
+    return structured(pt.ones_like, x)
 
 
 def sp_zeros_like(x: Any) -> Any:
@@ -199,6 +239,22 @@ def row_scale(x: Any, s: Any) -> Any:
     return mul(x, pt.dimshuffle(s, (0, "x")))
 
 
+def add_s_s_data(x: Any, y: Any) -> Any:
+    """The sum of two sparse matrices of one format that have their values at the same places."""
+    x, y = as_sparse_variable(x), as_sparse_variable(y)
+    if x.type.format != y.type.format:
+        raise TypeError(f"add_s_s_data takes matrices of one format, got types {x.type} and {y.type}")
+    return with_data(x, csm_data(x) + csm_data(y))
+
+
+def structured_add_s_v(x: Any, v: Any) -> Any:
+    """A vector added to each row of a sparse matrix, where that has values."""
+    x, v = as_sparse_variable(x), as_tensor_variable(v)
+    if v.type.ndim != 1:
+        raise TypeError(f"structured_add_s_v takes a vector, got {v} of type {v.type}")
+    return with_data(x, csm_data(x) + _along(v, x))
+
+
 def sp_sum(x: Any, axis: int | None = None, sparse_grad: bool = False) -> Any:
     """Sums of a sparse matrix: of all elements, or along an axis, a vector.
 
@@ -223,24 +279,6 @@ def diag(x: Any) -> Any:
     values = pt.switch(pt.eq(rows, columns), csm_data(x), 0)
     inside = pt.minimum(rows, pt.maximum(size - 1, 0))
     return pt.inc_subtensor(pt.zeros(size, dtype=x.type.dtype)[inside], values)
-
-
-def _structured(name: str) -> Callable[[Any], Any]:
-    def function(x: Any) -> Any:
-        return structured(getattr(pt, name), x)
-
-    function.__name__ = function.__qualname__ = f"structured_{name}"
-    function.__doc__ = f"``{name}`` of the values of a sparse matrix; what has no value stays without."
-    return function
-
-
-structured_exp, structured_log, structured_sigmoid = map(_structured, ("exp", "log", "sigmoid"))
-sqr, sqrt, sin, tanh, expm1, log1p = map(_structured, ("sqr", "sqrt", "sin", "tanh", "expm1", "log1p"))
-
-
-def structured_pow(x: Any, y: Any) -> Any:
-    """The values to the power y."""
-    return structured(lambda v: v**y, x)
 
 
 class SparseSparse(Op):

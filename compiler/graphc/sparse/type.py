@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -60,8 +61,37 @@ class SparseVariable(Variable):
     def zeros_like(self) -> Any:
         return _functions().sp_zeros_like(self)
 
+    def ones_like(self) -> Any:
+        return _functions().sp_ones_like(self)
+
     def astype(self, dtype: Any) -> Any:
         return _functions().cast(self, dtype)
+
+    def copy(self, name: str | None = None) -> Any:
+        copied = _functions().structured_add(self, 0)
+        copied.name = name
+        return copied
+
+    @property
+    def size(self) -> Any:
+        """How many elements there are, with those that have no value."""
+        rows, columns = self.shape[0], self.shape[1]
+        return rows * columns
+
+    def __getitem__(self, index: Any) -> Any:
+        return _functions().get_item(self, index)
+
+    def __lt__(self, other: Any) -> Any:
+        return _functions().lt(self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _functions().le(self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _functions().gt(self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _functions().ge(self, other)
 
     def __add__(self, other: Any) -> Any:
         return _functions().add(self, other)
@@ -92,6 +122,56 @@ class SparseVariable(Variable):
 
     def dot(self, other: Any) -> Any:
         return _functions().dot(self, other)
+
+    def __dot__(self, other: Any) -> Any:
+        return _functions().dot(self, other)
+
+    def __rdot__(self, other: Any) -> Any:
+        return _functions().dot(other, self)
+
+
+# Methods on the values, by the function of `graphc.sparse`.
+_ON_VALUES = {
+    **{f"__{name}__": name for name in ("abs", "ceil", "floor", "trunc")},
+    **{name: name for name in (
+        "abs", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "conj", "deg2rad", "expm1", "floor", "log1p",
+        "rad2deg", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+    )},
+}  # fmt: skip
+# Methods whose results are dense, so that they are those of the dense matrix.
+_ON_DENSE = (
+    "all any arccos arccosh argmax argmin argsort cos cosh cumprod cumsum diagonal dimshuffle exp exp2 "
+    "flatten log log10 log2 max mean min nonzero nonzero_values prod ptp ravel repeat reshape round squeeze "
+    "std trace var __and__ __divmod__ __floordiv__ __mod__ __or__ __pow__ __truediv__ __xor__"
+).split()
+
+
+def _on_values(function: str) -> Any:
+    def method(self: SparseVariable) -> Any:
+        return getattr(_functions(), function)(self)
+
+    return method
+
+
+def _on_dense(name: str) -> Any:
+    def method(self: SparseVariable, *args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"{self} is converted to dense for {name.strip('_')}, which takes the memory of all elements; "
+            "use toarray() to say so, or a function of graphc.sparse that works on the values",
+            UserWarning,
+            stacklevel=2,
+        )
+        args = tuple(x.toarray() if isinstance(x, SparseVariable) else x for x in args)
+        return getattr(self.toarray(), name)(*args, **kwargs)
+
+    method._is_dense_override = True  # type: ignore[attr-defined]
+    return method
+
+
+for _name, _function in _ON_VALUES.items():
+    setattr(SparseVariable, _name, _on_values(_function))
+for _name in _ON_DENSE:
+    setattr(SparseVariable, _name, _on_dense(_name))
 
 
 class SparseConstant(SparseVariable, Constant):
@@ -149,7 +229,7 @@ class SparseTensorType(Type):
         """A SciPy matrix of this format and dtype, with sorted columns and no duplicates.
 
         Args:
-            value: a sparse matrix or array of SciPy.
+            value: a sparse matrix or array of SciPy; or a dense matrix of numbers.
             strict: accept this format and dtype only.
             allow_downcast: True allows conversions of the values that lose information.
 
@@ -163,6 +243,8 @@ class SparseTensorType(Type):
             and value.has_canonical_format
         ):
             return value
+        if not strict and isinstance(value, np.ndarray | list | tuple):
+            value = self._from_dense(value)
         if getattr(value, "format", None) is None or not hasattr(value, "tocsr"):
             raise TypeError(
                 f"expected a sparse matrix of SciPy, got {type(value).__name__}; convert it with "
@@ -182,6 +264,25 @@ class SparseTensorType(Type):
             value = value.copy()
             value.sum_duplicates()
         return value
+
+    def _from_dense(self, value: Any) -> Any:
+        """The matrix of an array, which SciPy makes."""
+        import scipy.sparse
+
+        array = np.asarray(value)
+        if array.ndim != 2 or array.dtype.kind not in "biufc":
+            raise TypeError(
+                f"expected a sparse matrix of SciPy or a matrix of numbers, got an array of shape "
+                f"{array.shape} and dtype {array.dtype}"
+            )
+        return getattr(scipy.sparse, f"{self.format}_matrix")(array)
+
+    def convert_variable(self, var: Variable) -> Variable | None:
+        """A tensor as a sparse variable of this format; None for whatever else."""
+        if getattr(var.type, "dtype", None) != self.dtype or isinstance(var.type, SparseTensorType):
+            return None
+        made: Variable = getattr(_functions(), f"{self.format}_from_dense")(var)
+        return made if self == made.type or self.is_super(made.type) else None
 
     def values_eq(self, a: Any, b: Any) -> bool:
         """Whether two matrices have the same values at the same places."""

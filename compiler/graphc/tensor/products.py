@@ -14,6 +14,7 @@ from graphc.ops.reshape import BroadcastTo, Reshape
 from graphc.ops.sizes import sizes_of
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.shaping import product_of
+from graphc.tensor.type import TensorType
 
 __all__ = ["dot", "inner", "matmul", "outer", "tensordot"]
 
@@ -34,6 +35,9 @@ def dot(a: Any, b: Any) -> Variable:
     Raises:
         ValueError: the sizes of the summed axes differ, here or at run time.
     """
+    for operand, method, other in ((a, "__dot__", b), (b, "__rdot__", a)):
+        if isinstance(operand, Variable) and not isinstance(operand.type, TensorType):  # a sparse matrix, say
+            return getattr(operand, method)(other)  # type: ignore[no-any-return]
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     if a.type.ndim == 0 or b.type.ndim == 0:
         return a * b

@@ -117,8 +117,10 @@ def test_errors():
     f = graphc.function([A, C], A @ C)
     with pytest.raises(ValueError, match="size 4, expected 5"):
         f(random("csr"), np.ones((4, 2)))
-    with pytest.raises(TypeError, match=r"expected a sparse matrix of SciPy, got ndarray"):
-        f(np.ones((7, 5)), np.ones((5, 2)))
+    with pytest.raises(TypeError, match="expected a sparse matrix of SciPy, got dict"):
+        f({}, np.ones((5, 2)))
+    with pytest.raises(TypeError, match=r"a matrix of numbers, got an array of shape \(5,\)"):
+        f(np.ones(5), np.ones((5, 2)))
     with pytest.raises(TypeError, match="expected a sparse matrix of float64, got complex128"):
         f(random("csr", dtype="complex128"), np.ones((5, 2)))
     with pytest.raises(TypeError, match="matrices and vectors"):

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of the values of a sparse matrix; what has no value stays without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphc.ops._pt import pt
+from graphc.sparse.arithmetic import structured
+
+# Functions that are 0 at 0, by the name of `graphc.tensor`: those of the matrix.
+_OF_ZERO = (
+    "abs", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "conj", "deg2rad", "expm1", "floor", "log1p",
+    "rad2deg", "rint", "sign", "sin", "sinh", "sqr", "sqrt", "tan", "tanh", "trunc",
+)  # fmt: skip
+# Others are functions of the values only, which their name says.
+_OF_VALUES = ("exp", "log", "sigmoid")
+_OF_TWO = {"pow": "pow", "minimum": "minimum", "maximum": "maximum", "add": "add"}
+
+
+def _one(name: str, public: str) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        return structured(getattr(pt, name), x)
+
+    function.__name__ = function.__qualname__ = public
+    function.__doc__ = f"``{name}`` of the values of a sparse matrix; what has no value stays without."
+    return function
+
+
+def _two(name: str) -> Callable[[Any, Any], Any]:
+    def function(x: Any, y: Any) -> Any:
+        return structured(lambda values: getattr(pt, name)(values, y), x)
+
+    function.__name__ = function.__qualname__ = f"structured_{name}"
+    function.__doc__ = (
+        f"``{name}`` of the values of a sparse matrix and a number; what has no value stays without."
+    )
+    return function
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _one(name, name) for name in _OF_ZERO},
+    **{f"structured_{name}": _one(name, f"structured_{name}") for name in _OF_VALUES},
+    **{f"structured_{name}": _two(function) for name, function in _OF_TWO.items()},
+}
+FUNCTIONS["conjugate"] = FUNCTIONS["structured_conjugate"] = FUNCTIONS["conj"]

@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sparse matrices of parts of others: indexing, stacking, removal of zeros, comparisons.
+
+Where the values of a result come from is decided by SciPy on matrices that hold the positions of values
+instead of values (`Places`); the values are taken by compiled code, which is what is differentiated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.sparse.basic import (
+    CSM,
+    as_sparse_variable,
+    csm_data,
+    csm_properties,
+    dense_from_sparse,
+    is_sparse,
+    put_together,
+)
+from graphc.sparse.type import FORMATS, SparseTensorType
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import TensorType
+
+Variables = Sequence[Variable]
+Maybe = Sequence[Variable | None]
+
+
+def _part(matrices: list[Any], index: list[Any], given: Any) -> Any:
+    """A slice of rows and one of columns; ``given`` says which of start, stop and step there are."""
+    left = iter(index)
+    return matrices[0][tuple(slice(*[int(next(left)) if has else None for has in axis]) for axis in given)]
+
+
+# What `Places` can do, on SciPy's matrices of positions: (matrices, index arrays, parameter) -> matrix.
+_KINDS: dict[str, Callable[[list[Any], list[Any], Any], Any]] = {
+    "rows": lambda matrices, index, _: matrices[0][index[0]],
+    "part": _part,
+    "hstack": lambda matrices, index, _: _scipy().hstack(matrices),
+    "vstack": lambda matrices, index, _: _scipy().vstack(matrices),
+    "block_diag": lambda matrices, index, _: _scipy().block_diag(matrices),
+    "same": lambda matrices, index, _: matrices[0],
+}
+
+
+def _scipy() -> Any:
+    import scipy.sparse
+
+    return scipy.sparse
+
+
+def _of_positions(formats: Sequence[str], arrays: Sequence[Any]) -> list[Any]:
+    """Matrices whose values count from 1 on; arrays are indices, indptr and shape of each."""
+    matrices, count = [], 0
+    for k, format in enumerate(formats):
+        indices, indptr, sizes = arrays[3 * k : 3 * k + 3]
+        numbers = np.arange(count + 1, count + 1 + len(indices), dtype=np.int64)
+        matrices.append(put_together(format, numbers, indices, indptr, sizes))
+        count += len(indices)
+    return matrices
+
+
+class Places(Op):
+    """Where a matrix made of parts of others has values, and which of theirs these are.
+
+    Inputs are indices, indptr and shape of each matrix, then index arrays. Outputs are positions (int64, in
+    the values of all matrices, one after the other), indices, indptr (int32) and shape (int64).
+
+    Args:
+        kind: what is made.
+        formats: of the matrices.
+        format: of the result.
+        parameter: of the kind.
+    """
+
+    __props__ = ("kind", "formats", "format", "parameter")
+
+    def __init__(self, kind: str, formats: tuple[str, ...], format: str, parameter: Any = None) -> None:
+        self.kind, self.formats, self.format, self.parameter = kind, formats, format, parameter
+
+    def make_node(self, *inputs: Any) -> Apply:
+        kinds = [("int64", (None,)), ("int32", (None,)), ("int32", (None,)), ("int64", (2,))]
+        outputs = [TensorType(dtype, sizes).make_variable() for dtype, sizes in kinds]
+        return Apply(self, [as_tensor_variable(x) for x in inputs], outputs)
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        count = 3 * len(self.formats)
+        matrices = _of_positions(self.formats, inputs[:count])
+        found = _KINDS[self.kind](matrices, list(inputs[count:]), self.parameter).asformat(self.format)
+        found.sort_indices()
+        parts = (found.data - 1, found.indices, found.indptr, found.shape)
+        for cell, part, output in zip(output_storage, parts, node.outputs, strict=True):
+            cell[0] = np.asarray(part, output.type.dtype)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] * 4 for _ in node.inputs]
+
+
+def _made(
+    kind: str,
+    matrices: Sequence[Any],
+    known: Sequence[int | None],
+    index: Sequence[Any] = (),
+    format: str | None = None,
+    parameter: Any = None,
+) -> Any:
+    """A sparse variable that `Places` describes.
+
+    Args:
+        kind: what is made.
+        matrices: sparse variables.
+        known: static sizes of the result.
+        index: arrays of indices.
+        format: of the result, that of the first matrix by default.
+        parameter: of the kind.
+    """
+    format = format or matrices[0].type.format
+    if format not in FORMATS:
+        raise ValueError(f"the format of a sparse matrix must be csr or csc, got {format!r}")
+    properties = [csm_properties(m) for m in matrices]
+    arrays = [x for parts in properties for x in parts[1:]]
+    formats = tuple(m.type.format for m in matrices)
+    places, indices, indptr, sizes = Places(kind, formats, format, parameter)(*arrays, *index)
+    values = [parts[0] for parts in properties]
+    data = (values[0] if len(values) == 1 else pt.concatenate(values))[places]
+    entries = [sizes[axis] if n is None else pt.constant(np.int64(n)) for axis, n in enumerate(known)]
+    return CSM(format)(data, indices, indptr, pt.stack(entries))
+
+
+# -- indexing ------------------------------------------------------------------------------------------------
+
+
+def get_item_list(x: Any, index: Any) -> Any:
+    """Rows of a sparse matrix by a vector of integers, as ``x[index]``."""
+    x, index = as_sparse_variable(x), as_tensor_variable(index)
+    if index.type.ndim != 1 or index.type.numpy_dtype.kind not in "iu":
+        raise IndexError(
+            f"rows of a sparse matrix are a vector of integers, got {index} of type {index.type}"
+        )
+    return _made("rows", [x], (index.type.shape[0], x.type.shape[1]), [pt.cast(index, "int64")])
+
+
+def get_item_2d(x: Any, index: Any) -> Any:
+    """A part of a sparse matrix by a slice (or integer, which keeps its axis) for one or both axes."""
+    x = as_sparse_variable(x)
+    entries = list(index) if isinstance(index, tuple | list) else [index]
+    if len(entries) > 2:
+        raise IndexError(f"a sparse matrix has 2 axes, got {len(entries)} indices")
+    bounds: list[Any] = []
+    given: list[tuple[bool, ...]] = []
+    known: list[int | None] = []
+    for axis, entry in enumerate([*entries, *[slice(None)] * (2 - len(entries))]):
+        if not isinstance(entry, slice):
+            at = _scalar(entry)
+            last = pt.switch(pt.eq(at, -1), np.iinfo(np.int32).max, at + 1)
+            entry = slice(at, last)
+        ends = (entry.start, entry.stop, entry.step)
+        given.append(tuple(end is not None for end in ends))
+        bounds += [_scalar(end) for end in ends if end is not None]
+        known.append(_length(x.type.shape[axis], ends))
+    return _made("part", [x], known, bounds, parameter=tuple(given))
+
+
+def _length(size: int | None, ends: Sequence[Any]) -> int | None:
+    """The static number of elements of a slice with integers as its ends."""
+    if size is None or not all(end is None or isinstance(end, int | np.integer) for end in ends):
+        return None
+    return len(range(*slice(*ends).indices(size)))
+
+
+def _scalar(x: Any) -> Any:
+    x = as_tensor_variable(x)
+    if x.type.ndim or x.type.numpy_dtype.kind not in "iu":
+        raise TypeError(f"an index of a sparse matrix must be an integer, got {x} of type {x.type}")
+    return pt.cast(x, "int64")
+
+
+class Positions(Op):
+    """Positions of elements (row and column) in the values of a sparse matrix, from 1 on; 0 for none.
+
+    Args:
+        format: of the matrix, of which indices, indptr and shape are inputs.
+    """
+
+    __props__ = ("format",)
+
+    def __init__(self, format: str) -> None:
+        self.format = format
+
+    def make_node(self, *inputs: Any) -> Apply:
+        variables = [as_tensor_variable(x) for x in inputs]
+        return Apply(self, variables, [TensorType("int64", variables[-1].type.shape).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        (matrix,) = _of_positions([self.format], inputs[:3])
+        rows, columns = inputs[3:]
+        if rows.shape != columns.shape:
+            raise IndexError(f"elements of a sparse matrix: {rows.shape} rows and {columns.shape} columns")
+        found = matrix[rows, columns] if rows.size else np.zeros(rows.shape, np.int64)
+        output_storage[0][0] = np.asarray(found, np.int64).reshape(rows.shape)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] for _ in node.inputs]
+
+
+def get_item_2lists(x: Any, rows: Any, columns: Any) -> Any:
+    """Elements of a sparse matrix by two vectors of integers, a dense vector: ``x[rows, columns]``."""
+    x = as_sparse_variable(x)
+    at = [pt.cast(as_tensor_variable(i), "int64") for i in (rows, columns)]
+    for i in at:
+        if i.type.ndim > 1:
+            raise IndexError(f"an index of a sparse matrix has at most one axis, got {i} of type {i.type}")
+    places = Positions(x.type.format)(*csm_properties(x)[1:], *at)
+    nothing = pt.zeros(1, dtype=x.type.dtype)
+    return pt.concatenate([nothing, csm_data(x)])[places]
+
+
+def get_item_scalar(x: Any, index: Any) -> Any:
+    """One element of a sparse matrix, a 0-d tensor: ``x[row, column]``."""
+    row, column = index
+    return get_item_2lists(x, _scalar(row), _scalar(column))
+
+
+def get_item(x: Any, index: Any) -> Any:
+    """``x[index]``: an element, elements, rows, or a part of a sparse matrix."""
+    entries = index if isinstance(index, tuple) else (index,)
+    ranks = [None if isinstance(entry, slice) else as_tensor_variable(entry).type.ndim for entry in entries]
+    if ranks == [0, 0]:
+        return get_item_scalar(x, entries)
+    if ranks == [1, 1]:
+        return get_item_2lists(x, *entries)
+    if ranks == [1]:
+        return get_item_list(x, entries[0])
+    return get_item_2d(x, entries)
+
+
+# -- stacking ------------------------------------------------------------------------------------------------
+
+
+def _stacked(blocks: Any, axis: int, format: str | None, dtype: Any, what: str) -> Any:
+    matrices = [as_sparse_variable(x) for x in blocks]
+    if not matrices:
+        raise ValueError(f"{what} takes at least one sparse matrix")
+    matrices = [x.astype(dtype) for x in matrices] if dtype else matrices
+    other = {x.type.shape[1 - axis] for x in matrices} - {None}
+    if len(other) > 1:
+        raise ValueError(f"{what}: sizes {', '.join(map(str, sorted(other)))} of axis {1 - axis} differ")
+    along = [x.type.shape[axis] for x in matrices]
+    known: list[int | None] = [None, None]
+    known[axis] = None if None in along else sum(along)
+    known[1 - axis] = next(iter(other), None)
+    return _made(what, matrices, known, format=format or "csc")
+
+
+def hstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
+    """Sparse matrices next to each other.
+
+    Args:
+        blocks: sparse matrices with equally many rows.
+        format: of the result, ``"csc"`` by default.
+        dtype: of the result; by default the one that all have in common.
+    """
+    return _stacked(blocks, 1, format, dtype, "hstack")
+
+
+def vstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
+    """Sparse matrices one below the other; arguments as `hstack`."""
+    return _stacked(blocks, 0, format, dtype, "vstack")
+
+
+def block_diag(*matrices: Any, format: str = "csc") -> Any:
+    """A sparse matrix with matrices (sparse or dense) along its diagonal."""
+    if not matrices:
+        raise ValueError("block_diag takes at least one matrix")
+    blocks = [x if is_sparse(x) else csr_from_dense(x) for x in matrices]
+    blocks = [as_sparse_variable(x) for x in blocks]
+    columns = list(zip(*(x.type.shape for x in blocks), strict=True))
+    known = [None if None in sizes else sum(sizes) for sizes in columns]
+    return _made("block_diag", blocks, known, format=format)
+
+
+# -- formats and zeros ---------------------------------------------------------------------------------------
+
+
+class SparseFromDense(Op):
+    """The sparse matrix of the elements of a matrix that are not zero.
+
+    Args:
+        format: ``"csr"`` or ``"csc"``.
+    """
+
+    __props__ = ("format",)
+
+    def __init__(self, format: str) -> None:
+        self.format = format
+
+    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+        x = as_tensor_variable(x)
+        if x.type.ndim > 2:
+            raise TypeError(f"a sparse matrix has at most 2 dimensions, got {x} of type {x.type}")
+        x = pt.shape_padleft(x, 2 - x.type.ndim) if x.type.ndim < 2 else x
+        return Apply(self, [x], [SparseTensorType(self.format, x.type.dtype, x.type.shape).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        output_storage[0][0] = getattr(_scipy(), f"{self.format}_matrix")(inputs[0])
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        g = cotangents[0]
+        return [None if g is None else dense_from_sparse(g) if is_sparse(g) else g]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        t = tangents[0]
+        return [None if t is None else self(t)]
+
+
+def csr_from_dense(x: Any) -> Any:
+    """A matrix of compressed rows from a tensor of at most 2 dimensions."""
+    return SparseFromDense("csr")(x)
+
+
+def csc_from_dense(x: Any) -> Any:
+    """A matrix of compressed columns from a tensor of at most 2 dimensions."""
+    return SparseFromDense("csc")(x)
+
+
+class NotZero(Op):
+    """Which values of a sparse matrix are not zero: positions, indices and indptr without the others.
+
+    Inputs: data, indices, indptr.
+    """
+
+    __props__ = ()
+
+    def make_node(self, *inputs: Any) -> Apply:
+        outputs = [TensorType(dtype, (None,)).make_variable() for dtype in ("int64", "int32", "int32")]
+        return Apply(self, [as_tensor_variable(x) for x in inputs], outputs)
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        data, indices, indptr = inputs
+        places = np.flatnonzero(data)
+        output_storage[0][0] = places.astype(np.int64)
+        output_storage[1][0] = indices[places].astype(np.int32)
+        output_storage[2][0] = np.searchsorted(places, indptr).astype(np.int32)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] * 3 for _ in node.inputs]
+
+
+def remove0(x: Any) -> Any:
+    """A sparse matrix without the values that are zero."""
+    x = as_sparse_variable(x)
+    data, indices, indptr, sizes = csm_properties(x)
+    places, indices, indptr = NotZero()(data, indices, indptr)
+    return CSM(x.type.format)(data[places], indices, indptr, sizes)
+
+
+def ensure_sorted_indices(x: Any) -> Any:
+    """A sparse matrix with sorted indices in each row (or column, if compressed by columns)."""
+    x = as_sparse_variable(x)
+    return _made("same", [x], x.type.shape)
+
+
+def clean(x: Any) -> Any:
+    """A sparse matrix without zeros among its values, and with sorted indices."""
+    return ensure_sorted_indices(remove0(x))
+
+
+def square_diagonal(diagonal: Any) -> Any:
+    """A square matrix of compressed columns with a vector on its diagonal."""
+    d = as_tensor_variable(diagonal)
+    if d.type.ndim != 1:
+        raise TypeError(f"a diagonal must be a vector, got {d} of type {d.type}")
+    n = d.shape[0]
+    return CSM("csc")(d, pt.arange(n), pt.arange(n + 1), pt.stack([n, n]))
+
+
+# -- comparisons ---------------------------------------------------------------------------------------------
+
+_COMPARISONS = {
+    "eq": "__eq__",
+    "neq": "__ne__",
+    "lt": "__lt__",
+    "le": "__le__",
+    "gt": "__gt__",
+    "ge": "__ge__",
+}
+
+
+class Compare(Op):
+    """Elementwise comparison of two sparse matrices by SciPy, a sparse matrix of booleans.
+
+    Args:
+        kind: eq, neq, lt, le, gt or ge.
+    """
+
+    __props__ = ("kind",)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def make_node(self, x: Any, y: Any) -> Apply:  # type: ignore[override]
+        x, y = as_sparse_variable(x), as_sparse_variable(y)
+        known = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
+        return Apply(self, [x, y], [SparseTensorType(x.type.format, "bool", known).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        x, y = inputs
+        if x.shape != y.shape:
+            raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")
+        found = getattr(x, _COMPARISONS[self.kind])(y)
+        output_storage[0][0] = node.outputs[0].type.filter(found, allow_downcast=True)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False], [False]]
+
+
+def _comparison(kind: str, words: str) -> Callable[[Any, Any], Any]:
+    def function(x: Any, y: Any) -> Any:
+        if is_sparse(x) and is_sparse(y):
+            return Compare(kind)(x, y)
+        x, y = (dense_from_sparse(v) if is_sparse(v) else v for v in (x, y))
+        return getattr(pt, kind)(x, y)
+
+    function.__name__ = function.__qualname__ = kind
+    function.__doc__ = f"Where x is {words} y: sparse of two sparse matrices, else dense booleans."
+    return function
+
+
+eq, neq, lt, le, gt, ge = (
+    _comparison(kind, words)
+    for kind, words in {
+        "eq": "equal to",
+        "neq": "different from",
+        "lt": "less than",
+        "le": "at most",
+        "gt": "greater than",
+        "ge": "at least",
+    }.items()
+)
