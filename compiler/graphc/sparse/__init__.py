@@ -43,28 +43,20 @@ from graphc.sparse.basic import (
     matrix,
     shape,
 )
+from graphc.sparse.comparisons import eq, ge, gt, le, lt, neq
+from graphc.sparse.conversion import csc_from_dense, csr_from_dense, remove0, square_diagonal
 from graphc.sparse.elementwise import FUNCTIONS
 from graphc.sparse.shared import share_matrix as shared
 from graphc.sparse.structure import (
     block_diag,
     clean,
-    csc_from_dense,
-    csr_from_dense,
     ensure_sorted_indices,
-    eq,
-    ge,
     get_item,
     get_item_2d,
     get_item_2lists,
     get_item_list,
     get_item_scalar,
-    gt,
     hstack,
-    le,
-    lt,
-    neq,
-    remove0,
-    square_diagonal,
     vstack,
 )
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable

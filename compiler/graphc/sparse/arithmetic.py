@@ -30,7 +30,7 @@ from graphc.sparse.basic import (
     same_pattern,
     size_along,
 )
-from graphc.sparse.structure import SparseFromDense
+from graphc.sparse.conversion import SparseFromDense
 from graphc.sparse.type import SparseTensorType
 from graphc.tensor.basic import as_tensor_variable
 

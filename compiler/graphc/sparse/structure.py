@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sparse matrices of parts of others: indexing, stacking, removal of zeros, comparisons.
+"""Sparse matrices of parts of others: indexing and stacking.
 
 Where the values of a result come from is decided by SciPy on matrices that hold the positions of values
 instead of values (`Places`); the values are taken by compiled code, which is what is differentiated.
@@ -20,11 +20,11 @@ from graphc.sparse.basic import (
     as_sparse_variable,
     csm_data,
     csm_properties,
-    dense_from_sparse,
     is_sparse,
     put_together,
 )
-from graphc.sparse.type import FORMATS, SparseTensorType
+from graphc.sparse.conversion import csr_from_dense, remove0
+from graphc.sparse.type import FORMATS
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
 
@@ -285,79 +285,7 @@ def block_diag(*matrices: Any, format: str = "csc") -> Any:
     return _made("block_diag", blocks, known, format=format)
 
 
-# -- formats and zeros ---------------------------------------------------------------------------------------
-
-
-class SparseFromDense(Op):
-    """The sparse matrix of the elements of a matrix that are not zero.
-
-    Args:
-        format: ``"csr"`` or ``"csc"``.
-    """
-
-    __props__ = ("format",)
-
-    def __init__(self, format: str) -> None:
-        self.format = format
-
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
-        x = as_tensor_variable(x)
-        if x.type.ndim > 2:
-            raise TypeError(f"a sparse matrix has at most 2 dimensions, got {x} of type {x.type}")
-        x = pt.shape_padleft(x, 2 - x.type.ndim) if x.type.ndim < 2 else x
-        return Apply(self, [x], [SparseTensorType(self.format, x.type.dtype, x.type.shape).make_variable()])
-
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
-        output_storage[0][0] = getattr(_scipy(), f"{self.format}_matrix")(inputs[0])
-
-    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        g = cotangents[0]
-        return [None if g is None else dense_from_sparse(g) if is_sparse(g) else g]
-
-    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        t = tangents[0]
-        return [None if t is None else self(t)]
-
-
-def csr_from_dense(x: Any) -> Any:
-    """A matrix of compressed rows from a tensor of at most 2 dimensions."""
-    return SparseFromDense("csr")(x)
-
-
-def csc_from_dense(x: Any) -> Any:
-    """A matrix of compressed columns from a tensor of at most 2 dimensions."""
-    return SparseFromDense("csc")(x)
-
-
-class NotZero(Op):
-    """Which values of a sparse matrix are not zero: positions, indices and indptr without the others.
-
-    Inputs: data, indices, indptr.
-    """
-
-    __props__ = ()
-
-    def make_node(self, *inputs: Any) -> Apply:
-        outputs = [TensorType(dtype, (None,)).make_variable() for dtype in ("int64", "int32", "int32")]
-        return Apply(self, [as_tensor_variable(x) for x in inputs], outputs)
-
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
-        data, indices, indptr = inputs
-        places = np.flatnonzero(data)
-        output_storage[0][0] = places.astype(np.int64)
-        output_storage[1][0] = indices[places].astype(np.int32)
-        output_storage[2][0] = np.searchsorted(places, indptr).astype(np.int32)
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False] * 3 for _ in node.inputs]
-
-
-def remove0(x: Any) -> Any:
-    """A sparse matrix without the values that are zero."""
-    x = as_sparse_variable(x)
-    data, indices, indptr, sizes = csm_properties(x)
-    places, indices, indptr = NotZero()(data, indices, indptr)
-    return CSM(x.type.format)(data[places], indices, indptr, sizes)
+# -- order ---------------------------------------------------------------------------------------------------
 
 
 def ensure_sorted_indices(x: Any) -> Any:
@@ -369,77 +297,3 @@ def ensure_sorted_indices(x: Any) -> Any:
 def clean(x: Any) -> Any:
     """A sparse matrix without zeros among its values, and with sorted indices."""
     return ensure_sorted_indices(remove0(x))
-
-
-def square_diagonal(diagonal: Any) -> Any:
-    """A square matrix of compressed columns with a vector on its diagonal."""
-    d = as_tensor_variable(diagonal)
-    if d.type.ndim != 1:
-        raise TypeError(f"a diagonal must be a vector, got {d} of type {d.type}")
-    n = d.shape[0]
-    return CSM("csc")(d, pt.arange(n), pt.arange(n + 1), pt.stack([n, n]))
-
-
-# -- comparisons ---------------------------------------------------------------------------------------------
-
-_COMPARISONS = {
-    "eq": "__eq__",
-    "neq": "__ne__",
-    "lt": "__lt__",
-    "le": "__le__",
-    "gt": "__gt__",
-    "ge": "__ge__",
-}
-
-
-class Compare(Op):
-    """Elementwise comparison of two sparse matrices by SciPy, a sparse matrix of booleans.
-
-    Args:
-        kind: eq, neq, lt, le, gt or ge.
-    """
-
-    __props__ = ("kind",)
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def make_node(self, x: Any, y: Any) -> Apply:  # type: ignore[override]
-        x, y = as_sparse_variable(x), as_sparse_variable(y)
-        known = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
-        return Apply(self, [x, y], [SparseTensorType(x.type.format, "bool", known).make_variable()])
-
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
-        x, y = inputs
-        if x.shape != y.shape:
-            raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")
-        found = getattr(x, _COMPARISONS[self.kind])(y)
-        output_storage[0][0] = node.outputs[0].type.filter(found, allow_downcast=True)
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False], [False]]
-
-
-def _comparison(kind: str, words: str) -> Callable[[Any, Any], Any]:
-    def function(x: Any, y: Any) -> Any:
-        if is_sparse(x) and is_sparse(y):
-            return Compare(kind)(x, y)
-        x, y = (dense_from_sparse(v) if is_sparse(v) else v for v in (x, y))
-        return getattr(pt, kind)(x, y)
-
-    function.__name__ = function.__qualname__ = kind
-    function.__doc__ = f"Where x is {words} y: sparse of two sparse matrices, else dense booleans."
-    return function
-
-
-eq, neq, lt, le, gt, ge = (
-    _comparison(kind, words)
-    for kind, words in {
-        "eq": "equal to",
-        "neq": "different from",
-        "lt": "less than",
-        "le": "at most",
-        "gt": "greater than",
-        "ge": "at least",
-    }.items()
-)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sparse matrices from dense ones and from vectors, and without zeros among their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.ops._pt import pt
+from graphc.sparse.basic import CSM, as_sparse_variable, csm_properties, dense_from_sparse, is_sparse
+from graphc.sparse.type import SparseTensorType
+from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import TensorType
+
+Variables = Sequence[Variable]
+Maybe = Sequence[Variable | None]
+
+
+def matrix_of(format: str, array: np.ndarray) -> Any:
+    """SciPy's matrix of a dense one."""
+    import scipy.sparse
+
+    return getattr(scipy.sparse, f"{format}_matrix")(array)
+
+
+class SparseFromDense(Op):
+    """The sparse matrix of the elements of a matrix that are not zero.
+
+    Args:
+        format: ``"csr"`` or ``"csc"``.
+    """
+
+    __props__ = ("format",)
+
+    def __init__(self, format: str) -> None:
+        self.format = format
+
+    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+        x = as_tensor_variable(x)
+        if x.type.ndim > 2:
+            raise TypeError(f"a sparse matrix has at most 2 dimensions, got {x} of type {x.type}")
+        x = pt.shape_padleft(x, 2 - x.type.ndim) if x.type.ndim < 2 else x
+        return Apply(self, [x], [SparseTensorType(self.format, x.type.dtype, x.type.shape).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        output_storage[0][0] = matrix_of(self.format, inputs[0])
+
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
+        g = cotangents[0]
+        return [None if g is None else dense_from_sparse(g) if is_sparse(g) else g]
+
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
+        t = tangents[0]
+        return [None if t is None else self(t)]
+
+
+def csr_from_dense(x: Any) -> Any:
+    """A matrix of compressed rows from a tensor of at most 2 dimensions."""
+    return SparseFromDense("csr")(x)
+
+
+def csc_from_dense(x: Any) -> Any:
+    """A matrix of compressed columns from a tensor of at most 2 dimensions."""
+    return SparseFromDense("csc")(x)
+
+
+class NotZero(Op):
+    """Which values of a sparse matrix are not zero: positions, indices and indptr without the others.
+
+    Inputs: data, indices, indptr.
+    """
+
+    __props__ = ()
+
+    def make_node(self, *inputs: Any) -> Apply:
+        outputs = [TensorType(dtype, (None,)).make_variable() for dtype in ("int64", "int32", "int32")]
+        return Apply(self, [as_tensor_variable(x) for x in inputs], outputs)
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        data, indices, indptr = inputs
+        places = np.flatnonzero(data)
+        output_storage[0][0] = places.astype(np.int64)
+        output_storage[1][0] = indices[places].astype(np.int32)
+        output_storage[2][0] = np.searchsorted(places, indptr).astype(np.int32)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        return [[False] * 3 for _ in node.inputs]
+
+
+def remove0(x: Any) -> Any:
+    """A sparse matrix without the values that are zero."""
+    x = as_sparse_variable(x)
+    data, indices, indptr, sizes = csm_properties(x)
+    places, indices, indptr = NotZero()(data, indices, indptr)
+    return CSM(x.type.format)(data[places], indices, indptr, sizes)
+
+
+def square_diagonal(diagonal: Any) -> Any:
+    """A square matrix of compressed columns with a vector on its diagonal."""
+    d = as_tensor_variable(diagonal)
+    if d.type.ndim != 1:
+        raise TypeError(f"a diagonal must be a vector, got {d} of type {d.type}")
+    n = d.shape[0]
+    return CSM("csc")(d, pt.arange(n), pt.arange(n + 1), pt.stack([n, n]))
