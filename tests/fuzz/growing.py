@@ -63,6 +63,7 @@ class Builder:
         r: source of all decisions.
         values: of all names so far. variables: the same as graph.
         raises: the last line fails on these values.
+        focus: a value that many lines read.
         max_elements: how large values may be.
     """
 
@@ -80,6 +81,7 @@ class Builder:
         self.sizes = LARGE_SIZES if large else SIZES
         self.max_elements = LARGE_ELEMENTS if large else MAX_ELEMENTS
         self.refused: list[str] = []
+        self.focus = ""
 
     # -- inputs --------------------------------------------------------------------------------------
 
@@ -172,6 +174,8 @@ class Builder:
             Unfit: none fits, and new inputs do not either.
         """
         found = [name for name, value in self.values.items() if fits(value)]
+        if self.focus in found and self.chance(2):
+            return self.focus
         if found and not (fresh and self.chance(12)):
             return str(self.r.choice(found[-4:] if self.chance(2) else found))
         if fresh and len(self.inputs) < 6:
@@ -260,6 +264,9 @@ class Builder:
         if not made:
             made = [x.name for x in self.inputs if not x.generator]
         outputs = [made[-1], *(r.choice(made) for _ in range(r.choice((0, 1, 1, 2, 3))))]
+        if self.chance(2):  # all that nothing else reads
+            read = {name for step in self.steps for name in step.reads}
+            outputs += [name for name in made if name not in read][-5:]
         if self.chance(8):
             outputs.append(r.choice([x.name for x in self.inputs if not x.generator] or outputs))
         if self.chance(3):
@@ -305,6 +312,8 @@ def grow(seed: int, steps: int = 9) -> Program:
         b.add_input()
     names, chances = list(RECIPES), weights()
     for _ in range(b.r.randint(2, steps)):
+        if b.chance(4):
+            b.focus = str(b.r.choice([*b.values] or [""]))
         for _ in range(4):
             (name,) = b.r.choices(names, chances)
             before = len(b.steps)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import scipy.special
-from op_table import CASES, Case
+from case_text import all_cases
+from op_table import Case
 from program import Step, flat, run_step
 
 
@@ -152,7 +153,7 @@ def space() -> dict[str, Any]:
 @cache
 def case_of(name: str) -> Case:
     """The case of that name."""
-    return next(case for case in CASES if case.name == name)
+    return next(case for case in all_cases() if case.name == name)
 
 
 def run_numpy(step: Step, operands: dict[str, Any]) -> list[np.ndarray] | None:
