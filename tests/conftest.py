@@ -18,7 +18,7 @@ _IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ and "GRAPHC_TEST_CACHE" in os.e
 _CACHE = os.environ["GRAPHC_TEST_CACHE"] if _IS_WORKER else tempfile.mkdtemp(prefix="graphc-test-cache-")
 os.environ["GRAPHC_TEST_CACHE"] = os.environ["GRAPHC_CACHE_DIR"] = _CACHE
 
-# Ordinary runs are short and always the same; `make fuzz` explores, FUZZ_EXAMPLES inputs a test.
+# Ordinary runs are short and always the same; `make fuzz-inputs` explores, FUZZ_EXAMPLES inputs a test.
 hypothesis.settings.register_profile(
     "graphc", deadline=None, max_examples=EXAMPLES or 12, derandomize=not FUZZING, print_blob=True
 )

@@ -63,7 +63,8 @@ class Builder:
         r: source of all decisions.
         values: of all names so far. variables: the same as graph.
         raises: the last line fails on these values.
-        focus: a value that many lines read.
+        focus: a value that many lines read. insist: whether all do that can.
+        kept: names that become results.
         max_elements: how large values may be.
     """
 
@@ -81,7 +82,8 @@ class Builder:
         self.sizes = LARGE_SIZES if large else SIZES
         self.max_elements = LARGE_ELEMENTS if large else MAX_ELEMENTS
         self.refused: list[str] = []
-        self.focus = ""
+        self.focus, self.insist = "", False
+        self.kept: list[str] = []
 
     # -- inputs --------------------------------------------------------------------------------------
 
@@ -174,7 +176,7 @@ class Builder:
             Unfit: none fits, and new inputs do not either.
         """
         found = [name for name, value in self.values.items() if fits(value)]
-        if self.focus in found and self.chance(2):
+        if self.focus in found and (self.insist or self.chance(2)):
             return self.focus
         if found and not (fresh and self.chance(12)):
             return str(self.r.choice(found[-4:] if self.chance(2) else found))
@@ -263,7 +265,7 @@ class Builder:
             return Program(tuple(self.inputs), tuple(self.steps), self.steps[-1].names, (), True).pruned()
         if not made:
             made = [x.name for x in self.inputs if not x.generator]
-        outputs = [made[-1], *(r.choice(made) for _ in range(r.choice((0, 1, 1, 2, 3))))]
+        outputs = [made[-1], *self.kept, *(r.choice(made) for _ in range(r.choice((0, 1, 1, 2, 3))))]
         if self.chance(2):  # all that nothing else reads
             read = {name for step in self.steps for name in step.reads}
             outputs += [name for name in made if name not in read][-5:]

@@ -165,6 +165,33 @@ def axis_of(b: Builder, name: str) -> int:
     return b.r.randint(-rank, rank - 1)
 
 
+READERS = (
+    *("join", "join", "kernel", "kernel", "stack", "pad", "fill_parts", "update", "product", "library"),
+    *("scan", "view"),
+)
+
+
+@recipe(3)
+def several_readers(b: Builder) -> None:
+    """One value, and readers that want it in different places: in a join, for a kernel, as a result."""
+    x = b.operand(lambda v: v.dtype.kind == "f" and v.ndim > 0 and v.size > 1)
+    b.focus = b.one(
+        b.pick(["pt.exp({x})", "{x} * 2", "{x} + 1", "pt.tanh({x})", "{x} * {x}"]).format(x=x),
+        "several_readers",
+    )
+    b.insist = True
+    try:
+        for name in b.r.sample(READERS, b.r.choice([2, 3, 4])):
+            before = len(b.steps)
+            try:
+                RECIPES[name](b)
+            except Unfit:
+                continue
+            b.kept += [n for step in b.steps[before:] for n in step.names if n in b.values][-1:]
+    finally:
+        b.insist = False
+
+
 import recipes_arrays  # noqa: E402
 import recipes_control  # noqa: E402
 import recipes_elements  # noqa: E402

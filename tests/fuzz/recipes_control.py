@@ -160,7 +160,7 @@ def gradient(b: Builder) -> None:
     b.add(f"graphc.grad({cost}, [{', '.join(chosen)}], disconnected_inputs='ignore')", "gradient", numpy="")
 
 
-@recipe(0.7)
+@recipe(1.5)
 def derivative(b: Builder) -> None:
     """Products with Jacobians, forward and reverse, and whole Jacobians."""
     y = b.operand(lambda v: v.dtype == "float64" and 0 < v.size < 20, fresh=False)

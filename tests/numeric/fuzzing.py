@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How much ordinary runs try, and how much `make fuzz` does: it sets ``FUZZ_EXAMPLES``."""
+"""How much ordinary runs try, and how much `make fuzz-inputs` does: it sets ``FUZZ_EXAMPLES``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ def examples(daily: int, factor: int = 1) -> int:
 
     Args:
         daily: how many an ordinary run has.
-        factor: for `make fuzz`, on ``FUZZ_EXAMPLES``.
+        factor: for `make fuzz-inputs`, on ``FUZZ_EXAMPLES``.
     """
     return factor * EXAMPLES or daily

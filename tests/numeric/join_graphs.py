@@ -8,18 +8,44 @@ arguments; empty arrays.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from graphs import Choices
 
 import graphc
 import graphc.tensor as pt
 
 SIZES = (3, 2, 1, 4, 0)
 DTYPES = ("float64", "float64", "float32", "int64", "bool", "complex128")
+
+
+class Choices:
+    """Where decisions come from: ``integer(low, high)`` returns an int, both ends included; 0 is the simplest
+    choice.
+    """
+
+    def __init__(self, integer: Callable[[int, int], int]) -> None:
+        self.integer = integer
+
+    @classmethod
+    def seeded(cls, seed: int) -> Choices:
+        """Decisions of a pseudorandom generator."""
+        return cls(random.Random(seed).randint)
+
+    def index(self, count: int) -> int:
+        """A number below ``count``."""
+        return self.integer(0, count - 1)
+
+    def pick(self, items: Sequence[Any]) -> Any:
+        """One of the items."""
+        return items[self.index(len(items))]
+
+    def chance(self, one_in: int) -> bool:
+        """True once in ``one_in`` times."""
+        return self.integer(0, one_in - 1) == one_in - 1
 
 
 class Pair(NamedTuple):

@@ -5,18 +5,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
-from graphs import Graph
 
 from graphc.emit import emit_module
 from graphc.function.function import _cells
+from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.pipelines import FAST_RUN, OPT_LEVEL, PIPELINES, Entry
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import ArraySpec, Signature
+
+
+@dataclass
+class Graph:
+    """A graph, with an array for each input."""
+
+    inputs: list[Variable]
+    values: list[np.ndarray]
+    outputs: list[Variable]
+
 
 # Passes without which a module still compiles, and what is run in their place.
 OPTIONAL = (
@@ -80,7 +91,7 @@ def interpret(text: str, values: Sequence[np.ndarray]) -> list[Any]:
 
 
 def module_of(graph: Graph) -> tuple[str, list[np.ndarray]]:
-    """The emitted module of a random graph, and the values of its arguments."""
+    """The emitted module of a graph, and the values of its arguments."""
     cells = _cells(graph.inputs, graph.outputs)
     fgraph = FunctionGraph([*graph.inputs, *cells], graph.outputs)
     return emit_module(fgraph).text, [*graph.values, *(cell.data for cell in cells)]

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from fuzzing import FUZZING, examples
-from graphs import Choices, Graph
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from join_graphs import JoinGraph, Pair, build
-from pipelines import compile_text, interpret, module_of, with_options, without
+from join_graphs import Choices, JoinGraph, Pair, build
+from pipelines import Graph, compile_text, interpret, module_of, with_options, without
 
 from graphc.pipelines import FAST_COMPILE, FAST_RUN, Entry
 

@@ -4,6 +4,7 @@
 With `config.poison_memory`, buffers hold 0xFF (a NaN, or -1) where their lifetimes begin and after their
 ends, and so do results before they are computed: what is not written, or is read too late, shows in the
 results. The bytes on either side of a workspace are compared after each call.
+Random programs run like this in tests/fuzz (the way "poisoned").
 """
 
 from __future__ import annotations
@@ -17,10 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scan_modules
-from comparing import check_all, merged
 from fuzzing import FUZZING
-from graphs import Choices, Graph, build
-from pipelines import compile_text, interpret, module_of
+from pipelines import compile_text, interpret
 
 import graphc
 import graphc.tensor as pt
@@ -31,7 +30,7 @@ from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 
 MODES = sorted(PIPELINES)
-SEEDS, BATCH = 20, 5
+SEEDS = 20
 
 
 @pytest.fixture(autouse=True)
@@ -45,30 +44,6 @@ def without_stack(mode: str) -> list[Entry]:
     return [entry for entry in PIPELINES[mode] if "promote-buffers-to-stack" not in entry[0]]
 
 
-def batch(first: int) -> list[Graph]:
-    return [build(Choices.seeded(seed), max_steps=16) for seed in range(first, first + BATCH)]
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("first", range(100, 100 + SEEDS, BATCH))
-def test_random_graphs(mode: str, first: int) -> None:
-    check_all(batch(first), mode)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("first", range(200, 200 + SEEDS, BATCH))
-def test_random_graphs_with_all_buffers_in_the_workspace(mode: str, first: int) -> None:
-    graphs = batch(first)
-    text, values = module_of(merged(graphs))
-    results, expected = compile_text(text, without_stack(mode), 1)(*values), interpret(text, values)
-    start = 0
-    for graph in graphs:
-        end = start + len(graph.outputs)
-        compare(results[start:end], expected[start:end], graph)
-        start = end
-    assert start == len(results)
-
-
 @pytest.mark.fuzz
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(300, 300 + SEEDS))
@@ -80,12 +55,11 @@ def test_random_loops(mode: str, seed: int) -> None:
         compare(compile_text(case.text, entries, 1)(*case.inputs), expected)
 
 
-def compare(results: list[Any], expected: list[Any], graph: Graph | None = None) -> None:
-    scale = graph.scale if graph is not None and np.isfinite(graph.scale) else 1.0
+def compare(results: list[Any], expected: list[Any]) -> None:
     for result, want in zip(results, expected, strict=True):
         precision = {"f": {2: 2e-2, 4: 2e-4, 8: 1e-9}, "c": {8: 2e-4, 16: 1e-9}}
         tolerance = precision.get(want.dtype.kind, {}).get(want.dtype.itemsize, 0)
-        np.testing.assert_allclose(result, want, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+        np.testing.assert_allclose(result, want, rtol=tolerance, atol=tolerance, equal_nan=True)
         assert result.dtype == want.dtype and result.shape == want.shape
 
 

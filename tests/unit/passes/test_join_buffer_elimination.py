@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import Graph
-from pipelines import compile_text, module_of
+from pipelines import Graph, compile_text, module_of
 
 import graphc
 import graphc.tensor as pt
