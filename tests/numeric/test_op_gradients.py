@@ -27,7 +27,7 @@ def test_gradient(case):
     graphc.verify_grad(differentiable(case), gradient_point(case), n_tests=1, mode="reference")
 
 
-# Compiling takes most of the time: every third batch, and all of them in `make fuzz`.
+# Compiling takes most of the time: every third batch, and all of them in `make fuzz-inputs`.
 STARTS = range(0, len(DIFFERENTIABLE), BATCH if FUZZING else 3 * BATCH)
 
 

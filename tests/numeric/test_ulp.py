@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Accuracy of elementwise functions: a few points each here, many in `make fuzz` (`tests/numeric/ulp.py`)."""
+"""Accuracy of elementwise functions: a few points each here, many in `make fuzz-inputs` (`tests/numeric/ulp.py`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_error_bound(name: str) -> None:
 
 
 @pytest.mark.fuzz
-@pytest.mark.skipif(not FUZZING, reason="`make fuzz` runs the long sweep")
+@pytest.mark.skipif(not FUZZING, reason="`make fuzz-inputs` runs the long sweep")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CASES)
 def test_error_bound_on_many_points(name: str, dtype: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Accuracy and special values of functions of complex numbers; many points in `make fuzz`."""
+"""Accuracy and special values of functions of complex numbers; many points in `make fuzz-inputs`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_error_bound(name: str) -> None:
 
 
 @pytest.mark.fuzz
-@pytest.mark.skipif(not FUZZING, reason="`make fuzz` runs the long sweep")
+@pytest.mark.skipif(not FUZZING, reason="`make fuzz-inputs` runs the long sweep")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_error_bound_on_many_points(name: str) -> None:
     for dtype in DTYPES:
