@@ -92,8 +92,16 @@ def apply_case(b: Builder, case: Case) -> list[str]:
     for i, name in enumerate(operands):
         text = text.replace(f"_{i}_", name)
     within = not anywhere or all(a.make.__name__ in ("uniform", "distinct") for a in case.arguments)
+    within = within and not any(
+        a.make.__name__ == "distinct" and _has_ties(b.values[name])
+        for a, name in zip(case.arguments, operands, strict=True)
+    )
     numpy = None if within else ""
     return b.add(text, case.name, operands, numpy, helpers, may_fail=b.chance(2))
+
+
+def _has_ties(x: np.ndarray) -> bool:
+    return len(np.unique(x)) < x.size
 
 
 def _shape(argument: Argument, n: int) -> tuple[int, ...]:

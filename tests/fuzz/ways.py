@@ -41,7 +41,6 @@ OPTIONAL = (
     "graphc-expand-math",
     "eliminate-empty-tensors",
     "func.func(promote-buffers-to-stack{max-alloc-size-in-bytes=256})",
-    "canonicalize,cse",
     "graphc-scan-remove-constants-and-unused-inputs",
     *(
         f"graphc-scan-{name}"
@@ -181,7 +180,7 @@ def environment(lazy: bool) -> Environment:
 def _immediate(name: str, lazy: bool) -> Callable[[Checked], Iterator[Finding]]:
     def way(c: Checked) -> Iterator[Finding]:
         if any(x.shared or x.generator for x in c.program.inputs) or any(
-            "graphc.grad" in s.text for s in c.program.steps
+            s.numpy == "" for s in c.program.steps
         ):
             return
         env = environment(lazy)

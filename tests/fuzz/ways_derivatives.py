@@ -12,7 +12,7 @@ from judging import expected
 
 import graphc
 import graphc.tensor as pt
-from graphc.errors import UndefinedGradientError
+from graphc.errors import NullTypeGradError, UndefinedGradientError
 
 
 def transposed(c: Checked) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def transposed(c: Checked) -> Iterator[Finding]:
     try:
         totals, values = _totals(c, [c.built.variables[x.name] for x in xs], real[0])
         backward, *forward, size = expected(totals, values)
-    except (UndefinedGradientError, NotImplementedError):
+    except (UndefinedGradientError, NullTypeGradError, NotImplementedError):
         return
     except Exception as error:
         yield Finding("transposed", "error", said(error))

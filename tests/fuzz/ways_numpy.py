@@ -62,6 +62,7 @@ def _numpy_step(c: Checked, step: Step, values: dict[Any, Any]) -> Iterator[Find
     case = case_of(step.kind) if step.operands else None
     for i, name in enumerate(step.names):
         got = np.asarray(value_of(c.built, name, values))
+        precision = want[i].dtype.name
         if case is not None and got.dtype != want[i].dtype:
             want[i] = want[i].astype(got.dtype) if got.dtype.kind in "fc" else want[i]
         if case is None and (_sizes(step) or (got.dtype.kind == "f" and _integers(operands))):
@@ -69,7 +70,7 @@ def _numpy_step(c: Checked, step: Step, values: dict[Any, Any]) -> Iterator[Find
         others = [m[i].astype(want[i].dtype) for m in moved if m is not None and len(m) == len(want)]
         expectation = Expectation(want[i], others)
         if hasattr(expectation, "tolerance"):
-            dtypes = [x.dtype.name for x in (got, *operands.values())]
+            dtypes = [precision, *(x.dtype.name for x in (got, *operands.values()))]
             unit = max((TOLERANCES.get(dtype, 0.0) for dtype in dtypes), default=0.0)
             finite = np.abs(want[i][np.isfinite(want[i])])
             expectation.tolerance += unit * (case.tolerance if case else 10) * float(finite.max(initial=0.0))

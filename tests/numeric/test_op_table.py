@@ -48,7 +48,7 @@ ALIKE = {
 
 
 def daily(choose):
-    """The groups of chosen dtypes; others only run in `make fuzz-inputs`, as compiling takes most of the time."""
+    """The groups of chosen dtypes; others run in `make fuzz-inputs`, as compiling takes time."""
     return GROUPS if FUZZING else groups(CASES, choose)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Accuracy of elementwise functions: a few points each here, many in `make fuzz-inputs` (`tests/numeric/ulp.py`)."""
+"""Accuracy of elementwise functions: few points, many in `make fuzz-inputs` (`tests/numeric/ulp.py`)."""
 
 from __future__ import annotations
 
