@@ -19,8 +19,8 @@ from graphc.graph.basic import Variable
 from graphc.graph.destroy import require_mutable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
-from graphc.graph.replace import fresh_root, graph_replace, rebuild
-from graphc.graph.traversal import ancestors, toposort
+from graphc.graph.replace import fresh_root, graph_replace, of_type, rebuild
+from graphc.graph.traversal import ancestors, read_by, toposort
 
 Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None
 
@@ -94,11 +94,12 @@ def function(
         given = {item.variable for item in input_list}
         new_values = _with_defaults(new_values, form.variables, given, no_default_updates, replaced)
         results = _replace_givens([*form.variables, *new_values.values()], replaced)
+        named, written = [item.variable for item in input_list], results
         input_list, results = _cut_at_inputs(input_list, results)
         cells = _cells([item.variable for item in input_list], results)
         fgraph = FunctionGraph([*(item.variable for item in input_list), *cells], results)
         require_mutable(fgraph, [item.variable for item in input_list if item.mutable])
-        _check_unused(fgraph, input_list, on_unused_input or config.on_unused_input)
+        _check_unused(fgraph, named, written, on_unused_input or config.on_unused_input)
         if mode_name != "reference" or report.nan_guard != "off":
             fgraph = _inlined(fgraph, [item.variable for item in input_list])
     executor = build_executor(fgraph, mode_name, report.name, report)
@@ -209,7 +210,7 @@ def _given_pairs(givens: Pairs, strict: bool) -> dict[Variable, Variable]:
             raise TypeError(f"givens replace variables, got {old!r} of type {type(old).__name__}")
         if strict or not isinstance(new, Variable):
             try:
-                new = old.type.filter_variable(new)
+                new = of_type(old, new)
             except TypeError as error:
                 raise TypeError(
                     f"the given for {old}{describe(old.location)} must be of type {old.type}: {error}"
@@ -242,11 +243,23 @@ def _cells(inputs: list[Variable], results: list[Variable]) -> list[Variable]:
     ]
 
 
-def _check_unused(fgraph: FunctionGraph, inputs: list[In], action: str) -> None:
+def _check_unused(fgraph: FunctionGraph, named: list[Variable], written: list[Variable], action: str) -> None:
+    """Refuse inputs that nothing reads, neither the graph nor the expressions as they were written.
+
+    Args:
+        fgraph: the graph.
+        named: the variables that the user gave as inputs, in the order of the graph's.
+        written: the results as expressions of these.
+        action: what is done about inputs that are not used.
+    """
     if action not in ("raise", "warn", "ignore"):
         raise ValueError(f"on_unused_input must be 'raise', 'warn' or 'ignore', got {action!r}")
-    unused = [item.variable for item in inputs if not fgraph.clients[item.variable]]
+    unused = [v for v, own in zip(named, fgraph.inputs, strict=False) if not fgraph.clients[own]]
     if not unused or action == "ignore":
+        return
+    read = set(read_by(written))
+    unused = [v for v in unused if v not in read]
+    if not unused:
         return
     listed = ", ".join(f"{v} of type {v.type}{describe(v.location)}" for v in unused)
     message = (

@@ -15,7 +15,7 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.gradient.arithmetic import gradient_dtype, total
-from graphc.gradient.reverse import grad, pullback
+from graphc.gradient.reverse import as_written, grad, pullback
 from graphc.gradient.types import kind_of
 from graphc.graph.basic import Variable
 
@@ -111,6 +111,7 @@ def jacobian(
         if expression.type.ndim > 1:
             shape = _sizes(expression)
             found = [pt.reshape(m, (*shape, *_sizes(w))) for m, w in zip(found, wrt_list, strict=True)]
+    found = [as_written(m, expression) for m in found]
     if isinstance(wrt, tuple):
         return tuple(found)
     return found if isinstance(wrt, Sequence) else found[0]

@@ -14,7 +14,7 @@ from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.arithmetic import match_dtype, zeros_like
 from graphc.gradient.connectivity import Paths, check_choice, report_disconnected
-from graphc.gradient.reverse import check_ranks, one_of
+from graphc.gradient.reverse import as_written, check_ranks, one_of
 from graphc.gradient.rules import call_pushforward, transpose_pullback
 from graphc.gradient.stable import stable_form, sum_pushforward
 from graphc.gradient.types import disconnected_type, is_disconnected, is_discrete, is_null
@@ -124,7 +124,7 @@ def pushforward(
     for y in f_list:
         if y in depends:
             t = found.get(y)
-            result.append(zeros_like(y) if t is None else t)
+            result.append(as_written(zeros_like(y) if t is None else t, y))
             continue
         report_disconnected(
             f"pushforward was asked for the tangent of {y} of type {y.type}{describe(y.location)}, "

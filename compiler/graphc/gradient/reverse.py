@@ -18,7 +18,7 @@ from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.arithmetic import conjugate, gradient_dtype, match_dtype, one_like, zeros_like
 from graphc.gradient.connectivity import Paths, check_choice, input_message, report_disconnected
 from graphc.gradient.types import disconnected_type, is_discrete, is_null, kind_of
-from graphc.graph.basic import Constant, Variable
+from graphc.graph.basic import Constant, Variable, reads_of, remember
 from graphc.graph.replace import rebuild
 
 _FIX = "pass disconnected_inputs='ignore' (or 'warn') to get zeros"
@@ -92,8 +92,19 @@ def _gradients(
                 raise NullTypeGradError(f"the gradient with respect to {x} is undefined: {g.type.why_null}")
             result.append(g)
             continue
-        result.append(zeros_like(x) if g is None else conjugate(g))
+        result.append(as_written(zeros_like(x) if g is None else conjugate(g), *seeds, *known))
     return result
+
+
+def as_written(g: Variable, *sources: Variable) -> Variable:
+    """A derivative that remembers what was differentiated: of ``3 * x`` nothing else is left of x."""
+    if isinstance(g, Constant):
+        g = g.clone()
+    elif g.owner is None:
+        from graphc.ops._pt import pt
+
+        g = pt.tensor_copy(g) if kind_of(g) else g
+    return g if reads_of(g) else remember(g, *sources)
 
 
 def _inward(v: Variable, g: Variable) -> Variable:

@@ -116,6 +116,7 @@ class Variable:
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state.pop("_compiled", None)
+        state.pop("_reads", None)
         return state
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -129,6 +130,24 @@ class Variable:
         copy = type(self).__new__(type(self))
         copy.__dict__.update(self.__getstate__())
         return copy
+
+
+def remember(v: Variable, *sources: Variable) -> Variable:
+    """Note that ``v`` was written as something computed from ``sources``, of which nothing is left in it: a
+    size that is known, or a derivative that does not depend on the point.
+
+    The note keeps an input that only such an expression reads from counting as unused, and lets replacements
+    of ``sources`` check the sizes that ``v`` relies on. It is not part of pickles.
+    """
+    if sources:
+        v.__dict__["_reads"] = sources
+    return v
+
+
+def reads_of(v: Variable) -> tuple[Variable, ...]:
+    """What `remember` noted."""
+    found: tuple[Variable, ...] = v.__dict__.get("_reads", ())
+    return found
 
 
 class Constant(Variable):

@@ -69,7 +69,7 @@ class NodeTable:
                 type(node),
                 _state(node, ("inputs", "outputs")),
                 [self.places[v] for v in node.inputs],
-                [(type(v), _state(v, ("owner", "index", "_compiled"))) for v in node.outputs],
+                [(type(v), _state(v, ("owner", "index", "_compiled", "_reads"))) for v in node.outputs],
             )
             for node in self._nodes
         ]

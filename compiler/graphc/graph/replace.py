@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.traversal import ancestors, io_toposort, toposort
+from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
+from graphc.graph.location import describe
+from graphc.graph.traversal import ancestors, graph_inputs, io_toposort, read_by, toposort
 
 Replacements = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]] | None
 
@@ -29,6 +30,101 @@ def _as_dict(replace: Replacements) -> dict[Variable, Variable]:
     return result
 
 
+def with_sizes_of(old: Variable, new: Variable) -> Variable:
+    """``new`` as a replacement of ``old``: with the static sizes of ``old``, which are checked at run time.
+
+    A graph is built with the numbers that it knows (the length that a mean divides by, say), so what replaces
+    a variable must have them too.
+
+    Args:
+        old: variable of a graph.
+        new: what replaces it; it may have more axes in front.
+
+    Raises:
+        TypeError: the static sizes contradict each other.
+    """
+    unknown = _unknown_sizes(old, new)
+    if not unknown:
+        return new
+    from graphc.tensor.shaping import specify_shape
+
+    shape: list[Any] = [None] * new.type.ndim  # type: ignore[attr-defined]
+    for axis, size in unknown.items():
+        shape[axis] = size
+    # `specify_shape` alone is dropped where nothing but sizes are read, which are known then.
+    return _known_while(specify_shape(new, shape), {old: new})
+
+
+def _unknown_sizes(old: Variable, new: Variable) -> dict[int, int]:
+    """By axis of ``new``: the static sizes of ``old`` that it is not known to have."""
+    from graphc.tensor.type import TensorType
+
+    if not isinstance(old.type, TensorType) or not isinstance(new.type, TensorType):
+        return {}
+    extra = new.type.ndim - old.type.ndim
+    if extra < 0:
+        return {}
+    wanted = {axis: size for axis, size in enumerate(old.type.shape, extra) if size is not None}
+    if any(new.type.shape[axis] not in (None, size) for axis, size in wanted.items()):
+        raise TypeError(
+            f"{new} of type {new.type}{describe(new.location)} cannot replace {old} of type "
+            f"{old.type}{describe(old.location)}: the graph was built for sizes {old.type.shape}. Build it "
+            "from a variable whose sizes are unknown (shape=None)"
+        )
+    return {axis: size for axis, size in wanted.items() if new.type.shape[axis] is None}
+
+
+def of_type(old: Variable, new: Any) -> Variable:
+    """``new`` as a variable of the type of ``old``, but for static sizes, which `checked_replacements` adds.
+
+    Raises:
+        TypeError: it does not fit.
+    """
+    converted = old.type.filter_variable(new)
+    return new if isinstance(new, Variable) and _unknown_sizes(old, new) else converted
+
+
+def checked_replacements(
+    outputs: Sequence[Variable], replace: Mapping[Variable, Variable]
+) -> dict[Variable, Variable]:
+    """Replacements that have the static sizes of what they replace, and constants of the graph that are known
+    from these sizes (see `graphc.graph.basic.remember`), which then depend on the check, too.
+
+    Args:
+        outputs: the graph in which variables are replaced.
+        replace: old and new variables.
+
+    Raises:
+        TypeError: static sizes contradict each other.
+    """
+    result = {old: with_sizes_of(old, new) for old, new in replace.items()}
+    changed = {old for old, new in result.items() if new is not replace[old]}
+    if not changed:
+        return result
+    for v in list(ancestors(outputs, set(replace))):
+        if isinstance(v, Constant) and v not in result and reads_of(v):
+            read = changed.intersection(read_by([v]))
+            if read:
+                result[v] = _known_while(v, {old: replace[old] for old in read})
+    return result
+
+
+def _known_while(v: Variable, replaced: Mapping[Variable, Variable]) -> Variable:
+    """``v``, which raises where a replacement has other sizes than what it replaces."""
+    from graphc.ops._pt import pt
+    from graphc.ops.shape import Shape_i
+    from graphc.raise_op import CheckAndRaise
+
+    conditions = [
+        pt.eq(Shape_i(axis)(new), size)
+        for old, new in replaced.items()
+        for axis, size in _unknown_sizes(old, new).items()
+    ]
+    names = ", ".join(f"{new} replaces {old} of type {old.type}" for old, new in replaced.items())
+    checked: Variable = CheckAndRaise(ValueError, f"{names}, but has another shape")(v, *conditions)
+    return checked
+
+
 def rebuild(
     outputs: Sequence[Variable], memo: dict[Variable, Variable], *, copy_nodes: bool, strict: bool
 ) -> list[Variable]:
@@ -47,6 +143,8 @@ def rebuild(
         new_node = node.clone_with_new_inputs(new_inputs, strict=strict)
         for old, new in zip(node.outputs, new_node.outputs, strict=True):
             memo.setdefault(old, new)
+            if reads_of(old):
+                remember(new, *(memo.get(v, v) for v in graph_inputs(reads_of(old))))
     return [memo.get(v, v) for v in outputs]
 
 
@@ -60,7 +158,8 @@ def clone_replace(
 
     Args:
         output: a variable, or a list or dict of them; the result has the same form.
-        replace: old and new variables; a new one may have another type when the ops accept it.
+        replace: old and new variables; a new one may have another type when the ops accept it, but for
+            static sizes: those of the old one are checked at run time.
         copy_inputs_over: keep the roots; otherwise they are copied too.
         kwargs: ``rebuild_strict=True`` demands that types stay the same, which is the default.
 
@@ -73,7 +172,8 @@ def clone_replace(
     outputs = _listed(output)
     memo = _as_dict(replace)
     if strict:
-        memo = {old: old.type.filter_variable(new) for old, new in memo.items()}
+        memo = {old: of_type(old, new) for old, new in memo.items()}
+    memo = checked_replacements(outputs, memo)
     if not copy_inputs_over:
         for v in list(ancestors(outputs, set(memo))):
             if v.owner is None and v not in memo and not _keeps_its_identity(v):
@@ -95,11 +195,12 @@ def graph_replace(
 
     Args:
         outputs: a variable, or a list or dict of them; the result has the same form.
-        replace: old and new variables.
+        replace: old and new variables; the static sizes of old ones are checked at run time.
         strict: raise when a key is not part of the graph.
 
     Raises:
         ValueError: a key is not part of the graph (with ``strict``), or the replacements form a cycle.
+        TypeError: static sizes contradict each other.
     """
     memo = _as_dict(replace)
     listed = _listed(outputs)
@@ -110,7 +211,8 @@ def graph_replace(
                 raise ValueError(
                     f"{old} is not part of the graph, so it cannot be replaced; strict=False ignores it"
                 )
-    return _like(outputs, rebuild(listed, _resolve(memo), copy_nodes=False, strict=False))
+    resolved = checked_replacements(listed, _resolve(memo))
+    return _like(outputs, rebuild(listed, resolved, copy_nodes=False, strict=False))
 
 
 def _resolve(replace: dict[Variable, Variable]) -> dict[Variable, Variable]:

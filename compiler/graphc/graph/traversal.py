@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.basic import Apply, Constant, Variable, reads_of
 
 
 def walk(
@@ -50,6 +50,18 @@ def ancestors(
 
 
 variable_ancestors = ancestors
+
+
+def read_by(variables: Iterable[Variable]) -> Iterator[Variable]:
+    """The variables and everything that they were written with, also what simplification has removed since
+    (see `graphc.graph.basic.remember`).
+    """
+
+    def expand(v: Variable) -> Iterable[Variable]:
+        inputs = () if v.owner is None else v.owner.inputs
+        return (*inputs, *reads_of(v))
+
+    return walk(variables, expand, bfs=False)
 
 
 def apply_ancestors(

@@ -13,7 +13,7 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.replace import rebuild
+from graphc.graph.replace import checked_replacements, rebuild
 from graphc.graph.traversal import toposort
 from graphc.graph.vectorize_loop import RowsRead, last_rows_read, loop_over_batch
 
@@ -90,6 +90,8 @@ def vectorize_graph(
                 f"the batch for {old} of type {old.type} must have at least as many dimensions, "
                 f"got {replace[old]} of type {replace[old].type}"
             )
+    replace = checked_replacements(listed, replace)
+    depth.update((v, 0) for v in replace if v not in depth)
     same = {old: new for old, new in replace.items() if not depth[old]}
     rows = rebuild(listed, same, copy_nodes=False, strict=False)
     batch = _Batch(rows, {old: new for old, new in replace.items() if depth[old]})

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
@@ -308,7 +308,7 @@ def cast_to(x: Any, dtype: str) -> Any:
         and (x.data.dtype.kind != "c" or np.dtype(dtype).kind == "c")
     ):
         with np.errstate(all="ignore"):
-            return constant(x.data.astype(dtype))
+            return remember(constant(x.data.astype(dtype)), *reads_of(x))
     return Cast(dtype)(x)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Constant, Variable
+from graphc.graph.basic import Constant, Variable, remember
 from graphc.ops.elementwise import Elementwise, cast_to
 from graphc.ops.shape import MakeVector, Shape, Shape_i
 from graphc.tensor.basic import as_tensor_variable, constant
@@ -19,7 +19,12 @@ _MAX_DEPTH = 12
 def size_of(x: Any, axis: int) -> Any:
     """The size of a dimension: a constant where it is static, else a `Shape_i`."""
     known = x.type.shape[axis]
-    return constant(np.asarray(known, np.int64)) if known is not None else Shape_i(axis)(x)
+    return known_as(known, x) if known is not None else Shape_i(axis)(x)
+
+
+def known_as(value: Any, *sources: Any) -> Any:
+    """A size (int64) that is known from what ``sources`` are; the constant remembers these."""
+    return remember(constant(np.asarray(value, np.int64)), *sources)
 
 
 def sizes_of(x: Any) -> list[Any]:
@@ -82,7 +87,7 @@ def as_size(x: Any, what: str) -> Any:
         raise TypeError(f"a size of {what} must be an integer, got {x} of dtype {variable.type.dtype}")
     variable = cast_to(variable, "int64")
     size = None if isinstance(variable, Constant) else known_size(variable)
-    return variable if size is None else constant(np.asarray(size, np.int64))
+    return variable if size is None else known_as(size, variable)
 
 
 def vector_entries(x: Variable) -> list[Any] | None:

@@ -11,7 +11,7 @@ from typing import Any
 from graphc.graph.basic import Variable
 from graphc.graph.location import frames_inside
 from graphc.ops._pt import pt
-from graphc.ops.sizes import known_size, size_of
+from graphc.ops.sizes import known_as, known_size, size_of
 from graphc.scan.arguments import (
     OutputArgument,
     SequenceArgument,
@@ -24,7 +24,7 @@ from graphc.scan.builder import LoopBuilder
 from graphc.scan.callee import Callee
 from graphc.scan.returned import Returned, parse
 from graphc.scan.states import UntracedPart
-from graphc.tensor.basic import as_tensor_variable, constant
+from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
 
 _PAIR = (
@@ -231,7 +231,7 @@ def _steps(sequences: list[SequenceArgument], n_steps: Any, callee: Callee) -> A
     lengths = list(dict.fromkeys(_length(each) for each in sequences))
     known = [known_size(length) for length in lengths]
     if None not in known:
-        return constant(min(known), dtype="int64")  # type: ignore[type-var]
+        return known_as(min(known), *lengths)  # type: ignore[type-var]
     return _minimum(lengths)
 
 
@@ -243,7 +243,7 @@ def _length(given: SequenceArgument) -> Any:
         return length
     static = known_size(length)
     if static is not None:
-        return constant(max(static - (newest - oldest), 0), dtype="int64")
+        return known_as(max(static - (newest - oldest), 0), length)
     return pt.maximum(length - (newest - oldest), 0)
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from graphc.config import config
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Variable, remember
 from graphc.ops._pt import pt
 from graphc.ops.create import Iota
 from graphc.ops.elementwise import cast_to
 from graphc.ops.reshape import BroadcastTo
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import Shape_i
-from graphc.ops.sizes import as_size, as_sizes, known_value, sizes_of
-from graphc.tensor.basic import as_tensor_variable, constant
+from graphc.ops.sizes import as_size, as_sizes, known_as, known_value, sizes_of
+from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import parse_dtype
 
 __all__ = [
@@ -77,7 +77,8 @@ def empty(shape: Any, dtype: Any = None) -> Variable:
 def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Variable:
     """An array of the shape of ``a``, and by default of its dtype, filled with a value."""
     a = as_tensor_variable(a)
-    return full(sizes_of(a), fill_value, a.type.dtype if dtype is None else dtype)
+    filled = full(sizes_of(a), fill_value, a.type.dtype if dtype is None else dtype)
+    return filled if a.type.ndim else remember(filled, a)
 
 
 def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
@@ -109,7 +110,7 @@ def _length(start: Any, stop: Any, step: Any) -> Any:
     if values[2] is not None and not values[2]:
         raise ValueError("the step of arange must not be 0")
     if all(value is not None for value in values):
-        return constant(np.asarray(len(np.arange(*values)), np.int64))  # type: ignore[arg-type]
+        return known_as(len(np.arange(*values)), start, stop, step)  # type: ignore[arg-type]
     if values[0] is not None and values[2] is not None and values[0] == 0 and values[2] == 1:
         count = stop
         if count.owner is not None and isinstance(count.owner.op, Shape_i):

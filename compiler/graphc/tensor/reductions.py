@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Variable, remember
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import cast_to
@@ -160,7 +160,7 @@ def _count(x: Any, axes: tuple[int, ...], dtype: str) -> Any:
     """Number of elements over the axes, as a 0-d variable."""
     sizes = [x.type.shape[axis] for axis in axes]
     if None not in sizes:
-        return pt.constant(np.asarray(np.prod(sizes, dtype=np.float64), dtype))
+        return remember(pt.constant(np.asarray(np.prod(sizes, dtype=np.float64), dtype)), x)
     count = size_of(x, axes[0])
     for axis in axes[1:]:
         count = count * size_of(x, axis)

@@ -13,8 +13,8 @@ from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.shape import Shape, Shape_i
-from graphc.ops.sizes import as_size, as_sizes, known_size, size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable, constant
+from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, size_of, sizes_of
+from graphc.tensor.basic import as_tensor_variable
 
 __all__ = [
     "atleast_1d",
@@ -50,7 +50,8 @@ def shape(x: Any) -> Variable:
 
 def size(x: Any) -> Variable:
     """Number of elements, a 0-d int64."""
-    return product_of(sizes_of(as_tensor_variable(x)))
+    x = as_tensor_variable(x)
+    return product_of(sizes_of(x)) if x.type.ndim else known_as(1, x)
 
 
 def product_of(sizes: Sequence[Any]) -> Any:
@@ -62,7 +63,7 @@ def product_of(sizes: Sequence[Any]) -> Any:
             known *= number
         else:
             total = each if total is None else total * each
-    literal = constant(np.asarray(known, np.int64))
+    literal = known_as(known, *(each for each in sizes if isinstance(each, Variable)))
     if total is None:
         return literal
     return total if known == 1 else total * literal
