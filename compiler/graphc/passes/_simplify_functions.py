@@ -107,7 +107,7 @@ def square_and_root(rw: Rewriter, op: Any) -> Any:
         return unary(rw, "abs", inner.operands[0])
     if name == ("sqr", "sqrt") and numbers == "f":
         return guarded(rw, inner.operands[0], 0, inner.operands[0])
-    if name == ("sqr", "abs") and kind(rw, inner.operands[0]) == "c":
+    if name == ("sqr", "abs") and kind(rw, inner.operands[0]) == "c" and numbers == "f":
         return _square_of_length(rw, inner.operands[0], op.results[0].type)
     if name == ("sqr", "neg") or (name == ("sqr", "abs") and inner.operands[0].type == op.results[0].type):
         return unary(rw, "sqr", inner.operands[0])
