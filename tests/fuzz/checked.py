@@ -128,6 +128,8 @@ class Checked:
     def function(self, mode: str, built: Built | None = None, **options: Any) -> Any:
         """A compiled function."""
         built = built or self.built
+        if any("disconnected" in step.text for step in self.program.steps):
+            options.setdefault("on_unused_input", "ignore")  # zeros need no input
         return graphc.function(built.inputs, built.outputs, updates=built.updates, mode=mode, **options)
 
     def call(self, f: Any, **options: Any) -> list[Any]:

@@ -56,7 +56,7 @@ def _numpy_step(c: Checked, step: Step, values: dict[Any, Any]) -> Iterator[Find
             run_numpy(step, {k: Noise(seed).relative(v) for k, v in operands.items()}) for seed in range(2)
         ]
     except Exception as error:
-        if _is_about_values(error):
+        if _is_about_values(error) and all(x.size for x in operands.values()):
             yield Finding("numpy", "error", f"{said(error)}\n{step.line}")
         return
     case = case_of(step.kind) if step.operands else None
