@@ -99,6 +99,11 @@ class Config:
         _one_of(*FASTMATH),
         "what compiled arithmetic may change: nothing, fused multiply-add, also order, also reciprocals",
     )
+    flush_denormals: bool = _setting(
+        False,
+        _boolean,
+        "compiled code takes denormal numbers as zeros, with which many processors are faster",
+    )
     compile_isolated: bool = _setting(
         False,
         _boolean,

@@ -36,9 +36,10 @@ INTERRUPTED = -3
 INTERVAL = 0.05
 # 64-bit words of a call's context: arena, given, expected, table; then fuel, step, last poll and last look,
 # of which the first three hold the exception (type, value, traceback) in the end; and what is done with the
-# GIL: released, shared with other threads now and then, or kept.
-CONTEXT_WORDS = 9
-HOOKS_WORD, FUEL_WORD, GIL_WORD = 3, 4, 8
+# GIL: released, shared with other threads now and then, or kept. The last one is the caller's floating-point
+# environment, for kernels that compute in another one: handlers run in the caller's.
+CONTEXT_WORDS = 10
+HOOKS_WORD, FUEL_WORD, GIL_WORD, ENVIRONMENT_WORD = 3, 4, 8, 9
 GIL_RELEASED, GIL_SHARED, GIL_KEPT = 0, 1, 2
 # Iterations before the first poll of a call with little data; calls with much of it poll at once.
 FUEL = 64

@@ -32,6 +32,7 @@ def build_artifact(
     tiers: tuple[str, ...] | None = None,
     extra: dict[str, Any] | None = None,
     memory: Sequence[dict[str, Any]] = (),
+    flush: str = "",
     on_ir: Callable[[str, str], None] | None = None,
 ) -> Artifact:
     """Compiles a kernel together with its entry for this machine.
@@ -46,6 +47,7 @@ def build_artifact(
         tiers: native entries to include; the one this process uses if not given.
         extra: data for the manifest that the runtime does not read.
         memory: the memory plans of the kernel's functions (see `graphc.passes._memory_record`).
+        flush: as `graphc.codegen.kernel.kernel_wrappers` had it.
         on_ir: see `compile_to_object`.
 
     Raises:
@@ -54,7 +56,7 @@ def build_artifact(
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
     polls = called(kernel_ir)
-    memory_text = _memory_ir(memory) + poll_ir(polls)
+    memory_text = _memory_ir(memory) + poll_ir(polls, flush)
     parts = [Part(memory_text, MEMORY_EXPORTS, finished=True, level=1), *parts]
     if entries:
         text = entry.entry_ir(signature, entries, interruptible=bool(polls))

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import re
 
+from graphc.codegen.float_environment import SAVE, SET, environment_ir
+from graphc_runtime.interrupts import ENVIRONMENT_WORD
+
 TICK, PROGRESS = "graphc_tick", "graphc_progress_"
 _CALLED = re.compile(rf"@({TICK}|{PROGRESS}[0-9a-f]*)\(")
 
@@ -31,8 +34,14 @@ def tick_ir(functions: list[str]) -> str:
     return _TICK if TICK in functions else ""
 
 
-def poll_ir(functions: list[str]) -> str:
-    """Definitions of what a tick calls, and of the other ones of these functions."""
+def poll_ir(functions: list[str], flush: str = "") -> str:
+    """Definitions of what a tick calls, and of the other ones of these functions.
+
+    Args:
+        functions: what a kernel calls.
+        flush: the triple of the target, if the kernel computes in an environment of its own: what is called
+            in Python runs in that of the kernel's caller.
+    """
     if not functions:
         return ""
     text = [_POLL]
@@ -43,7 +52,17 @@ def poll_ir(functions: list[str]) -> str:
             text.append(
                 _PROGRESS.replace("SYMBOL", name).replace("SIZE", str(len(label))).replace("TEXT", array)
             )
-    return "".join(text)
+    enter, leave = (_ENTER, _LEAVE) if flush else ("", "")
+    ir_text = "".join(text).replace("  ENTER\n", enter).replace("  LEAVE\n", leave)
+    return ir_text + environment_ir(flush) if flush else ir_text
+
+
+_ENTER = f"""  %kernels = alloca i64, align 8
+  %callers = getelementptr i64, ptr %ctx, i64 {ENVIRONMENT_WORD}
+  call void @{SAVE}(ptr %kernels)
+  call void @{SET}(ptr %callers)
+"""
+_LEAVE = f"  call void @{SET}(ptr %kernels)\n"
 
 
 _POLL = """
@@ -129,6 +148,7 @@ handle:
   %check = load ptr, ptr %t5
   %fetch = load ptr, ptr %t6
   %release = load ptr, ptr %t7
+  ENTER
   %state = call i32 %ensure()
   br i1 %shared, label %yield, label %run
 yield:
@@ -145,10 +165,12 @@ run:
   br i1 %quiet, label %continue, label %keep
 continue:
   call void %release(i32 %state)
+  LEAVE
   ret i64 0
 keep:
   call void %fetch(ptr %p4, ptr %p5, ptr %p6)
   call void %release(i32 %state)
+  LEAVE
   ret i64 -3
 }
 """
@@ -208,7 +230,9 @@ tell:
   %missing = icmp eq ptr %callback, null
   br i1 %missing, label %go, label %call
 call:
+  ENTER
   call void %callback(ptr @SYMBOL_name, i64 %done, i64 %total)
+  LEAVE
   br label %go
 go:
   ret i64 0

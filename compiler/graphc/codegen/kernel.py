@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphc.codegen.float_environment import FLUSH, SAVE, SET, environment_ir
+from graphc_runtime.interrupts import ENVIRONMENT_WORD
+
 Shape = Sequence[int | None]
 
 
@@ -16,6 +19,8 @@ def kernel_wrappers(
     unused: Sequence[Shape] = (),
     poison: Sequence[int] | None = None,
     donated: Sequence[int] = (),
+    flush: str = "",
+    interruptible: bool = False,
 ) -> str:
     """Defines `graphc_run` and `graphc_shapes` on top of `main` and `shapes`.
 
@@ -28,6 +33,8 @@ def kernel_wrappers(
         poison: bytes of an element of each result: fill results with 0xFF first, and test at the end that
             nothing was written next to a workspace.
         donated: positions of results that the kernel computes in an argument.
+        flush: the triple of the target, to compute with denormal numbers flushed to zero; else empty.
+        interruptible: whether the kernel polls for signals: handlers run in the caller's environment.
 
     Returns:
         IR text. `data` holds a pointer per input and result; `dims` all their sizes, flattened in the same
@@ -36,14 +43,15 @@ def kernel_wrappers(
     first = len(inputs) + len(unused)
     skip = [*range(len(inputs), first), *(first + position for position in donated)]
     run = _Call([*inputs, *unused, *outputs], skip)
+    names = _NAMES if not flush else [f"{name}_flushed" for name in _NAMES]
     text = [
-        "define i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims) noinline {",
+        f"define i64 @{names[0]}(ptr %ctx, ptr %data, ptr %dims) noinline {{",
         *run.setup,
         *([] if poison is None else run.fill(first, poison)),
         f"  %status = call i64 @main({', '.join(['ptr %ctx', *run.arguments])})",
         *(["  ret i64 %status"] if poison is None else _TESTED),
         "}",
-        "define i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %out) noinline {",
+        f"define i64 @{names[1]}(ptr %ctx, ptr %data, ptr %dims, ptr %out) noinline {{",
     ]
     if has_shapes:
         shapes = _Call(inputs)
@@ -55,10 +63,44 @@ def kernel_wrappers(
         ]
     else:
         text.append("  ret i64 0")
+    text.append("}")
     if poison is not None:
-        text += ["}", "declare i64 @graphc_intact(ptr)", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
-        return "\n".join([*text, ""])
-    return "\n".join([*text, "}", ""])
+        text += ["declare i64 @graphc_intact(ptr)", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
+    if flush:
+        text += [environment_ir(flush), *_flushing(names, interruptible)]
+    return "\n".join([*text, ""])
+
+
+_NAMES = ("graphc_run", "graphc_shapes")
+
+
+def _flushing(names: Sequence[str], interruptible: bool) -> list[str]:
+    """`graphc_run` and `graphc_shapes` around functions that are to compute without denormal numbers.
+
+    Kernels return from errors too, so there is one way out.
+    """
+    parameters = "ptr %ctx, ptr %data, ptr %dims"
+    lines = []
+    for name, inner, more in zip(_NAMES, names, ("", ", ptr %out"), strict=True):
+        lines += [
+            f"define i64 @{name}({parameters}{more}) noinline {{",
+            "  %callers = alloca i64, align 8",
+            f"  call void @{SAVE}(ptr %callers)",
+        ]
+        if interruptible and name == "graphc_run":
+            lines += [
+                "  %word = load i64, ptr %callers",
+                f"  %kept = getelementptr i64, ptr %ctx, i64 {ENVIRONMENT_WORD}",
+                "  store i64 %word, ptr %kept",
+            ]
+        lines += [
+            f"  call void @{FLUSH}(ptr %callers)",
+            f"  %status = call i64 @{inner}({parameters}{more})",
+            f"  call void @{SET}(ptr %callers)",
+            "  ret i64 %status",
+            "}",
+        ]
+    return lines
 
 
 # What was written next to a workspace counts for more than success, but not for more than a failed check.

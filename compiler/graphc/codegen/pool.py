@@ -20,12 +20,16 @@ The handshake: a worker announces itself in `inside` before it looks at `open`, 
 before it looks at `inside`; both are sequentially consistent, so one of them sees the other. Sleepers are
 counted the same way against `open`, so that no wake-up is lost. A worker looks for new work for some
 microseconds before it sleeps: regions of one kernel follow each other within that time.
+
+Workers compute in the floating-point environment of the region's caller (whether denormal numbers are
+flushed, how results are rounded), so that results do not depend on who computes them.
 """
 
 from __future__ import annotations
 
 import platform
 
+from graphc.codegen.float_environment import SAVE, SET, environment_ir
 from graphc.codegen.pool_blas import POOL_BLAS
 from graphc.codegen.pool_share import POOL_SHARE
 
@@ -56,8 +60,12 @@ def pool_ir(machine: str) -> str:
         machine: `x86_64` or `aarch64`.
     """
     name, kind, value = _PAUSE[machine]
-    text = _POOL.replace("PAUSE", f"call void {name}({kind}{value})") + POOL_BLAS + POOL_SHARE
-    text += f"declare void {name}({kind})\n"
+    text = (
+        _POOL.replace("PAUSE", f"call void {name}({kind}{value})").replace("SAVE", SAVE).replace("ADOPT", SET)
+        + POOL_BLAS
+        + POOL_SHARE
+    )
+    text += environment_ir(machine) + f"declare void {name}({kind})\n"
     for name, number in _NUMBERS.items():
         text = text.replace(name, str(number))
     return text
@@ -107,6 +115,7 @@ _POOL = """
 @chunks = internal global i64 0, align 8
 @slots = internal global i64 0, align 8
 @next = internal global i64 0, align 64
+@environment = internal global i64 0, align 8
 @inside = internal global i64 0, align 64
 @joined = internal global i64 0, align 8
 
@@ -217,6 +226,7 @@ help:
   %body = load ptr, ptr @body
   %arguments = load ptr, ptr @arguments
   %chunks = load i64, ptr @chunks
+  call void @ADOPT(ptr @environment)
   call void @work(ptr %body, ptr %arguments, i64 %chunks)
   br label %leave
 leave:
@@ -302,6 +312,7 @@ hire:
   call void @grow(i64 %slots)
   br label %publish
 publish:
+  call void @SAVE(ptr @environment)
   store ptr %body, ptr @body
   store ptr %arguments, ptr @arguments
   store atomic i64 %chunks, ptr @chunks monotonic, align 8

@@ -15,18 +15,27 @@ from graphc_runtime.manifest import Signature, Site
 
 
 def generate(
-    lowered: Any, signature: Signature, mode: str, used: int, *, renew: bool = False, on_ir: Any = None
+    lowered: Any,
+    signature: Signature,
+    mode: str,
+    used: int,
+    *,
+    flush_denormals: bool = False,
+    renew: bool = False,
+    on_ir: Any = None,
 ) -> Artifact:
     """Wraps, optimises and emits the kernel.
 
     Args:
         used: how many of the signature's arguments the kernel reads; the others are cells that are only
             written.
+        flush_denormals: compute with denormal numbers flushed to zero.
         renew: do not use parts from the disk.
         on_ir: see `graphc.codegen.object.compile_to_object`.
     """
     from graphc.codegen.build import build_artifact
     from graphc.codegen.entry_tiers import ITEM_SIZE
+    from graphc.codegen.interrupts import called
     from graphc.codegen.kernel import kernel_wrappers
     from graphc.codegen.object import host_target
     from graphc.codegen.parts import Part, PartStore
@@ -43,6 +52,7 @@ def generate(
     results = [spec.shape for spec in signature.results]
     text = lowered.llvm_ir
     target = host_target()
+    flush = target.triple if flush_denormals else ""
     if OPT_LEVEL[mode] >= 2 and is_available(target.triple):
         text = add_vector_variants(text, target.features)
     text += kernel_wrappers(
@@ -52,6 +62,8 @@ def generate(
         unused=arguments[used:],
         poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if config.poison_memory else None,
         donated=[result for _, result in lowered.donated],
+        flush=flush,
+        interruptible=bool(called(text)),
     )
     text = define_splits(define_scalars(text))
     text, products = define_products(text, target.features)
@@ -67,6 +79,7 @@ def generate(
         opt_level=OPT_LEVEL[mode],
         memory=lowered.memory,
         extra={"kept": lowered.kept} if lowered.kept else None,
+        flush=flush,
         on_ir=on_ir,
     )
 

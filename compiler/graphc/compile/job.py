@@ -29,6 +29,7 @@ class Job:
         used: how many of the signature's arguments `@main` has; the others are cells that are only written.
         donate: arguments that results may be computed in, as `graphc.lowering.donation.Request` has them.
         fastmath: a level of `graphc.passes.fast_math`; empty for the flags that lowering sets.
+        flush_denormals: compute with denormal numbers flushed to zero.
         renew: do not use parts from the disk.
     """
 
@@ -38,6 +39,7 @@ class Job:
     used: int
     donate: list[tuple[int, list[int], bool]]
     fastmath: str
+    flush_denormals: bool = False
     renew: bool = False
 
 
@@ -64,7 +66,8 @@ def make(job: Job) -> Made:
     """
     lowered = lower_with_donations(job)
     start = time.perf_counter()
-    artifact = generate(lowered, job.signature, job.mode, job.used, renew=job.renew)
+    options = {"flush_denormals": job.flush_denormals, "renew": job.renew}
+    artifact = generate(lowered, job.signature, job.mode, job.used, **options)
     seconds = {**lowered.seconds, "code generation": time.perf_counter() - start}
     return Made(artifact, seconds, lowered.passes)
 

@@ -195,7 +195,8 @@ class NativeExecutable:
 
     def _load(self, signature: Signature) -> Executable:
         start = time.perf_counter()
-        settings = (config.workspace_limit_mb, config.poison_memory, self._donate, self.report.fastmath)
+        liberties = (self.report.fastmath, self.report.flush_denormals)
+        settings = (config.workspace_limit_mb, config.poison_memory, self._donate, *liberties)
         key = fingerprint(self.fgraph, self.mode, signature, settings) if config.cache_dir else None
         executable = apart(_cached, key, signature) if key is not None else None
         if executable is not None:
@@ -244,7 +245,8 @@ class NativeExecutable:
 
     def _job(self, text: str, signature: Signature, renew: bool = False) -> Job:
         used = len(self.fgraph.inputs)
-        return Job(text, self.mode, signature, used, self._donate, self.report.fastmath, renew)
+        liberties = (self.report.fastmath, self.report.flush_denormals)
+        return Job(text, self.mode, signature, used, self._donate, *liberties, renew)
 
     def _report_donations(self, executable: Executable) -> None:
         """Says what became of donated inputs, and of shared variables that are updated."""
@@ -276,6 +278,7 @@ class NativeExecutable:
             signature,
             self.mode,
             job.used,
+            flush_denormals=job.flush_denormals,
             on_ir=lambda name, text: stages.append((name, text)),
         )
         return stages

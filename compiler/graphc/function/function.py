@@ -42,6 +42,7 @@ def function(
     donate: Sequence[Variable | str | int] | None = None,
     nan_guard: str | None = None,
     fastmath: str | None = None,
+    flush_denormals: bool | None = None,
 ) -> Function:
     """Compile a graph into a callable.
 
@@ -73,6 +74,8 @@ def function(
         fastmath: what compiled arithmetic may change: ``"off"`` nothing, ``"contract"`` products and sums may
             become fused multiply-adds, ``"reassoc"`` also the order of sums and products, ``"fast"`` also
             quotients into products with the reciprocal; ``config.fastmath`` by default. See docs/math.md.
+        flush_denormals: whether compiled code takes denormal numbers, operands and results, as zeros: many
+            processors are slow with them. ``config.flush_denormals`` by default. See docs/math.md.
 
     Returns:
         A `Function`.
@@ -86,6 +89,7 @@ def function(
     mode_name = get_mode(mode)
     report = CompileReport(name or "function", mode_name, nan_guard=_nan_guard(nan_guard))
     report.fastmath = _fastmath(fastmath)
+    report.flush_denormals = config.flush_denormals if flush_denormals is None else bool(flush_denormals)
     with report.phase("graph"):
         input_list = with_donated(as_inputs(inputs), donate)
         form = OutputForm(outputs)

@@ -70,6 +70,7 @@ def _compiled_again(f: Function, swap: Swap, delete_updates: bool, signature: An
     fgraph = _swapped(f, swap, f.signature.form.count if delete_updates else len(f.fgraph.outputs))
     report = CompileReport(signature.name or "function", f.report.mode, nan_guard=f.report.nan_guard)
     report.fastmath = f.report.fastmath
+    report.flush_denormals = f.report.flush_denormals
     executor = build_executor(fgraph, f.report.mode, report.name, report)
     return Function(signature, fgraph, executor, report)
 

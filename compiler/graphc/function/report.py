@@ -45,6 +45,7 @@ class CompileReport:
         donations: what became of donated inputs and of the memory of updated shared variables.
         nan_guard: what is done about values that become NaN or infinite: "off", "warn" or "raise".
         fastmath: what compiled arithmetic may change, see ``config.fastmath``.
+        flush_denormals: whether denormal numbers become zeros, see ``config.flush_denormals``.
         fast_call: whether calls go straight to machine code.
     """
 
@@ -60,6 +61,7 @@ class CompileReport:
     donations: list[str] = field(default_factory=list)
     nan_guard: str = "off"
     fastmath: str = field(default_factory=lambda: config.fastmath)
+    flush_denormals: bool = field(default_factory=lambda: config.flush_denormals)
     fast_call: bool = False
 
     @property

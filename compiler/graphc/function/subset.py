@@ -66,6 +66,7 @@ def _build(f: Function, positions: tuple[int, ...]) -> Function:
     cells = [v for v in old.inputs[len(given) :] if v in reached]
     report = CompileReport(f.report.name, f.report.mode, nan_guard=f.report.nan_guard)
     report.fastmath = f.report.fastmath
+    report.flush_denormals = f.report.flush_denormals
     fgraph = FunctionGraph([*given, *cells], outputs)
     executor = build_executor(fgraph, report.mode, report.name, report)
     part = OutputForm.plain(len(positions))
