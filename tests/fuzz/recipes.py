@@ -117,7 +117,7 @@ def _size(b: Builder, case: Case) -> int:
         for value in b.values.values()
         if case.arguments
         and value.shape == _shape(case.arguments[0], n)
-        and (n in case.sizes or n >= min(s for s in case.sizes if s))
+        and (n in case.sizes or n >= min((s for s in case.sizes if s), default=8))
     ]
     if fits and not b.chance(5):
         return int(b.pick(fits))
@@ -147,7 +147,7 @@ def _argument(b: Builder, argument: Argument, shape: tuple[int, ...], dtype: str
 def _own_input(b: Builder, argument: Argument, shape: tuple[int, ...], dtype: str) -> str:
     try:
         return b.add_input(value=argument.make(np.random.default_rng(b.r.randrange(99)), shape, dtype))
-    except ValueError as error:  # a size that does not fit
+    except (ValueError, IndexError) as error:  # a size that does not fit
         raise Unfit from error
 
 
