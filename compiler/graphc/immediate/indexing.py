@@ -96,15 +96,25 @@ def _is_mask(item: Any) -> bool:
     return isinstance(item, Tensor | np.ndarray) and str(item.dtype) == "bool" and item.ndim > 0
 
 
+def _width(item: Any) -> int:
+    """How many dimensions an item is for: truth values select from one of their own."""
+    if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
+        return 0
+    is_boolean = isinstance(item, Tensor | np.ndarray) and str(item.dtype) == "bool"
+    return item.ndim if is_boolean else 1
+
+
 def _selected(items: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """An index of an array of a shape with masks replaced."""
-    widths = [item.ndim if _is_mask(item) else item is not None and item is not Ellipsis for item in items]
+    widths = [_width(item) for item in items]
     found: list[Any] = []
     axis = 0
     for number, (item, width) in enumerate(zip(items, widths, strict=True)):
         if _is_mask(item):
             mask = np.asarray(item)
-            if mask.shape != shape[axis : axis + width]:
+            # As in NumPy, a mask without elements fits dimensions of any size.
+            wanted = shape[axis : axis + width]
+            if len(wanted) < width or any(a not in (0, b) for a, b in zip(mask.shape, wanted, strict=True)):
                 raise IndexError(
                     f"a boolean index of shape {mask.shape} does not fit an array of shape {shape} from axis "
                     f"{axis} on"

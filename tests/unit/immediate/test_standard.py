@@ -118,6 +118,11 @@ def test_what_needs_values(env, xp):
     for mask in (True, np.False_, env.as_tensor(True), env.as_tensor(A[0, 0] > 9)):
         np.testing.assert_array_equal(x[mask], A[bool(mask)])
         np.testing.assert_array_equal(x[0, 0][mask], A[0, 0][np.asarray(bool(mask))])
+    rows = env.as_tensor(np.array([True, False]))
+    np.testing.assert_array_equal(x[env.as_tensor(True), rows], A[True, np.array([True, False])])
+    for sizes in ((0,), (2, 0)):
+        none = np.zeros(sizes, bool)
+        assert x[env.as_tensor(none)].shape == A[none].shape
     info = xp.finfo(x)
     assert [type(v) for v in info[:5]] == [int, float, float, float, float] and info.bits == 32
     assert info.eps == float(np.finfo("float32").eps) and xp.finfo(xp.complex128).dtype == xp.float64
