@@ -22,21 +22,30 @@ def subgraph_grad(
 
     Args:
         wrt: variables whose gradients are wanted now.
-        end: variables where this part stops; their gradients go into the next call's ``start``.
-        start: gradients that the previous part ended with.
+        end: variables where this part stops; with their gradients they are the next call's ``start``.
+        start: variables and their gradients, as the previous part ended:
+            ``dict(zip(end, gradients))``.
         cost: scalar to differentiate in addition.
         details: also return what came from ``start`` and from ``cost`` alone.
 
     Returns:
-        The gradients with respect to ``wrt`` and a dictionary of those with respect to ``end``; with
-        ``details`` followed by the gradients from ``start`` and those from ``cost``, each for ``wrt`` and
-        then ``end``. Disconnected ones are zero.
+        Lists of the gradients with respect to ``wrt`` and to ``end``; with ``details`` followed by those
+        with respect to ``wrt`` from ``start`` and from ``cost`` alone (None for the one that is not given).
+        Disconnected ones are zero.
 
     Raises:
         ValueError: neither ``start`` nor ``cost`` is given.
+        TypeError: ``wrt`` or ``end`` is no list, or ``start`` no mapping.
+
+    Source: PyTensor's ``subgraph_grad``.
     """
     if start is None and cost is None:
         raise ValueError("subgraph_grad needs start, cost, or both")
+    for name, value in (("wrt", wrt), ("end", end)):
+        if not isinstance(value, list | tuple):
+            raise TypeError(f"subgraph_grad: {name} must be a list of variables, got {value!r:.80}")
+    if start is not None and not isinstance(start, Mapping):
+        raise TypeError(f"subgraph_grad: start must map variables to gradients, got {start!r:.80}")
     wrt, end = list(wrt), list(end)
     targets = wrt + end
     options: dict[str, Any] = {"consider_constant": end, "disconnected_inputs": "ignore"}
@@ -44,5 +53,8 @@ def subgraph_grad(
     from_cost = grad(cost, targets, **options) if cost is not None else None
     parts = [part for part in (from_start, from_cost) if part is not None]
     sums = [total(terms) for terms in zip(*parts, strict=True)]
-    result = (sums[: len(wrt)], dict(zip(end, sums[len(wrt) :], strict=True)))
-    return (*result, from_start, from_cost) if details else result
+    count = len(wrt)
+    result = (sums[:count], sums[count:])
+    if not details:
+        return result
+    return (*result, *(None if part is None else part[:count] for part in (from_start, from_cost)))

@@ -84,6 +84,12 @@ class Solver(Op):
             on x.
     """
 
+    # An op is what it solves: its own copy of a graph.
+    __props__ = ("inner",)
+    absent: ClassVar[dict[str, str]] = {
+        "emit": "SciPy searches; the objective is compiled",
+        "pushforward": "the pullback, which solves one system, is transposed",
+    }
     ranks: ClassVar[tuple[int, ...] | None] = None
     minimizes: ClassVar[bool]
 
@@ -101,6 +107,7 @@ class Solver(Op):
         (self.inner_x, *self.inner_args), (found,) = clone_with_inputs([x, *args], [value])
         named = {"value": found, **derivatives(found, self.inner_x)}
         self.names, self.inner_outputs = tuple(named), list(named.values())
+        self.inner = (*self.inner_inputs, *self.inner_outputs)
         self.method, self.optimizer_kwargs = method, dict(optimizer_kwargs or {})
         self.vectorized = vectorized
         self._function: Any = None

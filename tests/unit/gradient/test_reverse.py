@@ -294,11 +294,18 @@ def test_subgraph_grad():
     cost2 = (a2**2).sum() + (w2**2).sum()
     cost1 = (w1**2).sum()
     (g2,), ends = subgraph_grad([w2], [a1], cost=cost2)
-    (g1,), _ = subgraph_grad([w1], [x], start=ends, cost=cost1)
+    start = dict(zip([a1], ends, strict=True))
+    (g1,), _, from_start, from_cost = subgraph_grad([w1], [x], start=start, cost=cost1, details=True)
+    assert len(from_start) == len(from_cost) == 1
     rng = np.random.default_rng(3)
     values = rng.normal(size=2), rng.normal(size=(2, 3)), rng.normal(size=(3, 2))
     for ours, whole in zip([g1, g2], grad(cost1 + cost2, [w1, w2]), strict=True):
         np.testing.assert_allclose(run([x, w1, w2], ours, *values), run([x, w1, w2], whole, *values))
+    apart = run([x, w1, w2], from_start[0] + from_cost[0], *values)
+    np.testing.assert_allclose(apart, run([x, w1, w2], g1, *values))
+    for arguments in (({w1}, [x], start), ([w1], x, start), ([w1], [x], ends)):
+        with pytest.raises(TypeError, match="must"):
+            subgraph_grad(*arguments)
 
 
 # Errors -------------------------------------------------------------------------------------------
