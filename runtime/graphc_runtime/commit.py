@@ -2,18 +2,22 @@
 """Storing the new values of shared variables: all of them or none, and never over another call's.
 
 A call whose old values another thread has replaced meanwhile starts anew. So that this ends, it gets a turn:
-until it is through, `wait_for_turn` holds up whoever else is about to store in Python. Machine code does not
-wait: a call that machine code of other threads overtakes in each of its attempts stores at last all the same.
+until it is through, `wait_for_turn` holds up whoever else is about to store. Machine code looks at a flag,
+before it reads values and before it stores any, and leaves its work to the fallback in Python, which waits.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 import time
 from _thread import get_ident
 from collections.abc import Iterator, Sequence
 from itertools import chain, starmap
 from operator import is_, itemgetter
 from typing import Any, NamedTuple
+
+from graphc_runtime import symbols
 
 # How often a call of machine code starts.
 ATTEMPTS = 8
@@ -28,8 +32,12 @@ class _Turn(NamedTuple):
     until: float
 
 
-# The turn of this process under one key, so that taking it is one call of a function written in C.
+# The turn of this process under one key, so that taking it is one call of a function written in C; the same
+# in a cell, which stores compare; and whether there is one, for machine code.
 _turns: dict[str, _Turn] = {}
+_turn: list[_Turn | None] = [None]
+_flag = ctypes.c_int64(0)
+symbols.register("graphc_turn", ctypes.addressof(_flag), _flag)
 
 
 def attempts(*, in_python: bool = False) -> Iterator[bool]:
@@ -45,20 +53,38 @@ def attempts(*, in_python: bool = False) -> Iterator[bool]:
     wait_for_turn()
     while _turns.setdefault("turn", mine).thread != mine.thread:
         wait_for_turn()
+    # What is read from here on, nobody replaces: stores look at the cell and at the flag.
+    _flag.value, _turn[0] = 1, mine
     try:
         yield in_python
         for number in range(3, ATTEMPTS + 1):
             yield number == ATTEMPTS
     finally:
-        if _turns.get("turn") is mine:
-            del _turns["turn"]
+        _end(mine)
+
+
+def _end(turn: _Turn) -> None:
+    if _turns.get("turn") is turn:
+        # In this order: the next one to take the turn sets flag and cell after that.
+        _flag.value, _turn[0] = 0, None
+        _turns.pop("turn", None)
+
+
+def _forget() -> None:
+    """Nobody has the turn in the child of a fork, where only the thread that forked lives on."""
+    _flag.value, _turn[0] = 0, None
+    _turns.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def wait_for_turn() -> None:
     """Waits while another thread has the turn."""
     while (turn := _turns.get("turn")) is not None and turn.thread != get_ident():
         if time.monotonic() > turn.until:
-            _turns.pop("turn", None)
+            _end(turn)
             return
         time.sleep(0.0005)
 
@@ -71,7 +97,7 @@ def snapshot(cells: Sequence[list[Any]]) -> list[Any]:
 def commit(
     targets: Sequence[list[Any]], new: Sequence[Any], read: Sequence[list[Any]], values: Sequence[Any]
 ) -> bool:
-    """Stores new values if the old ones still are those that they were computed from.
+    """Stores new values when nobody else has the turn, if those that they were computed from still are there.
 
     CPython switches threads and runs signal handlers between bytecodes only. Comparing and storing is one
     call here of functions written in C, so that it happens at once, as in machine code.
@@ -86,7 +112,16 @@ def commit(
         Whether the values were stored.
     """
     pairs = list(zip(targets, [0] * len(new), new, strict=True))
-    unchanged = map(all, (map(is_, map(_first, read), values),))
-    # The comparison runs when the list below asks for the first pair.
-    chosen = chain.from_iterable(map({True: pairs, False: ()}.__getitem__, unchanged))
-    return len(list(starmap(list.__setitem__, chosen))) > 0
+    read = [*read, _turn]
+    while True:
+        wait_for_turn()
+        turn = _turn[0]
+        if turn is not None and turn.thread != get_ident():
+            continue
+        unchanged = map(all, (map(is_, map(_first, read), [*values, turn]),))
+        # The comparison runs when the list below asks for the first pair.
+        chosen = chain.from_iterable(map({True: pairs, False: ()}.__getitem__, unchanged))
+        if len(list(starmap(list.__setitem__, chosen))) > 0:
+            return True
+        if _turn[0] is turn:
+            return False

@@ -73,6 +73,9 @@ class KernelCall:
         for last in attempts():
             cells = self._owned_cells() if self._reuse else []
             lent = range(len(inputs)) if self._reuse and outs is None else ()
+            if lent:
+                # It cannot start anew.
+                wait_for_turn()
             read = snapshot(self._cells)
             found = self._call(self._arrays(args, read), outs, {*lent, *cells}, bool(cells), read, last)
             if found is not _CHANGED:
@@ -179,7 +182,6 @@ class KernelCall:
         if signature.updates:
             targets = [self._cells[update.cell] for update in signature.updates]
             new = results[len(outputs) :]
-            wait_for_turn()
             if not commit(targets, new, self._cells, read):
                 # What was overwritten cannot be read again; then the last call to end wins.
                 if not (overwrites or last):

@@ -44,6 +44,8 @@ def entry_ir(
         text.append(_VECTORCALL)
     if interruptible:
         text.append(f"@{interrupts.SYMBOL} = external global i8\n")
+    if signature.updates:
+        text.append("@graphc_turn = external global i64\n")
     used = {spec.dtype for spec in (*signature.arguments, *signature.results)}
     text += [f"@descr_{dtype} = external global i8\n" for dtype in sorted(used)]
     return "".join(text)
@@ -140,6 +142,8 @@ class _Entry:
 
     def _arguments(self) -> None:
         w, s = self.w, self.s
+        if s.updates:
+            self._require_no_turn("slow")
         given = []
         for i, spec in enumerate(s.inputs):
             given.append(w.load("ptr", "%args", 8 * i))
@@ -298,10 +302,16 @@ class _Entry:
         w = self.w
         if not self.s.updates or self.lender.inputs or self.lender.spare:
             return
+        self._require_no_turn("again")
         for cell, value in zip(self.cells, self.values, strict=True):
             now = self.tier.cell_value(cell, "again")
             w.require(w.let(f"icmp eq ptr {now}, {value}"), "again")
             self.repeats = True
+
+    def _require_no_turn(self, otherwise: str) -> None:
+        """Leaves updates to the fallback, which waits, while a call has a turn (`graphc_runtime.commit`)."""
+        w = self.w
+        w.require(w.let(f"icmp eq i64 {w.load('i64', '@graphc_turn', 0)}, 0"), otherwise)
 
     def _finish(self) -> None:
         """Builds what is returned, then stores the updates: nothing can fail after the first of them."""

@@ -15,7 +15,6 @@ from graphc.compile.generate import disk_cache, generate
 from graphc.compile.job import Job, lower_with_donations, make
 from graphc.compile.preload import preload
 from graphc.config import config
-from graphc.emit import all_nodes, emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc_runtime.errors import ArtifactError, LoadError
 from graphc_runtime.executable import Executable
@@ -186,6 +185,8 @@ class NativeExecutable:
 
     def _where(self, node: str) -> str | None:
         """The user's line of a node of the emitted graph, such as ``n12``."""
+        from graphc.emit import all_nodes
+
         nodes = all_nodes(self.fgraph)
         index = int(node[1:])
         location = nodes[index].location if index < len(nodes) else None
@@ -203,6 +204,8 @@ class NativeExecutable:
             self.report.cache.append("hit")
             self.report.add_phase("disk cache", time.perf_counter() - start)
         else:
+            from graphc.emit import emit_module
+
             # Emission calls methods of ops, which are the users' too: in their own thread.
             with self.report.phase("emit"):
                 text = emit_module(self.fgraph).text
@@ -266,6 +269,8 @@ class NativeExecutable:
         """Name and text of the IR at each stage, from the graph to assembly. Compiles again, without the
         cache.
         """
+        from graphc.emit import emit_module
+
         return apart(self._stages, emit_module(self.fgraph).text)
 
     def _stages(self, text: str) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from graphc.graph.location import capture
 from graphc.graph.type import Type
 from graphc.tensor.type import TensorType
 from graphc.tensor.variable import TensorVariable
-from graphc_runtime.commit import wait_for_turn
+from graphc_runtime.commit import commit
 
 
 class SharedVariable(Variable):
@@ -74,8 +74,7 @@ class SharedVariable(Variable):
             new = self._canonical(new_value, borrow)
         except TypeError as error:
             raise TypeError(f"cannot set the shared variable {self}: {error}") from None
-        wait_for_turn()
-        self.container[0] = new
+        commit([self.container], [new], (), ())
 
     @property
     def default_update(self) -> Variable | None:

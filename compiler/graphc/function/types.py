@@ -219,6 +219,9 @@ class Function(NativeCallable):
 
     def _attempt(self, values: list[Any], buffers: Buffers | None, last: bool) -> list[Any] | None:
         lent = self._lent(values) if self._lends and buffers is None else []
+        if self._targets and (lent or self._destroyed):
+            # It cannot start anew.
+            wait_for_turn()
         read = snapshot(self._cells)
         values += read
         kept = values
@@ -235,7 +238,6 @@ class Function(NativeCallable):
         if buffers is not None:
             results = buffers.store(results)
         new = [canonical(value) if isinstance(value, np.ndarray) else value for value in new_values]
-        wait_for_turn()
         if commit(self._targets, new, self._cells, read):
             return results
         # The last call to end wins where what was read has been overwritten, and where only an op of this

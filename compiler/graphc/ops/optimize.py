@@ -87,6 +87,7 @@ class Solver(Op):
     # An op is what it solves: its own copy of a graph.
     __props__ = ("inner",)
     absent: ClassVar[dict[str, str]] = {
+        "batch": "SciPy searches for one solution at a time",
         "emit": "SciPy searches; the objective is compiled",
         "pushforward": "the pullback, which solves one system, is transposed",
     }

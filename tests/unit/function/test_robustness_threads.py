@@ -194,3 +194,36 @@ def test_a_slow_update_ends_beside_a_thread_that_stores(kind):
         stop.set()
         thread.join()
     assert len(results) == 2 and len(calls) <= 4
+
+
+@pytest.mark.parametrize("donated", [False, True])
+def test_machine_code_waits_for_a_slow_update(donated):
+    """No update is lost where a function with a slow Python op runs beside one of machine code."""
+    count, x = graphc.shared(0.0, "count"), pt.dvector("x")
+
+    def slow(x):
+        time.sleep(0.02)
+        return x
+
+    op = graphc.wrap_py(slow, [pt.dscalar], [pt.dscalar])
+    f = graphc.function([], [], updates={count: op(count) + 1000})
+    g = graphc.function([graphc.In(x, mutable=donated)], x + 1, updates={count: count + 1})
+    stop, quick = threading.Event(), []
+
+    def store():
+        while not stop.is_set():
+            g(np.ones(3))
+            quick.append(1)
+            time.sleep(0.0002)
+
+    thread = threading.Thread(target=store)
+    thread.start()
+    try:
+        while len(quick) < 3:
+            time.sleep(0.001)
+        for _ in range(5):
+            f()
+    finally:
+        stop.set()
+        thread.join()
+    assert count.get_value() == 5000 + len(quick)
