@@ -61,7 +61,9 @@ class Queue:
 
     Then the whole queue is one function of the arrays it started from, which computes the tensors that
     somebody still holds. It is found by the structure of the queue: which executables follow each other, on
-    which values. An iteration of a loop that is like the one before thus needs no compilation.
+    which values. An iteration of a loop that is like the one before thus needs no compilation. Of a queue
+    that is full only a beginning runs, up to a place that `_cut` chooses by what stands there: in a loop the
+    same one of an iteration each time, so that launches repeat whatever the number of operations in its body.
 
     Args:
         env: the environment.
@@ -121,7 +123,7 @@ class Queue:
             self._steps.append(step)
             self._codes.append((executable.serial, *inputs))
             if len(self._steps) >= self.limit:
-                self.flush()
+                self._flush(_cut(self._steps))
             return tensors
 
     def _number(self, x: Any, dtype: np.dtype | None) -> int:
@@ -136,7 +138,7 @@ class Queue:
                 return self._add_array(x._data, x._kind)
             return token.number
 
-    def _add_array(self, array: np.ndarray, kind: Kind | None) -> int:
+    def _add_array(self, array: np.ndarray, kind: Kind | np.dtype | None) -> int:
         found = self._by_id.get(id(array))
         if found is None:
             self._arrays.append(array)
@@ -164,17 +166,59 @@ class Queue:
     def flush(self) -> None:
         """Run the queue. Tensors whose operation fails keep the error."""
         with self.lock:
-            if not self._steps:
-                return
-            queued = dict(self.__dict__)
-            self._reset()
-            try:
-                self._launch(queued["_steps"], queued["_arrays"], queued["_places"], queued["_codes"])
-            except Exception:
-                raise
-            except BaseException:  # an interrupt: values are still wanted
-                self.__dict__.update(queued)
-                raise
+            self._flush(len(self._steps))
+
+    def _flush(self, count: int) -> None:
+        """Run the first steps of the queue; the others stay."""
+        if not self._steps:
+            return
+        queued = dict(self.__dict__)
+        steps, arrays, places, codes = self._steps, self._arrays, self._places, self._codes
+        rest = steps[count:]
+        read = frozenset(n for step in rest for n in step.inputs if 0 <= n < rest[0].first)
+        # Arrays are numbered in the order of their first use.
+        used = max([-n for step in steps[:count] for n in step.inputs if n < 0], default=0)
+        self._reset()
+        try:
+            values = self._launch(steps[:count], arrays[:used], places[:used], codes[:count], read)
+        except Exception:
+            raise
+        except BaseException:  # an interrupt: values are still wanted
+            self.__dict__.update(queued)
+            raise
+        if rest:
+            kinds = {step.first + i: kind for step in steps for i, kind in enumerate(step.executable.kinds)}
+            for i, (kind, _) in enumerate(places):
+                values[-i - 1], kinds[-i - 1] = arrays[i], kind
+            self._queue_again(rest, values, kinds)
+
+    def _queue_again(self, steps: list[Queued], values: dict[int, Any], kinds: dict[int, Any]) -> None:
+        """Queue steps of the former queue as if they had just been added.
+
+        Args:
+            steps: in order.
+            values: by their numbers in the former queue, the arrays that the steps read; or the errors.
+            kinds: by the same numbers; a dtype for a Python number.
+        """
+        numbers: dict[int, int] = {}
+        for step in steps:
+            former = range(step.first, step.first + len(step.tensors))
+            failed = next((values[n] for n in step.inputs if isinstance(values.get(n), Exception)), None)
+            if failed is not None:
+                for number, reference in zip(former, step.tensors, strict=True):
+                    values[number] = _settle(reference(), failed)
+                continue
+            step.inputs = tuple(
+                [numbers[n] if n in numbers else self._add_array(values[n], kinds[n]) for n in step.inputs]
+            )
+            step.first = self._count
+            for number, reference in zip(former, step.tensors, strict=True):
+                numbers[number] = self._count
+                if (tensor := reference()) is not None:
+                    tensor._token.number = self._count
+                self._count += 1
+            self._steps.append(step)
+            self._codes.append((step.executable.serial, *step.inputs))
 
     def _launch(
         self,
@@ -182,16 +226,23 @@ class Queue:
         arrays: list[np.ndarray],
         places: list[Any],
         codes: list[tuple[int, ...]],
-    ) -> None:
-        """Run what was queued."""
-        alive = {
-            step.first + i: tensor
-            for step in steps
-            for i, reference in enumerate(step.tensors)
-            if (tensor := reference()) is not None
-        }
+        read: frozenset[int],
+    ) -> dict[int, Any]:
+        """Run what was queued.
+
+        Args:
+            read: numbers of values that are wanted, whether somebody holds their tensors or not.
+
+        Returns:
+            Arrays of the values that are wanted, or errors, by number.
+        """
+        alive: dict[int, Tensor | None] = {}
+        for step in steps:
+            for number, reference in enumerate(step.tensors, step.first):
+                if (tensor := reference()) is not None or number in read:
+                    alive[number] = tensor
         if not alive:
-            return
+            return {}
         steps = _needed(steps, alive)
         key = ("queue", tuple(codes), tuple(alive), tuple(places))
         executable = self.env._cache.find(key)
@@ -200,10 +251,10 @@ class Queue:
         try:
             results = self.env._timed(executable, arrays, len(steps))
         except Exception:
-            _run_one_by_one(self.env, steps, arrays, alive)
-            return
-        for tensor, data in zip(alive.values(), results, strict=True):
-            _settle(tensor, np.asarray(data))
+            values = _run_one_by_one(self.env, steps, arrays)
+        else:
+            values = dict(zip(alive, results, strict=True))
+        return {number: _settle(tensor, values[number]) for number, tensor in alive.items()}
 
     def _fused(self, steps: list[Queued], wanted: list[int], places: list[Any]) -> Executable:
         """The executable of the whole queue."""
@@ -221,7 +272,21 @@ class Queue:
         return Executable(f"{len(steps)} operations", inputs, form, kinds, mode=self.env.mode)
 
 
-def _needed(steps: list[Queued], alive: dict[int, Tensor]) -> list[Queued]:
+def _cut(steps: list[Queued]) -> int:
+    """Where to divide a full queue: after more than half of it, or after all.
+
+    Depends on the operations before the place only, not on how far from the beginning it is: the least in an
+    order of such windows, the last one of equals. A loop of at most half a queue has each of its places in
+    the second half, so that the same one is found in all launches.
+    """
+    size = len(steps)
+    codes = [
+        (step.executable.serial, *[step.first - n if n >= 0 else 0 for n in step.inputs]) for step in steps
+    ]
+    return min(range(size, size // 2, -1), key=lambda place: codes[place - size // 4 : place])
+
+
+def _needed(steps: list[Queued], alive: dict[int, Tensor | None]) -> list[Queued]:
     """The steps that somebody's value depends on, in order."""
     wanted = set(alive)
     found = []
@@ -232,16 +297,22 @@ def _needed(steps: list[Queued], alive: dict[int, Tensor]) -> list[Queued]:
     return found[::-1]
 
 
-def _settle(tensor: Tensor, data: np.ndarray) -> None:
-    tensor._data = data
-    tensor._token.number = None
+def _settle(tensor: Tensor | None, value: Any) -> Any:
+    """Gives a tensor, if somebody holds it, its array or its error; returns that."""
+    if isinstance(value, Exception):
+        if tensor is not None:
+            tensor._token.error, tensor._token.number = value, None
+        return value
+    data = np.asarray(value)
+    if tensor is not None:
+        tensor._data = data
+        tensor._token.number = None
+    return data
 
 
-def _run_one_by_one(
-    env: Environment, steps: list[Queued], arrays: list[np.ndarray], alive: dict[int, Tensor]
-) -> None:
+def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[np.ndarray]) -> dict[int, Any]:
     """Run a queue whose function failed: a size of 1 that only turned out to broadcast, or an error, which
-    then belongs to the results of one operation.
+    then belongs to the results of one operation. Returns arrays or errors by number.
     """
     values: dict[int, Any] = {-i - 1: array for i, array in enumerate(arrays)}
     for step in steps:
@@ -255,11 +326,7 @@ def _run_one_by_one(
             )
             results = [error] * len(step.tensors)
         values.update(enumerate(results, step.first))
-    for number, tensor in alive.items():
-        if isinstance(values[number], Exception):
-            tensor._token.error, tensor._token.number = values[number], None
-        else:
-            _settle(tensor, np.asarray(values[number]))
+    return values
 
 
 def _run(env: Environment, step: Queued, arrays: list[np.ndarray]) -> list[np.ndarray]:

@@ -114,3 +114,46 @@ def test_many_operations_agree_with_numpy(env):
     a = np.linspace(-1, 1, 1001)
     np.testing.assert_allclose(np.asarray(program(env.numpy_to_tensor(a))), program(a), rtol=1e-12)
     assert launches(env) == [100]
+
+
+@pytest.mark.parametrize("extra", [0, 1, 4])
+def test_a_loop_that_reads_nothing_repeats_few_launches(extra):
+    """Whatever the number of operations in a body, full queues end at the same place of an iteration."""
+    env = Environment(lazy=True, full_tracing=True, queue_size=32)
+    a = np.linspace(-1, 1, 5)
+    x, kept = env.numpy_to_tensor(a), []
+
+    def body(m, h, k):
+        y = m.tanh(h * 0.5 + k)
+        for _ in range(extra):
+            y = y * 0.9
+        return m.exp(-y * y) + h * 0.1, y
+
+    h, expected, values = x, a, []
+    for k in range(60):
+        h, y = body(env, h, k * 0.01)
+        expected, value = body(np, expected, k * 0.01)
+        if k % 20 == 7:
+            kept.append(y)
+            values.append(value)
+    np.testing.assert_allclose(np.asarray(h), expected, rtol=1e-12)
+    np.testing.assert_allclose([np.asarray(y) for y in kept], values, rtol=1e-12)
+    queues = [key for key in env._cache._entries if key[0] == "queue"]
+    # The first launch, the usual one, the end; and those around values that are kept.
+    assert len(queues) <= 3 + 2 * len(kept)
+    assert len(launches(env)) > len(queues)
+
+
+def test_errors_pass_on_to_what_stays_in_the_queue():
+    env = Environment(lazy=True, full_tracing=True, queue_size=16)
+    x = env.as_tensor([1.0, 2.0, 3.0])
+    right, wrong = x, x + env.as_tensor([1.0, 2.0])
+    for _ in range(4):
+        wrong, right = env.exp(wrong * 0.5), env.tanh(right) + 1
+    assert 0 < len(env._queue) < 8
+    expected = np.array([1.0, 2.0, 3.0])
+    for _ in range(4):
+        expected = np.tanh(expected) + 1
+    with pytest.raises(ValueError, match="3 and 2"):
+        wrong.tolist()
+    np.testing.assert_allclose(np.asarray(right), expected, rtol=1e-12)
