@@ -27,6 +27,11 @@ UNROLLED_SIZE = 16_000
 # The level of LLVM's pipeline, at most, for the modules of a kernel that is divided. Level 1 vectorises like
 # 3; what it leaves out looks for redundancies that MLIR's passes have removed.
 LARGE_LEVEL = 1
+# Modules with more characters of IR are not vectorised, and take level 1; what can be moved to others is not
+# in them. The vectoriser makes three to five loops of each, and what comes after it takes more than linear
+# time: the second order of scans in scans in scans, a million characters, took 13 seconds with it and 4
+# without.
+VECTORISED_SIZE = 600_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ class _Work:
         opt_level: of code generation.
         pass_level: of LLVM's pipeline; None for a part that is finished.
         unroll: whether loops are unrolled.
+        vectorise: whether loops are vectorised.
         part: the part that it is.
     """
 
@@ -72,6 +78,7 @@ class _Work:
     opt_level: int
     pass_level: int | None
     unroll: bool
+    vectorise: bool
     part: Part | None = None
 
 
@@ -106,10 +113,13 @@ def compile_to_object(
         CompileError: a text does not parse or verify, or an export is not defined.
     """
     kernel, *others = divide(ir_text, [inlined_text])
-    level = min(opt_level, LARGE_LEVEL) if others else opt_level
+    vectorise = opt_level >= 2
+    is_vectorised = vectorise and len(kernel.text) <= VECTORISED_SIZE
+    level = min(opt_level, LARGE_LEVEL) if others or vectorise != is_vectorised else opt_level
     unroll = not others and len(ir_text) < UNROLLED_SIZE
-    works = [_Work(Piece(kernel.source, frozenset(exports)), inlined_text, opt_level, level, unroll)]
-    works += [_Work(piece, "", opt_level, level, unroll) for piece in others]
+    piece = Piece(kernel.source, frozenset(exports))
+    works = [_Work(piece, inlined_text, opt_level, level, unroll, is_vectorised)]
+    works += [_Work(piece, "", opt_level, level, unroll, vectorise) for piece in others]
     works += [_part_work(part, opt_level) for part in parts]
     if on_ir is not None:
         return _compile_with_views(works, on_ir)
@@ -129,7 +139,7 @@ def compile_to_object(
 def _part_work(part: Part, opt_level: int) -> _Work:
     level = min(opt_level, part.level)
     pass_level = None if part.finished else level
-    return _Work(Piece(part.text, part.exports), "", level, pass_level, False, part)
+    return _Work(Piece(part.text, part.exports), "", level, pass_level, False, opt_level >= 2, part)
 
 
 def _compile_with_views(works: Sequence[_Work], on_ir: Callable[[str, str], None]) -> bytes:
@@ -169,7 +179,7 @@ def _compile_one(views: bool, work: _Work) -> tuple[bytes, list[str]]:
         if views:
             texts.append(str(module))
         if work.pass_level is not None:
-            machine.optimise(module, work.pass_level, vectorise=work.opt_level >= 2, unroll=work.unroll)
+            machine.optimise(module, work.pass_level, vectorise=work.vectorise, unroll=work.unroll)
             checkpoint()
         if views:
             texts += [str(module), machine.emit_assembly(module)]

@@ -92,6 +92,8 @@ def row_of(stack: Any, row_type: Any) -> Any:
     natural = tensor_type(list(stack.type.shape)[1:], stack.type.element_type)
     if op is not None and op.name == "graphc.broadcast_to":
         source, *sizes = op.operands
+        if known is not None and known[0] == "splat":
+            source = literal(np.frombuffer(known[2], known[1])[0], tensor_type([], natural.element_type))
         if len(source.type.shape) < len(sizes):
             return cast_static(create("graphc.broadcast_to", [source, *sizes[1:]], natural), row_type)
     return cast_static(create("graphc.scan_seq", [stack, index(0)], natural), row_type)
@@ -99,11 +101,15 @@ def row_of(stack: Any, row_type: Any) -> Any:
 
 def is_free_row(stack: Any) -> bool:
     """Whether `row_of` reads no memory that the stack would have to be stored in."""
-    op = definition(_uncast(stack))
+    stack = _uncast(stack)
+    op = definition(stack)
     known = known_row(stack)
     if known is None:
         return False
-    return known[0] != "row" or (op is not None and op.name == "graphc.broadcast_to")
+    # A splat of unknown sizes can be made anew only where the sizes are operands.
+    is_static = not any(stack.type.is_dynamic_dim(axis) for axis in range(1, stack.type.rank))
+    is_made = op is not None and op.name == "graphc.broadcast_to"
+    return known[0] == "value" or (known[0] == "splat" and is_static) or is_made
 
 
 def known_result(op: Any, known: dict[Any, Known]) -> Known:
