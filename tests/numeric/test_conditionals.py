@@ -244,6 +244,23 @@ def test_branches_of_other_sizes(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_branch_is_another_result(mode: str, nested: bool) -> None:
+    """The value of one side is not computed in the memory of the other, of which a cast stands there."""
+    x, flag, small = pt.dmatrix("x"), pt.bvector("flag"), pt.tensor("small", dtype="float64", shape=(1, 1))
+    for other in (pt.pad(small, ((0, 0), (0, 3)), mode="edge"), pt.tile(small * 2, (1, 4)) / 2):
+        chosen = graphc.ifelse(flag.any(), pt.exp(x), other)
+        if nested:
+            chosen = graphc.ifelse(small.shape[0] > 2, pt.exp(-x), chosen)
+        f = graphc.function([x, flag, small], [chosen, other], mode=mode)
+        for taken in (False, True):
+            at, full = np.ones((1, 1)), np.full((1, 4), 1.5)
+            found = f(at, np.array([0, taken], "int8"), np.full((1, 1), 1.5))
+            np.testing.assert_allclose(found[0], np.exp(at) if taken else full)
+            np.testing.assert_allclose(found[1], full)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_step_that_is_taken_or_not(mode: str) -> None:
     """A trust-region method on a quadratic function, and its gradient, against NumPy."""
     scale = np.array([1.0, 10.0])

@@ -114,3 +114,18 @@ def test_sizes_of_0_that_a_target_brings(mode: str) -> None:
     values = [np.zeros((0, 2))] * 3 + [np.zeros((5, 0))]
     for got in graphc.function([*inputs, y], outputs, mode=mode)(*values):
         assert got.size == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_views_whose_sizes_turn_out_to_be_constants(mode: str) -> None:
+    x, v = pt.dmatrix("x"), pt.dvector("v")
+    _, rows = graphc.scan(
+        lambda r, h: [pt.where(r > 0, h, r), h * 2 - r], x, [pt.pad(v, ((0, 5),)), None], return_updates=False
+    )
+    part = pt.expand_dims(pt.expand_dims(rows, 1), 1)[1:, :, :, :4]
+    tall = pt.pad(pt.repeat(part, 3, axis=1), ((0, 0), (0, 0), (0, 2), (0, 0)))
+    outputs = [pt.median(tall, axis=(2, 3)), tall.max((2, 3)), pt.sort(tall.reshape((-1, 12)), axis=1)]
+    values = [np.random.default_rng(0).normal(size=(3, 5)), np.zeros(0)]
+    found = graphc.function([x, v], outputs, mode=mode)(*values)
+    for got, want in zip(found, graphc.function([x, v], outputs, mode="reference")(*values), strict=True):
+        np.testing.assert_allclose(got, want)

@@ -189,7 +189,8 @@ class Destinations:
         if scalar is None:
             tensor = self._context.tensor_of(value)
             # What is computed in front of a region must not be computed in memory that another one may write.
-            in_place = self._fits(value, part) and self._context.is_computed_here(value)
+            # A cast in the region is the same memory as what it casts, wherever that was computed.
+            in_place = self._fits(value, part) and self._context.is_computed_here(_source(value))
             (write if in_place else write_apart)(tensor, memref)
             return memref
         stored = ScalarWork(self._context, []).stored(scalar)

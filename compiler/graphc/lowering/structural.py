@@ -149,6 +149,11 @@ def _expand(tensor: Any, target: Any, sizes: list[Any], groups: list[list[int]])
 
 def reshape(tensor: Any, target: Any, sizes: list[Any]) -> Any:
     """A row-major reshape: collapse to a vector, then expand. Never copies a contiguous tensor."""
+    known = [build.constant_value(size) if n < 0 else n for n, size in zip(target.shape, sizes, strict=True)]
+    refined = ir.RankedTensorType.get([build.DYNAMIC if n is None else n for n in known], target.element_type)
+    if refined != target:
+        # Upstream makes operands that are constants part of an expansion, but not of the type of its memory.
+        return build.cast(reshape(tensor, refined, sizes), target)
     if 0 in target.shape or 0 in ir.RankedTensorType(tensor.type).shape:
         # Upstream refuses to collapse a known size of 0 together with unknown ones.
         return build.empty(target, sizes)

@@ -49,10 +49,18 @@ def drop_axes(tensor: Any, kept: Sequence[int]) -> Any:
 def insert_axes(tensor: Any, kept: Sequence[bool]) -> Any:
     """A view with an axis for each element of `kept`: the next axis of the tensor if true, else a new one."""
     source = ir.RankedTensorType(tensor.type)
+    sizes = {axis: build.dim(tensor, axis) for axis, n in enumerate(source.shape) if n < 0}
+    constants = {axis: build.constant_value(size) for axis, size in sizes.items()}
+    known = {axis: n for axis, n in constants.items() if n is not None}
+    if known:
+        # Upstream makes operands that are constants part of an expansion, but not of the type of its memory.
+        refined = [known.get(axis, n) for axis, n in enumerate(source.shape)]
+        tensor = build.cast(tensor, ir.RankedTensorType.get(refined, source.element_type))
+        source = ir.RankedTensorType(tensor.type)
     axes = iter(range(source.rank))
     old = [next(axes) if keep else None for keep in kept]
     shape = [1 if axis is None else source.shape[axis] for axis in old]
-    dynamic = [build.dim(tensor, axis) for axis in old if axis is not None and source.shape[axis] < 0]
+    dynamic = [sizes[axis] for axis in old if axis is not None and source.shape[axis] < 0]
     return build.create(
         "tensor.expand_shape",
         [ir.RankedTensorType.get(shape, source.element_type)],
