@@ -44,23 +44,37 @@ def attempts(*, in_python: bool = False) -> Iterator[bool]:
     """Attempts of a call; all but the first have the turn. They tell whether they are the last one.
 
     Args:
-        in_python: Python code runs in it, which may do more than to compute; it does not run many times.
+        in_python: Python code runs in it, which may do more than to compute: the first attempt has the turn,
+            too, and there is a second one only if that took so long that others no longer waited.
     """
-    start = time.monotonic()
-    yield False
-    seconds = time.monotonic() - start
-    mine = _Turn(get_ident(), time.monotonic() + 10 * seconds + 1)
+    start, seconds = time.monotonic(), 0.0
+    if not in_python:
+        yield False
+        seconds = time.monotonic() - start
+    for number in range(2, ATTEMPTS + 1):
+        mine = _begin(10 * seconds + 1)
+        try:
+            yield number == (3 if in_python else ATTEMPTS)
+        finally:
+            _end(mine)
+        seconds = time.monotonic() - start
+
+
+def _begin(seconds: float) -> _Turn:
+    """Waits for the turn; others wait for its end so many seconds."""
     wait_for_turn()
+    mine = _Turn(get_ident(), time.monotonic() + seconds)
     while _turns.setdefault("turn", mine).thread != mine.thread:
         wait_for_turn()
     # What is read from here on, nobody replaces: stores look at the cell and at the flag.
     _flag.value, _turn[0] = 1, mine
-    try:
-        yield in_python
-        for number in range(3, ATTEMPTS + 1):
-            yield number == ATTEMPTS
-    finally:
-        _end(mine)
+    return mine
+
+
+def has_turn() -> bool:
+    """Whether this thread has the turn, so that only it can have stored anything."""
+    turn = _turn[0]
+    return turn is not None and turn.thread == get_ident()
 
 
 def _end(turn: _Turn) -> None:

@@ -31,11 +31,11 @@ sys.path[:0] = [
 os.environ.setdefault("GRAPHC_CACHE_DIR", tempfile.gettempdir() + "/graphc-fuzz-cache")
 
 from checked import Finding  # noqa: E402
+from processes import Answer, Dead, Worker  # noqa: E402
 from program import LARGE, Program  # noqa: E402
 from script import script  # noqa: E402
 from shrinking import Shrinker  # noqa: E402
 from ways import OPTIONAL  # noqa: E402
-from worker import Answer, Dead, Worker  # noqa: E402
 
 FURTHER = (
     *("donated", "out", "tightened", "loosened", "resized", "eager", "lazy", "poisoned", "transposed"),

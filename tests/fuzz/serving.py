@@ -14,8 +14,8 @@ from typing import Any
 
 from checked import Checked, Finding, said
 from growing import grow
+from processes import Answer
 from ways import WAYS
-from worker import Answer
 
 
 def _evaluate(program: Any, ways: Sequence[str]) -> Answer:

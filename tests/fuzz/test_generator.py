@@ -10,12 +10,12 @@ from checked import Checked
 from growing import Builder, Unfit, grow
 from judging import Expectation
 from op_runner import LAYOUTS
+from processes import Dead, Worker
 from program import Input, Program, Step
 from recipes import RECIPES, apply_case
 from script import script
 from shrinking import Shrinker
 from ways import WAYS, check
-from worker import Dead, Worker
 
 SEEDS = range(12)
 

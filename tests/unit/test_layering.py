@@ -54,7 +54,7 @@ def test_the_runtime_imports_where_nothing_else_is_installed():
 def imports(path: Path) -> set[str]:
     """Every top-level package that a file imports, wherever in the file."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -79,18 +79,20 @@ def test_the_runtime_reaches_up_nowhere():
 def test_every_file_names_its_licence():
     line = "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
     files = [*sources(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "docs").rglob("*.py")]
-    assert [p for p in files if line not in p.read_text()[:200]] == []
+    assert [p for p in files if line not in p.read_text(encoding="utf-8")[:200]] == []
 
 
 def test_modules_stay_small():
-    assert [p for p in sources() if len(p.read_text().splitlines()) > 400] == []
+    assert [p for p in sources() if len(p.read_text(encoding="utf-8").splitlines()) > 400] == []
 
 
 def test_the_version_is_stated_once():
-    stated = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    stated = re.search(
+        r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert stated and stated[1] == run("import graphc; print(graphc.__version__)").strip()
 
 
 def test_raw_pointers_are_made_in_one_place():
     made = re.compile(r"create\(\s*\"(memref.extract_aligned_pointer_as_index|llvm.inttoptr)")
-    assert {p.name for p in sources() if made.search(p.read_text())} == {"pointers.py"}
+    assert {p.name for p in sources() if made.search(p.read_text(encoding="utf-8"))} == {"pointers.py"}

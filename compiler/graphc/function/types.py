@@ -19,9 +19,8 @@ from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.tensor.type import TensorType
 from graphc_runtime.callable_type import NativeCallable, enable
-from graphc_runtime.commit import attempts, commit, snapshot, wait_for_turn
+from graphc_runtime.commit import attempts, commit, has_turn, snapshot, wait_for_turn
 from graphc_runtime.kernel_call import is_owner
-from graphc_runtime.threads import is_alone
 
 if TYPE_CHECKING:
     from graphc.function.memory_plan import MemoryPlan
@@ -242,7 +241,7 @@ class Function(NativeCallable):
             return results
         # The last call to end wins where what was read has been overwritten, and where only an op of this
         # very call can have stored something.
-        if last or self._destroyed or lent or (not self._lends and is_alone()):
+        if last or self._destroyed or lent or (not self._lends and has_turn()):
             commit(self._targets, new, (), ())
             return results
         return None
