@@ -8,16 +8,15 @@ time.
 
 from __future__ import annotations
 
+import _thread
 import base64
 import ctypes
-import functools
 import os
 import signal
 import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 from graphc_runtime import elf
@@ -34,31 +33,11 @@ def usable_cores() -> int:
 
 
 def is_alone() -> bool:
-    """Whether no other thread of this interpreter has Python code to run; False where that is not known.
+    """Whether no other thread that Python started has code to run.
 
-    `sys._current_frames` tells the same, but up to Python 3.11.7 it can stop all threads for ever: it makes
-    objects under a lock, and a garbage collection then may run code that waits for a thread that waits for
-    the lock.
+    The count is one number: a walk over the states of threads, which come and go, can meet one that is freed.
     """
-    try:
-        states = _states()
-        others, state = 0, states.next(states.first(states.interpreter()))
-        while state and others < 2:
-            others, state = others + 1, states.next(state)
-    except AttributeError:  # no CPython
-        return False
-    return others <= idle_workers()
-
-
-@functools.cache
-def _states() -> Any:
-    """CPython's functions for the states of threads, which come and go under the GIL; calls keep it."""
-    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
-    return SimpleNamespace(
-        interpreter=ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyInterpreterState_Get", ctypes.pythonapi)),
-        first=prototype(("PyInterpreterState_ThreadHead", ctypes.pythonapi)),
-        next=prototype(("PyThreadState_Next", ctypes.pythonapi)),
-    )
+    return _thread._count() <= idle_workers()
 
 
 def parse_threads(value: Any) -> int:
