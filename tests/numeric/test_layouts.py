@@ -172,3 +172,27 @@ def test_rows_with_axes_of_size_1(mode: str) -> None:
         outputs += [*traces, graphc.grad((traces[0][-1] * traces[1][-1]).sum(), rows)]
         values.append(np.random.default_rng(1).normal(size=(3, *(size or 2 for size in shape))))
     _check(inputs, outputs, values, mode)
+
+
+# The same memory under another name.
+RENAMES: dict[str, Callable[[TensorVariable], TensorVariable]] = {
+    "sizes": lambda v: pt.specify_shape(v, (4,)),
+    "shape": lambda v: pt.specify_shape(v.reshape((2, 2)), (2, 2)),
+    "axes": lambda v: v.reshape((2, 2)).T,
+    "choice": lambda v: graphc.ifelse(v[0] > 0, v, pt.tanh(v)),
+    "loop": lambda v: graphc.scan(
+        lambda h: h * 2, outputs_info=pt.specify_shape(v, (4,)), n_steps=20, return_updates=False
+    )[-1],
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_update_leaves_what_others_read(mode: str) -> None:
+    """Whatever the value is called where it is updated: each has been put into a join before."""
+    x, y = pt.dvectors("x", "y")
+    outputs: Values = []
+    for number, rename in enumerate(RENAMES.values()):
+        v, w = pt.exp(x) + number, pt.exp(x) - number
+        outputs += [pt.concatenate([v, v]), pt.inc_subtensor(rename(v)[np.array([0, 1])], y[0])]
+        outputs += [pt.stack([w, y], axis=1), pt.set_subtensor(rename(w)[1:], y[0])]
+    _check([x, y], outputs, [np.arange(1.0, 5.0), np.ones(4)], mode)

@@ -24,13 +24,14 @@ from graphc.lowering.recurrences import RECURRENCES, cheap_chain
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.units import Units, ancestors
 from graphc.passes._base import fail, record
+from graphc.passes._ownership import RENAMES
 from graphc.passes._scan import scans
 from graphc.passes._walk import walk
 from graphc.passes.poll_interrupts import PollInterrupts
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
-_ALIASES = VIEWS | {"tensor.cast", "graphc.reshape", "graphc.specify_shape"}
+_ALIASES = VIEWS | RENAMES
 
 
 class Request(NamedTuple):

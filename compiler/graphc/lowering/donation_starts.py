@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 from graphc.lowering.kinds import REDUCTIONS, VIEWS, static_shape
 from graphc.lowering.recurrences import RECURRENCES
 from graphc.lowering.units import Units
-from graphc.lowering.updates import updates_in_place
 from graphc.lowering.vector_products import is_vector_product
+from graphc.passes._ownership import RENAMES, renames, updates_in_place
 from graphc.passes._scan import ScanView, name_of, retention, writes_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import root_of
 
 _UPDATES = ("graphc.update_slice", "graphc.put")
-_RENAMES = ("graphc.dimshuffle", "graphc.reshape", "graphc.specify_shape", "tensor.cast")
 
 
 class Refused(Exception):
@@ -67,7 +66,7 @@ def find_start(value: Any, x: Any, block: Any) -> Start:
             raise Refused("the result of its type is not computed here")
         if any(use.owner.operation.name == "graphc.write" for use in value.uses):
             raise Refused("the result of its type is part of a joined array")
-        if op.name in _RENAMES and not is_updated and _keeps_order(op):
+        if renames(op) and not is_updated:
             view = op
         elif op.name not in _UPDATES or op.operands[0] == x or not updates_in_place(op):
             break
@@ -80,12 +79,6 @@ def find_start(value: Any, x: Any, block: Any) -> Start:
     if is_updated is not None and start.waits:
         raise Refused(f"what {op.name} computes for the result is then updated")
     return start
-
-
-def _keeps_order(op: Any) -> bool:
-    """Whether a view leaves the elements in their order."""
-    axes = [axis for axis in op.attributes["order"] if axis >= 0] if op.name == "graphc.dimshuffle" else []
-    return axes == sorted(axes)
 
 
 def _start_at(value: Any, op: Any, x: Any) -> Start:
@@ -175,7 +168,7 @@ def _is_of_row(value: Any) -> bool:
         op = value.owner
         if op.name == "graphc.scan_seq":
             return True
-        if op.name not in VIEWS and op.name not in _RENAMES:
+        if op.name not in VIEWS and op.name not in RENAMES:
             return False
         value = op.operands[0]
     return False

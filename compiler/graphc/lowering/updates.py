@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from graphc.lowering import build
-from graphc.lowering.kinds import VIEWS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.types import dtype_of
+from graphc.passes._ownership import updates_in_place
 from graphc_dialects._mlir import ir
 
 
@@ -54,18 +54,6 @@ def _write(dtype: np.dtype, accumulate: bool, value: Any, tensor: Any, where: li
         old = build.create("tensor.extract", [element], [tensor, *where]).result
         value = _sum(dtype, old, value)
     return build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result
-
-
-def updates_in_place(op: Any) -> bool:
-    """Whether an update takes over the memory of the older tensor, which nothing else reads."""
-    x = op.operands[0]
-    owner = x.owner
-    if isinstance(owner, ir.Block) or len(list(x.uses)) != 1:
-        return False
-    # A view may be a part of what it is taken from.
-    if owner.name == "graphc.scan_prev" or owner.name in VIEWS:
-        return False
-    return bool(owner.operation.block == op.operation.block)
 
 
 def _to_update(context: Any, op: Any) -> Any:

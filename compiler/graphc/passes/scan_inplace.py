@@ -8,13 +8,6 @@ from typing import Any
 
 from graphc.passes._base import Pass
 
-# Views that leave elements where they are.
-_VIEWS = frozenset({"graphc.dimshuffle", "graphc.reshape", "graphc.specify_shape", "tensor.cast"})
-# Results that may be the memory of something else: an argument, a literal, a row of another array.
-_BORROWED = frozenset(
-    {"graphc.slice", "graphc.broadcast_to", "graphc.scan_seq", "graphc.scan_prev", "graphc.constant"}
-)
-
 
 @dataclass
 class ScanInplace(Pass):
@@ -39,6 +32,7 @@ class ScanInplace(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
+        from graphc.passes._ownership import owns_memory
         from graphc.passes._scan import ScanView, scans
         from graphc_dialects._mlir import ir
 
@@ -51,36 +45,3 @@ class ScanInplace(Pass):
                 elif "inplace" in carry.attributes:
                     del carry.attributes["inplace"]
                     self.count("marks removed")
-
-
-def owns_memory(value: Any, block: Any) -> bool:
-    """Whether a tensor was computed in the block and its only use is the one it is asked for."""
-    from graphc_dialects._mlir import ir
-
-    while True:
-        owner = value.owner
-        if isinstance(owner, ir.Block) or owner.operation.block != block or not _is_used_once(value):
-            return False
-        op = owner.operation
-        if op.name not in _VIEWS:
-            return op.name.startswith("graphc.") and op.name not in _BORROWED and not _is_shared_trace(op)
-        if op.name == "graphc.dimshuffle" and not _keeps_order(op):
-            return False
-        value = op.operands[0]
-
-
-def _is_shared_trace(op: Any) -> bool:
-    """Whether an operation is one of several that take the same result of a scan."""
-    from graphc.passes._scan import ScanView, name_of
-
-    return op.name == "graphc.scan_trace" and len(ScanView(op.operands[0].owner).traces(name_of(op))) > 1
-
-
-def _is_used_once(value: Any) -> bool:
-    uses = iter(value.uses)
-    return next(uses, None) is not None and next(uses, None) is None
-
-
-def _keeps_order(dimshuffle: Any) -> bool:
-    axes = [axis for axis in dimshuffle.attributes["order"] if axis >= 0]
-    return axes == sorted(axes)

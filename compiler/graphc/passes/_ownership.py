@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whose memory a value is in, and whether an operation may overwrite it.
+
+The one place that decides it, while the readers of values can still be told: behind bufferization a value
+that was put into a result, or into a part of a join, has no reader there any more that would protect it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.passes._scan import ScanView, name_of
+from graphc_dialects._mlir import ir
+
+# Operations whose result is their operand's memory: the same elements in the same order.
+RENAMES = frozenset({"graphc.dimshuffle", "graphc.reshape", "graphc.specify_shape", "tensor.cast"})
+# Results that may be the memory of something else: a literal, a part or a row of another array.
+_BORROWED = frozenset(
+    {"graphc.slice", "graphc.broadcast_to", "graphc.scan_seq", "graphc.scan_prev", "graphc.constant"}
+)
+
+
+def owns_memory(value: Any, block: Any) -> bool:
+    """Whether a tensor was computed in a block and its only use is the one it is asked for.
+
+    What only gives memory another name is looked through: each of these values must have one use, too. All
+    that is not known to be computed afresh belongs to others: arguments, results of conditionals.
+    """
+    while True:
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.operation.block != block or not _is_used_once(value):
+            return False
+        op = owner.operation
+        if op.name == "tensor.empty":
+            return True
+        if op.name not in RENAMES:
+            return op.name.startswith("graphc.") and op.name not in _BORROWED and not _is_shared_trace(op)
+        if not keeps_order(op):
+            return False
+        value = op.operands[0]
+
+
+def updates_in_place(op: Any) -> bool:
+    """Whether an update takes over the memory of the older tensor, which nothing else reads."""
+    return owns_memory(op.operands[0], op.block)
+
+
+def renames(op: Any) -> bool:
+    """Whether the result of an operation has its operand's elements in the same order, in the same memory."""
+    return op.name in RENAMES and keeps_order(op)
+
+
+def keeps_order(op: Any) -> bool:
+    """Whether an operation permutes no axes."""
+    if op.name != "graphc.dimshuffle":
+        return True
+    axes = [axis for axis in op.attributes["order"] if axis >= 0]
+    return axes == sorted(axes)
+
+
+def _is_shared_trace(op: Any) -> bool:
+    """Whether an operation is one of several that take the same result of a scan."""
+    return op.name == "graphc.scan_trace" and len(ScanView(op.operands[0].owner).traces(name_of(op))) > 1
+
+
+def _is_used_once(value: Any) -> bool:
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
