@@ -16,7 +16,6 @@ import numpy as np
 
 from graphc.function.reference import perform_node
 from graphc.graph.basic import Apply, Constant, Variable
-from graphc.graph.traversal import toposort
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.ifelse import IfElse
 
@@ -168,20 +167,40 @@ def interpret(
         known: values of inputs; it gains all that is computed.
         noise: perturbs results.
     """
-    for node in toposort(wanted, blockers=set(known)):
-        if isinstance(node.op, IfElse):
-            _choose(node, known)
+    pending = [*reversed(wanted)]
+    while pending:
+        v = pending[-1]
+        node = v.owner
+        if v in known or node is None:
+            pending.pop()
             continue
-        values = [known.get(x, getattr(x, "data", None)) for x in node.inputs]
-        results = perform_node(node, values) if noise is None else _noisy(node, values, noise)
-        known.update(zip(node.outputs, results, strict=True))
+        chosen = _chosen(node, v, known) if isinstance(node.op, IfElse) else None
+        missing = [x for x in chosen or node.inputs if x not in known and x.owner is not None]
+        if missing:
+            pending += reversed(missing)
+        elif chosen is not None:
+            # Of a conditional only what is needed is computed: the condition, then one side.
+            if len(chosen) > 1:
+                known[v] = _value(chosen[1], known)
+        else:
+            values = [_value(x, known) for x in node.inputs]
+            results = perform_node(node, values) if noise is None else _noisy(node, values, noise)
+            known.update(zip(node.outputs, results, strict=True))
     known.update((v, v.data) for v in wanted if isinstance(v, Constant))
     return known
 
 
-def _choose(node: Apply, known: dict[Variable, Any]) -> None:
-    values = [known.get(x, getattr(x, "data", None)) for x in node.inputs]
-    known.update(zip(node.outputs, perform_node(node, values), strict=True))
+def _chosen(node: Apply, v: Variable, known: Mapping[Variable, Any]) -> list[Variable]:
+    """What an output of a conditional needs first, or next: the condition, and the value that it chooses."""
+    condition = node.inputs[0]
+    if condition.owner is not None and condition not in known:
+        return [condition]
+    side = 0 if np.any(_value(condition, known)) else 1
+    return [condition, node.inputs[1 + side * len(node.outputs) + node.outputs.index(v)]]
+
+
+def _value(x: Variable, known: Mapping[Variable, Any]) -> Any:
+    return known.get(x, getattr(x, "data", None))
 
 
 def expected(

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from graphc import _NAMES
+from graphc.immediate.forms import FORMS
 from graphc.immediate.operation import OpWrapper
 from graphc.tensor.constructors import CONSTRUCTORS
 
@@ -68,6 +69,8 @@ def mirrored(env: Environment, module: ModuleType, name: str) -> Any:
         AttributeError: there is no such name.
     """
     value = _find(module, name)
+    if name in FORMS and module.__name__ == _ROOT:
+        return FORMS[name](env, value)
     if isinstance(value, ModuleType):
         if value.__name__ == f"{_ROOT}.random":
             from graphc.immediate.random import RandomNamespace

@@ -18,7 +18,6 @@ from graphc.array_api.types import check_device, result_type
 from graphc.immediate.namespace import Namespace, names_of
 from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor
-from graphc.ops.axes import normalize_axis
 from graphc.tensor.basic import is_weak_scalar
 from graphc.tensor.type import parse_dtype
 
@@ -116,9 +115,7 @@ class ArrayApi(Standard):
 
     def unstack(self, x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
         """The slices along an axis."""
-        x = self._env.as_tensor(x)
-        axis = normalize_axis(axis, x.ndim, "unstack")
-        return tuple(x[(*(slice(None),) * axis, i)] for i in range(x.shape[axis]))
+        return tuple(self._env.unstack(self._env.as_tensor(x), axis))
 
     def where(self, condition: Any, x1: Any, x2: Any, /) -> Any:
         """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere; either may be a number."""

@@ -260,3 +260,16 @@ def test_full_tracing_lists_operations():
 
 def test_results_that_are_no_tensors_pass_through(env):
     assert env.is_weak_scalar(2.0) and type(env.ones_like(env.as_tensor(1.0))) is Tensor
+
+
+def test_names_that_are_not_called_like_functions_of_tensors(gt):
+    """Grids are indexed, interpolation gives a function, and what sizes decide has as many results."""
+    x, y = gt.numpy_to_tensor(np.arange(6.0).reshape(3, 2)), gt.numpy_to_tensor(np.arange(3.0))
+    assert np.array_equal(np.asarray(gt.mgrid[0:3, 1:2:3j]), np.mgrid[0:3, 1:2:3j])
+    assert np.array_equal(np.asarray(gt.ogrid[2:5]), np.ogrid[2:5])
+    assert np.asarray(gt.interpolate1d(y, 2 * y)(y[:2] + 0.5)).tolist() == [1.0, 3.0]
+    counts, edges = gt.histogramdd(x, 2)
+    assert np.array_equal(np.asarray(counts), np.histogramdd(np.asarray(x), 2)[0]) and len(edges) == 2
+    assert [np.asarray(v).tolist() for v in gt.unstack(x, axis=1)] == [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+    with pytest.raises(TypeError, match="slices such as"):
+        gt.mgrid[0, 1:2]
