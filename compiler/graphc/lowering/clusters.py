@@ -26,9 +26,13 @@ class UnitGraph:
 
     Args:
         limit: how many units a search may visit on each side before `can_merge` says no; None for any number.
+
+    Attributes:
+        visits: how many units all searches have visited so far.
     """
 
     def __init__(self, limit: int | None = None) -> None:
+        self.visits = 0
         self._limit = limit
         self._leader: list[int] = []
         # The order, as a list in which each unit knows its neighbours (None at the ends), and labels that
@@ -101,6 +105,7 @@ class UnitGraph:
             seen: the same units as a set.
             met: those of the other search.
         """
+        self.visits += 1
         leader, place = self._leader, self._place
         end = place[goal]
         ahead = place[found[0]] < end

@@ -96,6 +96,9 @@ class _Planner:
     # Units between two that are merged; without a limit, programs in which everything depends on everything
     # would take quadratic time.
     _LIMIT = 1000
+    # What a unit that reads a value may cost in attempts to merge it with later units that read it, before
+    # these no longer ask: in chains of updates nobody can merge with the readers of a common factor.
+    _PATIENCE = 500
 
     def __init__(self, max_inputs: int) -> None:
         self.units = UnitGraph(limit=self._LIMIT)
@@ -107,7 +110,8 @@ class _Planner:
         self._id_of: dict[Any, int] = {}
         self._reductions: set[int] = set()
         self._clusters: dict[int, _Cluster] = {}
-        self._readers: dict[tuple[int, Shape], list[int]] = {}
+        # Of each value, the units that read it and what is left of their patience.
+        self._readers: dict[tuple[int, Shape], dict[int, int]] = {}
         self._last_check: int | None = None
 
     def integer(self, number: int) -> Any:
@@ -163,11 +167,22 @@ class _Planner:
             if producer is not None and producer in self._clusters:
                 self._try_merge(producer, node)
         for _, identity in read:
-            readers = self._readers.setdefault((identity, domain), [])
-            for reader in readers:
-                if self._try_merge(reader, node):
-                    break
-            readers.append(node)
+            readers = self._readers.setdefault((identity, domain), {})
+            if not self._merge_with_reader(node, readers):
+                readers[node] = self._PATIENCE
+
+    def _merge_with_reader(self, node: int, readers: dict[int, int]) -> bool:
+        """Merges a unit with the first of a value's readers that it can be merged with, if there is one."""
+        for reader, patience in list(readers.items()):
+            visits = self.units.visits
+            if self._try_merge(reader, node):
+                return True
+            patience -= 1 + self.units.visits - visits
+            if patience > 0:
+                readers[reader] = patience
+            else:
+                del readers[reader]
+        return False
 
     def _shape(self, value: Any) -> Shape:
         found = self._shapes.get(value)
