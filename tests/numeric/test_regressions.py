@@ -38,6 +38,42 @@ def test_element_counts_of_reshape_do_not_wrap_around(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", COMPILED_MODES)
+def test_sizes_that_are_only_read_do_not_wrap_around(mode: str) -> None:
+    n, x, y = pt.lscalar("n"), pt.vector("x"), pt.vector("y")
+    z, wide = pt.alloc(np.int8(0), n), pt.alloc(np.int8(0), n, 2)
+    large = [
+        *(pt.repeat(z, 8).shape, pt.tile(z, 8).shape, pt.concatenate([z] * 8).shape, pt.arange(n).size * 8),
+        *(pt.outer(z, z).size, (z[:, None] + z).size, pt.linalg.kron(wide, wide).shape, pt.eye(n).size),
+        *(
+            pt.dot(wide, wide.T).size,
+            wide[pt.zeros((n, n), dtype="int64")].size,
+            pt.meshgrid(z, z, z)[0].size,
+        ),
+    ]
+    function = graphc.function([n], large, mode=mode)
+    assert [list(np.atleast_1d(size)) for size in function(3)[:5]] == [[24], [24], [24], [24], [9]]
+    for output in (large[0], large[2], large[3], large[4], large[8], large[10]):
+        with pytest.raises(ValueError, match="memory holds at most"):
+            graphc.function([n], output, mode=mode)(2**61 if output in large[:4] else 2**40)
+    # What makes sizes right is tested although nobody needs an element, as in PyTensor.
+    for output in ((x + y).shape, graphc.grad((x + y).sum(), x), pt.zeros_like(pt.exp(x * y))):
+        with pytest.raises(ValueError, match="must agree"):
+            graphc.function([x, y], output, mode=mode)(np.ones(3), np.ones(4))
+
+
+def test_no_type_has_more_bytes_than_numbers_of_64_bits_count() -> None:
+    for make in (
+        lambda: pt.alloc(0.0, 2**61),
+        lambda: pt.repeat(pt.zeros(2**61, dtype="int8"), 8),
+        lambda: pt.zeros((2**40, 0, 2**40)),
+        lambda: pt.concatenate([pt.zeros(2**62, dtype="int8")] * 2),
+        lambda: pt.outer(pt.zeros(2**32), pt.zeros(2**32)),
+    ):
+        with pytest.raises(ValueError, match="too large"):
+            make()
+
+
+@pytest.mark.parametrize("mode", COMPILED_MODES)
 def test_slices_with_extreme_bounds(mode: str) -> None:
     x, bounds = pt.vector("x"), pt.lscalars("a", "b", "c")
     part = x[slice(*bounds)]

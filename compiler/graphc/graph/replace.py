@@ -98,14 +98,30 @@ def checked_replacements(
         TypeError: static sizes contradict each other.
     """
     result = {old: with_sizes_of(old, new) for old, new in replace.items()}
-    changed = {old for old, new in result.items() if new is not replace[old]}
+    changed = {old: (old, new) for old, new in replace.items() if result[old] is not new}
+    return result | checked_constants(outputs, changed, set(replace))
+
+
+def checked_constants(
+    outputs: Sequence[Variable],
+    changed: Mapping[Variable, tuple[Variable, Variable]],
+    blockers: Collection[Variable],
+) -> dict[Variable, Variable]:
+    """What replaces constants that are known from sizes: they depend on the check of these sizes.
+
+    Args:
+        outputs: the graph with the constants.
+        changed: for each variable whose sizes are to be checked what was replaced, and by what.
+        blockers: variables behind which there are no such constants.
+    """
     if not changed:
-        return result
-    for v in list(ancestors(outputs, set(replace))):
-        if isinstance(v, Constant) and v not in result and reads_of(v):
-            read = changed.intersection(read_by([v]))
+        return {}
+    result: dict[Variable, Variable] = {}
+    for v in list(ancestors(outputs, blockers)):
+        if isinstance(v, Constant) and v not in blockers and reads_of(v):
+            read = [changed[x] for x in read_by([v]) if x in changed]
             if read:
-                result[v] = _known_while(v, {old: replace[old] for old in read})
+                result[v] = _known_while(v, dict(read))
     return result
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.replace import checked_replacements, rebuild
+from graphc.graph.replace import checked_constants, checked_replacements, rebuild
 from graphc.graph.traversal import toposort
 from graphc.graph.vectorize_loop import RowsRead, last_rows_read, loop_over_batch
 
@@ -90,11 +90,13 @@ def vectorize_graph(
                 f"the batch for {old} of type {old.type} must have at least as many dimensions, "
                 f"got {replace[old]} of type {replace[old].type}"
             )
+    unchecked = {old: (old, new) for old, new in replace.items()}
     replace = checked_replacements(listed, replace)
+    unchecked = {old: pair for old, pair in unchecked.items() if replace[old] is not pair[1]}
     depth.update((v, 0) for v in replace if v not in depth)
     same = {old: new for old, new in replace.items() if not depth[old]}
     rows = rebuild(listed, same, copy_nodes=False, strict=False)
-    batch = _Batch(rows, {old: new for old, new in replace.items() if depth[old]})
+    batch = _Batch(rows, {old: new for old, new in replace.items() if depth[old]}, unchecked)
     result = batch.build()
     if isinstance(outputs, Variable):
         return result[0]
@@ -107,10 +109,16 @@ class _Batch:
     Args:
         rows: outputs without the batch.
         given: what replaces variables, all with at least one more axis.
+        unchecked: of those whose sizes are checked, what was replaced, and by what before the check.
     """
 
-    def __init__(self, rows: list[Variable], given: dict[Variable, Variable]) -> None:
-        self.rows, self.given = rows, given
+    def __init__(
+        self,
+        rows: list[Variable],
+        given: dict[Variable, Variable],
+        unchecked: Mapping[Variable, tuple[Variable, Variable]],
+    ) -> None:
+        self.rows, self.given, self.unchecked = rows, given, unchecked
         self.depth = {old: _rank(new) - _rank(old) for old, new in given.items()}
         self.levels = range(max(self.depth.values(), default=0))
         # For each level the variables that vary along it, and its size.
@@ -141,15 +149,18 @@ class _Batch:
     def build(self) -> list[Variable]:
         """The outputs with their batch axes."""
         result, current = self.rows, {old: old for old in self.given}
+        checked: dict[Variable, tuple[Variable, Variable]] = {}
         present: list[list[int]] = [[] for _ in result]
         for level in self.levels:
             grown = {old: self._grown(current[old], level) for old in self.varying[level]}
             replace = {current[old]: new for old, new in grown.items()}
             result, batched = _batch(result, replace, self.sizes[level])
             current.update(grown)
+            checked.update((new, self.unchecked[old]) for old, new in grown.items() if old in self.unchecked)
             for levels, is_batched in zip(present, batched, strict=True):
                 levels += [level] * is_batched
         memo = {current[old]: self._narrowed(old) for old in self.given}
+        memo.update(checked_constants(result, checked, set(memo)))
         result = rebuild(result, memo, copy_nodes=False, strict=False)
         wanted = self._wanted()
         return [

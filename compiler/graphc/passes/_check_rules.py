@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._check_sizes import SizeChecks
+from graphc.passes._check_sizes import PREDICATES, SizeChecks
 from graphc.passes._dims import broadcasts
 from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._shape_rules import size_of
@@ -20,6 +20,16 @@ class CheckInserter(SizeChecks):
     """Builds checks before the operation that a rewriter visits."""
 
     # -- rules -----------------------------------------------------------------------------------------------
+
+    def passed(self, rw: Rewriter, op: Any) -> None:
+        """What a check that is there already says of sizes."""
+        made = rw.defining(op.operands[0], "arith.cmpi")
+        if made is not None and made.attributes["predicate"].value == PREDICATES["eq"]:
+            a, b = made.operands
+            if isinstance(a.type, ir.IndexType):
+                keys = rw.dims.size(a), rw.dims.size(b)
+                if not all(isinstance(key, int) for key in keys):
+                    rw.dims.assume_equal(*keys)
 
     def elementwise(self, rw: Rewriter, op: Any) -> None:
         """Sizes that do not broadcast agree with the first one of them, preferably a static one."""
@@ -275,14 +285,15 @@ class CheckInserter(SizeChecks):
         self.check(rw, condition, count, zero, message, "ValueError")
 
 
-def rules() -> tuple[CheckInserter, RuleTable]:
-    """A new inserter, and its methods as rules that replace nothing."""
+def rules(inserter: CheckInserter | None = None) -> tuple[CheckInserter, RuleTable]:
+    """An inserter, by default a new one, and its methods as rules that replace nothing."""
     from graphc_dialects.elementwise import ELEMENTWISE
 
-    inserter = CheckInserter()
+    inserter = inserter or CheckInserter()
     names: dict[str, Callable[[Rewriter, Any], None]] = {
         **{name: inserter.elementwise for name, (arity, _) in ELEMENTWISE.items() if arity > 1},
         **dict.fromkeys(("reduce_max", "reduce_min", "argmax", "argmin"), inserter.extremum),
+        "check": inserter.passed,
     }
     structural = (
         "pow",

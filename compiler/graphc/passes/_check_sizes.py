@@ -13,7 +13,7 @@ from graphc_dialects._mlir import ir
 # More elements than memory holds: sums and small multiples of it are still numbers of 64 bits.
 _MOST = 1 << 62
 _MOST_IN_MEMORY = 1 << 48
-_PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
+PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 
 
 class SizeChecks:
@@ -32,7 +32,7 @@ class SizeChecks:
 
     def compare(self, rw: Rewriter, predicate: str, a: Any, b: Any) -> Any:
         i64, i1 = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
-        return rw.create("arith.cmpi", [a, b], i1, predicate=ir.IntegerAttr.get(i64, _PREDICATES[predicate]))
+        return rw.create("arith.cmpi", [a, b], i1, predicate=ir.IntegerAttr.get(i64, PREDICATES[predicate]))
 
     def check(
         self, rw: Rewriter, condition: Any, given: Any, expected: Any, message: str, error: str

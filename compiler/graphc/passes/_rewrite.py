@@ -71,16 +71,19 @@ def is_tensor(value: Any) -> bool:
     return type(value.type) is ir.RankedTensorType
 
 
-def apply_rules(module: Any, rules: RuleTable, count: Callable[[str, int], None]) -> list[Rewriter]:
+def apply_rules(
+    module: Any, rules: RuleTable, count: Callable[[str, int], None], erase: bool = True
+) -> list[Rewriter]:
     """Applies rules to all functions of a module.
 
     Args:
         module: with the functions. rules: see `Rewriter`.
         count: is called with the name of each rule, in words, and how often it fired.
+        erase: whether to erase what becomes unused.
     """
     rewriters = [Rewriter(function, rules) for function in functions(module)]
     for rewriter in rewriters:
-        rewriter.run()
+        rewriter.run(erase)
         for name, number in rewriter.counts.items():
             count(name.strip("_").replace("_", " "), number)
     return rewriters
@@ -101,12 +104,14 @@ class Rewriter:
     Attributes:
         defs: the operation that defines each value seen so far (block arguments are absent).
         counts: how often each rule fired, by the rule's name.
+        measured: operations whose sizes rules computed from other sizes.
     """
 
     def __init__(self, function: Any, rules: RuleTable | None = None) -> None:
         self.function = function
         self.defs: dict[Any, Any] = {}
         self.counts: dict[str, int] = {}
+        self.measured: list[Any] = []
         self.anchor: Any = None
         self._rules = rules or {}
         self._default = self._rules.get("*", [])
@@ -147,7 +152,20 @@ class Rewriter:
                 else:
                     branches.pop()
         if erase:
-            erase_unused(self._operations)
+            self.erase_unused()
+
+    def erase_unused(self) -> None:
+        """Erases what the sweep left unused."""
+        erase_unused(self._operations)
+
+    def unused(self) -> list[Any]:
+        """The operations that `erase_unused` would erase, in order."""
+        found: set[Any] = set()
+        for op in reversed(self._operations):
+            users = (use.owner.operation for result in op.results for use in result.uses)
+            if is_removable(op) and all(user in found for user in users):
+                found.add(op)
+        return [op for op in self._operations if op in found]
 
     def _enter(self) -> None:
         self._scopes.append((dict(self._sizes), dict(self.reified)))

@@ -59,6 +59,8 @@ def resolved_dim(rw: Rewriter, op: Any) -> Any:
         return None
     if size < 0 and rw.dims.shape(value)[axis] == ("dim", value, axis) and not _says_sizes(rw.defs[value]):
         return None
+    if value in rw.defs:
+        rw.measured.append(rw.defs[value])
     return size_of(rw, value, axis)
 
 
@@ -176,6 +178,8 @@ def second_as_broadcast(rw: Rewriter, op: Any) -> Any:
     x, y = op.operands
     # Where x has size 1, it is y that says how long the result is.
     sizes = [size_of(rw, y if size == 1 else x, axis) for axis, size in enumerate(x.type.shape)]
+    if x in rw.defs:
+        rw.measured.append(rw.defs[x])
     return rw.create("graphc.broadcast_to", [y, *sizes], op.results[0].type)
 
 

@@ -15,7 +15,8 @@ class ShapeSimplification(Pass):
 
     * The size of a graphc operation's result becomes the size of an operand, an index value or a constant,
       as the operation's `reify` says, repeatedly up to the function's arguments. An operation whose shape
-      alone was asked for then has no uses and disappears.
+      alone was asked for then has no uses and disappears; of what it relies on in sizes, checks stay (but of
+      operations in loops and branches).
     * `tensor.extract` of `tensor.from_elements`, and `index_cast` of `index_cast`, give back the index.
     * A `graphc.check` whose condition is the constant true is removed.
     * `reshape`, `broadcast_to`, `specify_shape`, `dimshuffle` and `slice` that return their operand are
@@ -28,10 +29,15 @@ class ShapeSimplification(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
+        from graphc.passes._measured import check_measured
         from graphc.passes._rewrite import apply_rules
         from graphc.passes._shape_rules import RULES
 
-        for rewriter in apply_rules(module, RULES, self.count):
+        for rewriter in apply_rules(module, RULES, self.count, erase=False):
+            checks = check_measured(rewriter)
+            rewriter.erase_unused()
+            if checks:
+                self.count("checks of what was measured", checks)
             self._remove_true_checks(rewriter)
 
     def _remove_true_checks(self, rewriter: Any) -> None:

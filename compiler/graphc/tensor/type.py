@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -27,6 +28,8 @@ integer_dtypes = int_dtypes + uint_dtypes
 discrete_dtypes = ("bool", *integer_dtypes)
 continuous_dtypes = float_dtypes + complex_dtypes
 all_dtypes = DTYPES
+
+_MOST_BYTES = (1 << 63) - 1
 
 
 def parse_dtype(dtype: Any) -> str:
@@ -76,7 +79,8 @@ class TensorType(Type):
 
     Raises:
         TypeError: unsupported dtype or a size that is no integer.
-        ValueError: a negative size.
+        ValueError: a negative size, or sizes of more bytes than a number of 64 bits counts, of which there is
+            no array (those of 0 left out, as in NumPy).
     """
 
     variable_type = TensorVariable
@@ -106,6 +110,8 @@ class TensorType(Type):
         self.name = name
         self.numpy_dtype = np.dtype(self.dtype)
         self.ndim = len(self.shape)
+        if math.prod(filter(None, self.shape)) * self.numpy_dtype.itemsize > _MOST_BYTES:
+            raise ValueError(f"there is no array of {self.dtype} of shape {self.shape}: it is too large")
         self._hash = hash((TensorType, self.dtype, self.shape))
 
     @property

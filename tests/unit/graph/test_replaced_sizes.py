@@ -111,3 +111,19 @@ def test_inner_variables():
     with pytest.raises(ValueError, match=r"another shape|expected"):
         f(np.ones(6))
     assert graphc.function([S], graph_replace(cost, {y: S + 1}))(FOUR) == FOUR.mean() + 1
+
+
+def test_batches_of_graphs_that_read_only_sizes():
+    names = [
+        name for name in OF_SIZES if name in ("size", "shape", "arange", "zeros", "sizes", "steps", "eye")
+    ]
+    for batch, shape in ((pt.matrix("m"), (3,)), (pt.tensor3("t"), (2, 3))):
+        for name in names:
+            output = vectorize_graph(OF_SIZES[name], {S: batch})
+            f = graphc.function([batch], output, mode="fast_compile", on_unused_input="ignore")
+            want = OF_SIZES[name].eval({S: FOUR})
+            np.testing.assert_array_equal(
+                np.broadcast_to(f(np.ones((*shape, 4))), want.shape), want, err_msg=name
+            )
+            with pytest.raises(ValueError, match=r"another shape|expected 4"):
+                f(np.ones((*shape, 5)))

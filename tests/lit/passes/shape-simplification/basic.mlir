@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-shape-simplification %s --split-input-file | filecheck %s
 
-// Sizes come from the arguments; the values are not needed.
+// Sizes come from the arguments; the values are not needed, but the sizes of the operands agree, and there can
+// be such an array.
 // CHECK-LABEL: @dim_of_result
+// CHECK-NOT: graphc.matmul
+// CHECK: "graphc.check"{{.*}}columns
+// CHECK: "graphc.check"{{.*}}memory holds at most
 // CHECK: %[[N:.*]] = tensor.dim %arg0
 // CHECK-NEXT: return %[[N]]
 func.func @dim_of_result(%x: tensor<?x?xf64>, %y: tensor<?x?xf64>) -> index {
@@ -10,6 +14,22 @@ func.func @dim_of_result(%x: tensor<?x?xf64>, %y: tensor<?x?xf64>) -> index {
   %0 = "graphc.matmul"(%y, %x) {transpose_a = false, transpose_b = false} : (tensor<?x?xf64>, tensor<?x?xf64>) -> tensor<?x?xf64>
   %1 = "graphc.exp"(%0) : (tensor<?x?xf64>) -> tensor<?x?xf64>
   %2 = tensor.dim %1, %c1 : tensor<?x?xf64>
+  return %2 : index
+}
+
+// -----
+
+// A shape that is claimed is tested, also where nobody reads an element.
+// CHECK-LABEL: @claimed
+// CHECK: "graphc.check"{{.*}}specify_shape: dimension 0
+// CHECK-NOT: graphc.check
+// CHECK: return %c3_0
+func.func @claimed(%x: tensor<?xf64>) -> index {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %0 = "graphc.specify_shape"(%x, %c3) : (tensor<?xf64>, index) -> tensor<3xf64>
+  %1 = "graphc.exp"(%0) : (tensor<3xf64>) -> tensor<3xf64>
+  %2 = tensor.dim %1, %c0 : tensor<3xf64>
   return %2 : index
 }
 
