@@ -90,7 +90,7 @@ class CheckAndRaise(Op):
         return [self(value, *inputs[1:])]
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}{{{self.exc_type.__name__}({self.msg!r})}}"
+        return f"{type(self).__name__}{{raises={self.exc_type.__name__}, msg={self.msg!r}}}"
 
 
 class Assert(CheckAndRaise):
@@ -102,7 +102,7 @@ class Assert(CheckAndRaise):
         super().__init__(AssertionError, msg)
 
     def __str__(self) -> str:
-        return f"Assert{{{self.msg!r}}}"
+        return f"Assert{{msg={self.msg!r}}}"
 
 
 assert_op = Assert()

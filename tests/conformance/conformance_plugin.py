@@ -18,6 +18,7 @@ from typing import Any
 
 import helpers
 import names
+import op_classes
 import pytest
 
 from graphc.graph.op import Op
@@ -26,6 +27,7 @@ _SETTINGS = json.loads(os.environ["CONFORMANCE"])
 _RESULTS = Path(_SETTINGS["results"])
 names.install(set(_SETTINGS["modules"]))
 helpers.ignore_wording()
+op_classes.add_attributes()
 
 
 class TimeLimitError(BaseException):

@@ -31,6 +31,7 @@ NAMESPACES = (
     "graphc.graph.function_graph",
     "graphc.graph.op",
     "graphc.graph.op_from_graph",
+    "graphc.graph.printing",
     "graphc.graph.replace",
     "graphc.graph.traversal",
     "graphc.graph.type",
@@ -175,12 +176,19 @@ class NamesModule(ModuleType):
     def _look_up(self, name: str) -> Any:
         if not self.__name__.startswith("pytensor"):
             return _MISSING
-        own = _module("graphc" + self.__name__.removeprefix("pytensor"))
-        for namespace in ([own] if own is not None else []) + [_module(path) for path in NAMESPACES]:
+        for namespace in self._packages() + [_module(path) for path in NAMESPACES]:
             value = getattr(namespace, name, _MISSING)
             if value is not _MISSING:
                 return value
         return _MISSING
+
+    def _packages(self) -> list[ModuleType | None]:
+        """The module of graphc with the same path, and the packages above it."""
+        path, found = "graphc" + self.__name__.removeprefix("pytensor"), []
+        while path not in ("graphc", "graphc.tensor"):
+            found.append(_module(path))
+            path = path.rpartition(".")[0]
+        return [*found, _module(path)]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """``pytensor.function`` and ``pytensor.scan`` are functions that have the names of packages."""

@@ -104,7 +104,7 @@ def run_file(suite: Suite, file: str, modules: list[str], scope: outcomes.Scope,
         "GRAPHC_CACHE_DIR": "",
     }
     pytest = [sys.executable, "-m", "pytest", "-c", str(HERE / "pytest.ini"), "--rootdir", str(suite.folder)]
-    command = ["nice", *pytest, "-p", "conformance_plugin", "-q", "--no-header", "--tb=no", file]
+    command = ["nice", *pytest, "-p", "conformance_plugin", "-q", "--no-header", "--tb=no", "--runslow", file]
     while True:
         log = results.with_suffix(".log")
         with log.open("w") as out:

@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import op_classes
+import scipy.sparse
 
 import graphc
 import graphc.tensor
@@ -105,7 +107,7 @@ def _settings() -> set[str]:
 
 def _allclose(a: Any, b: Any, rtol: float | None = None, atol: float | None = None) -> bool:
     """What PyTensor's own test helpers compare with: by the coarser dtype of the two."""
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = (np.asarray(x.toarray() if scipy.sparse.issparse(x) else x) for x in (a, b))
     coarse = {np.dtype("float16"): 5e-2, np.dtype("float32"): 1e-4, np.dtype("complex64"): 1e-4}
     tolerance = max(coarse.get(a.dtype, 1e-5), coarse.get(b.dtype, 1e-5))
     return bool(np.allclose(a, b, rtol=rtol or tolerance, atol=atol or tolerance / 10, equal_nan=True))
@@ -150,6 +152,8 @@ NAMES: dict[str, Any] = {
     **dict.fromkeys(("advanced_set_subtensor", "advanced_set_subtensor1"), _advanced_set),
     "broadcast_shapes": np.broadcast_shapes,
     **{f"_convert_to_{dtype}": partial(graphc.tensor.cast, dtype=dtype) for dtype in DTYPES},
+    **op_classes.NAMES,
+    "pytensor.scan.views.filter": graphc.scan.filter,
     "PYTHON_INT_BITWIDTH": 64,
     "LOCAL_BITWIDTH": 64,
 }

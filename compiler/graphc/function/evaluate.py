@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphc.function.function import function
@@ -20,6 +20,8 @@ def evaluate(variable: Variable, given: Mapping[Any, Any], options: dict[str, An
     """
     if not isinstance(given, Mapping):
         raise TypeError(f"eval() takes a dict from variables to values, got {given!r}")
+    if options.get("on_unused_input") == "ignore":
+        given = {k: value for k, value in given.items() if isinstance(k, Variable) or _named(variable, k)}
     inputs = [_resolve(variable, key) for key in given]
     compiled = variable.__dict__.setdefault("_compiled", {})
     key = (tuple(inputs), tuple(sorted((name, str(value)) for name, value in options.items())))
@@ -28,12 +30,16 @@ def evaluate(variable: Variable, given: Mapping[Any, Any], options: dict[str, An
     return compiled[key](*given.values())
 
 
+def _named(variable: Variable, name: Any) -> Sequence[Variable]:
+    return get_var_by_name([variable], name) if isinstance(name, str) else ()
+
+
 def _resolve(variable: Variable, key: Any) -> Variable:
     if isinstance(key, Variable):
         return key
     if not isinstance(key, str):
         raise TypeError(f"the keys of eval()'s argument must be variables or names, got {key!r}")
-    found = get_var_by_name([variable], key)
+    found = _named(variable, key)
     if len(found) != 1:
         count = "no variable" if not found else f"{len(found)} variables"
         raise ValueError(

@@ -94,6 +94,7 @@ def function(
         input_list = with_donated(as_inputs(inputs), donate)
         form = OutputForm(outputs)
         replaced = _given_pairs(givens, rebuild_strict)
+        _refuse_undefined(form.variables)
         new_values = _updates(updates, input_list)
         given = {item.variable for item in input_list}
         new_values = _with_defaults(new_values, form.variables, given, no_default_updates, replaced)
@@ -112,6 +113,14 @@ def function(
         input_list, form.without_variables(), targets, name, trust_input, allow_input_downcast
     )
     return Function(signature, fgraph, executor, report)
+
+
+def _refuse_undefined(outputs: list[Variable]) -> None:
+    """Refuse outputs that stand for derivatives which do not exist: they have no value."""
+    for k, v in enumerate(outputs):
+        why = getattr(v.type, "why_null", None)
+        if why is not None:
+            raise TypeError(f"output {k} is an undefined gradient and has no value: {why}")
 
 
 def _nan_guard(action: str | None) -> str:
@@ -189,6 +198,11 @@ def _with_defaults(
     """Add the default updates of shared variables in the graph, and of those that these bring in. One that a
     given takes the place of, or that only inputs are computed from, is not in the graph.
     """
+    if not isinstance(skip, bool | list | tuple | set | None):
+        raise TypeError(
+            f"no_default_updates must be a bool or a list of shared variables, got {skip!r} of type "
+            f"{type(skip).__name__}"
+        )
     if skip is True:
         return updates
     skipped = set(skip or ())

@@ -55,11 +55,12 @@ class In:
         mutable = donate if mutable is None else mutable
         if mutable and borrow is False:
             raise ValueError(f"the input {variable} cannot be mutable and not borrowed")
-        if update is not None and value is None:
-            raise ValueError(f"the input {variable} has an update but no value to start from; give value=")
         self.variable = variable
         self.name = variable.name if name is None else name
         self.update = None if update is None else variable.type.filter_variable(update)
+        # `function` refuses shared variables as inputs, and says what to do instead.
+        if update is not None and value is None and not hasattr(variable, "container"):
+            raise ValueError(f"the input {variable} has an update but no value to start from; give value=")
         self.mutable = bool(mutable)
         self.borrow = self.mutable if borrow is None else borrow
         self.strict = strict

@@ -350,7 +350,7 @@ class Function(NativeCallable):
         """Print the graph; arguments as in `graphc.dprint`."""
         from graphc.graph.printing import debugprint
 
-        return debugprint(self.fgraph.outputs, **kwargs)
+        return debugprint(self, **kwargs)
 
     def __repr__(self) -> str:
         inputs = ", ".join(str(item.variable) for item in self.inputs)

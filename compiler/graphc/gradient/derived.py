@@ -111,7 +111,7 @@ def jacobian(
         if expression.type.ndim > 1:
             shape = _sizes(expression)
             found = [pt.reshape(m, (*shape, *_sizes(w))) for m, w in zip(found, wrt_list, strict=True)]
-    found = [as_written(m, expression) for m in found]
+    found = [as_written(m, expression, w) for m, w in zip(found, wrt_list, strict=True)]
     if isinstance(wrt, tuple):
         return tuple(found)
     return found if isinstance(wrt, Sequence) else found[0]

@@ -152,6 +152,9 @@ def _pulled_twice(
     cotangents = Cotangents(paths, places)
     cotangents.run()
     pulled = [cotangents.of(x) if x in cotangents.reached else None for x in wrt]
+    for x, term in zip(wrt, pulled, strict=True):
+        if is_null(term):
+            raise NullTypeGradError(f"the derivative with respect to {x} is undefined: {term.type.why_null}")
     found = transpose_pullback(list(places.values()), pulled, points, list(places))
     return dict(zip(places, found, strict=True)), paths.depends
 

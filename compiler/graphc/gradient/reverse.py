@@ -17,9 +17,10 @@ from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.arithmetic import conjugate, gradient_dtype, match_dtype, one_like, zeros_like
 from graphc.gradient.connectivity import Paths, check_choice, input_message, report_disconnected
-from graphc.gradient.types import disconnected_type, is_discrete, is_null, kind_of
+from graphc.gradient.types import disconnected_type, is_disconnected, is_discrete, is_null, kind_of
 from graphc.graph.basic import Constant, Variable, reads_of, remember
 from graphc.graph.replace import rebuild
+from graphc.graph.traversal import graph_inputs
 
 _FIX = "pass disconnected_inputs='ignore' (or 'warn') to get zeros"
 _POLICIES = ("raise", "warn", "ignore")
@@ -101,9 +102,12 @@ def as_written(g: Variable, *sources: Variable) -> Variable:
     if isinstance(g, Constant):
         g = g.clone()
     elif g.owner is None:
+        # A root of the graph itself must not remember; any other one is what a user's rule has returned.
+        if not kind_of(g) or g not in set(graph_inputs(sources)):
+            return g
         from graphc.ops._pt import pt
 
-        g = pt.tensor_copy(g) if kind_of(g) else g
+        g = pt.tensor_copy(g)
     return g if reads_of(g) else remember(g, *sources)
 
 
@@ -117,7 +121,7 @@ def _inward(v: Variable, g: Variable) -> Variable:
 def _placeholder(x: Variable, kind: str) -> Variable | None:
     if kind == "none":
         return None
-    return zeros_like(x) if kind == "zero" else disconnected_type()
+    return as_written(zeros_like(x), x) if kind == "zero" else disconnected_type()
 
 
 def _like(wrt: Any, values: list[Any]) -> Any:
@@ -164,7 +168,8 @@ def grad(
         disconnected_inputs: ``"raise"``, ``"warn"`` or ``"ignore"`` when the cost does not depend on a
             ``wrt``.
         add_names: name the results ``(dcost/dx)`` where cost and variable have names.
-        known_grads: gradients of some variables, used instead of what would be computed for them.
+        known_grads: gradients of some variables, used instead of what would be computed for them; nothing
+            is passed on below one that is a `disconnected_type`.
         return_disconnected: ``"zero"``, ``"none"`` or ``"disconnected"``: what stands for the gradient of a
             ``wrt`` without influence.
         null_gradients: ``"raise"``, or ``"return"`` to get a variable of `NullType` where a gradient is
@@ -188,6 +193,12 @@ def grad(
         _check_cost(cost)
         seeds[cost] = one_like(cost)
     known = {v: _known_grad(v, g) for v, g in (known_grads or {}).items()}
+    unconnected = [v for v, g in known.items() if is_disconnected(g)]
+    for v in unconnected:
+        seeds.pop(v, None)
+        del known[v]
+    if unconnected:
+        consider_constant = [*_as_constants(consider_constant), *unconnected]
     wrt_list = _check_wrt(wrt if isinstance(wrt, Sequence) else [wrt], "grad")
     label = cost.name if add_names and cost is not None else None
     result = _gradients(

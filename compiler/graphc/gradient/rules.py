@@ -51,9 +51,22 @@ def call_pushforward(node: Apply, tangents: Sequence[Variable | None]) -> list[V
         name, terms = "pushforward", op.pushforward(node.inputs, node.outputs, list(tangents))
     elif hasattr(op, "R_op"):
         name, terms = "R_op", op.R_op(node.inputs, list(tangents))
+        _check_defined(node, terms, tangents)
     else:
         name, terms = "pullback", pushforward_through_pullback(op, node.inputs, node.outputs, tangents)
     return _checked(node, name, terms, node.outputs, "output")
+
+
+def _check_defined(node: Apply, terms: Any, tangents: Sequence[Variable | None]) -> None:
+    """Refuse what Theano's ``R_op`` says by None: not "zero", as `Op.pushforward` does, but "undefined"."""
+    pattern = node.op.connection_pattern(node)
+    for k, (y, term) in enumerate(zip(node.outputs, terms, strict=False)):
+        connected = any(t is not None and row[k] for t, row in zip(tangents, pattern, strict=True))
+        if term is None and connected and not is_discrete(y):
+            raise ValueError(
+                f"{node.op}.R_op{describe(node.location)} returns None for output {k}: it has no derivative. "
+                "If it is zero, return zeros"
+            )
 
 
 def _checked(

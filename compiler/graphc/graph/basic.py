@@ -248,6 +248,12 @@ class Apply:
         """The inputs, as a new list."""
         return list(self.inputs)
 
+    def dprint(self, **kwargs: Any) -> Any:
+        """Print the graph below this node; arguments as in `graphc.dprint`."""
+        from graphc.graph.printing import debugprint
+
+        return debugprint(self, **kwargs)
+
     def clone(self, clone_inner_graph: bool = False) -> Apply:
         """A node of the same op and inputs with fresh outputs."""
         return self.clone_with_new_inputs(self.inputs, strict=False, clone_inner_graph=clone_inner_graph)

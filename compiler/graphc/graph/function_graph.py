@@ -10,7 +10,7 @@ from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.destroy import analyse
 from graphc.graph.location import describe
-from graphc.graph.traversal import io_toposort
+from graphc.graph.traversal import graph_inputs, io_toposort
 
 
 class FunctionGraph:
@@ -18,7 +18,8 @@ class FunctionGraph:
     built.
 
     Args:
-        inputs: variables whose values are given; what lies behind them is not part of the graph.
+        inputs: variables whose values are given; what lies behind them is not part of the graph. By default
+            the roots of the graph but for constants.
         outputs: variables to compute.
         clone: copy the graph first, so that the variables are nobody else's.
 
@@ -33,9 +34,15 @@ class FunctionGraph:
         MissingInputError: an output depends on a root that is neither an input nor a constant.
     """
 
-    def __init__(self, inputs: Sequence[Variable], outputs: Sequence[Variable], clone: bool = False) -> None:
-        self.inputs = list(inputs)
+    def __init__(
+        self,
+        inputs: Sequence[Variable] | None = None,
+        outputs: Sequence[Variable] = (),
+        clone: bool = False,
+    ) -> None:
         self.outputs = list(outputs)
+        roots = (v for v in graph_inputs(self.outputs) if not isinstance(v, Constant))
+        self.inputs = list(roots if inputs is None else inputs)
         if len(set(self.inputs)) != len(self.inputs):
             repeated = next(v for i, v in enumerate(self.inputs) if v in self.inputs[:i])
             raise ValueError(f"the variable {repeated} is given more than once among the inputs")

@@ -58,7 +58,7 @@ class Op:
 
         Args:
             inputs: what `make_node` takes.
-            name: name of the output, or first part of the names of several.
+            name: name of the output that is returned, or first part of the names of several.
             return_list: return a list even for a single output.
             kwargs: passed to `make_node`.
 
@@ -76,8 +76,8 @@ class Op:
             node.location = capture()
         outputs = node.outputs
         if name is not None:
-            if len(outputs) == 1:
-                outputs[0].name = name
+            if len(outputs) == 1 or self.default_output is not None:
+                outputs[self.default_output or 0].name = name
             else:
                 for i, output in enumerate(outputs):
                     output.name = f"{name}_{i}"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.op import Op
 from graphc.graph.replace import clone_replace, clone_with_inputs, rebuild
@@ -40,7 +41,9 @@ class OpFromGraph(Op):
 
     Raises:
         TypeError: inputs or outputs are no lists of variables.
-        ValueError: an input is given twice, or a needed variable is not given.
+        ValueError: an input is given twice.
+        MissingInputError: a needed variable is not given.
+        NotImplementedError: updates or givens.
     """
 
     def __init__(
@@ -98,18 +101,30 @@ class OpFromGraph(Op):
         if len(inputs) not in (n, len(self.inner_inputs)):
             raise ValueError(f"{self} takes {n} inputs, got {len(inputs)}")
         given = [inner.type.filter_variable(x) for inner, x in zip(self.inner_inputs, inputs, strict=False)]
-        given += self.shared_inputs[len(given) - n :]
-        op = self
+        op: OpFromGraph = self
+        if len(given) == n:
+            given += self.shared_inputs
+        elif any(x is not old for x, old in zip(given[n:], self.shared_inputs, strict=True)):
+            from graphc.function.shared import SharedVariable
+
+            op = self.clone()
+            op.shared_inputs = [x for x in given[n:] if isinstance(x, SharedVariable)]
         if any(x.type != inner.type for x, inner in zip(given, self.inner_inputs, strict=True)):
-            op = self._narrowed(tuple(x.type for x in given))
+            op = op._narrowed(tuple(x.type for x in given))
         return Apply(op, given, [y.type.make_variable(y.name) for y in op.inner_outputs])
+
+    def clone(self) -> OpFromGraph:
+        """An equal op with a graph of its own."""
+        other: OpFromGraph = super().clone()  # type: ignore[assignment]
+        other.inner_inputs, other.inner_outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
+        other._derived = {}
+        return other
 
     def _narrowed(self, types: tuple[Any, ...]) -> OpFromGraph:
         """This op on inputs of narrower types, which may narrow the outputs."""
         key = ("types", types)
         if key not in self._derived:
             op: Any = self.clone()
-            op._derived = {}
             op.inner_inputs = [t.make_variable(x.name) for t, x in zip(types, self.inner_inputs, strict=True)]
             replace = dict(zip(self.inner_inputs, op.inner_inputs, strict=True))
             op.inner_outputs = rebuild(self.inner_outputs, replace, copy_nodes=True, strict=False)
@@ -210,7 +225,7 @@ def _check(inputs: Any, outputs: Any, kwargs: dict[str, Any]) -> None:
                 )
     for name in ("updates", "givens"):
         if name in kwargs:
-            raise ValueError(f"an OpFromGraph takes no {name}; it has no state of its own")
+            raise NotImplementedError(f"an OpFromGraph takes no {name}; it has no state of its own")
     repeated = [v for i, v in enumerate(inputs) if v in inputs[:i]]
     if repeated and kwargs.get("on_unused_input") != "ignore":
         raise ValueError(
@@ -229,7 +244,7 @@ def _captured(inputs: list[Variable], outputs: list[Variable]) -> list[Variable]
         if v in given or isinstance(v, Constant):
             continue
         if not isinstance(v, SharedVariable):
-            raise ValueError(
+            raise MissingInputError(
                 f"the graph needs {v} of type {v.type}{describe(v.location)}; add it to the inputs"
             )
         captured.append(v)

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any, TextIO
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.infix import pprint
+from graphc.graph.traversal import io_toposort
 
-__all__ = ["debugprint", "dprint", "pprint"]
+__all__ = ["as_string", "debugprint", "dprint", "pprint"]
 
 _REPEATED = "···"
 
@@ -159,6 +161,52 @@ def _inner_graphs(options: _Options) -> Iterator[str]:
             yield f" → {_line(inner, options)} = {_line(outer, options)}"
         for output in node.op.inner_outputs:
             yield from _tree(output, options, " ← ", "   ")
+
+
+def _call_text(node: Apply, arguments: Sequence[str]) -> str:
+    return f"{node.op}({', '.join(arguments)})"
+
+
+def as_string(
+    inputs: Collection[Variable],
+    outputs: Sequence[Variable],
+    leaf_formatter: Callable[[Variable], str] = str,
+    node_formatter: Callable[[Apply, Sequence[str]], str] = _call_text,
+) -> list[str]:
+    """The graph between two lists of variables as nested calls.
+
+    Args:
+        inputs: variables to stop at.
+        outputs: variables to describe.
+        leaf_formatter: the text of a variable that nothing below is shown of.
+        node_formatter: the text of a node, from those of its inputs.
+
+    Returns:
+        One text for each output. A node with several uses is written as ``*n -> text`` where it comes first
+        and as ``*n`` where it comes again.
+    """
+    given = set(inputs)
+
+    def node_of(v: Variable) -> Apply | None:
+        return None if v in given else v.owner
+
+    nodes = io_toposort(inputs, outputs)
+    uses = Counter(node_of(v) for v in [*outputs, *(x for node in nodes for x in node.inputs)])
+    numbers: dict[Apply, int] = {}
+
+    def text(v: Variable) -> str:
+        node = node_of(v)
+        if node is None:
+            return leaf_formatter(v)
+        which = f"::{node.outputs.index(v)}" if len(node.outputs) > 1 else ""
+        if node in numbers:
+            return f"*{numbers[node]}{which}"
+        if uses[node] == 1:
+            return node_formatter(node, [text(x) for x in node.inputs]) + which
+        number = numbers[node] = len(numbers) + 1
+        return f"*{number}{which} -> {node_formatter(node, [text(x) for x in node.inputs])}"
+
+    return [text(v) for v in outputs]
 
 
 def debugprint(

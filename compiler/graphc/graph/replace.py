@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
 from graphc.graph.location import describe
-from graphc.graph.traversal import ancestors, graph_inputs, io_toposort, read_by, toposort
+from graphc.graph.traversal import ancestors, graph_inputs, orphans_between, read_by, toposort
 
 Replacements = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]] | None
 
@@ -176,7 +176,8 @@ def clone_replace(
         output: a variable, or a list or dict of them; the result has the same form.
         replace: old and new variables; a new one may have another type when the ops accept it, but for
             static sizes: those of the old one are checked at run time.
-        copy_inputs_over: keep the roots; otherwise they are copied too.
+        copy_inputs_over: keep the roots; otherwise they are copied too, those of the replacements included. A
+            copy of a shared variable has the value of the original.
         kwargs: ``rebuild_strict=True`` demands that types stay the same, which is the default.
 
     Raises:
@@ -190,11 +191,11 @@ def clone_replace(
     if strict:
         memo = {old: of_type(old, new) for old, new in memo.items()}
     memo = checked_replacements(outputs, memo)
+    result = rebuild(outputs, memo, copy_nodes=True, strict=False)
     if not copy_inputs_over:
-        for v in list(ancestors(outputs, set(memo))):
-            if v.owner is None and v not in memo and not _keeps_its_identity(v):
-                memo[v] = v.clone()
-    return _like(output, rebuild(outputs, memo, copy_nodes=True, strict=False))
+        roots = {v: v.clone() for v in graph_inputs(result) if not isinstance(v, Constant)}
+        result = rebuild(result, dict(roots), copy_nodes=False, strict=True)
+    return _like(output, result)
 
 
 def graph_replace(
@@ -313,28 +314,44 @@ def clone(
         The inputs and outputs of the copy.
     """
     copy_orphans = copy_inputs if copy_orphans is None else copy_orphans
-    memo: dict[Variable, Variable] = {v: v.clone() if copy_inputs else v for v in inputs}
-    if copy_orphans:
-        for node in io_toposort(inputs, outputs):
-            for v in node.inputs:
-                if v.owner is None and v not in memo and not _keeps_its_identity(v):
-                    memo[v] = v.clone()
-        for v in outputs:
-            if v.owner is None and v not in memo and not _keeps_its_identity(v):
-                memo[v] = v.clone()
+    memo = _fresh(inputs, outputs, copy_inputs, copy_orphans)
     new_inputs = [memo[v] for v in inputs]
     return new_inputs, rebuild(outputs, memo, copy_nodes=True, strict=True)
 
 
+def _fresh(
+    inputs: Sequence[Variable], outputs: Sequence[Variable], copy_inputs: bool, copy_orphans: bool
+) -> dict[Variable, Variable]:
+    """What a copy of a graph has in place of its roots. Constants are never copied: nothing changes them."""
+    memo = {v: v.clone() if copy_inputs and not isinstance(v, Constant) else v for v in inputs}
+    if copy_orphans:
+        for v in orphans_between(inputs, outputs):
+            if not isinstance(v, Constant) and not _keeps_its_identity(v):
+                memo[v] = v.clone()
+    return memo
+
+
 def clone_get_equiv(
-    inputs: Sequence[Variable], outputs: Sequence[Variable], copy_inputs: bool = True
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    copy_inputs: bool = True,
+    copy_orphans: bool = False,
+    memo: dict[Any, Any] | None = None,
 ) -> dict[Variable | Apply, Variable | Apply]:
-    """Copy a graph and return which variable and node became which."""
-    memo: dict[Variable, Variable] = {v: v.clone() if copy_inputs else v for v in inputs}
-    rebuild(outputs, memo, copy_nodes=True, strict=True)
-    result: dict[Any, Any] = dict(memo)
+    """Copy a graph and return which variable and node became which.
+
+    Args:
+        inputs, outputs, copy_inputs, copy_orphans: as in `clone`.
+        memo: copies that exist already; gains the others.
+    """
+    known: dict[Any, Any] = {} if memo is None else memo
+    given = {v: copy for v, copy in known.items() if isinstance(v, Variable)}
+    found = {**_fresh(inputs, outputs, copy_inputs, copy_orphans), **given}
+    rebuild(outputs, found, copy_nodes=True, strict=True)
+    result = known
+    result.update(found)
     result.update({v: v for v in ancestors(outputs, set(inputs)) if isinstance(v, Constant)})
-    for old, new in memo.items():
-        if old.owner is not None and new.owner is not None and old not in set(inputs):
+    for old, new in found.items():
+        if old.owner is not None and new.owner is not None and old not in given and old not in set(inputs):
             result[old.owner] = new.owner
     return result

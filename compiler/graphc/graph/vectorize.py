@@ -76,13 +76,16 @@ def vectorize_graph(
         that depends on no batch has none.
 
     Raises:
-        ValueError: a replacement has fewer dimensions than what it replaces, or batch axes have different
-            static sizes.
+        ValueError: something else than variables is given; a replacement has fewer dimensions than what it
+            replaces, or batch axes have different static sizes.
         VectorizeError: a value that is no tensor depends on the batch.
 
     Source: PyTensor's ``vectorize_graph``.
     """
     listed = [outputs] if isinstance(outputs, Variable) else list(outputs)
+    for old, new in replace.items():
+        if not (isinstance(old, Variable) and isinstance(new, Variable)):
+            raise ValueError(f"vectorize_graph replaces variables by variables, got {old!r} by {new!r}")
     depth = {old: _rank(new) - _rank(old) for old, new in replace.items()}
     for old, extra in depth.items():
         if extra < 0:

@@ -26,6 +26,7 @@ class IfElse(Op):
 
     Args:
         n: number of values to choose.
+        as_view: accepted for compatibility: results never share memory with values that somebody else reads.
         name: shown by `graphc.dprint`.
 
     Source: PyTensor's and Theano's ``IfElse``.
@@ -35,7 +36,7 @@ class IfElse(Op):
     # The mark that `graphc.graph.demand` looks for.
     conditional = True
 
-    def __init__(self, n: int = 1, name: str | None = None) -> None:
+    def __init__(self, n: int = 1, as_view: bool = False, name: str | None = None) -> None:
         if n < 1:
             raise ValueError(f"IfElse chooses at least one value, got n = {n}")
         self.n = n

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.errors import MissingInputError
 from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
@@ -166,7 +167,8 @@ class LoopBuilder:
 
         Raises:
             TypeError: a state changes its type.
-            ValueError: the function captures variables with ``strict``; a sequence is too short.
+            MissingInputError: the function captures variables with ``strict``.
+            ValueError: a sequence is too short.
         """
         self._check_lengths(n_steps)
         self._local_updates()
@@ -218,7 +220,7 @@ class LoopBuilder:
     def _check_strict(self, found: list[Variable]) -> None:
         if found:
             names = ", ".join(f"{v} of type {v.type}{describe(v.location)}" for v in found)
-            raise ValueError(
+            raise MissingInputError(
                 f"with strict=True {self.callee} may read its arguments only, but it also reads {names}; "
                 "pass "
                 f"{'it' if len(found) == 1 else 'them'} in non_sequences"

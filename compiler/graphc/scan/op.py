@@ -11,6 +11,7 @@ from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import is_conditional
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
+from graphc.graph.replace import clone_with_inputs
 from graphc.scan.spec import Invariant, ScanSpec
 from graphc.tensor.type import TensorType
 from graphc.tensor.variable import TensorConstant
@@ -221,6 +222,14 @@ class Scan(Op):
     def identity(self) -> tuple[Any, ...]:
         """What the op's code depends on besides the inner graph."""
         return (self.spec, self.reverse, self.unroll, *((self.name,) if self.progress else ()))
+
+    def clone(self) -> Scan:
+        """An equal op with an inner graph of its own."""
+        other: Scan = super().clone()  # type: ignore[assignment]
+        for name in ("fgraph", "compiled_graph", "body_obstacle"):
+            other.__dict__.pop(name, None)
+        other.inner_inputs, other.inner_outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         # The inner graph as a table: deep chains of nodes would exceed the recursion limit.

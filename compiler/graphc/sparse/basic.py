@@ -39,7 +39,7 @@ def as_sparse_variable(x: Any, name: str | None = None) -> Any:
     if not is_sparse(x):
         raise TypeError(f"expected a sparse variable or a sparse matrix of SciPy, got {x!r:.80}")
     x = x if x.format in ("csr", "csc") else x.tocsr()
-    result = SparseConstant(SparseTensorType(x.format, x.dtype, x.shape), x, name)
+    result = SparseConstant(SparseTensorType(x.format, x.dtype, x.shape), x.copy(), name)
     result._location = capture()
     return result
 

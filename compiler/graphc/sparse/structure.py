@@ -209,10 +209,10 @@ class Positions(Op):
         return [[False] for _ in node.inputs]
 
 
-def get_item_2lists(x: Any, rows: Any, columns: Any) -> Any:
-    """Elements of a sparse matrix by two vectors of integers, a dense vector: ``x[rows, columns]``."""
+def get_item_2lists(x: Any, ind1: Any, ind2: Any) -> Any:
+    """Elements of a sparse matrix by two vectors of integers, a dense vector: ``x[ind1, ind2]``."""
     x = as_sparse_variable(x)
-    at = [pt.cast(as_tensor_variable(i), "int64") for i in (rows, columns)]
+    at = [pt.cast(as_tensor_variable(i), "int64") for i in (ind1, ind2)]
     for i in at:
         if i.type.ndim > 1:
             raise IndexError(f"an index of a sparse matrix has at most one axis, got {i} of type {i.type}")

@@ -74,9 +74,8 @@ class SparseVariable(Variable):
 
     @property
     def size(self) -> Any:
-        """How many elements there are, with those that have no value."""
-        rows, columns = self.shape[0], self.shape[1]
-        return rows * columns
+        """How many values are stored, as of SciPy's matrices."""
+        return _functions().csm_data(self).shape[0]
 
     def __getitem__(self, index: Any) -> Any:
         return _functions().get_item(self, index)

@@ -147,8 +147,11 @@ class TensorOperators(NumpyProtocols):
 
     # Shapes and types --------------------------------------------------------------------------------------
 
-    def reshape(self, *shape: Any, ndim: int | None = None) -> Any:
-        """As ``graphc.tensor.reshape``; the sizes may be given one by one."""
+    def reshape(self, *sizes: Any, shape: Any = None, ndim: int | None = None) -> Any:
+        """As ``graphc.tensor.reshape``; the sizes may be given one by one, or together as ``shape``."""
+        if sizes and shape is not None:
+            raise TypeError(f"reshape takes the sizes {sizes} or shape={shape}, not both")
+        shape = sizes if shape is None else (shape,)
         if len(shape) == 1 and not (
             isinstance(shape[0], int | np.integer) or getattr(shape[0], "ndim", 1) == 0
         ):

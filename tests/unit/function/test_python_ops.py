@@ -166,7 +166,7 @@ def test_assert(mode):
             f(values, count)
     if mode == "fast_run":
         assert not f.report.fallbacks
-    assert str(y.owner.op) == "Assert{'x must be positive'}" and str(assert_op).startswith("Assert")
+    assert str(y.owner.op) == "Assert{msg='x must be positive'}" and str(assert_op).startswith("Assert")
 
 
 class Unknown(Exception):

@@ -41,6 +41,11 @@ def test_a_shared_generator_gives_and_takes_generators():
     assert shared.get_value(return_internal_type=True).shape == (6,)
     shared.set_value(np.random.default_rng(8))
     assert shared.get_value().normal() == np.random.default_rng(8).normal()
+    shared.set_value(seed=8)
+    assert shared.get_value().normal() == np.random.default_rng(8).normal()
+    for wrong in ({}, {"new_value": generator, "seed": 8}):
+        with pytest.raises(ValueError, match="not both"):
+            shared.set_value(**wrong)
     assert generator.normal() == np.random.default_rng(1).normal(), "the given generator is not used up"
 
 

@@ -224,3 +224,15 @@ def test_loops_do_not_take_matrices_apart(how):
     reference = graphc.function([given, x], outputs, mode="reference", on_unused_input="ignore")
     for have, want in zip(*(g(matrix, np.linspace(0, 1, 6)) for g in (f, reference)), strict=True):
         np.testing.assert_allclose(have, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_constants_do_not_change_with_the_matrix(format):
+    a = sp.random(3, 4, 0.9, format=format, random_state=0)
+    x = sparse.as_sparse_variable(a)
+    f = graphc.function([], [x, sparse.dot(x, np.ones(4))])
+    want = a.toarray()
+    a.data[:] = 0
+    np.testing.assert_array_equal(f()[0].toarray(), want)
+    np.testing.assert_allclose(f()[1], want.sum(1))
+    assert x.data is not a and x.eval().sum() > 0

@@ -13,6 +13,8 @@ from graphc.tensor.random.methods import DrawMethods
 from graphc.tensor.random.state import bit_generator_name, generator_of, state_of
 from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
 
+_NOT_GIVEN: Any = object()
+
 
 class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
     """A shared generator: users give and take ``numpy.random.Generator``, functions keep its state vector."""
@@ -27,17 +29,24 @@ class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
         state = self.container[0]
         return state.copy() if return_internal_type else generator_of(state)
 
-    def set_value(self, new_value: Any, borrow: bool = False) -> None:
+    def set_value(self, new_value: Any = None, borrow: bool = False, *, seed: Any = _NOT_GIVEN) -> None:
         """Goes on from another state.
 
         Args:
             new_value: a ``numpy.random.Generator`` of the same kind, which is not changed by draws from here,
                 or a state vector.
             borrow: accepted for compatibility.
+            seed: in place of ``new_value``, of a new generator; None asks the system for one.
 
         Raises:
             TypeError: it is something else. The old value stays.
+            ValueError: none or both of ``new_value`` and ``seed`` are given.
         """
+        if (new_value is None) == (seed is _NOT_GIVEN):
+            raise ValueError("set_value of a shared generator takes a new_value or a seed, and not both")
+        if new_value is None:
+            kind: Any = getattr(np.random, self.type.bit_generator)  # type: ignore[attr-defined]
+            new_value = np.random.Generator(kind(seed))
         super().set_value(new_value, borrow)
 
     def zero(self, borrow: bool = False) -> None:
