@@ -228,9 +228,9 @@ def test_loops_do_not_take_matrices_apart(how):
 
 @pytest.mark.parametrize("format", ["csr", "csc"])
 def test_constants_do_not_change_with_the_matrix(format):
-    a = sp.random(3, 4, 0.9, format=format, random_state=0)
-    x = sparse.as_sparse_variable(a)
-    f = graphc.function([], [x, sparse.dot(x, np.ones(4))])
+    a = scipy.sparse.random(3, 4, 0.9, format=format, random_state=0)
+    x = sp.as_sparse_variable(a)
+    f = graphc.function([], [x, sp.dot(x, np.ones(4))])
     want = a.toarray()
     a.data[:] = 0
     np.testing.assert_array_equal(f()[0].toarray(), want)
