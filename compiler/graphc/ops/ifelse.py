@@ -144,7 +144,7 @@ class IfElse(Op):
             if any(batched[1 + i] for i in places):
                 for i in places:
                     values[i] = values[i] if batched[1 + i] else repeat(values[i], size)
-        return IfElse(self.n, self.name).make_node(inputs[0], *values).outputs
+        return IfElse(self.n, name=self.name).make_node(inputs[0], *values).outputs
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         """The choice alone, between values that exist; `graphc.emit.conditionals` emits the branches, too."""
@@ -202,7 +202,7 @@ def ifelse(condition: Any, then_branch: Any, else_branch: Any, name: str | None 
         )
     if not thens:
         return a
-    node = IfElse(len(thens), name).make_node(
+    node = IfElse(len(thens), name=name).make_node(
         np.bool_(True) if chosen is not None else condition, *thens, *elses
     )
     outputs = node.outputs

@@ -67,8 +67,8 @@ class RandomGeneratorType(TensorType):
     @staticmethod
     def values_eq(a: Any, b: Any, force_same_dtype: bool = True) -> bool:
         """Whether two generators, or their states, will draw the same numbers."""
-        states = [x if isinstance(x, np.ndarray) else state_of(x) for x in (a, b)]
-        return TensorType.values_eq(*states, force_same_dtype)
+        first, second = (x if isinstance(x, np.ndarray) else state_of(x) for x in (a, b))
+        return TensorType.values_eq(first, second, force_same_dtype)
 
     def generator(self, state: np.ndarray) -> np.random.Generator:
         """A generator that goes on from a state."""
