@@ -7,8 +7,8 @@ around the `graphc_body_<n>` of parallel-loops) go to other modules. There each 
 (`graphc_runtime.elf.join`). The kernel puts each value that some nest needs into the frame once, where it is
 defined: with hundreds of calls of dozens of arguments, most of its code would move pointers from one place on
 the stack to another. A call may stand in a branch, and a later one in another branch or behind both: what
-both need is in the frame on all paths. Of functions with the same text one is kept, which all are told to
-call.
+both need is in the frame on all paths. Of functions with the same text one is kept, and called with a row of
+a table: where in the frame the arguments of each call are.
 
 How a text is divided depends on the text only, so that the same bytes come out whatever the number of cores.
 """
@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
+from graphc.codegen import frames
 from graphc.codegen.inner_loops import LONG_BODY, outline
 from graphc.codegen.splits import define_call
 
@@ -82,13 +83,15 @@ class _Nest:
         helpers: the functions that it calls, directly or not.
         original: the first function with the same text, often itself: the others call that one.
         size: characters of all that are kept.
+        spared: characters that are not, as another function has the same text.
     """
 
     name: str
-    arguments: list[tuple[str, str]]
+    arguments: list[frames.Argument]
     helpers: set[str]
     original: str
     size: int = 0
+    spared: int = 0
 
     @property
     def replaced(self) -> frozenset[str]:
@@ -135,16 +138,26 @@ class _Division:
         self._needs = {name: set(_REFERENCE.findall(body)) - {name} for name, body in self._bodies.items()}
         self._users = Counter(other for needs in self._needs.values() for other in needs)
         self._slots: dict[str, int] = {}
+        # By original, of functions that are called with rows: what differs between the calls.
+        self._columns: dict[str, list[int]] = {}
 
     def pieces(self) -> list[Piece]:
         nests = self._nests()
         groups = _groups(list(nests.values()))
         if not groups or "\ndefine " in self._outside:
             return [Piece(self._text)]
-        values = dict.fromkeys(value for nest in nests.values() for _, value in nest.arguments)
-        self._slots = {value: i for i, value in enumerate(x for x in values if x.startswith("%"))}
+        self._columns = _columns(nests.values())
+        values = [argument for nest in nests.values() for argument in self._in_frame(nest)]
+        self._slots = {slot: i for i, slot in enumerate(dict.fromkeys(map(frames.slot, values)))}
         kernel = self._kernel(nests)
         return [Piece(kernel), *map(self._piece, groups)]
+
+    def _in_frame(self, nest: _Nest) -> list[frames.Argument]:
+        """The arguments of a call that it finds in the frame: values, and numbers that its row has."""
+        columns = self._columns.get(nest.original)
+        if columns is not None:
+            return [nest.arguments[column] for column in columns]
+        return [argument for argument in nest.arguments if argument[1].startswith("%")]
 
     def _nests(self) -> dict[str, _Nest]:
         """What can be moved, in the order of the calls."""
@@ -158,7 +171,9 @@ class _Division:
             if times[name] == 1 and self._users[name] == 1 and helpers is not None and arguments is not None:
                 original = originals.setdefault(self._bodies[name].replace(f"@{name}(", "@(", 1), name)
                 nest = found[name] = _Nest(name, arguments, helpers, original)
-                if name == original:
+                if name != original:
+                    nest.spared = len(self._bodies[name])
+                else:
                     nest.size = sum(len(self._bodies[kept]) for kept in {name, *helpers} - nest.replaced)
         return found
 
@@ -186,7 +201,7 @@ class _Division:
             "@" not in value and re.match(r"(private|internal) (unnamed_addr )?constant ", value) is not None
         )
 
-    def _arguments(self, name: str, text: str) -> list[tuple[str, str]] | None:
+    def _arguments(self, name: str, text: str) -> list[frames.Argument] | None:
         """The arguments of a call; None if they are not plain."""
         header, _, body = self._bodies[name].partition("{\n")
         parameters = _parameters(header)
@@ -204,31 +219,60 @@ class _Division:
     def _kernel(self, nests: dict[str, _Nest]) -> str:
         """The text of the kernel without the functions that are moved."""
         moved = {*nests, *(x for nest in nests.values() for x in nest.helpers if _OWNED.fullmatch(x))}
-        kinds = {value: kind for nest in nests.values() for kind, value in nest.arguments}
+        kinds = {value: kind for nest in nests.values() for kind, value in self._in_frame(nest)}
 
         def stores(names: Sequence[str]) -> str:
-            return "".join(self._store(f"%{x}", kinds[f"%{x}"]) for x in names if f"%{x}" in kinds)
+            return "".join(self._store(f"%{x}", kinds[f"%{x}"], f"%{x}") for x in names if f"%{x}" in kinds)
 
         header, _, main = self._bodies["main"].partition("{\n")
-        main = _CALL.sub(lambda found: _call(found[1]) if found[1] in nests else found[0], main)
+        main = _CALL.sub(lambda found: self._call(nests[found[1]]) if found[1] in nests else found[0], main)
         main = _DEFINITIONS.sub(lambda found: found[0] + stores(_DEFINED_VALUE.findall(found[0])), main)
+        if frames.is_glue(main):
+            header += "optnone noinline "
         parameters = stores(_parameters(header))
+        numbers = "".join(self._store(x, *x.split(" ")) for x in self._slots if not x.startswith("%"))
         frame = f"  %graphc.frame = alloca [{max(len(self._slots), 1)} x i64]\n"
-        bodies = {**self._bodies, "main": f"{header}{{\n{frame}{parameters}{main}"}
+        bodies = {**self._bodies, "main": f"{header}{{\n{frame}{parameters}{numbers}{main}"}
         text = _DEFINITION.sub(lambda found: "" if found[1] in moved else bodies[found[1]], self._text)
-        return text + "".join(f"declare hidden void @graphc_call_{name}(ptr)\n" for name in nests)
+        rows = "".join(self._row(nest) for nest in nests.values() if nest.original in self._columns)
+        entries = dict.fromkeys(
+            nest.original if nest.original in self._columns else nest.name for nest in nests.values()
+        )
+        declared = (
+            f"declare hidden void @graphc_call_{name}(ptr{', ptr' * (name in self._columns)})\n"
+            for name in entries
+        )
+        return "".join([text, rows, *declared])
 
-    def _store(self, value: str, kind: str) -> str:
+    def _call(self, nest: _Nest) -> str:
+        """The call of a function through the frame."""
+        if nest.original in self._columns:
+            return (
+                f"  call void @graphc_call_{nest.original}(ptr %graphc.frame, ptr @graphc_row_{nest.name})\n"
+            )
+        return f"  call void @graphc_call_{nest.name}(ptr %graphc.frame)\n"
+
+    def _row(self, nest: _Nest) -> str:
+        """Where in the frame the arguments of a call are."""
+        slots = [f"i32 {self._slots[frames.slot(argument)]}" for argument in self._in_frame(nest)]
+        value = f"[{', '.join(slots)}]" if slots else "zeroinitializer"
+        return f"@graphc_row_{nest.name} = private unnamed_addr constant [{len(slots)} x i32] {value}\n"
+
+    def _store(self, key: str, kind: str, value: str) -> str:
         """Code that puts a value into its slot of the frame."""
-        slot = self._slots[value]
+        slot = self._slots[key]
         return (
             f"  %graphc.slot.{slot} = getelementptr i64, ptr %graphc.frame, i64 {slot}\n"
             f"  store {kind} {value}, ptr %graphc.slot.{slot}\n"
         )
 
     def _piece(self, group: _Group) -> Piece:
-        exports = frozenset(f"graphc_call_{nest.name}" for nest in group.nests)
+        exports = frozenset(f"graphc_call_{nest.name}" for nest in self._entered(group))
         return Piece(partial(self._piece_text, group), exports)
+
+    def _entered(self, group: _Group) -> list[_Nest]:
+        """The functions of a group that have entries of their own."""
+        return [x for x in group.nests if x.name == x.original or x.original not in self._columns]
 
     def _piece_text(self, group: _Group) -> str:
         """A module: what is outside of functions, but for globals nobody here refers to, and functions."""
@@ -238,8 +282,9 @@ class _Division:
         outside = _GLOBAL.sub(lambda found: found[0] if self._is_kept(found, needed) else "", self._outside)
         loops = _Loops(max(map(int, _METADATA.findall(outside)), default=-1) + 1)
         functions = [loops.mark(outline(name, self._bodies[name]) or self._bodies[name]) for name in names]
-        entries = [self._entry(nest) for nest in group.nests]
-        return "".join([outside, *functions, *entries, loops.metadata()])
+        entries = [self._entry(nest) for nest in self._entered(group)]
+        copies = [frames.COPY] if self._columns and frames.COPY_NAME not in outside else []
+        return "".join([outside, *copies, *functions, *entries, loops.metadata()])
 
     def _is_kept(self, found: re.Match[str], needed: set[str]) -> bool:
         """Whether a module has a global: one that it needs, or a list such as @llvm.used of declarations."""
@@ -249,33 +294,49 @@ class _Division:
         )
 
     def _entry(self, nest: _Nest) -> str:
-        """The function that takes a nest's arguments from the frame."""
+        """The function that takes a nest's arguments from the frame, if there are rows from a part of it."""
+        arguments, slots, rows = nest.arguments, self._slots, ""
+        columns = self._columns.get(nest.original)
+        if columns is not None:
+            slots = {f"%{column}": position for position, column in enumerate(columns)}
+            arguments = [
+                (kind, f"%{column}" if column in columns else value)
+                for column, (kind, value) in enumerate(arguments)
+            ]
+            rows = frames.gather(len(columns))
         if nest.replaced:
-            sizes, captured = nest.arguments[:4], nest.arguments[4:]
-            passed = ", ".join(["ptr null", "i64 %lower", "i64 %upper", *_passed(captured)])
+            sizes, captured = arguments[:4], arguments[4:]
+            passed = ", ".join(["ptr null", "i64 %lower", "i64 %upper", *frames.passed(captured)])
             constants = "".join(
                 f"  %{name} = add i64 {value}, 0\n"
                 for name, (_, value) in zip(_SIZES, sizes, strict=True)
-                if value not in self._slots
+                if value not in slots
             )
             return define_call(
                 nest.name,
-                constants + self._loads(sizes, _SIZES),
-                self._loads(captured, _names(captured)),
+                constants + frames.loads(sizes, _SIZES, slots),
+                frames.loads(captured, frames.names(captured), slots),
                 passed,
             )
-        call = f"  call void @{nest.original}({', '.join(_passed(nest.arguments))})\n"
-        header = f"define hidden void @graphc_call_{nest.name}(ptr %frame) {{\n"
-        return "".join([header, self._loads(nest.arguments, _names(nest.arguments)), call, "  ret void\n}\n"])
-
-    def _loads(self, arguments: Sequence[tuple[str, str]], names: Sequence[str]) -> str:
-        """Code that gives names to what is in the frame."""
+        call = f"  call void @{nest.original}({', '.join(frames.passed(arguments))})\n"
+        parameters = "ptr %all, ptr %row" if rows else "ptr %frame"
+        header = f"define hidden void @graphc_call_{nest.name}({parameters}) {{\n"
         return "".join(
-            f"  %{name}.slot = getelementptr i64, ptr %frame, i64 {self._slots[value]}\n"
-            f"  %{name} = load {kind}, ptr %{name}.slot\n"
-            for name, (kind, value) in zip(names, arguments, strict=True)
-            if value in self._slots
+            [header, rows, frames.loads(arguments, frames.names(arguments), slots), call, "  ret void\n}\n"]
         )
+
+
+def _columns(nests: Iterable[_Nest]) -> dict[str, list[int]]:
+    """By original: the arguments of functions with several calls that are values or differ."""
+    calls: dict[str, list[list[frames.Argument]]] = {}
+    for nest in nests:
+        if not nest.replaced:  # its entry is another
+            calls.setdefault(nest.original, []).append(nest.arguments)
+    return {
+        original: [i for i, column in enumerate(zip(*found, strict=True)) if frames.varies(column)]
+        for original, found in calls.items()
+        if len(found) > 1
+    }
 
 
 def _parameters(header: str) -> list[str]:
@@ -283,27 +344,12 @@ def _parameters(header: str) -> list[str]:
     return _PARAMETER.findall(header[header.index("(") + 1 : header.rindex(")")])
 
 
-def _call(name: str) -> str:
-    """The call of a function through the frame."""
-    return f"  call void @graphc_call_{name}(ptr %graphc.frame)\n"
-
-
-def _names(arguments: Sequence[tuple[str, str]]) -> list[str]:
-    """Names for arguments that come from the frame."""
-    return [f"a{position}" for position in range(len(arguments))]
-
-
-def _passed(arguments: Sequence[tuple[str, str]]) -> list[str]:
-    """Arguments as they are passed, with these names."""
-    return [
-        f"{kind} " + (f"%a{position}" if value.startswith("%") else value or "poison")
-        for position, (kind, value) in enumerate(arguments)
-    ]
-
-
 def _groups(nests: list[_Nest]) -> list[_Group]:
     """Divides functions into groups of about the same size."""
-    groups = [_Group() for _ in range(round(sum(nest.size for nest in nests) / MODULE_SIZE))]
+    count = round(sum(nest.size for nest in nests) / MODULE_SIZE)
+    if sum(nest.spared for nest in nests) > MODULE_SIZE // 2:
+        count = max(count, 1)
+    groups = [_Group() for _ in range(count)]
     homes: dict[str, _Group] = {}
     for nest in sorted(nests if groups else (), key=lambda nest: -nest.size):
         home = homes.get(nest.original) or min(groups, key=lambda group: group.size)

@@ -26,7 +26,9 @@ _PLACES = ("graphc_buffer", "graphc_planned_buffer")
 
 @dataclass
 class OutlineLoops(Pass):
-    """Moves the loop nests in the block of a long function to functions `@graphc_part_<n>(captured...)`.
+    """Moves the loop nests of a long function to functions `@graphc_part_<n>(captured...)`.
+
+    They are in the function's block, or in branches of conditionals there.
 
     Many of LLVM's passes look at a whole function for each of its loops, so that a function with n loops
     takes time n squared. A part is an `scf.for` with the stores of its results behind it. It gets the memory
@@ -46,13 +48,14 @@ class OutlineLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import functions
+        from graphc.passes._walk import blocks_outside_loops, functions
 
         for function in functions(module):
-            block = function.regions[0].blocks[0]
-            if sum(op.operation.name == "scf.for" for op in block.operations) < self.minimum:
+            blocks = blocks_outside_loops(function)
+            nests = sum(op.operation.name == "scf.for" for block in blocks for op in block.operations)
+            if nests < self.minimum:
                 continue
-            parts = _find(block)
+            parts = [part for block in blocks for part in _find(block)]
             if len(parts) >= self.minimum:
                 for ops, captured in parts:
                     _outline(module, ops, captured, self.statistics.get("parts", 0))

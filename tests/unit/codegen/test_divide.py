@@ -14,7 +14,9 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.codegen import divide as division
+from graphc.codegen import object as codegen
 from graphc.codegen.divide import Piece, divide
+from graphc.codegen.frames import is_glue
 from graphc.codegen.inner_loops import outline
 from graphc.codegen.object import compile_to_object
 from graphc.codegen.share import share
@@ -265,22 +267,56 @@ define i64 @main(ptr %0, i64 %1, i1 %2) {
 
 
 def test_equal_functions_are_compiled_once(everything):
-    calls = "".join(f"  call void @graphc_part_{i}(ptr %0, i64 {i})\n" for i in range(6))
+    """Calls name values and numbers in the frame by rows; what is the same in all calls is in the code."""
+    calls = "".join(
+        f"  call void @graphc_part_{i}(ptr %{i % 3}, i64 {i // 2 * 2}, i64 7, double 0.0)\n" for i in range(6)
+    )
     parts = "".join(
-        f"define void @graphc_part_{i}(ptr %0, i64 %1) {{\n"
-        + f"  store i64 %1, ptr %0, align {4 << i % 2}\n" * 20
+        f"define void @graphc_part_{i}(ptr %0, i64 %1, i64 %2, double %3) {{\n"
+        f"  %5 = getelementptr i64, ptr %0, i64 %1\n  %6 = add i64 %1, %2\n"
+        + f"  store i64 %6, ptr %5, align {4 << i % 2}\n" * 20
         + "  ret void\n}\n"
         for i in range(6)
     )
-    kernel, *others = divide(f"define i64 @main(ptr %0) {{\n{calls}  ret i64 0\n}}\n{parts}")
+    text = f"define i64 @main(ptr %0, ptr %1, ptr %2) {{\n{calls}  ret i64 0\n}}\n{parts}"
+    kernel, *others = divide(text)
     assert defined(kernel) == {"main"}
-    text = "".join(piece.text for piece in others)
-    assert text.count("define void @graphc_part_") == 2
+    moved = "".join(piece.text for piece in others)
+    assert moved.count("define void @graphc_part_") == 2
+    exports = frozenset().union(*(piece.exports for piece in others))
+    assert exports == {"graphc_call_graphc_part_0", "graphc_call_graphc_part_1"}
+    assert "i64 %a1, i64 7, double poison)" in moved
+    loaded = loader.load_object(compile_to_object(text), symbols.resolve)
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)(loaded.address("main"))
+    found = np.zeros((3, 6), np.int64)
+    run(*(row.ctypes.data for row in found))
+    expected = np.zeros((3, 6), np.int64)
     for i in range(6):
-        call = f"call void @graphc_part_{i % 2}(ptr %a0, i64 {i})"
-        home = next(piece for piece in others if call in piece.text)
-        assert f"graphc_part_{i % 2}" in defined(home)
-        assert f"graphc_call_graphc_part_{i}" in home.exports
+        expected[i % 3, i // 2 * 2] = i // 2 * 2 + 7
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_equal_loops_of_many_inputs_are_compiled_once(monkeypatch):
+    """What is left of them is too small to be divided, but there are many; the rest is glue."""
+    inputs = [pt.dvector(f"x{i}") for i in range(120)]
+    found = []
+    monkeypatch.setattr(codegen, "divide", lambda *texts: found.append(divide(*texts)) or found[-1])
+    f = graphc.function(inputs, [pt.concatenate([pt.exp(x) for x in inputs])])
+    kernel, loops = found[-1]
+    # Loops that cores may share have functions of their own.
+    assert len([name for name in defined(loops) if name.startswith("graphc_part")]) <= 2
+    assert re.search(r"^define [^\n]*@main\([^\n]* optnone noinline \{", kernel.text, re.MULTILINE)
+    values = [np.linspace(i, i + 1, i % 4) for i in range(120)]
+    np.testing.assert_allclose(f(*values)[0], np.exp(np.concatenate(values)), rtol=1e-13)
+
+
+def test_glue():
+    """Code that calls each function once, however long; neither loops nor arithmetic."""
+    call = "  call void @graphc_call_graphc_part_0(ptr %graphc.frame)\n"
+    branch = "  br i1 %2, label %3, label %4\n\n3:  ; preds = %1\n  br label %4\n\n4:  ; preds = %3\n"
+    assert is_glue(call + branch + call + "  %5 = add i64 %0, 1\n")
+    assert not is_glue(call + branch + "  br label %3\n")
+    assert not is_glue(call + "  %5 = fadd double %0, %1\n" * 2)
 
 
 def test_bytes_do_not_depend_on_the_number_of_threads(everything):

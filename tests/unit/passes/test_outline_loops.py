@@ -74,3 +74,18 @@ def test_short_functions_stay_whole() -> None:
     x = pt.dvector("x")
     f = graphc.function([x], [x + 1, x * x.sum()])
     assert "graphc_part_" not in dict(f.ir_stages())["llvm"]
+
+
+def test_loops_in_branches_are_moved() -> None:
+    """Each conditional has two; without that, code generation takes twenty milliseconds for each."""
+    x, c = pt.dvector("x"), pt.bvector("c")
+    h = x
+    for i in range(30):
+        h = graphc.ifelse(c[i] > 0, pt.tanh(h), h * 0.5)
+    f = graphc.function([x, c], h, mode="fast_compile")
+    assert len(re.findall(r"call void @graphc_(?:part|call)_", dict(f.ir_stages())["llvm"])) > 50
+    reference = graphc.function([x, c], h, mode="reference")
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=7), rng.integers(0, 2, 30).astype("int8")
+        np.testing.assert_allclose(f(*values), reference(*values), rtol=1e-13)
