@@ -275,7 +275,7 @@ def _check_unused(fgraph: FunctionGraph, named: list[Variable], written: list[Va
     unused = [v for v, own in zip(named, fgraph.inputs, strict=False) if not fgraph.clients[own]]
     if not unused or action == "ignore":
         return
-    read = set(read_by(written))
+    read = set(read_by(written, named))
     unused = [v for v in unused if v not in read]
     if not unused:
         return

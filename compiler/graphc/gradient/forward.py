@@ -122,14 +122,13 @@ def pushforward(
         found, depends = _pulled_twice(f_list, wrt_list, point_list)
     result: list[Variable | None] = []
     for y in f_list:
-        if y in depends:
+        if y in depends and not is_discrete(y):
             t = found.get(y)
             result.append(as_written(zeros_like(y) if t is None else t, y))
             continue
         report_disconnected(
             f"pushforward was asked for the tangent of {y} of type {y.type}{describe(y.location)}, "
-            "which depends on "
-            "none of the variables in wrt",
+            "which depends on none of the variables in wrt, or only through integers",
             disconnected_outputs,
             _FIX,
         )

@@ -14,6 +14,7 @@ def walk(
     expand: Callable[[Any], Iterable[Any] | None],
     bfs: bool = True,
     hash_fn: Callable = id,
+    return_children: bool = False,
 ) -> Iterator[Any]:
     """Visit ``nodes`` and whatever ``expand`` returns for each visited one, each node once.
 
@@ -22,6 +23,7 @@ def walk(
         expand: the neighbours to visit next; None or nothing ends that branch.
         bfs: breadth first, otherwise depth first.
         hash_fn: what makes two nodes the same.
+        return_children: yield pairs of a node and what ``expand`` returned for it.
     """
     from collections import deque
 
@@ -33,8 +35,9 @@ def walk(
         key = hash_fn(node)
         if key not in seen:
             seen.add(key)
-            yield node
-            queue.extend(expand(node) or ())
+            children = expand(node)
+            yield (node, children) if return_children else node
+            queue.extend(children or ())
 
 
 def ancestors(
@@ -52,13 +55,16 @@ def ancestors(
 variable_ancestors = ancestors
 
 
-def read_by(variables: Iterable[Variable]) -> Iterator[Variable]:
+def read_by(
+    variables: Iterable[Variable], blockers: Collection[Variable] | None = None
+) -> Iterator[Variable]:
     """The variables and everything that they were written with, also what simplification has removed since
-    (see `graphc.graph.basic.remember`).
+    (see `graphc.graph.basic.remember`), without looking behind ``blockers``.
     """
+    blocked = set(blockers or ())
 
     def expand(v: Variable) -> Iterable[Variable]:
-        inputs = () if v.owner is None else v.owner.inputs
+        inputs = () if v.owner is None or v in blocked else v.owner.inputs
         return (*inputs, *reads_of(v))
 
     return walk(variables, expand, bfs=False)

@@ -38,6 +38,13 @@ def test_tangents_through_undefined_ops_are_errors(build, rule):
         pushforward(out, x, y, use_op_pushforward=rule)
 
 
+def test_tangents_of_integers_are_disconnected():
+    x, v = pt.vector("x"), pt.vector("v")
+    with pytest.raises(DisconnectedInputError, match="integers"):
+        pushforward(pt.argmax(x), x, v)
+    assert pushforward(pt.argmax(x), x, v, disconnected_outputs="ignore").eval() == 0
+
+
 def test_undefined_gradients_are_no_outputs():
     x = pt.vector("x")
     with pytest.raises(TypeError, match="undefined gradient"):

@@ -8,14 +8,14 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.errors import MissingInputError
+from graphc.errors import MissingInputError, UnusedInputError
 from graphc.graph.basic import Apply
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
 from graphc.graph.op_from_graph import OpFromGraph
 from graphc.graph.printing import as_string
 from graphc.graph.replace import clone, clone_get_equiv, clone_replace
-from graphc.graph.traversal import graph_inputs
+from graphc.graph.traversal import graph_inputs, walk
 from graphc.graph.vectorize import vectorize_graph
 
 
@@ -99,3 +99,14 @@ def test_forms():
     result = Two()(x, name="given")
     assert result.name == "given" and result.owner.outputs[0].name is None
     assert result.owner.dprint(file="str").startswith("Two")
+
+
+def test_inputs_behind_other_inputs_are_unused():
+    m = pt.matrix("m")
+    transposed = m.T
+    with pytest.raises(UnusedInputError):
+        graphc.function([m, transposed], transposed * 2)
+    with pytest.raises(UnusedInputError):
+        (transposed * 2).eval({transposed: np.ones((2, 2)), m: np.ones((2, 2))})
+    x = pt.scalar("x")
+    assert list(walk([x * 2], lambda v: v.owner and v.owner.inputs, return_children=True))[1] == (x, None)

@@ -97,7 +97,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Variable, Variable, Variab
 
     Returns:
         x (..., n) or (..., n, k); sums of squared residuals () or (..., k), computed whatever the rank is;
-        int64 ranks (...); singular values (..., min(m, n)).
+        int32 ranks (...); singular values (..., min(m, n)).
     """
     a = matrix(a, "lstsq")
     b = pt.as_tensor_variable(b)
@@ -111,7 +111,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Variable, Variable, Variab
     residuals = pt.sum(pt.sqr(pt.abs(rest)), axis=-1 if b.type.ndim == 1 else -2)
     values: Any = svd(a, compute_uv=False)
     rank = pt.sum(pt.gt(values, rcond * pt.max(values, axis=-1, keepdims=True)), axis=-1)
-    return x, residuals, pt.cast(rank, "int64"), values
+    return x, residuals, pt.cast(rank, "int32"), values
 
 
 def _product(sizes: Sequence[Any]) -> Any:
