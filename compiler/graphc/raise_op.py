@@ -11,20 +11,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import graphc.tensor as pt
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
+from graphc.ops._pt import pt
 
-# The classes that a compiled check can raise.
-_COMPILED = (AssertionError, IndexError, OverflowError, TypeError, ValueError, ZeroDivisionError)
+# The classes that a compiled check can raise without the graph, as in an artifact: of others the first base
+# that is one of them, or the last.
+_COMPILED = frozenset(
+    {
+        *(AssertionError, IndexError, OverflowError, TypeError, ValueError),
+        *(ZeroDivisionError, np.linalg.LinAlgError, RuntimeError),
+    }
+)
 
 
 class CheckAndRaise(Op):
     """``op(value, *conditions)`` is the value, but raises unless all elements of all conditions hold.
 
-    The condition is tested where the value is needed. It compiles for the exceptions that compiled code can
-    raise (`AssertionError`, `ValueError` and a few more); others make the graph run partly in Python.
+    The condition is tested where the value is needed, in compiled code, whatever the class. An artifact that
+    runs without the graph raises the first base of the class that is a common one of Python's.
 
     Args:
         exc_type: class of the exception.
@@ -34,7 +40,7 @@ class CheckAndRaise(Op):
     __props__: ClassVar[tuple[str, ...]] = ("exc_type", "msg")
     view_map = {0: [0]}
 
-    def __init__(self, exc_type: type[BaseException], msg: str = "") -> None:
+    def __init__(self, exc_type: type[Exception], msg: str = "") -> None:
         if not (isinstance(exc_type, type) and issubclass(exc_type, Exception)):
             raise ValueError(f"exc_type must be a class of exceptions, got {exc_type!r}")
         self.exc_type, self.msg = exc_type, str(msg)
@@ -54,19 +60,14 @@ class CheckAndRaise(Op):
             raise self.exc_type(f"{self.msg}{describe(node.location)}")
         output_storage[0][0] = value
 
-    @property
-    def emit(self) -> Any:
-        """The dialect's check, for exceptions that it knows."""
-        if self.exc_type not in _COMPILED:
-            raise AttributeError(f"compiled code cannot raise {self.exc_type.__name__}")
-        return self._emit
-
-    def _emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        """The dialect's check."""
         zero = e.const_index(0)
+        error = next((base.__name__ for base in self.exc_type.__mro__ if base in _COMPILED), "RuntimeError")
         message = self.msg.replace("{given}", "{ given}").replace("{expected}", "{ expected}")
         for variable, operand in zip(node.inputs[1:], operands[1:], strict=True):
             condition = e.raw(f"tensor.extract {operand}[] : {e.type_of(variable)}")
-            e.check(condition, zero, zero, message, self.exc_type.__name__)
+            e.check(condition, zero, zero, message, error)
         return [operands[0]]
 
     def pullback(

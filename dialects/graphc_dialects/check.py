@@ -4,7 +4,10 @@
 from graphc_dialects._base import Operation, attribute_of, fail
 from graphc_dialects._mlir import ext, ir
 
-ERRORS = ("ValueError", "TypeError", "IndexError", "AssertionError", "ZeroDivisionError", "LinAlgError")
+ERRORS = (
+    *("ValueError", "TypeError", "IndexError", "AssertionError", "ZeroDivisionError", "LinAlgError"),
+    *("OverflowError", "RuntimeError"),
+)
 
 
 class CheckOp(Operation, name="check"):

@@ -132,7 +132,9 @@ class BroadcastToOp(Sized, name="broadcast_to", traits=[ext.Pure]):
 
 
 class SpecifyShapeOp(Sized, name="specify_shape", traits=[ext.Pure]):
-    """The operand, with the static shape of the result type; checked at run time."""
+    """The operand, with the static shape of the result type; checked at run time. The attribute `index` says
+    that an index has to fit: IndexError.
+    """
 
     x: ext.Operand[Any]
     sizes: Sequence[ext.Operand[ir.IndexType]]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,24 @@ _CLASSES: dict[str, type[Exception]] = {
     "ZeroDivisionError": ZeroDivisionError,
     "OverflowError": OverflowError,
     "AssertionError": AssertionError,
+    "RuntimeError": RuntimeError,
     "LinAlgError": np.linalg.LinAlgError,
 }
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the graph knows of a check, and an artifact does not.
+
+    Attributes:
+        line: the user's line, for example ``model.py:12 in loss``.
+        operands: what the operation was applied to, in words.
+        error: the class of the exception, where it is not one that a manifest names.
+    """
+
+    line: str | None = None
+    operands: str | None = None
+    error: type[Exception] | None = None
 
 
 class LoadError(RuntimeError):
@@ -46,7 +63,7 @@ def status_error(
     status: int,
     given: int,
     expected: int,
-    where: Callable[[str], str | None] | None = None,
+    where: Callable[[str], Origin] | None = None,
 ) -> Exception:
     """The exception that a kernel's nonzero status stands for.
 
@@ -56,7 +73,7 @@ def status_error(
         status: what the kernel returned.
         given: the value the check saw; replaces `{given}` in the message.
         expected: the value it wanted; replaces `{expected}`.
-        where: gives the user's line of a node, for example `model.py:12 in loss`; None if it is not known.
+        where: gives what is known of a node of the graph.
     """
     if status == OUT_OF_MEMORY:
         return MemoryError("out of memory for the temporaries of a compiled function")
@@ -71,7 +88,9 @@ def status_error(
         )
     site = sites[status - 1]
     message = site.message.replace("{given}", str(given)).replace("{expected}", str(expected))
-    line = where(site.node) if where is not None and site.node else None
-    if line:
-        message = f"{message}\n  made at {line}"
-    return _CLASSES.get(site.error, ValueError)(message)
+    origin = where(site.node) if where is not None and site.node else Origin()
+    if origin.operands:
+        message = f"{message}\n  operands: {origin.operands}"
+    if origin.line:
+        message = f"{message}\n  made at {origin.line}"
+    return (origin.error or _CLASSES.get(site.error, ValueError))(message)

@@ -10,13 +10,13 @@ from typing import Any
 from graphc_runtime import layout, symbols
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cpu import missing_features
-from graphc_runtime.errors import LoadError, status_error
+from graphc_runtime.errors import LoadError, Origin, status_error
 from graphc_runtime.kernel_call import KernelCall, OnError
 from graphc_runtime.loader import load_object
 from graphc_runtime.manifest import Signature
 from graphc_runtime.worker import apart
 
-Where = Callable[[str], str | None]
+Where = Callable[[str], Origin]
 
 _METH_FASTCALL_KEYWORDS = 0x82
 _ENTRIES = {"struct": "graphc_entry", "buffer": "graphc_entry_buffer"}
@@ -104,7 +104,7 @@ class Executable:
                 keywords); without it they are converted by `graphc_runtime.marshal`.
             on_error: called with (status, given, expected) when a check fails; raises. Without it, the
                 manifest's message is raised.
-            where: gives the user's line of a node, for error messages.
+            where: gives what is known of a node of the graph, for errors.
             name: name of the callable.
             doc: its docstring.
 
@@ -145,7 +145,7 @@ class Executable:
         Args:
             signature: the same arguments and results as the manifest's, in the same order; none of them cells
                 or updates.
-            where: gives the user's line of a node, for error messages.
+            where: gives what is known of a node of the graph, for errors.
         """
         return KernelCall(self._loaded, signature, (), self._handler(where), reuse=False)
 

@@ -90,7 +90,7 @@ def test_masks_fit():
         np.testing.assert_array_equal(
             graphc.function([m], m[index])(np.ones((2, 2, 2))), np.ones((2, 2, 2))[index]
         )
-    refuse(ValueError, "4", m[:, 0, mask], (m, np.ones((3, 3, 3))), (mask, np.ones(4, bool)))
+    refuse(IndexError, "4", m[:, 0, mask], (m, np.ones((3, 3, 3))), (mask, np.ones(4, bool)))
     env = graphc.immediate.Environment(mode="reference")
     for index in ((known,), (0, known), (Ellipsis, known)):
         with pytest.raises(IndexError, match="does not fit"):

@@ -13,10 +13,11 @@ import numpy as np
 from graphc.compile.fingerprint import fingerprint
 from graphc.compile.generate import disk_cache, generate
 from graphc.compile.job import Job, lower_with_donations, make
+from graphc.compile.origins import origin_of
 from graphc.compile.preload import preload
 from graphc.config import config
 from graphc.graph.function_graph import FunctionGraph
-from graphc_runtime.errors import ArtifactError, LoadError
+from graphc_runtime.errors import ArtifactError, LoadError, Origin
 from graphc_runtime.executable import Executable
 from graphc_runtime.kernel_call import KernelCall
 from graphc_runtime.manifest import ArraySpec, Signature, Update
@@ -183,14 +184,13 @@ class NativeExecutable:
         )
         return executable.kernel_call(signature, where=self._where)
 
-    def _where(self, node: str) -> str | None:
-        """The user's line of a node of the emitted graph, such as ``n12``."""
+    def _where(self, node: str) -> Origin:
+        """What is known of a node of the emitted graph, such as ``n12``."""
         from graphc.emit import all_nodes
 
         nodes = all_nodes(self.fgraph)
         index = int(node[1:])
-        location = nodes[index].location if index < len(nodes) else None
-        return None if location is None else str(location)
+        return origin_of(nodes[index]) if index < len(nodes) else Origin()
 
     # -- compiling -------------------------------------------------------------------------------------------
 

@@ -24,10 +24,12 @@ class Sized(Op):
 
     __props__ = ()
 
-    def _emit_as(self, name: str, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def _emit_as(
+        self, name: str, node: Apply, operands: Sequence[str], e: Any, attributes: str = ""
+    ) -> list[str]:
         sizes = [e.index(v, operand) for v, operand in zip(node.inputs[1:], operands[1:], strict=True)]
         types = [e.type_of(node.inputs[0])] + ["index"] * len(sizes)
-        return [e.op(name, [operands[0], *sizes], types, e.type_of(node.outputs[0]))]
+        return [e.op(name, [operands[0], *sizes], types, e.type_of(node.outputs[0]), attributes)]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], *([False] for _ in node.inputs[1:])]
@@ -96,6 +98,7 @@ class SpecifyShape(Sized):
     """x, whose shape is checked at run time and known from here on."""
 
     view_map = {0: [0]}
+    error: type[Exception] = ValueError
 
     def make_node(self, x: Any, *sizes: Any) -> Apply:
         x = as_tensor_variable(x)
@@ -116,7 +119,7 @@ class SpecifyShape(Sized):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         x, shape = inputs[0], _shape_of(inputs[1:])
         if x.shape != shape:
-            raise ValueError(
+            raise self.error(
                 f"expected shape {shape}, got {x.shape} for {node.inputs[0]}{describe(node.location)}"
             )
         output_storage[0][0] = x
@@ -126,6 +129,17 @@ class SpecifyShape(Sized):
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         return self._emit_as("graphc.specify_shape", node, operands, e)
+
+
+class FitIndex(SpecifyShape):
+    """x, whose shape has to be the given one because x is an index (a mask, one of several arrays) or is
+    indexed by a mask: IndexError, as in NumPy.
+    """
+
+    error = IndexError
+
+    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+        return self._emit_as("graphc.specify_shape", node, operands, e, "index = true")
 
 
 class BroadcastTo(Sized):

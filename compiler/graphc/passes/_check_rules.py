@@ -155,9 +155,12 @@ class CheckInserter(SizeChecks):
 
     def specify_shape(self, rw: Rewriter, op: Any) -> None:
         x, *sizes = op.operands
+        name, error = "specify_shape", "ValueError"
+        if "index" in op.attributes:
+            name, error = "index arrays, or a mask and what it selects from, do not fit", "IndexError"
         for axis, size in enumerate(sizes):
-            message = f"specify_shape: dimension {axis} has size {{given}}, expected {{expected}}"
-            self.equal_size(rw, (x, axis), size, message)
+            message = f"{name}: dimension {axis} has size {{given}}, expected {{expected}}"
+            self.equal_size(rw, (x, axis), size, message, error)
         self._static_sizes(rw, op, sizes)
 
     def update_slice(self, rw: Rewriter, op: Any) -> None:

@@ -50,16 +50,24 @@ class SizeChecks:
         if not rw.dims.same(*keys):
             self.equal_sizes(rw, keys, size_of(rw, *a), size_of(rw, *b), message)
 
-    def equal_size(self, rw: Rewriter, a: tuple[Any, int], size: Any, message: str) -> None:
+    def equal_size(
+        self, rw: Rewriter, a: tuple[Any, int], size: Any, message: str, error: str = "ValueError"
+    ) -> None:
         """A dimension of a tensor agrees with an index value."""
         keys = rw.dims.shape(a[0])[a[1]], rw.dims.size(size)
         if not rw.dims.same(*keys):
-            self.equal_sizes(rw, keys, size_of(rw, *a), size, message)
+            self.equal_sizes(rw, keys, size_of(rw, *a), size, message, error)
 
     def equal_sizes(
-        self, rw: Rewriter, keys: tuple[Any, Any], given: Any, expected: Any, message: str
+        self,
+        rw: Rewriter,
+        keys: tuple[Any, Any],
+        given: Any,
+        expected: Any,
+        message: str,
+        error: str = "ValueError",
     ) -> None:
-        self.check(rw, self.compare(rw, "eq", given, expected), given, expected, message, "ValueError")
+        self.check(rw, self.compare(rw, "eq", given, expected), given, expected, message, error)
         if not all(isinstance(key, int) for key in keys):
             rw.dims.assume_equal(*keys)
 

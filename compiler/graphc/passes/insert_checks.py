@@ -22,7 +22,7 @@ class InsertChecks(Pass):
     | `reshape` | element counts agree, no size is negative | ValueError |
     | `broadcast_to` | sizes of the operand agree with the target, no size is negative | ValueError |
     | `broadcast_to`, `iota` | sizes that are no array's make no more elements than fit memory | ValueError |
-    | `specify_shape` | sizes are the specified ones | ValueError |
+    | `specify_shape` | sizes are the specified ones | ValueError, IndexError with `index` |
     | `update_slice`, `put` | the values have the shape of what they replace | ValueError |
     | `take`, `put` | the smallest and largest index are in range | IndexError |
     | `scan_carry` | the rows of a state keep their shape | ValueError |

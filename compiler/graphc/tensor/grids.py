@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,9 @@ from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, as_sizes, known_size, sizes_of
+from graphc.raise_op import CheckAndRaise
 from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.shaping import product_of
 from graphc.tensor.type import parse_dtype
 
 __all__ = [
@@ -187,9 +190,16 @@ def indices(dimensions: Any, dtype: Any = "int64", sparse: bool = False) -> Any:
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> list[Variable]:
-    """Positions in a flattened array as one index array for each axis."""
+    """Positions in a flattened array as one index array for each axis.
+
+    Raises:
+        ValueError: when run, a position that the shape does not have, or a shape that is too large.
+    """
     sizes = _ordered(shape, order)
     rest = pt.cast(_integers(indices, "unravel_index"), "int64")
+    inside = pt.all(pt.bitwise_and(pt.ge(rest, 0), pt.lt(rest, product_of(sizes))))
+    message = "unravel_index: a position is out of bounds for the shape"
+    rest = CheckAndRaise(ValueError, message)(rest, inside, *_countable(sizes))
     found: list[Any] = []
     for size in reversed(sizes[1:]):
         found.insert(0, rest % size)
@@ -199,29 +209,53 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> list[Variable]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any], dims: Any, mode: str = "raise", order: str = "C"
+    multi_index: Sequence[Any], dims: Any, mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> Variable:
     """One index array for each axis as positions in the flattened array.
 
     Args:
         multi_index: index arrays that broadcast.
         dims: the shape.
-        mode: ``"raise"`` takes the indices as they are, ``"wrap"`` and ``"clip"`` as in NumPy.
+        mode: what an index out of bounds means: ``"raise"`` (negative ones included), ``"wrap"`` or
+            ``"clip"``; one for all axes, or one for each.
         order: ``"C"`` for row-major, ``"F"`` for column-major order.
+
+    Raises:
+        ValueError: when run, an index out of bounds with mode ``raise``, or a shape that is too large.
     """
-    sizes = _ordered(dims, order)
+    sizes = _ordered(dims, "C")
     arrays = [pt.cast(_integers(x, "ravel_multi_index"), "int64") for x in multi_index]
     if len(arrays) != len(sizes):
         raise ValueError(
             f"ravel_multi_index takes one index array for each of {len(sizes)} axes, got {len(arrays)}"
         )
-    if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
+    if len(modes) != len(sizes) or not {*modes} <= {"raise", "wrap", "clip"}:
+        raise ValueError(
+            f"mode must be 'raise', 'wrap' or 'clip', or one of them for each axis, got {mode!r}"
+        )
+    if order not in ("C", "F"):
+        raise ValueError(f"order must be 'C' or 'F', got {order!r}")
+    conditions = _countable(sizes)
+    axes = list(zip(arrays, sizes, modes, strict=True))
     total: Any = None
-    for x, size in zip(arrays if order == "C" else arrays[::-1], sizes, strict=True):
-        x = x % size if mode == "wrap" else pt.clip(x, 0, size - 1) if mode == "clip" else x
+    for x, size, how in axes if order == "C" else axes[::-1]:
+        if how == "raise":
+            conditions.append(pt.all(pt.bitwise_and(pt.ge(x, 0), pt.lt(x, size))))
+        x = x % size if how == "wrap" else pt.clip(x, 0, size - 1) if how == "clip" else x
         total = x if total is None else total * size + x
-    return total
+    message = "ravel_multi_index: an index is out of bounds for the shape"
+    return CheckAndRaise(ValueError, message)(total, *conditions) if conditions else total
+
+
+def _countable(sizes: Sequence[Any]) -> list[Any]:
+    """The condition that 64 bits count the elements of a shape; none where that is known."""
+    known = [known_size(size) for size in sizes]
+    if None not in known:
+        if math.prod(size for size in known if size is not None) >= 1 << 63:
+            raise ValueError(f"there is no array of shape {tuple(known)}: it is too large")
+        return []
+    return [pt.lt(pt.prod(pt.stack([pt.cast(size, "float64") for size in sizes])), 2.0**63)]
 
 
 def _ordered(shape: Any, order: str) -> list[Any]:

@@ -21,9 +21,9 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.bounds import Entry
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import OPS, expand_left
-from graphc.ops.reshape import Reshape
+from graphc.ops.reshape import FitIndex, Reshape
 from graphc.ops.shape import MakeVector, Shape
-from graphc.ops.sizes import known_size, sizes_of, vector_entries
+from graphc.ops.sizes import known_size, size_of, sizes_of, vector_entries
 from graphc.ops.subtensor import IncSubtensor, Subtensor, fitting
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.masks import masked, true_positions
@@ -61,7 +61,7 @@ class FitLens:
     selects: ClassVar[bool] = False
 
     def get(self, x: Any) -> Any:
-        return pt.specify_shape(x, self.sizes)
+        return _fitting(x, self.sizes)
 
     def put(self, x: Any, y: Any, accumulate: bool) -> Any:
         return y
@@ -164,10 +164,33 @@ def _mask_lenses(x: Any, mask: Any) -> list[Lens]:
     mask = (
         mask
         if mask.type.shape == x.type.shape[:rank] and None not in mask.type.shape
-        else pt.specify_shape(mask, sizes)
+        else _fitting(mask, sizes)
     )
     flat: list[Lens] = [FlattenLens(0, rank)] if rank > 1 else []
     return [*flat, MaskLens(pt.ravel(mask))]
+
+
+def _fitting(x: Any, sizes: Sequence[Any]) -> Any:
+    """An array that has the sizes that an index needs; None stands for any size."""
+    return FitIndex()(x, *(size_of(x, i) if size is None else size for i, size in enumerate(sizes)))
+
+
+def _aligned(arrays: Sequence[Any]) -> list[Any]:
+    """Index arrays, of which those that do not broadcast are checked to have the sizes of the first."""
+    first: dict[int, Any] = {}
+    for array in sorted(arrays, key=lambda array: None in array.type.shape):
+        for axis, static in enumerate(array.type.shape, -array.type.ndim):
+            if static != 1:
+                first.setdefault(axis, array)
+    found = []
+    for array in arrays:
+        sizes: list[Any] = [None] * array.type.ndim
+        for axis, static in enumerate(array.type.shape, -array.type.ndim):
+            other = first.get(axis, array)
+            if static != 1 and other is not array and (static is None or other.type.shape[axis] is None):
+                sizes[axis] = size_of(other, axis + other.type.ndim)
+        found.append(array if all(size is None for size in sizes) else _fitting(array, sizes))
+    return found
 
 
 def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> Any:
@@ -181,7 +204,7 @@ def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> Any:
         ) from None
     flat: Any = None
     inside: Any = None
-    for axis, array in zip(axes, arrays, strict=True):
+    for axis, array in zip(axes, _aligned(arrays), strict=True):
         size = sizes_of(x)[axis]
         wrapped = pt.switch(pt.lt(array, 0), array + size, array)
         flat = wrapped if flat is None else flat * size + wrapped

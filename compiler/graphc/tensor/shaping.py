@@ -63,6 +63,8 @@ def product_of(sizes: Sequence[Any]) -> Any:
             known *= number
         else:
             total = each if total is None else total * each
+    if known >= 1 << 63:
+        raise ValueError(f"there is no array with {known} elements or more: it is too large")
     literal = known_as(known, *(each for each in sizes if isinstance(each, Variable)))
     if total is None:
         return literal

@@ -173,16 +173,21 @@ class Unknown(Exception):
     pass
 
 
-@pytest.mark.parametrize("error", [ValueError, ZeroDivisionError, Unknown])
+class Special(np.linalg.LinAlgError):
+    pass
+
+
+@pytest.mark.parametrize("error", [ValueError, ZeroDivisionError, OverflowError, KeyError, Unknown, Special])
 def test_check_and_raise(error, mode):
     x = pt.dvector("x")
     check = CheckAndRaise(error, "sum is {given}, must be small")
     f = graphc.function([x], check(x, x.sum() < 10) * 2, mode=mode)
     np.testing.assert_allclose(f([1.0, 2.0]), [2, 4])
-    with pytest.raises(error, match=r"sum is \{ ?given\}, must be small"):
+    with pytest.raises(error, match=r"sum is \{ ?given\}, must be small") as raised:
         f([10.0])
+    assert type(raised.value) is error
     if mode == "fast_run":
-        assert bool(f.report.fallbacks) == (error is Unknown)
+        assert not f.report.fallbacks
     with pytest.raises(ValueError, match="must be a class of exceptions"):
         CheckAndRaise("ValueError", "no class")
 

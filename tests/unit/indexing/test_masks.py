@@ -63,7 +63,7 @@ def test_mask_errors():
     k = pt.tensor("k", dtype="bool", shape=(None,))
     with pytest.raises(IndexError, match="does not fit"):
         x[np.array([True, False])]
-    with pytest.raises(ValueError, match="dimension 0 has size 2, expected 3"):
+    with pytest.raises(IndexError, match="dimension 0 has size 2, expected 3"):
         graphc.function([m, k], m[k])(np.zeros((3, 2)), np.array([True, False]))
     with pytest.raises(TypeError, match="takes vectors"):
         FlatNonzero()(m > 0, 1)
@@ -225,3 +225,36 @@ def test_choose_and_select(rng):
         np.testing.assert_array_equal(got, want)
     with pytest.raises(IndexError, match="out of bounds"):
         f(a, b - 1)
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile", "reference"])
+def test_each_kind_of_index_that_does_not_fit_is_an_index_error(mode):
+    x, m, i, n = pt.dvector("x"), pt.dmatrix("m"), pt.lvector("i"), pt.lscalar("n")
+    k, km = pt.tensor("k", dtype="bool", shape=(None,)), pt.tensor("km", dtype="bool", shape=(None, None))
+    row, rows = np.arange(3.0), np.arange(6.0).reshape(2, 3)
+    loop = graphc.scan(lambda j: x[j], n + pt.arange(2), return_updates=False)
+    cases = [
+        ([x, n], [x[n], loop, pt.set_subtensor(x[n], 1.0), graphc.ifelse(n > 0, x[n], 0.0)], (row, 7)),
+        ([x, i], [pt.exp(x[i]) * x[i], pt.inc_subtensor(x[i], 1.0), pt.take(x, i)], (row, [0, 9])),
+        ([x, k], [x[k], pt.set_subtensor(x[k], 1.0), x[k].sum() * 2], (row, [True, False])),
+        ([m, km], [m[km], pt.inc_subtensor(m[km], 1.0)], (rows, np.ones((3, 3), bool))),
+        ([m, k], [m[:, k], pt.set_subtensor(m[:, k], 2.0)], (rows, [True, True])),
+        ([m, i], [m[i, pt.constant([0, 1, 2])], m[i, pt.concatenate([i, i])]], (rows, [0, 1])),
+        ([x, n], [x[n]], (row[:0], 0)),
+    ]
+    for inputs, outputs, values in cases:
+        for output in outputs if mode == "fast_run" else outputs[:1]:
+            with pytest.raises(IndexError):
+                graphc.function(inputs, output, mode=mode)(*map(np.asarray, values))
+
+
+def test_an_index_that_does_not_fit_is_an_index_error_at_once():
+    env = graphc.immediate.Environment()
+    x, m = env.as_tensor(np.arange(3.0)), env.as_tensor(np.ones((2, 3)))
+    for index in (7, -4, np.array([0, 9]), np.array([True, False])):
+        with pytest.raises(IndexError):
+            np.asarray(x[index])
+        with pytest.raises(IndexError):
+            np.asarray(x[index].set(1.0))
+    with pytest.raises(IndexError):
+        np.asarray(m[env.as_tensor([0, 1]), env.as_tensor([0, 1, 2])])

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from graphc_runtime.artifact import MAGIC, Artifact
-from graphc_runtime.errors import ArtifactError, LoadError, status_error
+from graphc_runtime.errors import ArtifactError, LoadError, Origin, status_error
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import ArraySpec, Manifest, Signature, Site, Update
 
@@ -66,7 +66,7 @@ def test_signature_is_checked(make):
 
 def test_status_errors():
     sites = (Site("bad {given} of {expected}", "IndexError", "n1"), Site("plain"))
-    error = status_error(sites, 1, 7, 5, lambda node: f"{node}.py:3")
+    error = status_error(sites, 1, 7, 5, lambda node: Origin(f"{node}.py:3"))
     assert isinstance(error, IndexError) and str(error) == "bad 7 of 5\n  made at n1.py:3"
     assert isinstance(status_error(sites, 2, 0, 0), ValueError)
     assert isinstance(status_error(sites, -1, 0, 0), MemoryError)

@@ -12,6 +12,8 @@ import weakref
 import numpy as np
 import pytest
 
+from graphc_runtime.errors import Origin
+
 X, Y = np.arange(4.0), np.full(4, 10.0)
 
 
@@ -80,7 +82,7 @@ def test_errors_name_the_input(two, arguments, error, words):
 
 
 def test_error_names_the_users_line(executable, tier):
-    function = executable("two").bind(where=lambda node: f"model.py:12 ({node})")
+    function = executable("two").bind(where=lambda node: Origin(f"model.py:12 ({node})"))
     with pytest.raises(ValueError, match=r"model.py:12 \(n4\)"):
         function(X, X[:1])
 

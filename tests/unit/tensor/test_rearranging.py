@@ -229,3 +229,32 @@ def test_flat_and_multi_indices(order):
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call(pt.dmatrix("x"))
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "reference"])
+def test_positions_that_a_shape_does_not_have(mode):
+    i, j, n = pt.lvector("i"), pt.lvector("j"), pt.lscalar("n")
+    ravel = graphc.function([i, j, n], pt.ravel_multi_index((i, j), (2, n)), mode=mode)
+    unravel = graphc.function([i, n], pt.unravel_index(i, (2, n)), mode=mode)
+    np.testing.assert_array_equal(ravel([0, 1], [2, 0], 3), [2, 3])
+    np.testing.assert_array_equal(unravel([2, 3], 3), [[0, 1], [2, 0]])
+    for a, b, size in (([2], [0], 3), ([0], [-1], 3), ([0], [3], 3), ([0], [0], 2**62)):
+        with pytest.raises(ValueError, match="out of bounds"):
+            ravel(a, b, size)
+    for a, size in (([6], 3), ([-1], 3), ([0], 2**62)):
+        with pytest.raises(ValueError, match="out of bounds"):
+            unravel(a, size)
+    modes = ("wrap", "clip")
+    found = graphc.function([i, j], pt.ravel_multi_index((i, j), (2, 3), mode=modes), mode=mode)(
+        [5, -3], [7, -7]
+    )
+    np.testing.assert_array_equal(found, np.ravel_multi_index(([5, -3], [7, -7]), (2, 3), modes))
+    with pytest.raises(ValueError, match="too large"):
+        pt.unravel_index(i, (2**40, 2**40))
+
+
+def test_errors_name_the_operands():
+    x, y = pt.dvector("x"), pt.dvector("y")
+    for output, words in ((x + y, "operands: x, y"), (pt.exp(x) * (y + 1), r"operands: exp\(x\), y \+ \[1")):
+        with pytest.raises(ValueError, match=rf"(?s){words}.*test_rearranging.py"):
+            graphc.function([x, y], output)(np.ones(3), np.ones(4))

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What errors of compiled code say of the graph: the user's line, operands, the class of the exception."""
+
+from __future__ import annotations
+
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.infix import pprint
+from graphc.ops.elementwise import Elementwise
+from graphc.raise_op import CheckAndRaise
+from graphc_runtime.errors import Origin
+
+_LONGEST = 40  # characters of a formula
+
+
+def origin_of(node: Apply) -> Origin:
+    """What is known of a node in which a check failed."""
+    line = None if node.location is None else str(node.location)
+    if isinstance(node.op, CheckAndRaise):
+        return Origin(line, error=node.op.exc_type)
+    operands = [x for x in node.inputs if getattr(x.type, "ndim", 0)]
+    if not isinstance(node.op, Elementwise) or len(operands) < 2:
+        return Origin(line)
+    return Origin(line, ", ".join(map(_words, operands)))
+
+
+def _words(v: Variable) -> str:
+    """A name or a short formula."""
+    if isinstance(v, Constant) and v.name is None:
+        return f"a constant of type {v.type}"
+    if v.name is not None or v.owner is None:
+        return str(v)
+    text = pprint(v, max_length=_LONGEST)
+    return str(v) if text == "..." else text
