@@ -144,10 +144,15 @@ def check_bool(op: Any, name: str) -> bool:
 # -- index code ------------------------------------------------------------------------------------
 
 
+def wrapped(value: int) -> int:
+    """The number that 64 bits hold, which is what arithmetic of the IR would have given."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 def const_index(value: int) -> Any:
-    """`arith.constant` of index type at the current insertion point."""
+    """`arith.constant` of index type at the current insertion point; numbers wrap like index arithmetic."""
     index = ir.IndexType.get()
-    attributes = {"value": ir.IntegerAttr.get(index, value)}
+    attributes = {"value": ir.IntegerAttr.get(index, wrapped(value))}
     return ir.Operation.create("arith.constant", results=[index], attributes=attributes).result
 
 

@@ -8,6 +8,7 @@ text. Types, sizes and numbers are often changed everywhere at once, so that ope
 
 from __future__ import annotations
 
+import io
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -15,13 +16,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from graphc.compile import worker
 from graphc.passes._base import discover
 from graphc.pipelines import PIPELINES
 from graphc_tools._driver import split_source
 from graphc_tools._usage import UsageError
 from graphc_tools.lit_format import parse_command
-from graphc_tools.opt import parse_arguments
+from graphc_tools.opt import parse_arguments, process_isolated
 
 LIT = Path(__file__).resolve().parents[1] / "lit"
 TYPES = "i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64 f16 f32 f64 complex<f32> complex<f64>".split()
@@ -51,8 +51,6 @@ _OP = re.compile(r"\"?\b[a-z_]+\.[a-z_.0-9]+\"?(?=[ (<])")
 _ATTRIBUTE = re.compile(
     r"(?<=[{,<] )?\b[a-z_.]+ = (?:array<[^>]*>|\"[^\"]*\"|\[[^\]]*\]|[\w.+-]+(?: : \w+)?)"
 )
-# Upstream's parser of linalg.generic takes these for what they should be, and crashes: `--isolated` tells.
-_UNCHECKED = ("iterator_types", "indexing_maps")
 _COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 
 
@@ -127,7 +125,7 @@ def _among_themselves(pattern: re.Pattern[str]) -> Callable[[random.Random, str]
 
 
 def _attribute(rng: random.Random, text: str) -> str:
-    matches = [match for match in _ATTRIBUTE.finditer(text) if not match[0].startswith(_UNCHECKED)]
+    matches = list(_ATTRIBUTE.finditer(text))
     if not matches:
         return text
     match = rng.choice(matches)
@@ -231,18 +229,15 @@ def run(given: Mutant, seconds: int) -> tuple[int, str]:
         given: what is run.
         seconds: time limit.
     """
-    arguments, _ = parse_arguments([f"--pass-pipeline=builtin.module({given.pipeline})"])
+    options = [f"--pass-pipeline=builtin.module({given.pipeline})", "--isolated", f"--time-limit={seconds}"]
+    messages = io.StringIO()
     try:
-        _, code, messages = worker.call(
-            "graphc_tools.opt:process_quietly", arguments, [], given.text, seconds=seconds
-        )
-    except worker.WorkerDied as death:
-        return 1, f"the compiler crashed: {death.how}"
+        _, code = process_isolated(*parse_arguments(options), given.text, messages)
     except UsageError as error:
         return 1, f"error: {error}"
     except Exception as error:
         return 1, f"internal error outside of passes: {type(error).__name__}: {error}"
-    return code, messages
+    return code, messages.getvalue()
 
 
 def fault(code: int, messages: str) -> str | None:

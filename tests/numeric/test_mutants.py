@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from fuzzing import FUZZING, examples
 from mutants import Mutant, corpus, fault, mutant, run
+
+from graphc_tools.opt import main, odd_iterators
 
 # A crash or a hang of the helper process is an answer too, and a wrong one.
 DAILY, SECONDS = 120, 60
@@ -75,6 +79,65 @@ def test_what_was_found_stays_diagnosed():
     for text, passes, message in cases:
         code, messages = run(Mutant(0, text, passes), SECONDS)
         assert code == 1 and message in messages and fault(code, messages) is None, (text, messages)
+
+
+ITERATORS = """func.func @f(%x: tensor<?xf64>, %o: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = linalg.generic {indexing_maps = [#m, #m], iterator_types = TYPES}
+      ins(%x : tensor<?xf64>) outs(%o : tensor<?xf64>) {
+  ^bb0(%a: f64, %b: f64):
+    linalg.yield %a : f64
+  } -> tensor<?xf64>
+  return %0 : tensor<?xf64>
+}
+"""
+
+
+def test_iterator_types_that_crash_the_parser_have_diagnostics():
+    """Without `--isolated` too: such texts are parsed in a helper process, others are not."""
+    source = f"#m = affine_map<(i) -> (i)>\n{ITERATORS}"
+    assert odd_iterators(source.replace("TYPES", '["parallel", "reduction" ]')) is None
+    for types in ("[0]", '["parallel", 1 : i1]', "[unit]"):
+        messages = io.StringIO()
+        text = source.replace("TYPES", types)
+        assert main(["-"], io.StringIO(text), io.StringIO(), messages) == 1
+        # The parser reads whatever is there, which need not be the end of the process.
+        assert messages.getvalue().startswith("-:") and " error: " in messages.getvalue(), types
+        assert "crashed" not in messages.getvalue()
+    assert odd_iterators(text) == "3:50"
+    generic = io.StringIO()
+    assert (
+        main(["-", "--mlir-print-op-generic"], io.StringIO(source.replace("TYPES", '["parallel"]')), generic)
+        == 0
+    )
+    again = io.StringIO()
+    assert odd_iterators(generic.getvalue())  # in attributes of the dialect
+    assert main(["-"], io.StringIO(generic.getvalue()), again) == 0 and "linalg.generic {" in again.getvalue()
+
+
+def test_index_arithmetic_wraps():
+    """A number of rows that passes find out is one that 64 bits hold."""
+    text = """func.func @prefix(%n: index, %x: tensor<?xf64>, %h0: tensor<1xf64>) -> tensor<?xf64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 9223372036854775807 : index
+  %c4 = arith.constant 4 : index
+  %rows = arith.addi %n, %c1 : index
+  %size = arith.minsi %rows, %c4 : index
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %x_t = "graphc.scan_seq"(%x, %t) : (tensor<?xf64>, index) -> tensor<f64>
+    %h = "graphc.scan_prev"(%t) {state = "h", tap = -1 : i64} : (index) -> tensor<f64>
+    %e = "graphc.add"(%h, %x_t) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+    "graphc.scan_carry"(%h0, %e) {state = "h", taps = array<i64: -1>, writes = array<i64: 0>, keep = "all"}
+        : (tensor<1xf64>, tensor<f64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {name = "loop", reverse = false} : (index) -> !graphc.loop
+  %hs = "graphc.scan_trace"(%s) {state = "h"} : (!graphc.loop) -> tensor<?xf64>
+  %0 = "graphc.slice"(%hs, %c0, %size, %c1) : (tensor<?xf64>, index, index, index) -> tensor<?xf64>
+  return %0 : tensor<?xf64>
+}
+"""
+    code, messages = run(Mutant(0, text, "graphc-shape-simplification,graphc-scan-save-mem"), SECONDS)
+    assert code == 0, messages
 
 
 def test_mutants_reach_passes():

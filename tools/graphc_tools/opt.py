@@ -209,6 +209,29 @@ def process_quietly(
     return *process(arguments, passes, source, messages), messages.getvalue()
 
 
+def odd_iterators(source: str) -> str | None:
+    """Where iterator types are no strings, which crashes upstream's parser of linalg.generic.
+
+    The generic form has attributes there, which is fine, and comments may have anything: this only tells that
+    it is better to parse in a helper process.
+
+    Returns:
+        The first place, as line and column; None if there is none.
+    """
+    place = 0
+    while (place := source.find(_ITERATORS, place)) >= 0:
+        given = source[place + len(_ITERATORS) :].partition("]")[0].split()
+        items = "".join(given).removeprefix("=[").split(",")
+        if not all(item.startswith('"') and item.endswith('"') for item in items if item):
+            before = source[:place].split("\n")
+            return f"{len(before)}:{len(before[-1]) + 1}"
+        place += 1
+    return None
+
+
+_ITERATORS = "iterator_types"
+
+
 def process_isolated(
     arguments: argparse.Namespace, passes: list[str], source: str, stderr: TextIO
 ) -> tuple[str | bytes | None, int]:
@@ -220,6 +243,10 @@ def process_isolated(
     try:
         content, code, messages = worker.call(*call, seconds=arguments.time_limit)
     except worker.WorkerDied as death:
+        if place := odd_iterators(source):
+            name = "-" if arguments.input == "-" else arguments.input
+            print(f"{name}:{place}: error: '{_ITERATORS}' of linalg.generic must be strings", file=stderr)
+            return None, 1
         pipeline = (arguments.pass_pipeline or ",".join(passes)).removeprefix("builtin.module(")
         path = write_reproducer(source, pipeline.removesuffix(")"), [death.how, *death.output.splitlines()])
         place = f"a reproducer is in {path}" if path else "no reproducer could be written"
@@ -251,7 +278,7 @@ def main(
             list_passes(stdout)
             return 0
         source = read_input(arguments.input, stdin)
-        run = process_isolated if arguments.isolated else process
+        run = process_isolated if arguments.isolated or odd_iterators(source) else process
         content, code = run(arguments, passes, source, stderr)
         if content is not None:
             write_output(arguments.output, content, stdout)

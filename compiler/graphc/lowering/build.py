@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.lowering.types import dtype_of, storage_name
+from graphc_dialects._base import const_index as const_index
 from graphc_dialects._base import constant_value as constant_value
 from graphc_dialects._mlir import ir
 
@@ -20,12 +21,6 @@ def create(name: str, results: Sequence[Any], operands: Sequence[Any], **attribu
 
 def index_type() -> Any:
     return ir.IndexType.get()
-
-
-def const_index(value: int) -> Any:
-    kind = ir.IndexType.get()
-    attributes = {"value": ir.IntegerAttr.get(kind, value)}
-    return ir.Operation.create("arith.constant", [kind], [], attributes).result
 
 
 def index_op(name: str, *operands: Any) -> Any:

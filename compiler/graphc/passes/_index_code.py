@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.passes._affine import key_of
-from graphc_dialects._base import const_index
+from graphc_dialects._base import const_index, wrapped
 from graphc_dialects._mlir import ir
 
 
@@ -48,7 +48,7 @@ def _number(x: Any) -> int | None:
 def _fold(name: str, a: Any, b: Any, compute: Any, neutral: int | None = None) -> Any:
     x, y = _number(a), _number(b)
     if x is not None and y is not None:
-        return compute(x, y)
+        return wrapped(compute(x, y))
     if neutral is not None and neutral in (x, y):
         return b if x == neutral else a
     operands = [as_value(a), as_value(b)]
