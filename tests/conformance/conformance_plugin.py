@@ -3,7 +3,7 @@
 
 Its settings come from the driver in ``CONFORMANCE`` (JSON): ``results``, the file to append to;
 ``modules``, the paths that the suite imports as modules; ``attributes``, names of attributes that are
-internals; ``seconds``, the limit for one test.
+internals; ``left_out`` and ``nodes``, what `internals` leaves out; ``seconds``, the limit for one test.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import absent
 import helpers
+import internals
 import names
 import op_classes
 import pytest
@@ -26,6 +28,7 @@ from graphc.graph.op import Op
 _SETTINGS = json.loads(os.environ["CONFORMANCE"])
 _RESULTS = Path(_SETTINGS["results"])
 names.install(set(_SETTINGS["modules"]))
+internals.install(_SETTINGS["left_out"], _SETTINGS["nodes"])
 helpers.ignore_wording()
 op_classes.add_attributes()
 
@@ -66,7 +69,7 @@ def _expired(signum: int, frame: Any) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     _append(test=item.nodeid, started=True)
-    names.Phase.strict = True
+    absent.Phase.strict = True
     signal.signal(signal.SIGALRM, _expired)
     signal.alarm(_SETTINGS["seconds"])
     try:
@@ -74,22 +77,22 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             return (yield)
     finally:
         signal.alarm(0)
-        names.Phase.strict = False
+        absent.Phase.strict = False
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[Any]:
-    names.Phase.fixture = True
+    absent.Phase.fixture = True
     try:
         return (yield)
     finally:
-        names.Phase.fixture = False
+        absent.Phase.fixture = False
 
 
 def _internal(error: BaseException | None) -> str | None:
     """The absent name, or the attribute of PyTensor's internals, that an error is about."""
     while error is not None:
-        if isinstance(error, names.AbsentNameError | names.AbsentInFixtureError):
+        if isinstance(error, absent.AbsentNameError | absent.AbsentInFixtureError):
             return error.name
         if isinstance(error, AttributeError):
             kind = error.obj if isinstance(error.obj, type) else type(error.obj)

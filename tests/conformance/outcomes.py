@@ -76,6 +76,8 @@ class Scope:
     names: tuple[Rule, ...]
     errors: tuple[Rule, ...]
     attributes: list[str]
+    left_out: list[str]
+    nodes: list[str]
     quick: list[str]
 
     @classmethod
@@ -87,7 +89,10 @@ class Scope:
 
         attributes = [name for row in table["attributes"] for name in row["names"]]
         found = (rules(section) for section in ("files", "tests", "names", "errors"))
-        return cls(*found, attributes, table.get("quick", []))
+        statements = table["statements"]
+        left_out = [name for row in statements for name in row.get("attributes", [])]
+        nodes = [part for row in statements for part in row.get("nodes", [])]
+        return cls(*found, attributes, left_out, nodes, table.get("quick", []))
 
     def file_reason(self, file: str) -> str | None:
         return next((rule.reason for rule in self.files if rule.holds(file)), None)

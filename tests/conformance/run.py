@@ -95,6 +95,8 @@ def run_file(suite: Suite, file: str, modules: list[str], scope: outcomes.Scope,
         "modules": modules,
         "seconds": SECONDS,
         "attributes": scope.attributes,
+        "left_out": scope.left_out,
+        "nodes": scope.nodes,
     }
     python_path = [HERE, *(ROOT / top for top in ("compiler", "dialects", "runtime", "tools"))]
     environment = {

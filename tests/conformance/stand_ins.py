@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import op_calls
 import op_classes
 import scipy.sparse
 
@@ -136,6 +137,7 @@ def _advanced_set(x: Any, y: Any, *index: Any) -> Any:
 _config = Config()
 # By name, or by full path where a name has several meanings.
 NAMES: dict[str, Any] = {
+    **op_calls.NAMES,
     "Mode": Mode,
     "get_mode": get_mode,
     "get_default_mode": get_mode,
@@ -154,6 +156,7 @@ NAMES: dict[str, Any] = {
     **{f"_convert_to_{dtype}": partial(graphc.tensor.cast, dtype=dtype) for dtype in DTYPES},
     **op_classes.NAMES,
     "pytensor.scan.views.filter": graphc.scan.filter,
+    "pytensor.scalar.all_types": DTYPES,
     "PYTHON_INT_BITWIDTH": 64,
     "LOCAL_BITWIDTH": 64,
 }

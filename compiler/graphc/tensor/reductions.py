@@ -159,7 +159,7 @@ def ptp(a: Any, axis: Axis = None) -> Variable:
 def _count(x: Any, axes: tuple[int, ...], dtype: str) -> Any:
     """Number of elements over the axes, as a 0-d variable."""
     sizes = [x.type.shape[axis] for axis in axes]
-    if None not in sizes:
+    if None not in sizes:  # also where there are no axes
         return remember(pt.constant(np.asarray(np.prod(sizes, dtype=np.float64), dtype)), x)
     count = size_of(x, axes[0])
     for axis in axes[1:]:
@@ -181,10 +181,15 @@ def _working_dtype(x: Any, dtype: Any, acc_dtype: Any) -> tuple[str, str]:
 def mean(
     input: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
 ) -> Variable:
-    """Arithmetic mean over axes; of integers, a float64. Arguments as `sum`."""
+    """Arithmetic mean over axes; of integers, a float64. Arguments as `sum`: ``dtype`` is that of the sum that
+    is divided, so that of integers is a float64, too.
+    """
     x = as_tensor_variable(input)
-    dtype, work = _working_dtype(x, dtype, acc_dtype)
     axes = normalize_axes(axis, x.type.ndim, "mean")
+    if dtype is not None and np.dtype(parse_dtype(dtype)).kind in "biu":
+        total = _accumulate("sum", x, axes, dtype, keepdims, acc_dtype)
+        return cast_to(total, "float64") / _count(x, axes, "float64")
+    dtype, work = _working_dtype(x, dtype, acc_dtype)
     x = cast_to(x, work)
     if not axes:
         return cast_to(x, dtype)
