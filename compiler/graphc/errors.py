@@ -32,6 +32,14 @@ class IntegerRangeError(GraphcError, OverflowError, TypeError):
     """A Python integer does not fit into the dtype that it is for."""
 
 
+class IndexTypeError(GraphcError, IndexError, TypeError):
+    """Something that is no integer, slice or mask is used as an index."""
+
+
+class ValueRankError(GraphcError, ValueError, TypeError):
+    """Values of more dimensions than the part of an array that they are for."""
+
+
 class NullTypeGradError(GraphcError, TypeError):
     """A gradient is undefined where it was asked for."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Constant, Variable, remember
+from graphc.ops._pt import pt
 from graphc.ops.elementwise import Elementwise, cast_to
 from graphc.ops.shape import MakeVector, Shape, Shape_i
 from graphc.tensor.basic import as_tensor_variable, constant
@@ -129,6 +130,7 @@ def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[Any]:
             raise TypeError(f"the shape of {what} must be a vector, got {shape} of {shape.type}")
         entries = vector_entries(shape)
         if entries is None and ndim is not None:
+            shape = pt.specify_shape(shape, [ndim])
             entries = [shape[i] for i in range(ndim)]
         if entries is None:
             raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.errors import ValueRankError
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
@@ -219,7 +220,7 @@ def fitting(y: Any, type_: TensorType, what: str) -> Any:
 
     Raises:
         TypeError: that would lose information.
-        ValueError: y has more dimensions.
+        ValueRankError: y has more dimensions.
     """
     given = y.type.dtype
     weak = y.owner is None and hasattr(y, "data")
@@ -228,5 +229,5 @@ def fitting(y: Any, type_: TensorType, what: str) -> Any:
             f"{what} cannot put values of dtype {given} into an array of {type_.dtype}; cast them first"
         )
     if y.type.ndim > type_.ndim:
-        raise ValueError(f"{what} cannot put {y} of {y.type} into {type_.ndim} dimensions")
+        raise ValueRankError(f"{what} cannot put {y} of {y.type} into {type_.ndim} dimensions")
     return cast_to(y, type_.dtype)

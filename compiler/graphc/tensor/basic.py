@@ -35,15 +35,20 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     """A constant tensor.
 
     Args:
-        x: array-like; Python floats and empty lists become ``config.floatX``, other Python numbers what NumPy
+        x: array-like, or a constant; Python floats and empty lists become ``config.floatX``, other Python numbers what NumPy
             makes of them.
         name: a name for people.
-        ndim: number of dimensions it must have; missing ones are put in front.
+        ndim: number of dimensions it must have; missing ones are put in front, leading 1s of a constant are
+            dropped.
         dtype: dtype to convert to.
 
     Raises:
         AsTensorError: ``x`` is no array of a supported dtype.
     """
+    if isinstance(x, TensorConstant):
+        if name is None and dtype is None and ndim in (None, x.type.ndim):
+            return x
+        x = _stripped(x.data, ndim)
     if dtype is None and (type(x) is float or (type(x) in (list, tuple) and not x)):
         dtype = config.floatX
     try:
@@ -64,6 +69,13 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     result = TensorConstant(TensorType(data.dtype.name, data.shape), data, name)
     result._location = capture()
     return result
+
+
+def _stripped(data: np.ndarray, ndim: int | None) -> np.ndarray:
+    surplus = 0 if ndim is None else data.ndim - ndim
+    return (
+        data.reshape(data.shape[surplus:]) if surplus > 0 and data.shape[:surplus] == (1,) * surplus else data
+    )
 
 
 def _with_ndim(data: np.ndarray, ndim: int) -> np.ndarray:
@@ -101,7 +113,10 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
     if not isinstance(x, Variable) and has_variable(x):
         import graphc.tensor as pt
 
-        x = pt.stack([as_tensor_variable(item) for item in x])
+        items = [as_tensor_variable(item) for item in x]
+        if all(isinstance(item, Constant) for item in items):
+            return constant(np.stack([item.data for item in items]), name, ndim, dtype)
+        x = pt.stack(items)
     if not isinstance(x, Variable):
         return constant(x, name, ndim, dtype)
     if not isinstance(x.type, TensorType):
@@ -156,7 +171,7 @@ def get_underlying_scalar_constant_value(x: Any) -> np.ndarray:
 
 
 # Ops whose result has the elements of an input.
-_KEPT = {"DimShuffle": 0, "Assert": 0, "CheckAndRaise": 0}
+_KEPT = {"BroadcastTo": 0, "DimShuffle": 0, "Assert": 0, "CheckAndRaise": 0}
 
 
 def _constant_inputs(x: Variable) -> list[Any] | None:

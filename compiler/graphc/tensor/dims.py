@@ -11,7 +11,8 @@ import numpy as np
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
-from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
+from graphc.ops.sizes import as_size, known_size, size_of, sizes_of, vector_entries
+from graphc.raise_op import Assert
 from graphc.tensor.basic import as_tensor_variable, get_underlying_scalar_constant_value
 from graphc.tensor.shaping import product_of
 
@@ -69,7 +70,7 @@ def split_dims(x: Any, shape: Any, axis: int = 0) -> Variable:
     x = as_tensor_variable(x)
     axis = normalize_axis(axis, x.type.ndim, "split_dims")
     if isinstance(shape, Variable) and shape.type.ndim == 1:  # type: ignore[attr-defined]
-        parts = [shape[i] for i in range(get_vector_length(shape))]  # type: ignore[index]
+        parts = vector_entries(shape) or [shape[i] for i in range(get_vector_length(shape))]  # type: ignore[index]
     else:
         parts = list(shape) if isinstance(shape, Sequence | np.ndarray) else [shape]
     sizes = sizes_of(x)
@@ -147,12 +148,19 @@ def unpack(packed_input: Any, packed_shapes: Sequence[Any], keep_axes: Any = Non
     return result
 
 
-def broadcast_shape(*arrays: Any, arrays_are_shapes: bool = False) -> tuple[Variable, ...]:
+def broadcast_shape(
+    *arrays: Any, arrays_are_shapes: bool = False, allow_runtime_broadcast: bool = False
+) -> tuple[Variable, ...]:
     """The sizes of what arrays broadcast to. Only sizes that are known to be 1 broadcast.
 
     Args:
         arrays: array-like, or sequences of sizes.
         arrays_are_shapes: whether they are sizes.
+        allow_runtime_broadcast: sizes that are 1 when run broadcast, too.
+
+    Raises:
+        ValueError: known sizes differ.
+        AssertionError: when run, sizes differ.
     """
     if arrays_are_shapes:
         shapes = [[as_size(size, "broadcast_shape") for size in shape] for shape in arrays]
@@ -168,8 +176,20 @@ def broadcast_shape(*arrays: Any, arrays_are_shapes: bool = False) -> tuple[Vari
         if len(known) > 1:
             raise ValueError(f"sizes {sorted(known)} do not broadcast")
         best = next((size for size in wide if known_size(size) is not None), wide[0] if wide else one)
-        result.append(best)
+        result.append(_joint_size(best, wide, allow_runtime_broadcast))
     return tuple(result)
+
+
+def _joint_size(best: Any, sizes: Sequence[Any], allow_runtime_broadcast: bool) -> Any:
+    """The size that sizes broadcast to, checked when run where they are not known."""
+    others = [size for size in sizes if size is not best and known_size(size) is None]
+    if allow_runtime_broadcast:
+        for size in others:
+            best = pt.switch(pt.eq(best, 1), size, best)
+        fits = [pt.or_(pt.eq(size, 1), pt.eq(size, best)) for size in sizes if others]
+    else:
+        fits = [pt.eq(size, best) for size in others]
+    return Assert("sizes do not broadcast")(best, *fits) if fits else best
 
 
 def slice_at_axis(sl: slice, axis: int) -> tuple[Any, ...]:

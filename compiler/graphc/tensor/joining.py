@@ -14,7 +14,7 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.join import Join
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import MakeVector
-from graphc.ops.sizes import as_size, as_sizes
+from graphc.ops.sizes import as_size, as_sizes, known_size
 from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.shaping import atleast_1d, atleast_2d, expand_dims, specify_shape
 
@@ -83,7 +83,7 @@ def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) 
         axis: the axis.
 
     Raises:
-        ValueError: the sizes do not add up to that of the axis, here or at run time.
+        ValueError: the sizes do not add up to that of the axis, or one is negative, here or at run time.
     """
     x = as_tensor_variable(x)
     axis = normalize_axis(axis, x.type.ndim, "split")
@@ -97,4 +97,15 @@ def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) 
         bounds.append(total)
     x = specify_shape(x, [total if i == axis else None for i in range(x.type.ndim)])
     before = (slice(None),) * axis
-    return [x[(*before, slice(a, b))] for a, b in pairwise(bounds)]
+    parts = []
+    for (a, b), size in zip(pairwise(bounds), sizes, strict=True):
+        known = known_size(size)
+        if known is not None and known < 0:
+            raise ValueError(f"split: the size of a part must be at least 0, got {known}")
+        part = x[(*before, slice(a, b))]
+        # Sizes of which some are negative may add up, too. What the slice has is then not what was asked for.
+        fits = known is not None and part.type.shape[axis] == known
+        parts.append(
+            part if fits else specify_shape(part, [size if i == axis else None for i in range(x.type.ndim)])
+        )
+    return parts

@@ -152,11 +152,15 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Variable:
     axis = normalize_axis(axis, x.type.ndim, "repeat")
     counts = cast_to(counts, "int64")
     if counts.type.shape == (1,):
-        counts = counts[0]
+        known = isinstance(counts, Constant)
+        counts = pt.constant(counts.data[0]) if known else counts[0]  # type: ignore[attr-defined]
     if counts.type.ndim == 0:
         return _repeat_equally(x, counts, axis)
     counts = _one_for_each(counts, size_of(x, axis))
-    return pt.take(x, RepeatPositions()(counts, RepeatLength()(counts)), axis=axis)
+    length = RepeatLength()(counts)
+    if isinstance(counts, Constant):
+        length = pt.constant(counts.data.sum())  # type: ignore[attr-defined]
+    return pt.take(x, RepeatPositions()(counts, length), axis=axis)
 
 
 def _one_for_each(counts: Any, size: Any) -> Any:
@@ -190,8 +194,12 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
 
     Raises:
         IndexError: when run, an index out of bounds with mode ``raise``.
+        TypeError: ``a`` has no integers.
     """
-    index = cast_to(as_tensor_variable(a), "int64")
+    given = as_tensor_variable(a)
+    if given.type.numpy_dtype.kind not in "biu":
+        raise TypeError(f"choose takes integers to choose by, got {given} of type {given.type}")
+    index = cast_to(given, "int64")
     if isinstance(choices, Variable | np.ndarray):
         stacked = as_tensor_variable(choices)
         if stacked.type.shape[0] is None:

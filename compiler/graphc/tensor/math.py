@@ -129,7 +129,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return pt.nonzero(condition)
     if x is None or y is None:
-        raise TypeError("where takes a condition and two values, or a condition alone")
+        raise ValueError("where takes a condition and two values, or a condition alone")
     return OPS["switch"](condition, x, y)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.errors import IndexTypeError
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import describe
 from graphc.ops._pt import pt
@@ -124,11 +125,11 @@ def _plain(item: Any) -> Any:
     """An item of an index as a variable, unless it is a slice, an ellipsis or None."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
-    if isinstance(item, list) and not has_variable(item) and np.size(item) == 0:
+    if isinstance(item, list | tuple) and not has_variable(item) and np.size(item) == 0:
         item = np.zeros(np.shape(item), np.int64)
     variable = as_tensor_variable(item)
     if variable.type.numpy_dtype.kind not in "biu":
-        raise IndexError(
+        raise IndexTypeError(
             f"an index must be an integer, slice, newaxis, ellipsis or integer array, got {item!r}"
         )
     return variable

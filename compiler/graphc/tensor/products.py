@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
@@ -14,7 +16,7 @@ from graphc.ops.reshape import BroadcastTo, Reshape
 from graphc.ops.sizes import sizes_of
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.shaping import product_of
-from graphc.tensor.type import TensorType
+from graphc.tensor.type import TensorType, parse_dtype
 
 __all__ = ["dot", "inner", "matmul", "outer", "tensordot"]
 
@@ -46,21 +48,29 @@ def dot(a: Any, b: Any) -> Variable:
     return matmul(a, b)
 
 
+def in_dtype(product: Callable[..., Any], dtype: Any, *operands: Any) -> Any:
+    """A product computed in the dtype that holds its operands and the result, then cast to ``dtype``."""
+    xs = [as_tensor_variable(x) for x in operands]
+    wide = np.result_type(*(x.type.numpy_dtype for x in xs), np.dtype(parse_dtype(dtype))).name
+    return pt.cast(product(*(pt.cast(x, wide) for x in xs)), dtype)
+
+
 def matmul(x1: Any, x2: Any, dtype: Any = None) -> Variable:
     """NumPy's ``matmul``: products of matrices; leading axes are a batch and broadcast.
 
     Args:
         x1: operand of at least one dimension.
         x2: operand of at least one dimension.
-        dtype: dtype of the result; what the operands are promoted to by default.
+        dtype: dtype of the result; what the operands are promoted to by default. Operands are never rounded
+            to it: the product is.
     """
+    if dtype is not None:
+        return in_dtype(matmul, dtype, x1, x2)
     a, b = as_tensor_variable(x1), as_tensor_variable(x2)
     if a.type.ndim == 0 or b.type.ndim == 0:
         raise ValueError(
             f"matmul takes operands of at least one dimension, got {a.type} and {b.type}; use mul"
         )
-    if dtype is not None:
-        a, b = pt.cast(a, dtype), pt.cast(b, dtype)
     if a.type.ndim == 1 and b.type.ndim == 1:
         return _vector_product(a, b)
     row, column = a.type.ndim == 1, b.type.ndim == 1

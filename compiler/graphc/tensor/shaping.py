@@ -165,10 +165,13 @@ def dimshuffle(x: Any, *pattern: Any) -> Variable:
 
 
 def transpose(x: Any, axes: Any = None) -> Variable:
-    """Permute axes; without ``axes``, reverse them."""
+    """Permute axes; without ``axes``, reverse them, and call the result ``x.T`` after an ``x`` with a name."""
     x = as_tensor_variable(x)
     if axes is None:
-        return dimshuffle(x, tuple(range(x.type.ndim))[::-1])
+        result = dimshuffle(x, tuple(range(x.type.ndim))[::-1])
+        if x.name is not None and result is not x:
+            result.name = f"{x.name}.T"
+        return result
     if len(axes) != x.type.ndim:
         raise ValueError(f"transpose needs {x.type.ndim} axes for {x} of {x.type}, got {axes}")
     return dimshuffle(x, tuple(axes))

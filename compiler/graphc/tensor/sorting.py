@@ -71,20 +71,32 @@ def _with_axis(x: Any, axis: Any, what: str) -> tuple[Any, int]:
     return x, normalize_axis(axis, x.type.ndim, what)
 
 
-def _check_kind(kind: Any) -> None:
+def _check_kind(kind: Any, stable: bool | None = None) -> None:
+    if kind is not None and stable is not None:
+        raise ValueError(f"give either kind or stable, not both, got {kind!r} and {stable}")
     if kind not in (None, "quicksort", "heapsort", "mergesort", "stable"):
         raise ValueError(f"kind must be quicksort, heapsort, mergesort or stable, got {kind!r}")
 
 
-def sort(a: Any, axis: Any = -1, kind: str | None = None) -> Variable:
+def _check_order(order: Any) -> None:
+    if order is not None:
+        raise ValueError(f"tensors have no fields to order by, got order={order!r}")
+
+
+def sort(
+    a: Any, axis: Any = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None
+) -> Variable:
     """Elements along an axis in ascending order; NaN last, complex numbers by their real parts first.
 
     Args:
         a: array-like.
         axis: the axis, symbolic or not; None sorts the flattened array.
         kind: accepted for compatibility.
+        order: must be None, as there are no fields.
+        stable: accepted for compatibility: equal elements cannot be told apart.
     """
-    _check_kind(kind)
+    _check_kind(kind, stable)
+    _check_order(order)
     return _along(Sort(), a, axis, "sort")
 
 
@@ -95,11 +107,14 @@ def sort_complex(a: Any) -> Variable:
     return sort(pt.cast(x, "complex64" if small else "complex128"))
 
 
-def argsort(a: Any, axis: Any = -1, kind: str | None = None, order: None = None) -> Variable:
+def argsort(
+    a: Any, axis: Any = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None
+) -> Variable:
     """Positions (int64) that sort an axis; arguments as `sort`. Equal elements stay in their order, whatever
     ``kind`` is.
     """
-    _check_kind(kind)
+    _check_kind(kind, stable)
+    _check_order(order)
     return _along(ArgSort(), a, axis, "argsort")
 
 

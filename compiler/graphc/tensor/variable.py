@@ -281,6 +281,10 @@ class TensorConstant(TensorVariable, Constant):
         first = data.flat[0]
         return first if data.size == 1 or bool((data == first).all()) else None
 
+    def signature(self) -> tuple[Any, bytes]:
+        """Equal for constants of one type and value; NaN is equal to NaN here."""
+        return self.type, self.data.tobytes()
+
     def _scalar(self, convert: Callable[[Any], Any]) -> Any:
         if self.data.ndim:
             raise TypeError(

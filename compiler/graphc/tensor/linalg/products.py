@@ -67,27 +67,20 @@ def _chain(tensors: list[Any]) -> Any:
     return best[0, len(tensors) - 1][1]
 
 
-def _cast(x: Any, dtype: Any) -> Any:
-    x = as_tensor_variable(x)
-    return x if dtype is None else pt.cast(x, dtype)
-
-
 def matvec(x1: Any, x2: Any, dtype: Any = None) -> Variable:
     """Products of matrices (..., m, n) and vectors (..., n); leading axes broadcast."""
-    product = matmul(_cast(x1, dtype), pt.expand_dims(_cast(x2, dtype), -1))
-    return pt.squeeze(product, -1)
+    return pt.squeeze(matmul(x1, pt.expand_dims(x2, -1), dtype), -1)
 
 
 def vecmat(x1: Any, x2: Any, dtype: Any = None) -> Variable:
     """Products of vectors (..., m), conjugated, and matrices (..., m, n); leading axes broadcast."""
-    product = matmul(pt.expand_dims(conj(_cast(x1, dtype)), -2), _cast(x2, dtype))
-    return pt.squeeze(product, -2)
+    return pt.squeeze(matmul(pt.expand_dims(conj(x1), -2), x2, dtype), -2)
 
 
 def vecdot(x1: Any, x2: Any, dtype: Any = None, axis: int = -1) -> Variable:
     """Sums of products along an axis; the first operand is conjugated, leading axes broadcast."""
-    a, b = (pt.moveaxis(_cast(x, dtype), axis, -1) for x in (x1, x2))
-    product = matmul(pt.expand_dims(conj(a), -2), pt.expand_dims(b, -1))
+    a, b = (pt.moveaxis(x, axis, -1) for x in (x1, x2))
+    product = matmul(pt.expand_dims(conj(a), -2), pt.expand_dims(b, -1), dtype)
     return pt.squeeze(product, (-2, -1))
 
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a call asks for is given or refused: sizes of parts, positions, shapes and dtypes of results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc.tensor as pt
+from graphc import function
+
+MODES = pytest.mark.parametrize("mode", ["fast_run", "reference"])
+
+
+@MODES
+def test_sizes_of_parts(mode):
+    """Sizes that add up, but of which one is negative, are refused."""
+    x, sizes = pt.vector("x"), pt.lvector("sizes")
+    f = function([x, sizes], pt.split(x, sizes, 2), mode=mode)
+    for part, right in zip(f(np.arange(4.0), [1, 3]), ([0.0], [1.0, 2.0, 3.0]), strict=True):
+        np.testing.assert_array_equal(part, right)
+    for wrong in ([5, -1], [-1, 5], [1, 2]):
+        with pytest.raises(ValueError):
+            f(np.arange(4.0), wrong)
+    with pytest.raises(ValueError, match="at least 0|expects size"):
+        pt.split(x, [5, -1], 2)
+
+
+@MODES
+def test_positions(mode):
+    """`unravel_index` and `ravel_multi_index` refuse positions that the array does not have."""
+    i = pt.lvector("i")
+    apart = function([i], pt.unravel_index(i, (4, 5)), mode=mode)
+    joined = function([i], pt.ravel_multi_index((i, i * 0), (4, 5)), mode=mode)
+    np.testing.assert_array_equal(apart([0, 7, 19]), np.unravel_index([0, 7, 19], (4, 5)))
+    np.testing.assert_array_equal(joined([0, 3]), [0, 15])
+    for f, wrong in ((apart, (20, -1)), (joined, (4, -1))):
+        for position in wrong:
+            with pytest.raises(ValueError, match="out of bounds"):
+                f([0, position])
+
+
+@MODES
+def test_joint_sizes(mode):
+    """Sizes that are not known are compared when the graph is run."""
+    n, m = pt.lscalars("nm")
+    strict, loose = (
+        function([n, m], pt.broadcast_shape((n,), (m,), arrays_are_shapes=True, **options)[0], mode=mode)
+        for options in ({}, {"allow_runtime_broadcast": True})
+    )
+    assert strict(3, 3) == 3
+    assert [int(loose(a, b)) for a, b in ((3, 3), (1, 3), (3, 1), (1, 1), (0, 1))] == [3, 3, 3, 1, 0]
+    for f, sizes in ((strict, (3, 2)), (strict, (3, 1)), (loose, (3, 2)), (loose, (0, 3))):
+        with pytest.raises(AssertionError, match="broadcast"):
+            f(*sizes)
+
+
+@MODES
+def test_number_of_sizes(mode):
+    """A vector of sizes has as many as dimensions were asked for."""
+    x, sizes = pt.matrix("x"), pt.lvector("sizes")
+    f = function([x, sizes], x.reshape(sizes, ndim=2), mode=mode)
+    assert f(np.ones((3, 4)), [2, 6]).shape == (2, 6)
+    for wrong in ([3, 4, 1], [12]):
+        with pytest.raises(ValueError):
+            f(np.ones((3, 4)), wrong)
+
+
+def test_dtype_of_products_and_means():
+    """It is that of the result: operands are not rounded to it."""
+    x = pt.constant([0.6, 0.7, 0.8])
+    products = [
+        pt.vecdot(x, x, dtype="int32"),
+        pt.matvec(x[None], x, dtype="int32")[0],
+        pt.vecmat(x, x[:, None], dtype="int32")[0],
+        pt.matmul(x, x, dtype="int32"),
+    ]
+    mean = pt.constant(np.array([1, 2], np.int8)).mean(dtype="int64")
+    assert {p.dtype for p in products} == {"int32"} and mean.dtype == "float64"
+    *found, middle = function([], [*products, mean])()
+    assert found == [1, 1, 1, 1] and middle == 1.5
+
+
+def test_classes_of_errors():
+    """Wrong calls raise what NumPy and what PyTensor raise."""
+    x, y = pt.matrix("x"), pt.vector("y")
+    for error, call in (
+        (TypeError, lambda: pt.choose(y, [x, x])),
+        (ValueError, lambda: pt.where(y, x)),
+        (TypeError, lambda: y.take([0.0])),
+        (IndexError, lambda: y[[0.0]]),
+        (TypeError, lambda: pt.set_subtensor(y[:2], x)),
+        (ValueError, lambda: pt.set_subtensor(y[:2], x)),
+        (ValueError, lambda: pt.sort(x, kind="quicksort", stable=True)),
+    ):
+        with pytest.raises(error):
+            call()
+
+
+def test_constants():
+    """Constants of constants, of lists of constants and of given dimensions; their signatures."""
+    x = pt.constant(np.array([[2]], np.int8))
+    assert pt.constant(x) is x and pt.constant(x, ndim=0).data == 2
+    listed = pt.as_tensor_variable([pt.constant(1), pt.constant(2)])
+    np.testing.assert_array_equal(listed.data, [1, 2])
+    nan = [pt.constant([np.nan, 1.0]) for _ in range(2)]
+    assert nan[0].signature() == nan[1].signature() != pt.constant([0.0, 1.0]).signature()
+    assert pt.repeat(pt.tensor(shape=(None, 3)), [1, 0, 2], axis=1).type.shape == (None, 3)
