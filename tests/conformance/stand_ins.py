@@ -17,6 +17,7 @@ import scipy.sparse
 
 import graphc
 import graphc.tensor
+from graphc.tensor.basic import NotScalarConstantError
 from graphc.tensor.type import DTYPES
 
 _MODES = {"fast_run": "fast_run", "fast_compile": "fast_compile", "debugmode": "debug", "debug_mode": "debug"}
@@ -134,6 +135,12 @@ def _advanced_set(x: Any, y: Any, *index: Any) -> Any:
     return graphc.tensor.set_subtensor(x[index], y)
 
 
+def _unique(x: Any, *options: bool, axis: int | None = None) -> Any:
+    """NumPy's function with the positions of flattened arrays as vectors, as in NumPy 1."""
+    found = np.unique(x, *options, axis=axis)
+    return (found[0], *map(np.ravel, found[1:])) if isinstance(found, tuple) else found
+
+
 _config = Config()
 # By name, or by full path where a name has several meanings.
 NAMES: dict[str, Any] = {
@@ -156,6 +163,8 @@ NAMES: dict[str, Any] = {
     **{f"_convert_to_{dtype}": partial(graphc.tensor.cast, dtype=dtype) for dtype in DTYPES},
     **op_classes.NAMES,
     "pytensor.scan.views.filter": graphc.scan.filter,
+    "NotScalarConstantError": NotScalarConstantError,
+    "old_np_unique": _unique,
     "pytensor.scalar.all_types": DTYPES,
     "PYTHON_INT_BITWIDTH": 64,
     "LOCAL_BITWIDTH": 64,

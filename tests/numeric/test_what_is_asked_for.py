@@ -22,7 +22,7 @@ def test_sizes_of_parts(mode):
     for wrong in ([5, -1], [-1, 5], [1, 2]):
         with pytest.raises(ValueError):
             f(np.arange(4.0), wrong)
-    with pytest.raises(ValueError, match="at least 0|expects size"):
+    with pytest.raises(ValueError, match=r"at least 0|expects size"):
         pt.split(x, [5, -1], 2)
 
 

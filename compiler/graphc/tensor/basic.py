@@ -35,8 +35,8 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     """A constant tensor.
 
     Args:
-        x: array-like, or a constant; Python floats and empty lists become ``config.floatX``, other Python numbers what NumPy
-            makes of them.
+        x: array-like, or a constant; Python floats and empty lists become ``config.floatX``, other Python
+            numbers what NumPy makes of them.
         name: a name for people.
         ndim: number of dimensions it must have; missing ones are put in front, leading 1s of a constant are
             dropped.

@@ -181,8 +181,8 @@ def _working_dtype(x: Any, dtype: Any, acc_dtype: Any) -> tuple[str, str]:
 def mean(
     input: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
 ) -> Variable:
-    """Arithmetic mean over axes; of integers, a float64. Arguments as `sum`: ``dtype`` is that of the sum that
-    is divided, so that of integers is a float64, too.
+    """Arithmetic mean over axes; of integers, a float64. Arguments as `sum`: ``dtype`` is that of the sum
+    that is divided, so that of integers is a float64, too.
     """
     x = as_tensor_variable(input)
     axes = normalize_axes(axis, x.type.ndim, "mean")

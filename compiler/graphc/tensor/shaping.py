@@ -165,7 +165,7 @@ def dimshuffle(x: Any, *pattern: Any) -> Variable:
 
 
 def transpose(x: Any, axes: Any = None) -> Variable:
-    """Permute axes; without ``axes``, reverse them, and call the result ``x.T`` after an ``x`` with a name."""
+    """Permute axes; without ``axes``, reverse them. The name of the result is then ``x.T``."""
     x = as_tensor_variable(x)
     if axes is None:
         result = dimshuffle(x, tuple(range(x.type.ndim))[::-1])

@@ -166,7 +166,7 @@ class TensorOperators(NumpyProtocols):
 
     def transpose(self, *axes: Any) -> Any:
         """As ``graphc.tensor.transpose``; the axes may be given one by one."""
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple)):
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple | np.ndarray)):
             return _namespace().transpose(self, axes[0])
         return _namespace().transpose(self, axes or None)
 
