@@ -7,6 +7,8 @@ usual name.
 
 from __future__ import annotations
 
+from graphc_runtime.errors import ShapeError as ShapeError
+
 
 class GraphcError(Exception):
     """Base of every error that graphc defines."""

@@ -4,9 +4,10 @@
 from graphc_dialects._base import Operation, attribute_of, fail
 from graphc_dialects._mlir import ext, ir
 
+# The classes that a check can raise, by their names in the run time.
 ERRORS = (
     *("ValueError", "TypeError", "IndexError", "AssertionError", "ZeroDivisionError", "LinAlgError"),
-    *("OverflowError", "RuntimeError"),
+    *("OverflowError", "RuntimeError", "ShapeError"),
 )
 
 

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 OUT_OF_MEMORY = -1
 DAMAGED_MEMORY = -2
 
+
+class ShapeError(ValueError, AssertionError):
+    """An array has another shape than `specify_shape` says."""
+
+
 _CLASSES: dict[str, type[Exception]] = {
     "ValueError": ValueError,
     "TypeError": TypeError,
@@ -23,6 +28,7 @@ _CLASSES: dict[str, type[Exception]] = {
     "OverflowError": OverflowError,
     "AssertionError": AssertionError,
     "RuntimeError": RuntimeError,
+    "ShapeError": ShapeError,
     "LinAlgError": np.linalg.LinAlgError,
 }
 

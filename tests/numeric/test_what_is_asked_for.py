@@ -8,6 +8,8 @@ import pytest
 
 import graphc.tensor as pt
 from graphc import function
+from graphc.errors import ShapeError
+from graphc.raise_op import CheckAndRaise
 
 MODES = pytest.mark.parametrize("mode", ["fast_run", "reference"])
 
@@ -95,6 +97,13 @@ def test_classes_of_errors():
     ):
         with pytest.raises(error):
             call()
+    f = function([y], pt.specify_shape(y, (2,)))
+    for error in (AssertionError, ValueError, ShapeError):
+        with pytest.raises(error):
+            f(np.ones(3))
+    z = CheckAndRaise(OverflowError, "too large")(y, (y < 2).all())
+    with pytest.raises(OverflowError, match="too large"):
+        function([y], z)([3.0])
 
 
 def test_constants():

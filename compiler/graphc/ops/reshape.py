@@ -17,6 +17,7 @@ from graphc.ops.elementwise import is_discrete
 from graphc.ops.sizes import as_size, known_size, sizes_of
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
+from graphc_runtime.errors import ShapeError
 
 
 class Sized(Op):
@@ -98,7 +99,7 @@ class SpecifyShape(Sized):
     """x, whose shape is checked at run time and known from here on."""
 
     view_map = {0: [0]}
-    error: type[Exception] = ValueError
+    error: type[Exception] = ShapeError
 
     def make_node(self, x: Any, *sizes: Any) -> Apply:
         x = as_tensor_variable(x)

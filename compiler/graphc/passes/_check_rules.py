@@ -155,7 +155,7 @@ class CheckInserter(SizeChecks):
 
     def specify_shape(self, rw: Rewriter, op: Any) -> None:
         x, *sizes = op.operands
-        name, error = "specify_shape", "ValueError"
+        name, error = "specify_shape", "ShapeError"
         if "index" in op.attributes:
             name, error = "index arrays, or a mask and what it selects from, do not fit", "IndexError"
         for axis, size in enumerate(sizes):

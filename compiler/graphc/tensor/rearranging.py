@@ -129,6 +129,8 @@ def tile(A: Any, reps: Any) -> Variable:
                 f"tile needs to know how many repetitions there are, got {reps} of type {reps.type}"
             )
         counts = [reps[i] for i in range(length)]  # type: ignore[index]
+    elif isinstance(reps, np.ndarray):
+        counts = np.atleast_1d(reps).tolist()
     rank = max(len(counts), x.type.ndim)
     counts = [1] * (rank - len(counts)) + counts
     if x.type.ndim < rank:

@@ -212,7 +212,8 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
     if axis is None:
         drop = tuple(i for i, one in enumerate(x.type.broadcastable) if one)
     else:
-        drop = normalize_axes(axis, x.type.ndim, "squeeze")
+        # NumPy takes axis 0 of a scalar, too.
+        drop = normalize_axes(axis, max(x.type.ndim, 1), "squeeze")[: x.type.ndim]
         wrong = [i for i in drop if x.type.shape[i] not in (None, 1)]
         if wrong:
             raise ValueError(f"squeeze: axis {wrong[0]} of {x} has size {x.type.shape[wrong[0]]}, not 1")
@@ -267,7 +268,8 @@ def specify_shape(x: Any, shape: Any) -> Variable:
             not named.
 
     Raises:
-        ValueError: the shape contradicts the static one, or, at run time, the actual one.
+        ValueError: the shape contradicts the static one, or, at run time, the actual one; there it is an
+            AssertionError, too.
     """
     x = as_tensor_variable(x)
     if isinstance(shape, Variable):

@@ -68,6 +68,10 @@ def _parse_dim(dim: Any) -> int | None:
     return size
 
 
+# NumPy's.
+_MAXIMAL_RANK = 64
+
+
 class TensorType(Type):
     """Arrays of a dtype with as many dimensions as ``shape`` has entries.
 
@@ -79,8 +83,8 @@ class TensorType(Type):
 
     Raises:
         TypeError: unsupported dtype or a size that is no integer.
-        ValueError: a negative size, or sizes of more bytes than a number of 64 bits counts, of which there is
-            no array (those of 0 left out, as in NumPy).
+        ValueError: a negative size, more dimensions than NumPy's arrays can have, or sizes of more bytes than a
+            number of 64 bits counts, of which there is no array (those of 0 left out, as in NumPy).
     """
 
     variable_type = TensorVariable
@@ -110,6 +114,8 @@ class TensorType(Type):
         self.name = name
         self.numpy_dtype = np.dtype(self.dtype)
         self.ndim = len(self.shape)
+        if self.ndim > _MAXIMAL_RANK:
+            raise ValueError(f"arrays have at most {_MAXIMAL_RANK} dimensions, got {self.ndim} sizes")
         if math.prod(filter(None, self.shape)) * self.numpy_dtype.itemsize > _MOST_BYTES:
             raise ValueError(f"there is no array of {self.dtype} of shape {self.shape}: it is too large")
         self._hash = hash((TensorType, self.dtype, self.shape))
