@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from functools import partial
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -135,6 +134,18 @@ def _advanced_set(x: Any, y: Any, *index: Any) -> Any:
     return graphc.tensor.set_subtensor(x[index], y)
 
 
+class _Cast:
+    """A cast that says where PyTensor's ops do what dtype its results have."""
+
+    def __init__(self, dtype: str) -> None:
+        self._dtype = dtype
+        preference = SimpleNamespace(spec=[SimpleNamespace(dtype=dtype)])
+        self.scalar_op = SimpleNamespace(output_types_preference=preference)
+
+    def __call__(self, x: Any) -> Any:
+        return graphc.tensor.cast(x, self._dtype)
+
+
 def _unique(x: Any, *options: bool, axis: int | None = None) -> Any:
     """NumPy's function with the positions of flattened arrays as vectors, as in NumPy 1."""
     found = np.unique(x, *options, axis=axis)
@@ -160,9 +171,9 @@ NAMES: dict[str, Any] = {
     **dict.fromkeys(("advanced_inc_subtensor", "advanced_inc_subtensor1"), _advanced_inc),
     **dict.fromkeys(("advanced_set_subtensor", "advanced_set_subtensor1"), _advanced_set),
     "broadcast_shapes": np.broadcast_shapes,
-    **{f"_convert_to_{dtype}": partial(graphc.tensor.cast, dtype=dtype) for dtype in DTYPES},
     **op_classes.NAMES,
     "pytensor.scan.views.filter": graphc.scan.filter,
+    **{f"_convert_to_{dtype}": _Cast(dtype) for dtype in DTYPES},
     "NotScalarConstantError": NotScalarConstantError,
     "old_np_unique": _unique,
     "pytensor.scalar.all_types": DTYPES,

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axes, normalize_axis

@@ -83,8 +83,8 @@ class TensorType(Type):
 
     Raises:
         TypeError: unsupported dtype or a size that is no integer.
-        ValueError: a negative size, more dimensions than NumPy's arrays can have, or sizes of more bytes than a
-            number of 64 bits counts, of which there is no array (those of 0 left out, as in NumPy).
+        ValueError: a negative size, more dimensions than NumPy's arrays can have, or sizes of more bytes than
+            a number of 64 bits counts, of which there is no array (those of 0 left out, as in NumPy).
     """
 
     variable_type = TensorVariable
