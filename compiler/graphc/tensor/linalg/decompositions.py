@@ -250,7 +250,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     k = smaller_size(a)
     if not compute_uv:
         return SingularValues()(a, k)
-    return tuple((SVDFull() if full_matrices else SVD())(a, k))  # type: ignore[arg-type]
+    return list((SVDFull() if full_matrices else SVD())(a, k))  # type: ignore[call-overload]
 
 
 def svdvals(x: Any) -> Variable:
