@@ -121,7 +121,7 @@ func.func @matmul_batch(%x: tensor<2x3x3xf64>, %y: tensor<4x3x3xf64>) {
 // -----
 
 func.func @check(%c: i1, %n: index) {
-  // expected-error @below {{error must be one of ValueError, TypeError, IndexError, AssertionError, ZeroDivisionError, LinAlgError, OverflowError, RuntimeError, but is KeyError}}
+  // expected-error @below {{error must be one of ValueError, TypeError, IndexError, AssertionError, ZeroDivisionError, LinAlgError, OverflowError, RuntimeError, ShapeError, but is KeyError}}
   "graphc.check"(%c, %n, %n) {message = "", error = "KeyError"} : (i1, index, index) -> ()
   return
 }
