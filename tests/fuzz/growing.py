@@ -77,7 +77,7 @@ class Builder:
         self.known: dict[Variable, Any] = {}
         self.space = symbolic_space()
         self.raises = False
-        self.calm = self.r.random() < 0.7
+        self.calm = self.r.random() < 0.6
         large = self.r.random() * LARGE_IN < 1
         self.sizes = LARGE_SIZES if large else SIZES
         self.max_elements = LARGE_ELEMENTS if large else MAX_ELEMENTS
@@ -88,7 +88,11 @@ class Builder:
     # -- inputs --------------------------------------------------------------------------------------
 
     def add_input(
-        self, shape: Sequence[int] | None = None, dtype: str = "", value: np.ndarray | None = None
+        self,
+        shape: Sequence[int] | None = None,
+        dtype: str = "",
+        value: np.ndarray | None = None,
+        shared: bool = False,
     ) -> str:
         """A new input of random dtype, sizes (some of them known) and values."""
         r = self.r
@@ -102,7 +106,7 @@ class Builder:
         static = tuple(
             size if r.random() < known or (size == 1 and r.random() < 0.6) else None for size in value.shape
         )
-        shared = r.random() < 0.06 and value.size > 0
+        shared = shared or (r.random() < 0.06 and value.size > 0)
         layout = "plain" if shared else r.choice(LAYOUTS)
         x = Input(f"x{len(self.inputs)}", value, static, layout, shared)
         return self._include(x)
@@ -127,17 +131,19 @@ class Builder:
             self.values[x.name] = self.known[v] = x.value
         return x.name
 
-    def numbers(self, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    def numbers(self, shape: tuple[int, ...], dtype: str, how: str = "") -> np.ndarray:
         """Values of a dtype: few different ones, many, or with special ones among them."""
         rng = np.random.default_rng(self.r.randrange(2**32))
         kind = np.dtype(dtype).kind
-        how = self.r.choice(("few", "many", "many", "special" if not self.calm else "few"))
+        how = how or self.r.choice(("few", "many", "many", "special" if not self.calm else "few"))
         if kind == "b":
             return np.asarray(rng.integers(0, 2, shape).astype(bool))
         if kind in "iu":
             value = rng.integers(0 if kind == "u" else -4, 6, shape).astype(dtype)
-            ends = [np.iinfo(dtype).min, np.iinfo(dtype).max]
-            return self._sprinkle(value, ends, rng) if how == "special" else np.asarray(value)
+            if how == "special" or self.chance(8):
+                low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+                return self._sprinkle(value, [low, high, low + 1, high - 1, 0], rng)
+            return np.asarray(value)
         value = rng.integers(-8, 9, shape) / 4 if how == "few" else rng.uniform(-2, 2, shape)
         if kind == "c":
             value = value + 1j * (rng.integers(-4, 5, shape) / 4)

@@ -96,6 +96,8 @@ def apply_case(b: Builder, case: Case) -> list[str]:
         a.make.__name__ == "distinct" and _has_ties(b.values[name])
         for a, name in zip(case.arguments, operands, strict=True)
     )
+    # A formula of ours is one for the case's dtypes: of others, NumPy's steps may wrap around.
+    within = within and (case.reference is None or dtype in case.dtypes)
     numpy = None if within else ""
     return b.add(text, case.name, operands, numpy, helpers, may_fail=b.chance(2))
 
@@ -203,5 +205,6 @@ def several_readers(b: Builder) -> None:
 import recipes_arrays  # noqa: E402
 import recipes_control  # noqa: E402
 import recipes_elements  # noqa: E402
+import recipes_limits  # noqa: E402
 
-__all__ = ["RECIPES", "recipes_arrays", "recipes_control", "recipes_elements", "weights"]
+__all__ = ["RECIPES", "recipes_arrays", "recipes_control", "recipes_elements", "recipes_limits", "weights"]

@@ -15,7 +15,7 @@ from op_runner import LAYOUTS
 from program import Input, Program, Step, run_step
 from ways_derivatives import transposed
 from ways_numpy import by_numpy
-from ways_types import given, loosened, resized, tightened
+from ways_types import given, loosened, resized, substituted, tightened, vectorized
 
 import graphc
 from graphc.config import config
@@ -220,6 +220,8 @@ WAYS: dict[str, Callable[[Checked], Iterator[Finding]]] = {
     "tightened": given("tightened", tightened),
     "loosened": given("loosened", loosened),
     "resized": resized,
+    "substituted": substituted,
+    "vectorized": vectorized,
     "eager": _immediate("eager", False),
     "lazy": _immediate("lazy", True),
     "threads": _threaded,

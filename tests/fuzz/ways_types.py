@@ -77,6 +77,72 @@ def given(name: str, retype: Callable[[Program], Program]) -> Way:
     return way
 
 
+# Forms of an input that are its values again: what is known of their sizes is found out late, or never.
+SAME = (
+    lambda y: pt.concatenate([y[:1], y[1:]]),
+    lambda y: pt.specify_shape(y, (y.shape[0], *(None,) * (y.type.ndim - 1))),
+    lambda y: y[: y.shape[0]],
+    lambda y: pt.reshape(y, [y.shape[i] for i in range(y.type.ndim)]),
+    lambda y: graphc.scan(lambda r: r, sequences=[y], return_updates=False),
+    lambda y: pt.flip(pt.flip(y, 0), 0),
+)
+
+
+def substituted(c: Checked) -> Iterator[Finding]:
+    """``givens`` puts expressions in the place of inputs, of inputs whose sizes are known."""
+    if any(x.shared for x in c.program.inputs):
+        return
+
+    def run() -> list[Any]:
+        pairs, inputs = {}, []
+        for number, x in enumerate(c.program.inputs):
+            v = c.built.variables[x.name]
+            if not x.generator and x.value.ndim and x.value.shape[0]:
+                static = x.value.shape if number % 2 else x.static
+                y = pt.tensor(x.name, dtype=str(x.value.dtype), shape=static)
+                pairs[v] = SAME[(number + len(c.program.steps)) % len(SAME)](y)
+                v = y
+            inputs.append(v)
+        options = {"givens": pairs, "rebuild_strict": False, "on_unused_input": "ignore"}
+        try:
+            f = graphc.function(inputs, c.built.outputs, mode="fast_run", **options)
+        except (TypeError, ValueError) as error:
+            if "static" in str(error) or "known" in str(error):  # an axis that must be known to be 1
+                return [e.value for e in c.expected]
+            raise
+        return c.call(f)
+
+    yield from c.compare("substituted", run)
+
+
+def vectorized(c: Checked) -> Iterator[Finding]:
+    """`vectorize_graph` gives an input another axis; each row of results is that of its values."""
+    inputs = [x for x in c.program.inputs if not x.shared and not x.generator and x.value.dtype.kind in "fc"]
+    unfit = any(x.generator or x.shared for x in c.program.inputs)
+    if c.error is not None or not inputs or unfit:
+        return
+    chosen = inputs[len(c.program.steps) % len(inputs)]
+    old = c.built.variables[chosen.name]
+    many = pt.tensor("many", dtype=old.type.dtype, shape=(None, *chosen.static))
+
+    def run() -> list[Any]:
+        outputs = graphc.vectorize_graph(c.targets, {old: many})
+        inputs = [many if v is old else v for v in c.built.inputs]
+        f = graphc.function(inputs, outputs, mode="fast_compile", on_unused_input="ignore")
+        values = [
+            np.stack([v, v]) if x is old else v
+            for x, v in zip(c.built.inputs, arguments(c.program), strict=True)
+        ]
+        results = f(*values)
+        # What does not depend on the input has no new axis.
+        return [
+            y[1] if out.type.ndim > v.type.ndim else y
+            for y, out, v in zip(results, outputs, c.targets, strict=True)
+        ]
+
+    yield from c.compare("vectorized", run)
+
+
 def resized(c: Checked) -> Iterator[Finding]:
     """Inputs with known sizes are replaced by others of unknown size, whose values have other sizes."""
     sizes = {size for x in c.program.inputs for size in x.static if size is not None and size > 1}

@@ -87,7 +87,7 @@ case(
     "pack:kept",
     [arg("n", 2, 3), arg("n", 4)],
     lambda m, x, y: m.pack(x, y, keep_axes=0)[0],
-    lambda x, y: np.concatenate([x.reshape(len(x), 6), y], 1),
+    lambda x, y: np.concatenate([x.reshape(len(x), int(np.prod(x.shape[1:]))), y], 1),
 )
 case("unpack", [CUBE, arg("n")], lambda m, x, y: m.unpack(*m.pack(x, y)), lambda x, y: [x, y])
 for name in ("scalar_from_tensor", "tensor_from_scalar"):

@@ -21,6 +21,18 @@ def _increase(x: Any, index: Any, y: Any, **kwargs: Any) -> Any:
     return pt.inc_subtensor(x[index], y, **kwargs)
 
 
+def _multiply(x: Any, index: Any, y: Any) -> Any:
+    return pt.mul_subtensor(x[index], y)
+
+
+def _raise(x: Any, index: Any, y: Any) -> Any:
+    return pt.max_subtensor(x[index], y)
+
+
+def _lower(x: Any, index: Any, y: Any) -> Any:
+    return pt.min_subtensor(x[index], y)
+
+
 class Indexing:
     """The part of an environment that reads and sets parts of tensors."""
 
@@ -58,6 +70,18 @@ class Indexing:
     def inc_subtensor(self, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
         """The tensor that x was indexed from, with that part increased by y."""
         return self._replace("inc_subtensor", _increase, x, y, args, kwargs)
+
+    def mul_subtensor(self, x: Any, y: Any) -> Any:
+        """The tensor that x was indexed from, with that part multiplied by y."""
+        return self._replace("mul_subtensor", _multiply, x, y, (), {})
+
+    def max_subtensor(self, x: Any, y: Any) -> Any:
+        """The tensor that x was indexed from, with what is smaller than y in that part raised to y."""
+        return self._replace("max_subtensor", _raise, x, y, (), {})
+
+    def min_subtensor(self, x: Any, y: Any) -> Any:
+        """The tensor that x was indexed from, with what is larger than y in that part lowered to y."""
+        return self._replace("min_subtensor", _lower, x, y, (), {})
 
     def _replace(self, name: str, function: Any, x: Any, y: Any, args: Any, kwargs: Any) -> Any:
         if isinstance(x, Variable):

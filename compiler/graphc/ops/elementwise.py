@@ -343,5 +343,5 @@ def expand_left(x: Any, rank: int) -> Any:
     """``x`` with dimensions of size 1 put in front."""
     missing = rank - x.type.ndim
     if isinstance(x, Constant) and x.data.size <= 16:
-        return constant(x.data.reshape((1,) * missing + x.data.shape))
+        return remember(constant(x.data.reshape((1,) * missing + x.data.shape)), *reads_of(x))
     return pt.dimshuffle(x, ("x",) * missing + tuple(range(x.type.ndim)))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Constant, Variable, remember
+from graphc.graph.basic import Constant, Variable, reads_of, remember
+from graphc.graph.traversal import ancestors
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import Elementwise, cast_to
 from graphc.ops.shape import MakeVector, Shape, Shape_i
@@ -73,6 +74,11 @@ def known_size(x: Any) -> int | None:
     """A size as a number, where it is known."""
     value = known_value(x)
     return None if value is None else int(value.reshape(()))
+
+
+def reads_sizes(x: Variable) -> bool:
+    """Whether a value is known from sizes, so that it depends on what has them."""
+    return any(reads_of(v) for v in ancestors([x]))
 
 
 def as_size(x: Any, what: str) -> Any:

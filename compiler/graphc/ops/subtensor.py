@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from graphc.errors import ValueRankError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
-from graphc.ops.bounds import FULL, SYMBOLIC, Entry, describe_entries, emit_entry, static_size
+from graphc.ops.bounds import FULL, SYMBOLIC, Bound, Entry, describe_entries, emit_entry, static_size
 from graphc.ops.broadcast import unbroadcast
 from graphc.ops.elementwise import cast_to, expand_left, is_discrete
 from graphc.ops.sizes import as_size
@@ -35,7 +35,8 @@ class _Basic(Op):
         expected = sum(entry.operands() for entry in self.idx_list)
         if len(bounds) != expected:
             raise ValueError(f"{self} takes {expected} symbolic bounds, got {len(bounds)}")
-        for axis, (entry, size) in enumerate(zip(self.idx_list, x.type.shape, strict=True)):
+        bounds = [as_size(bound, "an index") for bound in bounds]
+        for axis, (entry, size) in enumerate(zip(self._known(bounds), x.type.shape, strict=True)):
             if entry.step == 0:
                 raise ValueError("the step of a slice must not be 0")
             if (
@@ -47,10 +48,21 @@ class _Basic(Op):
                 raise IndexError(
                     f"index {entry.start} is out of bounds for axis {axis} of {x}, of size {size}"
                 )
-        return [as_size(bound, "an index") for bound in bounds]
+        return bounds
 
-    def _static(self, x: Any) -> list[int | None]:
-        return [static_size(entry, size) for entry, size in zip(self.idx_list, x.type.shape, strict=True)]
+    def _known(self, bounds: Sequence[Any]) -> list[Entry]:
+        """The entries with numbers for symbolic bounds that are constants."""
+        values = iter(bounds)
+        found = []
+        for entry in self.idx_list:
+            start, stop, step = (_number(next(values)) if b == SYMBOLIC else b for b in entry[:3])
+            found.append(Entry(start, stop, step, entry.single))
+        return found
+
+    def _static(self, x: Any, bounds: Sequence[Any]) -> list[int | None]:
+        return [
+            static_size(entry, size) for entry, size in zip(self._known(bounds), x.type.shape, strict=True)
+        ]
 
     def _index(self, node: Apply, shape: Sequence[int], bounds: Sequence[Any]) -> tuple[slice, ...]:
         """The index with values for symbolic bounds; integers become slices of one element."""
@@ -86,6 +98,10 @@ class _Basic(Op):
         return [[i < self._tensors] for i in range(len(node.inputs))]
 
 
+def _number(bound: Variable) -> Bound:
+    return int(bound.data) if isinstance(bound, Constant) else SYMBOLIC
+
+
 class Subtensor(_Basic):
     """A slice of x with as many dimensions as x.
 
@@ -105,7 +121,7 @@ class Subtensor(_Basic):
     def make_node(self, x: Any, *bounds: Any) -> Apply:
         x = as_tensor_variable(x)
         bounds = tuple(self._check_entries(x, bounds))
-        return Apply(self, [x, *bounds], [TensorType(x.type.dtype, self._static(x)).make_variable()])
+        return Apply(self, [x, *bounds], [TensorType(x.type.dtype, self._static(x, bounds)).make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         x = inputs[0]
@@ -157,11 +173,11 @@ class IncSubtensor(_Basic):
         bounds = tuple(self._check_entries(x, bounds))
         y = fitting(y, x.type, str(self))
         y = expand_left(y, x.type.ndim) if y.type.ndim < x.type.ndim else y
-        for axis, (have, want) in enumerate(zip(y.type.shape, self._static(x), strict=True)):
+        region = self._static(x, bounds)
+        for axis, (have, want) in enumerate(zip(y.type.shape, region, strict=True)):
             if have not in (None, 1) and want is not None and have != want:
                 raise ValueError(
-                    f"cannot put {y} of shape {y.type.shape} into a slice of shape {tuple(self._static(x))} "
-                    f"of {x}: "
+                    f"cannot put {y} of shape {y.type.shape} into a slice of shape {tuple(region)} of {x}: "
                     f"sizes differ in dimension {axis}"
                 )
         return Apply(self, [x, y, *bounds], [x.type.make_variable()])
@@ -208,7 +224,7 @@ class IncSubtensor(_Basic):
         x, y, out = node.inputs[0], node.inputs[1], node.outputs[0]
         bounds = self._emit_bounds(node, operands, e)
         ndim = x.type.ndim  # type: ignore[attr-defined]
-        region = e.tensor_type(out.type.dtype, self._static(x))  # type: ignore[attr-defined]
+        region = e.tensor_type(out.type.dtype, self._static(x, node.inputs[2:]))  # type: ignore[attr-defined]
         update = e.broadcast(operands[1], e.type_of(y), bounds[ndim : 2 * ndim], region)
         types = [e.type_of(x), region] + ["index"] * len(bounds)
         attrs = f"accumulate = {'false' if self.set_instead_of_inc else 'true'}"

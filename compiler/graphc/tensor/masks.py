@@ -21,7 +21,7 @@ from graphc.ops.counting import CountTrue
 from graphc.ops.elementwise import cast_to
 from graphc.ops.masks import Compress, FlatNonzero, RepeatLength, RepeatPositions
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import known_size, size_of, sizes_of
+from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
 from graphc.tensor.basic import as_tensor_variable
 
 __all__ = [
@@ -177,8 +177,7 @@ def _one_for_each(counts: Any, size: Any) -> Any:
 
 def _repeat_equally(x: Any, count: Any, axis: int) -> Any:
     sizes = sizes_of(x)
-    number = known_size(count)
-    count = count if number is None else number
+    count = as_size(count, "repeat")
     apart = pt.expand_dims(x, axis + 1)
     wide = pt.broadcast_to(apart, [*sizes[: axis + 1], count, *sizes[axis + 1 :]])
     return pt.reshape(wide, [*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :]])

@@ -13,7 +13,7 @@ from graphc.graph.location import describe
 from graphc.ops._pt import pt
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.elementwise import cast_to
-from graphc.ops.sizes import known_size, size_of
+from graphc.ops.sizes import as_size, known_size, reads_sizes, size_of
 from graphc.tensor.basic import as_tensor_variable, has_variable
 
 
@@ -180,9 +180,10 @@ def _bound(bound: Any, bounds: list[Any]) -> Any:
             f"an index or bound of a slice must be a 0-d integer, got {variable} of {variable.type}"
         )
     known = known_size(variable)
-    if known is not None:
+    if known is not None and not reads_sizes(variable):
         return known
-    bounds.append(cast_to(variable, "int64"))
+    # A number that was a size of something else would not notice when that is replaced.
+    bounds.append(as_size(variable, "an index"))
     return SYMBOLIC
 
 

@@ -11,6 +11,7 @@ from graphc.graph.vectorize import vectorize_graph
 
 S, X = pt.tensor("s", dtype="float64", shape=(4,)), pt.vector("x")
 FOUR = np.array([1.0, 2.0, 4.0, 8.0])
+OTHER = pt.constant(np.arange(8.0))
 
 OF_SIZES = {
     "mean": S.mean(),
@@ -38,6 +39,11 @@ OF_SIZES = {
     "cumsum": pt.cumsum(S),
     "median": pt.median(S),
     "loop": graphc.scan(lambda a: a * 2, S, return_updates=False),
+    "part": OTHER[: S.shape[0]],
+    "element": OTHER[S.shape[0] - 1],
+    "part that is set": pt.set_subtensor(OTHER[S.shape[0] :], 1.0),
+    "repeat": pt.repeat(OTHER, S.shape[0]),
+    "power": OTHER ** S.shape[0],
     "steps": graphc.scan(lambda a: a * 2, outputs_info=[1.0], n_steps=S.shape[0], return_updates=False),
 }
 

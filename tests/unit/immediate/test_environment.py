@@ -271,5 +271,8 @@ def test_names_that_are_not_called_like_functions_of_tensors(gt):
     counts, edges = gt.histogramdd(x, 2)
     assert np.array_equal(np.asarray(counts), np.histogramdd(np.asarray(x), 2)[0]) and len(edges) == 2
     assert [np.asarray(v).tolist() for v in gt.unstack(x, axis=1)] == [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+    for name, row in {"mul": [0.0, 3.0], "max": [3.0, 3.0], "min": [0.0, 1.0]}.items():
+        changed = getattr(gt, f"{name}_subtensor")(x[0], 3.0)
+        assert np.asarray(changed).tolist() == [row, [2.0, 3.0], [4.0, 5.0]]
     with pytest.raises(TypeError, match="slices such as"):
         gt.mgrid[0, 1:2]

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Recipes at the limits: infinities, integers at the ends of their dtypes, half precision, sizes found late,
+loops that are differentiated twice, graphs that are transformed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from fitting import to_dtype, to_shape
+from growing import Builder, Unfit
+from recipes import axis_of, is_float, recipe
+from recipes_control import behind
+
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+OF_INTEGERS = (
+    *("pt.isclose({x}, {y})", "pt.allclose({x}, {y})", "pt.fmod({x}, {y})", "{x} // {y}", "{x} % {y}"),
+    *("pt.minimum({x}, {y})", "{x} < {y}", "pt.eq({x}, {y})", "{x} + {y}", "{x} * {y}", "{x} / {y}"),
+    *("abs({x})", "-{x}", "{x}.sum()", "{x}.mean()", "{x}.max()", "{x} ** 2", "pt.sign({x})", "~{x}"),
+    *("pt.clip({x}, {y}, {x})", "pt.sort({x})", "pt.argmax({x})", "{x}.astype('float32')", "{x} >> 3"),
+    *("pt.ceil_intdiv({x}, abs({y}) + 1)", "pt.cumsum({x})", "pt.bitwise_xor({x}, {y})", "{x} - {y}"),
+)
+OF_INFINITIES = (
+    *("({x} - {x}).sum()", "pt.mean({x} - {x})", "pt.sum({x} * {y} - {x} * {y})", "{x} - {y}", "{x} * 0"),
+    *("pt.sum(pt.exp({x}) - pt.exp({x}), axis=-1)", "({x} - {y}).sum(axis=-1)", "{x} ** 0.5", "{x} ** {y}"),
+    *("pt.sum({x} * 0)", "pt.var({x})", "pt.max({x}, axis=-1)", "pt.argmin({x}, axis=-1)", "pt.sqrt({x})"),
+    *("pt.sort({x}, axis=-1)", "pt.cumsum({x}, axis=-1)", "pt.prod({x})", "pt.fmax({x}, {y})", "{x} / {y}"),
+    *("pt.minimum({x}, {y})", "pt.sign({x})", "pt.softmax({x}, axis=-1)", "pt.logsumexp({x}, axis=-1)"),
+    *("pt.where({x} > {y}, {x} - {x}, {y})", "pt.logaddexp({x}, {y})", "pt.maximum({x}, 0) - {x}"),
+    *("pt.fmin({x}, {y})", "pt.log1p(pt.exp({x}))", "{x} // {y}", "{x} % {y}", "1 / {x}", "pt.floor({x})"),
+    *("pt.dot({x}, {y})", "{x} * 1 + 0", "{x} / {x}", "pt.tanh({x}) - pt.tanh({x})", "pt.isclose({x}, {y})"),
+)
+NO_NUMPY = ("softmax", "logsumexp", "ceil_intdiv")
+
+
+@recipe(2)
+def integers_at_their_limits(b: Builder) -> None:
+    shape = (b.pick([1, 3, 4]),)
+    x = b.add_input(value=b.numbers(shape, b.pick(INTEGERS), "special"))
+    y = b.add_input(value=b.numbers(shape, b.pick([str(b.dtype(x)), *INTEGERS]), "special"))
+    _apply(b, b.pick(OF_INTEGERS), x, y, "integers_at_their_limits")
+
+
+@recipe(2)
+def infinities(b: Builder) -> None:
+    calm, b.calm = b.calm, False
+    try:
+        shape = tuple(b.pick([3, 5, 8, 17]) for _ in range(b.pick([1, 1, 2])))
+        dtype = b.pick(["float64", "float64", "float32", "float16"])
+        x = b.add_input(value=b.numbers(shape, dtype, "special"))
+        y = b.add_input(value=b.numbers(shape, dtype, b.pick(["special", "many"])))
+        _apply(b, b.pick(OF_INFINITIES), x, y, "infinities")
+    finally:
+        b.calm = calm
+
+
+def _apply(b: Builder, text: str, x: str, y: str, kind: str) -> None:
+    numpy = "" if any(word in text for word in NO_NUMPY) else None
+    b.add(text.format(x=x, y=y), kind, numpy=numpy, may_fail=b.chance(3))
+
+
+@recipe(0.7)
+def half_product(b: Builder) -> None:
+    """Long sums of half precision, of which some cancel."""
+    k = b.pick([3, 40, 200])
+    x, y = b.numbers((1, k), "float16", "few"), b.numbers((k, b.pick([1, 2])), "float16", "few")
+    if b.chance(2):
+        x = np.where(np.arange(k) % 2, np.float16(-60000), np.float16(60000))[None]
+    b.add(f"{b.add_input(value=x)} @ {b.add_input(value=y)}", "half_product", numpy="")
+
+
+@recipe(1.5)
+def size_found_late(b: Builder) -> None:
+    """A part whose size is 1, but not for the graph, beside one of another size; indices that are sizes."""
+    x = b.operand(lambda v: is_float(v) and v.ndim > 0 and v.shape[0] > 0)
+    y = b.operand(lambda v: is_float(v) and v.ndim == 1)
+    z = b.operand(lambda v: v.ndim > 0)
+    n = f"{z}.shape[0]"
+    row = f"{x}.ravel()" if len(b.shape(x)) > 1 else x
+    options = [f"{y} * {row}[{n} : {n} + 1]", f"{row}[:{n}] + {row}[:1]", f"{row}[{n} - 1 :]"]
+    options += [f"{y} + {row}[-{n}:]", f"pt.concatenate([{row}[:{n}], {y}]) * 2", f"{y} - {row}[:{n}].sum()"]
+    b.add(b.pick(options), "size_found_late", may_fail=b.chance(2))
+
+
+# Loops ------------------------------------------------------------------------------------------------
+
+
+@recipe(1.5)
+def loop_differentiated_twice(b: Builder) -> None:
+    x = b.operand(lambda v: v.dtype == "float64" and v.ndim in (1, 2) and 0 < v.size < 20)
+    if len(b.shape(x)) == 2:
+        n = min(b.shape(x))
+        x = to_shape(b, x, (n, n))
+    if b.chance(2):
+        x = b.one(f"pt.specify_shape({x}, {b.shape(x)})", "fit", numpy=f"{x} + 0")
+    every = b.pick(["", ", checkpoint_every=1", ", checkpoint_every=2"])
+    end = b.pick(["", "", ", graphc.until(h.sum() > 1.5)"])
+    steps = f"n_steps={b.pick(['1', '2', '3'])}{every}, return_updates=False"
+    inner = "graphc.scan(lambda k: 0.5 * k * k + h, outputs_info=[h], n_steps=2, return_updates=False)[-1]"
+    form, kind = b.pick(["state", "pair", "nested", "taps"]), "loop_differentiated_twice"
+    if form == "taps":
+        info = f"outputs_info=[dict(initial=pt.stack([{x}, {x} * 2]), taps=[-2, -1])]"
+        made = b.add(f"graphc.scan(lambda a, h: (0.5 * a * h{end}), {info}, {steps})", kind)
+    elif form == "pair":
+        made = b.add(
+            f"graphc.scan(lambda h: ([0.6 * h * h, h.T]{end}), outputs_info=[{x}, None], {steps})", kind
+        )
+    else:
+        body = inner if form == "nested" else "pt.sin(h) * h"
+        made = b.add(f"graphc.scan(lambda h: ({body}{end}), outputs_info=[{x}], {steps})", kind)
+    y = b.pick(made)
+    b.kept.append(y)
+    g = b.one(f"graphc.grad(({y} * {y} * 0.5).sum(), {x})", "gradient", numpy="")
+    b.kept.append(b.one(f"graphc.grad(({g} * pt.cos({g})).sum(), {x})", "gradient", numpy=""))
+
+
+# Graphs that are transformed --------------------------------------------------------------------------
+
+
+@recipe(1)
+def replaced(b: Builder) -> None:
+    """A value computed from another one in the place of what it was made from."""
+    y = b.operand(fresh=False)
+    names = [n for n in behind(b, y) if b.dtype(n).kind != "b"]
+    old = b.pick(names)
+    new = b.one(b.pick(["{x} + {x}", "{x}[...]", "pt.abs({x})"]).format(x=old), "replaced")
+    if b.variables[new].type != b.variables[old].type:
+        raise Unfit
+    b.add(f"graphc.graph_replace({y}, {{{old}: {new}}})", "replaced", numpy="")
+
+
+@recipe(1)
+def vectorized(b: Builder) -> None:
+    """A graph with another axis in one of the values that it was made from."""
+    y = b.operand(lambda v: v.size < 60, fresh=False)
+    inputs = {x.name for x in b.inputs if not x.generator and not x.shared}
+    old = b.pick([n for n in behind(b, y) if n in inputs and b.values[n].dtype.kind == "f"])
+    batch = b.one(f"pt.stack([{old}, {old} * 0.5])", "vectorized")
+    b.add(f"graphc.vectorize_graph({y}, {{{old}: {batch}}})", "vectorized", numpy="")
+
+
+@recipe(1)
+def shared_state(b: Builder) -> None:
+    """A shared variable and its new value, often a part of the old one or a sum with others."""
+    value = b.numbers((b.pick([3, 2, 5]), *b.pick([(), (3,)])), b.pick(["float64", "float32", "int64"]))
+    x = b.add_input(value=value, shared=True)
+    y = to_shape(b, to_dtype(b, b.operand(lambda v: v.dtype.kind != "b"), str(b.dtype(x))), b.shape(x))
+    texts = [
+        "{x} + {y}",
+        "{x}[::-1]",
+        "pt.set_subtensor({x}[1:], {y}[1:])",
+        "pt.inc_subtensor({x}[0], {y}[0])",
+    ]
+    texts += ["pt.concatenate([{x}[1:], {y}[:1]])", "{x} * 2", f"pt.sort({{x}}, axis={axis_of(b, x)})", "{y}"]
+    text = b.pick(texts).format(x=x, y=y)
+    b.kept.append(b.one(text, "shared_state", numpy="" if "subtensor" in text else None))
