@@ -83,7 +83,11 @@ def _definition(
 
 
 def _attributes(kernel: Kernel, attributes: tuple[tuple[str, int], ...]) -> list[Static]:
-    """Values of the keyword parameters, in their order."""
+    """Values of the keyword parameters, in their order; those with defaults need not be given."""
     given = dict(attributes)
     parameters = inspect.signature(kernel.function).parameters.values()
-    return [Static(given[p.name]) for p in parameters if p.kind is p.KEYWORD_ONLY]
+    return [
+        Static(given[p.name] if p.name in given or p.default is p.empty else p.default)
+        for p in parameters
+        if p.kind is p.KEYWORD_ONLY
+    ]

@@ -9,10 +9,11 @@ import numpy as np
 from graphc.kernels import cholesky as cholesky_kernels
 from graphc.kernels import kernel, lu
 from graphc.kernels.builtins import call, ref, type_of, view
-from graphc.kernels.dense import SMALL, copy, copy_conj, mirror, over_batch, transpose, transpose_here
+from graphc.kernels.dense import SMALL, copy, copy_conj, fill, mirror, over_batch, transpose, transpose_here
 from graphc.kernels.triangular import SINGULAR, backward, forward
 from graphc.kernels.triangular import solve as triangular
 
+_NAN = float("nan")
 GENERAL, SYMMETRIC, HERMITIAN, POSITIVE = range(4)
 _NAMES = ("gen", "sym", "her", "pos")
 
@@ -33,6 +34,8 @@ def _solve(attributes, a, b):
             np.linalg.cholesky(a)
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
+        if not attributes.get("check", 1):
+            return np.full_like(b, np.nan)
         message = cholesky_kernels.NOT_POSITIVE if assume == POSITIVE else SINGULAR
         raise np.linalg.LinAlgError(f"solve: {message[1]}") from None
 
@@ -48,7 +51,16 @@ def _solve_scratch(s):
     errors=[SINGULAR, cholesky_kernels.NOT_POSITIVE],
     flags="contract",
 )
-def solve(a, b, out, scratch, n, k, *, assume, lower, transposed):
+def solve(a, b, out, scratch, n, k, *, assume, lower, transposed, check=1):
+    status = system(a, b, out, scratch, n, k, assume, lower, transposed)
+    if check:
+        return status
+    if status != 0:
+        fill(out, _NAN, n * k)
+    return 0
+
+
+def system(a, b, out, scratch, n, k, assume, lower, transposed):
     work = view(scratch, type_of(a))
     if assume == POSITIVE:
         return positive(a, b, out, work, view(scratch[n * n * 16 :], type_of(a)), n, k, lower, transposed)

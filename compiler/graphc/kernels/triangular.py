@@ -8,8 +8,9 @@ import numpy as np
 
 from graphc.kernels import kernel
 from graphc.kernels.builtins import call, conj, ref, type_of
-from graphc.kernels.dense import SMALL, copy, over_batch
+from graphc.kernels.dense import SMALL, copy, fill, over_batch
 
+_NAN = float("nan")
 SINGULAR = ("LinAlgError", "the matrix is singular")
 
 
@@ -19,7 +20,9 @@ def _reference(attributes, a, b):
 
     lower, unit = bool(attributes["lower"]), bool(attributes["unit_diagonal"])
     if not unit and (np.diag(a) == 0).any():
-        raise np.linalg.LinAlgError(f"solve_triangular: {SINGULAR[1]}")
+        if attributes.get("check", 1):
+            raise np.linalg.LinAlgError(f"solve_triangular: {SINGULAR[1]}")
+        return np.full_like(b, np.nan)
     if b.size == 0:
         return np.zeros_like(b)
     return solve_triangular(
@@ -28,11 +31,14 @@ def _reference(attributes, a, b):
 
 
 @kernel("solve_triangular", _reference, errors=[SINGULAR], flags="contract")
-def solve_triangular(a, b, out, n, k, *, lower, trans, unit_diagonal):
+def solve_triangular(a, b, out, n, k, *, lower, trans, unit_diagonal, check=1):
     if not unit_diagonal:
         for i in range(n):
             if a[i * n + i] == 0.0:
-                return 1
+                if check:
+                    return 1
+                fill(out, _NAN, n * k)
+                return 0
     copy(b, out, n * k)
     solve(a, out, n, k, lower, trans, unit_diagonal)
     return 0

@@ -69,19 +69,22 @@ class SolveTriangular(_Solver):
         lower: which triangle A has.
         trans: op: 0 nothing, 1 the transpose, 2 the conjugate transpose.
         unit_diagonal: the diagonal is not read and counts as 1.
+        check: raise LinAlgError where A is singular, else the solution is NaN.
     """
 
     kernel = "solve_triangular"
-    __props__ = ("lower", "trans", "unit_diagonal")
+    __props__ = ("lower", "trans", "unit_diagonal", "check")
 
-    def __init__(self, lower: bool = False, trans: int = 0, unit_diagonal: bool = False) -> None:
-        self.lower, self.trans, self.unit_diagonal = lower, trans, unit_diagonal
+    def __init__(
+        self, lower: bool = False, trans: int = 0, unit_diagonal: bool = False, check: bool = True
+    ) -> None:
+        self.lower, self.trans, self.unit_diagonal, self.check = lower, trans, unit_diagonal, check
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a, _), (x,), (g,) = inputs, outputs, cotangents
         if g is None:
             return [None, None]
-        back = type(self)(self.lower, 0 if self.trans else 1, self.unit_diagonal)
+        back = type(self)(self.lower, 0 if self.trans else 1, self.unit_diagonal, self.check)
         g_b = back(conj(a) if self.trans == 2 else a, g)
         g_a = -mm(g_b, transposed(x))
         if self.trans:
@@ -110,16 +113,20 @@ class Solve(_Solver):
             matrix is read.
         lower: which.
         transposed: whether A is transposed.
+        check: raise LinAlgError where A is singular or not positive definite, else the solution is NaN.
     """
 
     kernel = "solve"
-    __props__ = ("assume", "lower", "transposed")
+    __props__ = ("assume", "lower", "transposed", "check")
 
-    def __init__(self, assume_a: str = "gen", lower: bool = False, transposed: bool = False) -> None:
+    def __init__(
+        self, assume_a: str = "gen", lower: bool = False, transposed: bool = False, check: bool = True
+    ) -> None:
         self.assume, self.lower, self.transposed = ASSUMPTIONS[assume_a], lower, transposed
+        self.check = check
 
     def _turned(self) -> Solve:
-        back = type(self)(lower=self.lower, transposed=not self.transposed)
+        back = type(self)(lower=self.lower, transposed=not self.transposed, check=self.check)
         back.assume = self.assume
         return back
 

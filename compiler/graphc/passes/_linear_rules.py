@@ -23,6 +23,11 @@ def _flag(op: Any, name: str) -> bool:
     return bool(integer(op, name))
 
 
+def _raises(op: Any) -> bool:
+    """Whether a solver raises where there is no solution; else that is NaN."""
+    return "check" not in op.attributes or bool(integer(op, "check"))
+
+
 def _i64(number: int) -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(number))
 
@@ -68,8 +73,12 @@ def _solve(rw: Rewriter, a: Any, b: Any, transposed: bool) -> Any:
     return rw.create("graphc.solve", [a, b], _result_type(a, b), **attributes)
 
 
-def _triangular(rw: Rewriter, a: Any, b: Any, lower: bool, trans: int, unit: bool = False) -> Any:
+def _triangular(
+    rw: Rewriter, a: Any, b: Any, lower: bool, trans: int, unit: bool = False, check: bool = True
+) -> Any:
     attributes = {"lower": _i64(lower), "trans": _i64(trans), "unit_diagonal": _i64(unit)}
+    if not check:
+        attributes["check"] = _i64(0)
     return rw.create("graphc.solve_triangular", [a, b], _result_type(a, b), **attributes)
 
 
@@ -207,14 +216,15 @@ def system_of_factor(rw: Rewriter, op: Any) -> Any:
     if found is None:
         return None
     factor, lower, turned = found
-    return _triangular(rw, factor, b, lower, int(turned ^ bool(integer(op, "transposed"))))
+    trans = int(turned ^ bool(integer(op, "transposed")))
+    return _triangular(rw, factor, b, lower, trans, check=_raises(op))
 
 
 @_rule("solve")
 def system_of_product(rw: Rewriter, op: Any) -> Any:
     """solve(L @ L.T, b): the factor is there."""
     a, b = op.operands
-    found = _factor_of_product(rw, a)
+    found = _factor_of_product(rw, a) if _raises(op) else None
     if found is None:
         return None
     return _by_factor(rw, found[0], b, found[1])
@@ -235,7 +245,7 @@ class _Shared:
         self._systems: dict[Any, list[Any]] = {}
         self._factors: dict[Any, list[tuple[Any, Any]]] = {}
         for op in operations:
-            if op.name == "graphc.solve":
+            if op.name == "graphc.solve" and _raises(op):
                 self._systems.setdefault(self._key(op), []).append(op.block)
 
     @staticmethod
@@ -268,6 +278,8 @@ class _Shared:
         """solve(A, b) where the factors of A serve others, too."""
         a, b = op.operands
         general = integer(op, "assume") == _GENERAL
+        if not _raises(op):
+            return None
         if not general and (integer(op, "assume") != _POSITIVE or kind(rw, a) != "f"):
             return None
         if not self.wants_factors(op):

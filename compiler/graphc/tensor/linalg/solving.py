@@ -78,6 +78,7 @@ def solve(
     assume_a: str = "gen",
     transposed: bool = False,
     b_ndim: int | None = None,
+    on_error: str = "raise",
 ) -> Variable:
     """Solution x of ``a @ x = b``.
 
@@ -90,25 +91,35 @@ def solve(
             "lower triangular", "upper triangular".
         transposed: solve ``a.T @ x = b``.
         b_ndim: number of core dimensions of b: 1 or 2; by default b is a vector only if it has one dimension.
+        on_error: "raise" LinAlgError where there is no solution, or "nan": the solution is NaN, and so are
+            gradients; other systems of a batch are solved.
 
     Raises:
         LinAlgError: when run, a is singular, or not positive definite where that was assumed.
     """
-    a = square(a, "solve")
+    a, check = square(a, "solve"), _raises(on_error)
     kind = _KINDS.get(assume_a)
     if kind is None:
         raise ValueError(f"assume_a must be one of {', '.join(map(repr, _KINDS))}; got {assume_a!r}")
     if kind in ("lower", "upper"):
-        op: Any = SolveTriangular(kind == "lower", int(transposed))
+        op: Any = SolveTriangular(kind == "lower", int(transposed), check=check)
     elif kind == "diagonal":
         return _with_columns(a, b, b_ndim, "solve", _diagonal, several=False)
     elif kind == "tridiagonal":
+        if not check:
+            return solve(a, b, transposed=transposed, b_ndim=b_ndim, on_error=on_error)
         bands = _three_bands(a)
         banded = SolveBanded(1, 1, bool(transposed))
         return _with_columns(a, b, b_ndim, "solve", lambda _, b: banded(bands, b), several=False)
     else:
-        op = Solve(kind, bool(lower), bool(transposed))
+        op = Solve(kind, bool(lower), bool(transposed), check)
     return _with_columns(a, b, b_ndim, "solve", op)
+
+
+def _raises(on_error: str) -> bool:
+    if on_error not in ("raise", "nan"):
+        raise ValueError(f'on_error must be "raise" or "nan", got {on_error!r}')
+    return on_error == "raise"
 
 
 def _diagonal(a: Any, b: Any) -> Any:
@@ -133,6 +144,7 @@ def solve_triangular(
     unit_diagonal: bool = False,
     check_finite: bool = False,
     b_ndim: int | None = None,
+    on_error: str = "raise",
 ) -> Variable:
     """Solution of a triangular system; the other triangle is not read.
 
@@ -144,6 +156,7 @@ def solve_triangular(
         unit_diagonal: the diagonal is taken to be 1.
         check_finite: for compatibility, without effect.
         b_ndim: number of core dimensions of b, as in `solve`.
+        on_error: "raise", or "nan": NaN where there is a 0 on the diagonal.
 
     Raises:
         LinAlgError: when run, there is a 0 on the diagonal.
@@ -151,7 +164,7 @@ def solve_triangular(
     a = square(a, "solve_triangular")
     if trans not in _TRANS:
         raise ValueError(f'trans must be 0, 1, 2, "N", "T" or "C", got {trans!r}')
-    op: Any = SolveTriangular(bool(lower), _TRANS[trans], bool(unit_diagonal))
+    op: Any = SolveTriangular(bool(lower), _TRANS[trans], bool(unit_diagonal), _raises(on_error))
     return _with_columns(a, b, b_ndim, "solve_triangular", op)
 
 
