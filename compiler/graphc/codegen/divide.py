@@ -23,6 +23,7 @@ from functools import cached_property, partial
 
 from graphc.codegen import frames
 from graphc.codegen.inner_loops import LONG_BODY, outline
+from graphc.codegen.kernel import LOADING
 from graphc.codegen.splits import define_call
 
 # Characters of IR: smaller kernels stay in one piece.
@@ -225,6 +226,8 @@ class _Division:
             return "".join(self._store(f"%{x}", kinds[f"%{x}"], f"%{x}") for x in names if f"%{x}" in kinds)
 
         header, _, main = self._bodies["main"].partition("{\n")
+        label = f"{LOADING}\n" if main.startswith(LOADING) else ""
+        main = main.removeprefix(label)
         main = _CALL.sub(lambda found: self._call(nests[found[1]]) if found[1] in nests else found[0], main)
         main = _DEFINITIONS.sub(lambda found: found[0] + stores(_DEFINED_VALUE.findall(found[0])), main)
         if frames.is_glue(main):
@@ -232,7 +235,7 @@ class _Division:
         parameters = stores(_parameters(header))
         numbers = "".join(self._store(x, *x.split(" ")) for x in self._slots if not x.startswith("%"))
         frame = f"  %graphc.frame = alloca [{max(len(self._slots), 1)} x i64]\n"
-        bodies = {**self._bodies, "main": f"{header}{{\n{frame}{parameters}{numbers}{main}"}
+        bodies = {**self._bodies, "main": f"{header}{{\n{label}{frame}{parameters}{numbers}{main}"}
         text = _DEFINITION.sub(lambda found: "" if found[1] in moved else bodies[found[1]], self._text)
         rows = "".join(self._row(nest) for nest in nests.values() if nest.original in self._columns)
         entries = dict.fromkeys(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from graphc.codegen.entry_calls import COMMON
 from graphc.codegen.entry_donation import COPY, Lender
+from graphc.codegen.entry_runs import MANY_EQUAL, Readers, runs, sizes_of
 from graphc.codegen.entry_tiers import ITEM_SIZE, BufferTier, StructTier, Tier
 from graphc.codegen.ir_writer import Writer
 from graphc_runtime import interrupts
@@ -37,9 +38,7 @@ def entry_ir(
     if signature.donated:
         text.append(COPY)
     for name in tiers:
-        writer = Writer()
-        tier: Tier = StructTier(writer, tuple_items()) if name == "struct" else BufferTier(writer)
-        text.append(_Entry(signature, writer, tier, interruptible).define(_ENTRIES[name]))
+        text += _entry(name, signature, interruptible)
     if "struct" in tiers:
         text.append(_VECTORCALL)
     if interruptible:
@@ -49,6 +48,19 @@ def entry_ir(
     used = {spec.dtype for spec in (*signature.arguments, *signature.results)}
     text += [f"@descr_{dtype} = external global i8\n" for dtype in sorted(used)]
     return "".join(text)
+
+
+def _entry(name: str, signature: Signature, interruptible: bool) -> list[str]:
+    """The entry of a tier, behind what it calls."""
+
+    def make(signature: Signature) -> _Entry:
+        writer = Writer()
+        tier: Tier = StructTier(writer, tuple_items()) if name == "struct" else BufferTier(writer)
+        return _Entry(signature, writer, tier, interruptible, readers)
+
+    readers = Readers(name, make)
+    text = make(signature).define(_ENTRIES[name])
+    return [*readers.texts, text]
 
 
 # The callable is a graphc_runtime.callable_type.NativeCallable, whose field is null while it is being
@@ -78,9 +90,14 @@ class _Entry:
     Labels: `slow` owns nothing, `bail` releases and goes slow, `fail` releases and raises.
     """
 
-    def __init__(self, signature: Signature, writer: Writer, tier: Tier, interruptible: bool) -> None:
+    def __init__(
+        self, signature: Signature, writer: Writer, tier: Tier, interruptible: bool, readers: Readers
+    ) -> None:
         self.s, self.w, self.tier, self.interruptible = signature, writer, tier, interruptible
+        self.readers = readers
+        # The number of elements of each array, and of all arrays of a run together.
         self.counts: list[str] = []
+        self.totals: list[str] = []
         self.exclusive: list[str] = []
         self.errors: list[tuple[str, str]] = []
         self.repeats = False
@@ -145,19 +162,25 @@ class _Entry:
         if s.updates:
             self._require_no_turn("slow")
         given = []
-        for i, spec in enumerate(s.inputs):
-            given.append(w.load("ptr", "%args", 8 * i))
-            self._array(i, given[-1], [None if size is None else str(size) for size in spec.shape])
+        for first, end in runs(s):
+            if end - first >= MANY_EQUAL:
+                self.totals.append(self.readers.read(self, first, end))
+                given += [""] * (end - first)
+                self.counts += [""] * (end - first)
+                continue
+            for i in range(first, end):
+                given.append(w.load("ptr", "%args", 8 * i))
+                self.array(i, given[-1], sizes_of(s.inputs[i]))
         self.cells = [self.tier.cell("%self", i) for i in range(len(s.cells))]
         values = []
         for i, spec in enumerate(s.cells):
             values.append(self.tier.cell_value(self.cells[i]))
-            self._array(len(s.inputs) + i, values[-1], [None if n is None else str(n) for n in spec.shape])
+            self.array(len(s.inputs) + i, values[-1], sizes_of(spec))
         self.tier.hold(values)
         self.values = values
         self.lender = Lender(self, given + values)
 
-    def _array(self, index: int, value: str, shape: list[str | None], *, writeable: bool = False) -> None:
+    def array(self, index: int, value: str, shape: list[str | None], *, writeable: bool = False) -> None:
         """Checks one array object, and stores its pointer and sizes."""
         w = self.w
         spec = (*self.s.arguments, *self.s.results)[index]
@@ -224,7 +247,7 @@ class _Entry:
     def _take(self, outs: list[str]) -> None:
         w, first = self.w, len(self.s.arguments)
         for i, value in enumerate(outs):
-            self._array(first + i, value, list(self.sizes[i]), writeable=True)
+            self.array(first + i, value, list(self.sizes[i]), writeable=True)
         self.measure(first + len(outs))
         overlap = w.let(
             f"call i1 @graphc_overlap(ptr %data, ptr %bytes, i64 {first}, i64 {first + len(outs)})"
@@ -242,9 +265,10 @@ class _Entry:
         return self.w.let(f"mul i64 {self.counts[i]}, {ITEM_SIZE[spec.dtype]}")
 
     def measure(self, count: int) -> None:
-        """Stores the sizes in bytes of the first arguments and results."""
+        """Stores the sizes in bytes of the first arguments and results; those of runs are there already."""
         for i in range(count):
-            self.w.store("i64", self.bytes_of(i), "%bytes", 8 * i)
+            if self.counts[i]:
+                self.w.store("i64", self.bytes_of(i), "%bytes", 8 * i)
 
     def make(self, i: int) -> None:
         """Makes a new array for a result."""
@@ -263,7 +287,7 @@ class _Entry:
     def _run(self) -> None:
         """Calls the kernel, without the GIL when there is enough to do."""
         w = self.w
-        work = w.sum(self.counts)
+        work = w.sum([*filter(None, self.counts), *self.totals])
         big = w.let(f"icmp sge i64 {work}, {self.s.gil_threshold}")
         if self.interruptible:
             fuel = w.let(f"select i1 {big}, i64 0, i64 {interrupts.FUEL}")

@@ -14,9 +14,15 @@ ITEM_SIZE = {name: dtype.itemsize for name, dtype in DESCRIPTORS.items()}
 
 
 class Tier(Protocol):
-    """Object access of an entry. `unlike` is the label for an array that does not fit."""
+    """Object access of an entry.
+
+    Attributes:
+        unlike: the label for an array that does not fit.
+        has_views: whether each array has a `Py_buffer` in `%views`.
+    """
 
     unlike: str
+    has_views: bool
 
     def begin(self, arrays: int) -> None:
         """Writes stack storage and its initialisation."""
@@ -57,6 +63,8 @@ class Tier(Protocol):
 
 class StructTier:
     """Fields of CPython's and NumPy's objects; graphc_runtime.layout has checked the offsets."""
+
+    has_views = False
 
     def __init__(self, writer: Writer, tuple_items: int) -> None:
         self.w, self._items = writer, tuple_items
@@ -148,12 +156,14 @@ class StructTier:
 
 
 # Fields of Py_buffer (stable ABI since 3.11), and the flags of a C-contiguous request with format.
-_VIEW_SIZE, _VIEW_READONLY, _VIEW_NDIM, _VIEW_FORMAT, _VIEW_SHAPE = 80, 32, 36, 40, 48
+VIEW_SIZE, _VIEW_READONLY, _VIEW_NDIM, _VIEW_FORMAT, _VIEW_SHAPE = 80, 32, 36, 40, 48
 _REQUEST, _WRITABLE = 0x3C, 1
 
 
 class BufferTier:
     """The buffer protocol, and functions that CPython and NumPy export."""
+
+    has_views = True
 
     def __init__(self, writer: Writer) -> None:
         self.w = writer
@@ -164,8 +174,8 @@ class BufferTier:
         self._views = arrays
         self.w.line("  %zeros = alloca [64 x i64]")
         self.w.clear("%zeros", 512)
-        self.w.line(f"  %views = alloca [{max(_VIEW_SIZE * arrays, 1)} x i8], align 8")
-        self.w.clear("%views", _VIEW_SIZE * arrays)
+        self.w.line(f"  %views = alloca [{max(VIEW_SIZE * arrays, 1)} x i8], align 8")
+        self.w.clear("%views", VIEW_SIZE * arrays)
 
     def item(self, container: str, index: int) -> str:
         return self.w.let(f"call ptr @PyTuple_GetItem(ptr {container}, i64 {index})")
@@ -195,7 +205,7 @@ class BufferTier:
 
     def array(self, index: int, value: str, spec: ArraySpec, *, writeable: bool) -> tuple[str, str]:
         w = self.w
-        view = w.address("%views", _VIEW_SIZE * index)
+        view = w.address("%views", VIEW_SIZE * index)
         self._require_type(value, "@PyArray_Type", self.unlike)
         flags = _REQUEST | (_WRITABLE if writeable else 0)
         got = w.let(f"call i32 @PyObject_GetBuffer(ptr {value}, ptr {view}, i32 {flags})")
@@ -215,7 +225,7 @@ class BufferTier:
         return data, w.load("ptr", view, _VIEW_SHAPE)
 
     def writeable(self, index: int, value: str) -> str:
-        view = self.w.address("%views", _VIEW_SIZE * index)
+        view = self.w.address("%views", VIEW_SIZE * index)
         return self.w.let(f"icmp eq i32 {self.w.load('i32', view, _VIEW_READONLY)}, 0")
 
     def exclusive(self, value: str) -> str | None:

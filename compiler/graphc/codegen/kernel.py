@@ -9,6 +9,10 @@ from graphc.codegen.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc_runtime.interrupts import ENVIRONMENT_WORD
 
 Shape = Sequence[int | None]
+# Kernels with more arguments, five for a vector, get them in memory.
+MANY_ARGUMENTS = 256
+# The first line of functions that load them: without a label, the block would take the first number.
+LOADING = "load:"
 
 
 def kernel_wrappers(
@@ -41,24 +45,22 @@ def kernel_wrappers(
         order. Static sizes are constants in the calls, whatever `dims` says.
     """
     first = len(inputs) + len(unused)
-    skip = [*range(len(inputs), first), *(first + position for position in donated)]
-    run = _Call([*inputs, *unused, *outputs], skip)
+    run = _run_call(inputs, outputs, unused, donated)
     names = _NAMES if not flush else [f"{name}_flushed" for name in _NAMES]
     text = [
         f"define i64 @{names[0]}(ptr %ctx, ptr %data, ptr %dims) noinline {{",
-        *run.setup,
+        *(run.setup if not run.is_long or poison is not None else ()),
         *([] if poison is None else run.fill(first, poison)),
-        f"  %status = call i64 @main({', '.join(['ptr %ctx', *run.arguments])})",
+        f"  %status = call i64 @main({run.passed()})",
         *(["  ret i64 %status"] if poison is None else _TESTED),
         "}",
         f"define i64 @{names[1]}(ptr %ctx, ptr %data, ptr %dims, ptr %out) noinline {{",
     ]
     if has_shapes:
-        shapes = _Call(inputs)
-        out = [] if all(None not in shape for shape in outputs) else ["ptr %out"]
+        shapes = _shapes_call(inputs, outputs)
         text += [
-            *shapes.setup,
-            f"  %status = call i64 @shapes({', '.join(['ptr %ctx', *shapes.arguments, *out])})",
+            *(() if shapes.is_long else shapes.setup),
+            f"  %status = call i64 @shapes({shapes.passed()})",
             "  ret i64 %status",
         ]
     else:
@@ -69,6 +71,67 @@ def kernel_wrappers(
     if flush:
         text += [environment_ir(flush), *_flushing(names, interruptible)]
     return "\n".join([*text, ""])
+
+
+def load_arguments(
+    text: str,
+    inputs: Sequence[Shape],
+    outputs: Sequence[Shape],
+    *,
+    unused: Sequence[Shape] = (),
+    donated: Sequence[int] = (),
+) -> str:
+    """Kernels with very many arguments get them in memory, and load them themselves.
+
+    LLVM takes time n squared for a function of n arguments.
+
+    Args:
+        text: defines `main`, and perhaps `shapes`.
+        inputs, outputs, unused, donated: see `kernel_wrappers`.
+    """
+    for name, call in (
+        ("main", _run_call(inputs, outputs, unused, donated)),
+        ("shapes", _shapes_call(inputs, outputs)),
+    ):
+        start = text.find(f"define internal i64 @{name}(")
+        if call.is_long and start >= 0:
+            end = text.index("{\n", start)
+            text = f"{text[:start]}{_loading(name, text[start:end], call)}{text[end + 2 :]}"
+    return text
+
+
+def _loading(name: str, header: str, call: _Call) -> str:
+    """The beginning of a function that defines what were its parameters, with their numbers.
+
+    They are known not to overlap no longer, which matters in loops; in such kernels these have functions of
+    their own.
+    """
+    lines = [f"define internal i64 @{name}({', '.join(call.parameters)}) {{", LOADING, *call.setup]
+    for number, argument in enumerate(call.arguments):
+        kind, value = argument.split(" ")
+        copy = f"getelementptr i8, ptr {value}, i64 0" if kind == "ptr" else f"add i64 {value}, 0"
+        lines.append(f"  %{number} = {copy}")
+    count = header[header.index("(") :].count("%")
+    assert count == len(call.arguments)
+    return "\n".join([*lines, f"  br label %{count}", "", f"{count}:", ""])
+
+
+def _run_call(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], unused: Sequence[Shape], donated: Sequence[int]
+) -> _Call:
+    """The call of `main`."""
+    first = len(inputs) + len(unused)
+    skip = [*range(len(inputs), first), *(first + position for position in donated)]
+    return _Call([*inputs, *unused, *outputs], skip)
+
+
+def _shapes_call(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> _Call:
+    """The call of `shapes`."""
+    call = _Call(inputs)
+    if any(None in shape for shape in outputs):
+        call.arguments.append("ptr %out")
+        call.parameters.append("ptr %out")
+    return call
 
 
 _NAMES = ("graphc_run", "graphc_shapes")
@@ -117,7 +180,8 @@ class _Call:
 
     def __init__(self, shapes: Sequence[Shape], skip: Sequence[int] = ()) -> None:
         self.setup: list[str] = []
-        self.arguments: list[str] = []
+        self.arguments = ["ptr %ctx"]
+        self.parameters = ["ptr %ctx", "ptr %data", "ptr %dims"]
         self.sizes: dict[int, list[str]] = {}
         position = 0
         for number, shape in enumerate(shapes):
@@ -141,6 +205,15 @@ class _Call:
             strides = self._strides(number, sizes)
             pointer = f"ptr %p{number}"
             self.arguments += [pointer, pointer, "i64 0", *(f"i64 {x}" for x in (*sizes, *strides))]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the function has its arguments in memory (see `load_arguments`)."""
+        return len(self.arguments) > MANY_ARGUMENTS
+
+    def passed(self) -> str:
+        """The arguments of the call."""
+        return ", ".join(self.parameters if self.is_long else self.arguments)
 
     def fill(self, first: int, items: Sequence[int]) -> list[str]:
         """Writes 0xFF to the arrays from number `first` on, whose elements have these sizes."""

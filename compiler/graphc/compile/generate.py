@@ -36,7 +36,7 @@ def generate(
     from graphc.codegen.build import build_artifact
     from graphc.codegen.entry_tiers import ITEM_SIZE
     from graphc.codegen.interrupts import called
-    from graphc.codegen.kernel import kernel_wrappers
+    from graphc.codegen.kernel import kernel_wrappers, load_arguments
     from graphc.codegen.object import host_target
     from graphc.codegen.parts import Part, PartStore
     from graphc.codegen.products import define_products
@@ -55,13 +55,15 @@ def generate(
     flush = target.triple if flush_denormals else ""
     if OPT_LEVEL[mode] >= 2 and is_available(target.triple):
         text = add_vector_variants(text, target.features)
+    donated = [result for _, result in lowered.donated]
+    text = load_arguments(text, arguments[:used], results, unused=arguments[used:], donated=donated)
     text += kernel_wrappers(
         arguments[:used],
         results,
         has_shapes=lowered.has_shapes,
         unused=arguments[used:],
         poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if config.poison_memory else None,
-        donated=[result for _, result in lowered.donated],
+        donated=donated,
         flush=flush,
         interruptible=bool(called(text)),
     )

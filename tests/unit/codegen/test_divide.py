@@ -316,7 +316,7 @@ def test_glue():
     branch = "  br i1 %2, label %3, label %4\n\n3:  ; preds = %1\n  br label %4\n\n4:  ; preds = %3\n"
     assert is_glue(call + branch + call + "  %5 = add i64 %0, 1\n")
     assert not is_glue(call + branch + "  br label %3\n")
-    assert not is_glue(call + "  %5 = fadd double %0, %1\n" * 2)
+    assert not is_glue(call + "  %5 = fadd double %0, %1\n" * 3)
 
 
 def test_bytes_do_not_depend_on_the_number_of_threads(everything):
