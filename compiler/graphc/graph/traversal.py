@@ -43,11 +43,13 @@ def walk(
 def ancestors(
     variables: Iterable[Variable], blockers: Collection[Variable] | None = None
 ) -> Iterator[Variable]:
-    """The variables and everything they are computed from, without looking behind ``blockers``."""
+    """The variables and everything they are computed from, without looking behind ``blockers``; depth first,
+    the last input of each node before the others, as PyTensor's.
+    """
     blocked = set(blockers or ())
 
     def inputs_of(v: Variable) -> Iterable[Variable] | None:
-        return reversed(v.owner.inputs) if v.owner is not None and v not in blocked else None
+        return v.owner.inputs if v.owner is not None and v not in blocked else None
 
     return walk(variables, inputs_of, bfs=False)
 
@@ -183,7 +185,7 @@ def truncated_graph_inputs(
     def leads_on(v: Variable) -> bool:
         return v.owner is not None and any(parent in depends for parent in v.owner.inputs)
 
-    reached = walk(outputs, lambda v: v.owner.inputs if leads_on(v) else None)
+    reached = walk(outputs, lambda v: v.owner.inputs if leads_on(v) else None, bfs=False)
     return [v for v in reached if not isinstance(v, Constant) and (v in wanted or not leads_on(v))]
 
 

@@ -83,7 +83,7 @@ def test_shared_inputs_of_ops_with_graphs_can_be_given():
 def test_forms():
     x, y = pt.scalars("x", "y")
     total = x + y
-    assert FunctionGraph(outputs=[total]).inputs == [x, y]
+    assert set(FunctionGraph(outputs=[total]).inputs) == {x, y}
     assert as_string([x, y], [total * total]) == ["mul(*1 -> add(x, y), *1)"]
     assert as_string([total], [total * total]) == [f"mul({total}, {total})"]
     assert total.eval({"x": 1, "y": 2, "other": 3}, on_unused_input="ignore") == 3

@@ -46,7 +46,7 @@ def test_ancestors(graph):
 
 def test_inputs(graph):
     g = graph
-    assert list(graph_inputs([g["c"]])) == [g["x"], g["y"], g["s"]]
+    assert list(graph_inputs([g["c"]])) == [g["s"], g["y"], g["x"]]
     assert set(explicit_graph_inputs(g["c"] + 1.0)) == {g["x"], g["y"]}
     assert set(explicit_graph_inputs([g["c"], g["d"]])) == {g["x"], g["y"]}
     assert list(orphans_between([g["x"]], [g["b"]])) == [g["y"]]
