@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 VERSIONS = ("3.0.7", "3.3.0", "2.38.3")
 CLONE = "https://github.com/pymc-devs/pytensor"
-SECONDS = 120  # for one test
+SECONDS = 300  # for one test
 SILENCE = 420  # a process that reports nothing for so long is killed
 
 

@@ -18,6 +18,7 @@ import graphc
 import graphc.tensor
 from graphc.tensor.basic import NotScalarConstantError
 from graphc.tensor.type import DTYPES
+from graphc.tensor.vectorize import parse_signature
 
 _MODES = {"fast_run": "fast_run", "fast_compile": "fast_compile", "debugmode": "debug", "debug_mode": "debug"}
 
@@ -176,6 +177,7 @@ NAMES: dict[str, Any] = {
     **{f"_convert_to_{dtype}": _Cast(dtype) for dtype in DTYPES},
     "NotScalarConstantError": NotScalarConstantError,
     "old_np_unique": _unique,
+    "_parse_gufunc_signature": parse_signature,
     "pytensor.scalar.all_types": DTYPES,
     "PYTHON_INT_BITWIDTH": 64,
     "LOCAL_BITWIDTH": 64,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphc.tensor as pt
-from graphc import function
+from graphc import function, grad
 from graphc.errors import ShapeError
 from graphc.raise_op import CheckAndRaise
 
@@ -83,10 +83,34 @@ def test_dtype_of_products_and_means():
     assert found == [1, 1, 1, 1] and middle == 1.5
 
 
+def test_axis_of_join():
+    """It may be known only when the graph is run."""
+    axis, x, y = pt.lscalar("axis"), pt.matrix("x"), pt.tensor("y", shape=(2, 3))
+    joined = pt.join(axis, x, y)
+    f = function([axis, x, y], [joined, joined.shape, grad((joined**2).sum(), y)])
+    for given, rows in ((0, 4), (1, 2), (-1, 2), (-2, 4)):
+        value, shape, derivative = f(given, np.ones((2, 3)), np.zeros((2, 3)))
+        assert value.shape == tuple(shape) == (rows, 12 // rows) and derivative.shape == (2, 3)
+    with pytest.raises(IndexError):
+        f(2, np.ones((2, 3)), np.zeros((2, 3)))
+    with pytest.raises(ValueError):
+        f(0, np.ones((2, 4)), np.zeros((2, 3)))
+    z = pt.tensor("z", shape=(2, 5))
+    f = function([axis, y, z], pt.join(axis, y, z))
+    assert f(1, np.ones((2, 3)), np.ones((2, 5))).shape == (2, 8)
+    with pytest.raises(IndexError):
+        f(0, np.ones((2, 3)), np.ones((2, 5)))
+
+
 def test_classes_of_errors():
     """Wrong calls raise what NumPy and what PyTensor raise."""
     x, y = pt.matrix("x"), pt.vector("y")
+    numbers = pt.lvector("numbers")
+    counted = function([numbers], pt.bincount(numbers, assert_nonneg=True))
+    with pytest.raises(AssertionError, match="negative"):
+        counted([1, -1])
     for error, call in (
+        (TypeError, lambda: pt.repeat(y, pt.constant(np.uint64(2)))),
         (TypeError, lambda: pt.choose(y, [x, x])),
         (ValueError, lambda: pt.where(y, x)),
         (TypeError, lambda: y.take([0.0])),

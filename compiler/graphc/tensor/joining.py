@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
+from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
 from graphc.ops.join import Join
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import MakeVector
 from graphc.ops.sizes import as_size, as_sizes, known_size
+from graphc.raise_op import CheckAndRaise
 from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.shaping import atleast_1d, atleast_2d, expand_dims, specify_shape
 
@@ -25,7 +27,7 @@ def join(axis: Any, *tensors_list: Any) -> Variable:
     """Concatenate along an axis.
 
     Args:
-        axis: the axis, known when the graph is built.
+        axis: the axis. One that is known only when the graph is run costs a conditional for each dimension.
         tensors_list: operands with the same number of dimensions; their dtypes are promoted.
     """
     if len(tensors_list) == 1 and isinstance(tensors_list[0], list | tuple):
@@ -35,8 +37,37 @@ def join(axis: Any, *tensors_list: Any) -> Variable:
     xs = [as_tensor_variable(x) for x in tensors_list]
     if xs[0].type.ndim == 0:
         raise TypeError("0-d operands cannot be joined; use stack")
+    if isinstance(axis, Variable) and known_size(axis) is None:
+        return _join_along(axis, xs)
     axis = normalize_axis(axis, xs[0].type.ndim, "join")
     return xs[0] if len(xs) == 1 else Join(axis)(*xs)
+
+
+def _join_along(axis: Any, xs: list[Any]) -> Any:
+    """`join` along an axis that is known when the graph is run."""
+    if axis.type.ndim or axis.type.numpy_dtype.kind not in "iu":
+        raise TypeError(f"the axis of join must be a 0-d integer, got {axis} of type {axis.type}")
+    shapes = [x.type.shape for x in xs]
+    ranks = range(xs[0].type.ndim)
+    # Along other axes, static sizes contradict each other.
+    possible = [each for each in ranks if len({tuple(np.delete(s, each)) for s in _known(shapes)}) == 1]
+    if not possible:
+        raise ValueError(f"arrays of the shapes {shapes} cannot be joined along any axis")
+    numbers = [possible.index(each) if each in possible else len(possible) for each in ranks]
+    # Reading at the axis, and at its number, checks them.
+    place = constant(np.arange(len(possible)))[constant(np.array(numbers))[axis]]
+    result: Any = Join(possible[-1])(*xs)
+    if len(possible) == 1:
+        return CheckAndRaise(IndexError, "join: sizes differ along the axis")(result, pt.eq(place, 0))
+    for number, each in reversed(list(enumerate(possible[:-1]))):
+        result = pt.ifelse(pt.eq(place, number), Join(each)(*xs), result)
+    return result
+
+
+def _known(shapes: list[tuple[int | None, ...]]) -> list[list[int]]:
+    """Shapes in which sizes that are not known are those of another, or 0."""
+    joint = [next((size for size in column if size is not None), 0) for column in zip(*shapes, strict=True)]
+    return [[j if n is None else n for n, j in zip(shape, joint, strict=True)] for shape in shapes]
 
 
 def concatenate(tensor_list: Any, axis: Any = 0) -> Variable:

@@ -141,8 +141,10 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Variable:
         ValueError: fewer than 0 repetitions, or a wrong number of them; when run, if they are not known here.
     """
     x, counts = as_tensor_variable(a), as_tensor_variable(repeats)
-    if counts.type.numpy_dtype.kind not in "biu":
-        raise TypeError(f"repeat takes integer repetitions, got {counts} of type {counts.type}")
+    if not np.can_cast(counts.type.numpy_dtype, np.int64):
+        raise TypeError(
+            f"repeat takes repetitions of a dtype that int64 holds, got {counts} of type {counts.type}"
+        )
     if counts.type.ndim > 1:
         raise ValueError(f"repeat takes a number or a vector of repetitions, got {counts.type}")
     if isinstance(counts, Constant) and (counts.data < 0).any():  # type: ignore[attr-defined]

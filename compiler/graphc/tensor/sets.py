@@ -16,6 +16,7 @@ from graphc.ops.counting import BinLength, Contained, CountBins, Histogram, SumB
 from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
+from graphc.raise_op import Assert
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.masks import masked, true_positions
 
@@ -188,7 +189,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, assert_nonneg: boo
         x: vector of integers, none negative.
         weights: vector of x's length.
         minlength: least length of the result; may be symbolic.
-        assert_nonneg: accepted for compatibility; negative numbers are always refused.
+        assert_nonneg: whether a negative number is an AssertionError.
 
     Raises:
         ValueError: when run, a negative number.
@@ -200,6 +201,8 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, assert_nonneg: boo
             f"{numbers.type}"
         )
     numbers = cast_to(numbers, "int64")
+    if assert_nonneg:
+        numbers = Assert("bincount: a number is negative")(numbers, pt.all(pt.ge(numbers, 0)))
     length = pt.maximum(BinLength()(numbers), as_size(minlength, "bincount"))
     if weights is None:
         return CountBins()(numbers, length)
