@@ -65,6 +65,7 @@ EXACT_ROWS = {
     ),
     *("xor", "complex", "mod", "floor_div", "ldexp", "nextafter", "spacing"),
 }
+EXPONENTIALS = {"exp", "exp2", "expm1", "sinh", "cosh", "sigmoid", "softplus", "log1mexp"}
 # Rows that round once, and linear operations: their error is that of their result.
 ROUNDING_ROWS = {"add", "sub", "mul", "true_div", "sqr", "reciprocal"}
 SUMS = {
@@ -208,8 +209,21 @@ def expected(
 ) -> list[Expectation]:
     """What variables are, and how far noise moves them."""
     base = interpret(wanted, dict(given))
+    in_range = not any(_leaves_range(v, base) for v in base)
     moved = [_or_nothing(wanted, given, Noise(seed)) for seed in range(runs)]
-    return [Expectation(base[v], [m[v] for m in moved if m is not None], all(moved)) for v in wanted]
+    found = [Expectation(base[v], [m[v] for m in moved if m is not None], all(moved)) for v in wanted]
+    for expectation in found if not in_range else ():
+        expectation.spare_overflow()
+    return found
+
+
+def _leaves_range(v: Variable, known: Mapping[Variable, Any]) -> bool:
+    """Whether an exponential of a number is no number, or 0: stabilised forms know better than the graph."""
+    node = v.owner
+    if node is None or not isinstance(node.op, Elementwise) or node.op.row.name not in EXPONENTIALS:
+        return False
+    x, y = _value(node.inputs[0], known), known[v]
+    return bool(x is not None and np.any(np.isfinite(x) & (~np.isfinite(y) | (y == 0))))
 
 
 def _or_nothing(
@@ -265,6 +279,11 @@ class Expectation:
             self.sure &= (
                 self.tolerance <= 1e-2 * np.maximum(size, typical) + 1e-3 * size.max(initial=0.0) + 1e-300
             )
+
+    def spare_overflow(self) -> None:
+        """Take what is no number for no evidence."""
+        if self.comparable and self.value.dtype.kind in "fc":
+            self.sure = self.sure & np.isfinite(self.value)
 
     @property
     def evidence(self) -> bool:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random programs over the whole library, the same in every way to evaluate them.
 
-The generator still finds open defects, about one in 150 programs, so that ordinary runs keep to seeds that
-pass; FUZZ_SEEDS=commit takes those of the commit instead, so that each commit tries programs that none before
-it has. A failure prints its seed and a script; ``python tests/fuzz/campaign.py --seed S`` shows it again.
-`make fuzz` runs by time.
+New programs still find defects, more often than once in 4,000, so that ordinary runs keep to seeds that pass;
+FUZZ_SEEDS=commit takes those of the commit instead, so that each commit tries programs that none before it
+has. A failure prints its seed and a script; ``python tests/fuzz/campaign.py --seed S`` shows it again.
+`make fuzz` runs by time, and in more ways: here each program is compiled in one way, in rotation.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import os
 import pytest
 from campaign import Campaign, first_seed
 
-# What is being repaired: texts of scripts.
-KNOWN: tuple[str, ...] = ()
-COUNT, BATCH = int(os.environ.get("FUZZ_GRAPHS", "250")), 25
+COUNT, BATCH = int(os.environ.get("FUZZ_GRAPHS", "400")), 25
 FIRST = first_seed() if os.environ.get("FUZZ_SEEDS") == "commit" else 953230758000
 
 
@@ -25,7 +23,7 @@ def test_random_programs(batch):
     campaign, found = Campaign(seconds_to_shrink=30.0, thorough=False), []
     try:
         for seed in range(FIRST + batch, FIRST + batch + BATCH):
-            found += [text for text in campaign.run(seed) if not any(known in text for known in KNOWN)]
+            found += campaign.run(seed)
     finally:
         campaign.close()
     assert not found, "\n".join([f"{len(found)} failures in seeds from {FIRST + batch}", *found[:3]])
@@ -38,6 +36,5 @@ def test_other_ways_into_compiled_functions(tier):
     for seed in range(FIRST, FIRST + 8):
         program = campaign.worker.ask("grow", seed)
         answer = campaign.evaluate(program, ["fast_run", "donated", "out"])
-        known = any(word in str(answer) for word in KNOWN)
-        assert known or not answer.findings, f"seed {seed}\n{answer.findings}\n{program}"
+        assert not answer.findings, f"seed {seed}\n{answer.findings}\n{program}"
     campaign.close()
