@@ -59,7 +59,12 @@ class Workspace:
     peak: int = 0
 
     def __post_init__(self) -> None:
-        self.keys = list(dict.fromkeys(buffer.size.factors for buffer in self.buffers))
+        self._largest: dict[tuple[Any, ...], int] = {}
+        for buffer in self.buffers:
+            size = buffer.size
+            self._largest[size.factors] = max(size.units, self._largest.get(size.factors, 0))
+        self.keys = list(self._largest)
+        self._numbers = {key: number for number, key in enumerate(self.keys)}
         if self.is_fixed:
             # Offsets in units of a factor that is a multiple of the alignment are aligned themselves.
             sizes = [b.size.units if self.keys[0] else aligned(b.size.units) for b in self.buffers]
@@ -75,11 +80,11 @@ class Workspace:
 
     def largest(self, key: int) -> int:
         """The largest multiple of a product that a buffer has."""
-        return max(b.size.units for b in self.buffers if self.key(b) == key)
+        return self._largest[self.keys[key]]
 
     def key(self, buffer: Buffer) -> int:
         """The number of the product that a buffer's size is a multiple of."""
-        return self.keys.index(buffer.size.factors)
+        return self._numbers[buffer.size.factors]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@ from graphc.graph.function_graph import FunctionGraph
 from graphc.lowering.clusters import UnitGraph
 from graphc.passes import _join_rules
 from graphc.passes._base import run_pipeline
+from graphc.passes._buffer_sizes import Size
+from graphc.passes._packing import Interval
+from graphc.passes._workspace import Buffer, Workspace
 from graphc.pipelines import pipeline
 from graphc_dialects._mlir import ir
 
@@ -64,3 +67,29 @@ def test_chains_of_updates_are_arranged_when_they_may_fill_the_whole(monkeypatch
     module = lowered([x], [h], "graphc-join-buffer-elimination")
     assert len(calls) == 1
     assert "graphc.update_slice" not in str(module) and "graphc.write_join" in str(module)
+
+
+class Factors(tuple):
+    """A product of sizes that counts how often it is looked at."""
+
+    looks = 0
+
+    def __hash__(self):
+        Factors.looks += 1
+        return super().__hash__()
+
+    def __eq__(self, other):
+        Factors.looks += 1
+        return super().__eq__(other)
+
+
+def test_tables_of_buffers_of_many_sizes():
+    def work(count: int) -> int:
+        Factors.looks = 0
+        buffers = [Buffer(None, Interval(i, i + 1), Size(8 + i, Factors((i // 2,)))) for i in range(count)]
+        workspace = Workspace(0, 0, buffers)
+        assert [workspace.key(buffer) for buffer in buffers] == [i // 2 for i in range(count)]
+        assert [workspace.largest(key) for key in range(count // 2)] == list(range(9, 8 + count, 2))
+        return Factors.looks
+
+    assert work(400) < 2.5 * work(200)
