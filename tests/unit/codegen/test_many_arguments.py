@@ -8,8 +8,10 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.codegen import build
 from graphc.codegen.entry import entry_ir
 from graphc.codegen.kernel import LOADING, MANY_ARGUMENTS, load_arguments
+from graphc.codegen.parts import Part
 from graphc_runtime.manifest import ArraySpec, Signature
 
 
@@ -23,6 +25,25 @@ def test_entries_do_not_grow(tier):
 
     # What counts elements takes no line for each either.
     assert lines(300) == lines(100) < lines(4) + 60
+
+
+def test_entries_of_many_results_are_not_optimised(monkeypatch):
+    levels = []
+
+    def note(text, *rest, **keywords):
+        levels.append(keywords["level"])
+        return Part(text, *rest, **keywords)
+
+    monkeypatch.setattr(build, "Part", note)
+    x = pt.dvector("x")
+    for limit in (10**9, 10):
+        monkeypatch.setattr(build, "LARGE_ENTRY", limit)
+        with graphc.config.change_flags(cache_dir=""):
+            f = graphc.function([x], [x + float(i) for i in range(3)])
+        np.testing.assert_array_equal(f([1.0, 2.0])[2], [3.0, 4.0])
+        with pytest.raises(TypeError, match="x"):
+            f([[1.0]])
+    assert levels[1::2] == [1, 0]
 
 
 def test_long_kernels_load_their_arguments():
