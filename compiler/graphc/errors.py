@@ -38,6 +38,10 @@ class IndexTypeError(GraphcError, IndexError, TypeError):
     """Something that is no integer, slice or mask is used as an index."""
 
 
+class ArgumentError(GraphcError, TypeError, ValueError):
+    """A size, an axis or the like has a wrong dtype or number of dimensions."""
+
+
 class ValueRankError(GraphcError, ValueError, TypeError):
     """Values of more dimensions than the part of an array that they are for."""
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ContextDecorator
 from dataclasses import fields
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -90,17 +90,30 @@ class Config:
         else:
             self._own[name] = value
 
-    @contextmanager
-    def change_flags(self, *args: Any, **kwargs: Any) -> Iterator[Config]:
-        changes = dict(*args, **kwargs)
-        before = {name: getattr(self, name) for name in changes}
+    def change_flags(self, *args: Any, **kwargs: Any) -> _Flags:
+        return _Flags(self, dict(*args, **kwargs))
+
+
+class _Flags(ContextDecorator):
+    """Settings that are changed for a while, as often as one likes."""
+
+    def __init__(self, config: Config, changes: dict[str, Any]) -> None:
+        self._config, self._changes = config, changes
+        self._before: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Config:
+        self._before.append({name: getattr(self._config, name) for name in self._changes})
         try:
-            for name, value in changes.items():
-                setattr(self, name, value)
-            yield self
-        finally:
-            for name, value in before.items():
-                setattr(self, name, value)
+            for name, value in self._changes.items():
+                setattr(self._config, name, value)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self._config
+
+    def __exit__(self, *error: object) -> None:
+        for name, value in self._before.pop().items():
+            setattr(self._config, name, value)
 
 
 def _settings() -> set[str]:

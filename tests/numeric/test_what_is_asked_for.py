@@ -115,12 +115,19 @@ def test_classes_of_errors():
         (ValueError, lambda: pt.where(y, x)),
         (TypeError, lambda: y.take([0.0])),
         (IndexError, lambda: y[[0.0]]),
+        (ValueError, lambda: pt.tile(y, 2.5)),
+        (TypeError, lambda: pt.zeros(2.5)),
+        (ValueError, lambda: pt.sort(x, pt.fscalar())),
+        (np.exceptions.AxisError, lambda: pt.scalar().sum(axis=1)),
         (TypeError, lambda: pt.set_subtensor(y[:2], x)),
         (ValueError, lambda: pt.set_subtensor(y[:2], x)),
         (ValueError, lambda: pt.sort(x, kind="quicksort", stable=True)),
     ):
         with pytest.raises(error):
             call()
+    assert [f(pt.scalar(), axis=-1).type.ndim for f in (pt.sum, pt.max, pt.mean, pt.var, pt.argmax)] == [
+        0
+    ] * 5
     f = function([y], pt.specify_shape(y, (2,)))
     for error in (AssertionError, ValueError, ShapeError):
         with pytest.raises(error):

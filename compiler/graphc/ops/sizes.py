@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable, reads_of, remember
 from graphc.graph.traversal import ancestors
 from graphc.ops._pt import pt
@@ -85,13 +86,13 @@ def as_size(x: Any, what: str) -> Any:
     """One size as a 0-d int64 variable.
 
     Raises:
-        TypeError: not a 0-d integer.
+        ArgumentError: not a 0-d integer; a TypeError and a ValueError.
     """
     variable = as_tensor_variable(x)
     if variable.type.ndim:
-        raise TypeError(f"a size of {what} must be 0-d, got {variable} of {variable.type}")
+        raise ArgumentError(f"a size of {what} must be 0-d, got {variable} of {variable.type}")
     if variable.type.numpy_dtype.kind not in "iu":
-        raise TypeError(f"a size of {what} must be an integer, got {x} of dtype {variable.type.dtype}")
+        raise ArgumentError(f"a size of {what} must be an integer, got {x} of dtype {variable.type.dtype}")
     variable = cast_to(variable, "int64")
     size = None if isinstance(variable, Constant) else known_size(variable)
     return variable if size is None else known_as(size, variable)

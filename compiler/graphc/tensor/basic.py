@@ -145,20 +145,24 @@ def _variable_with_ndim(x: Any, ndim: int | None) -> Any:
 as_tensor = as_tensor_variable
 
 
-def get_underlying_scalar_constant_value(x: Any) -> np.ndarray:
+def get_underlying_scalar_constant_value(x: Any, only_process_constants: bool = False) -> np.ndarray:
     """The value of a scalar known before the graph runs: a number, a 0-d array, or a constant of equal
     elements.
+
+    Args:
+        x: a value or a variable.
+        only_process_constants: do not compute anything from constants.
 
     Raises:
         NotScalarConstantError: the value depends on inputs, or is not a single number.
     """
     if not isinstance(x, Variable):
-        if np.ndim(x) == 0:
+        if np.ndim(x) == 0 and x is not None:
             return np.asarray(x)
     elif isinstance(x, TensorConstant):
         if x.unique_value is not None:
             return np.asarray(x.unique_value)
-    elif x.owner is not None:
+    elif x.owner is not None and not only_process_constants:
         kept = _KEPT.get(type(x.owner.op).__name__) if str(x.owner.op) != "second" else 1
         if kept is not None:
             return get_underlying_scalar_constant_value(x.owner.inputs[kept])

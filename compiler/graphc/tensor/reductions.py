@@ -40,8 +40,14 @@ __all__ = [
 ]
 
 
+def _axes(axis: Axis, ndim: int, what: str) -> tuple[int, ...]:
+    """Axes counted from 0. As in NumPy, a scalar has an axis 0, too."""
+    scalar = ndim == 0 and axis in (0, -1, (0,), (-1,), [0], [-1])
+    return () if scalar else normalize_axes(axis, ndim, what)
+
+
 def _reduce(kind: str, x: Any, axis: Axis, keepdims: bool) -> Any:
-    axes = normalize_axes(axis, x.type.ndim, kind)
+    axes = _axes(axis, x.type.ndim, kind)
     if not axes and kind not in ("max", "min"):
         return x
     result = Reduce(kind, axes)(x) if axes else x
@@ -119,7 +125,7 @@ def allclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan
 def _arg(kind: str, x: Any, axis: Axis, keepdims: bool) -> Any:
     x = as_tensor_variable(x)
     ndim = x.type.ndim
-    axes = normalize_axes(axis, ndim, kind)
+    axes = _axes(axis, ndim, kind)
     if not axes:
         return pt.zeros(x.shape, dtype="int64")
     if len(axes) == 1:
@@ -185,7 +191,7 @@ def mean(
     that is divided, so that of integers is a float64, too.
     """
     x = as_tensor_variable(input)
-    axes = normalize_axes(axis, x.type.ndim, "mean")
+    axes = _axes(axis, x.type.ndim, "mean")
     if dtype is not None and np.dtype(parse_dtype(dtype)).kind in "biu":
         total = _accumulate("sum", x, axes, dtype, keepdims, acc_dtype)
         return cast_to(total, "float64") / _count(x, axes, "float64")
@@ -210,7 +216,7 @@ def var(
     """
     x = as_tensor_variable(input)
     dtype, work = _working_dtype(x, None, None)
-    axes = normalize_axes(axis, x.type.ndim, "var")
+    axes = _axes(axis, x.type.ndim, "var")
     x = cast_to(x, work)
     deviation = x - mean(x, axes, keepdims=True)
     if deviation.type.numpy_dtype.kind == "c":
@@ -239,7 +245,7 @@ def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "fc":
         x = cast_to(x, "float64")
-    axes = normalize_axes(axis, x.type.ndim, "logsumexp")
+    axes = _axes(axis, x.type.ndim, "logsumexp")
     # The shift cancels out, in the derivative too.
     top = zero_grad(max(pt.real(x) if x.type.numpy_dtype.kind == "c" else x, axes, keepdims=True))
     top = pt.switch(pt.isinf(top), 0, top)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
@@ -51,7 +52,7 @@ def _along(function: Callable[..., Any], x: Any, axis: Any, what: str) -> Variab
         return along_last(function, axis, x)
     x = as_tensor_variable(x)
     if axis.type.ndim or axis.type.numpy_dtype.kind not in "iu" or x.type.ndim == 0:  # type: ignore[attr-defined]
-        raise TypeError(f"the axis of {what} must be a 0-d integer, got {axis} of type {axis.type}")
+        raise ArgumentError(f"the axis of {what} must be a 0-d integer, got {axis} of type {axis.type}")
     rank = x.type.ndim
     # Reading at the axis checks it.
     place = pt.constant(np.arange(rank))[axis]

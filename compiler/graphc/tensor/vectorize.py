@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from graphc.errors import ArgumentError
 from graphc.graph.basic import Variable
 from graphc.graph.vectorize import batch_graph, vectorize_graph
 from graphc.ops.axes import normalize_axis
@@ -137,7 +138,7 @@ def _check_sizes(replace: dict[Variable, Variable], cores: Sequence[tuple[str, .
 def _check_results(found: Any, right: Sequence[tuple[str, ...]] | None, label: str) -> None:
     listed = [found] if isinstance(found, Variable) else found
     if not isinstance(listed, list | tuple) or not all(isinstance(y, Variable) for y in listed):
-        raise TypeError(
+        raise ArgumentError(
             f"{label} must return a variable, or a list or tuple of variables, got {found!r:.200}"
         )
     if right is None:
