@@ -116,6 +116,7 @@ def test_classes_of_errors():
         (TypeError, lambda: y.take([0.0])),
         (IndexError, lambda: y[[0.0]]),
         (ValueError, lambda: pt.tile(y, 2.5)),
+        (ValueError, lambda: pt.concat_with_broadcast([])),
         (TypeError, lambda: pt.zeros(2.5)),
         (ValueError, lambda: pt.sort(x, pt.fscalar())),
         (np.exceptions.AxisError, lambda: pt.scalar().sum(axis=1)),

@@ -236,6 +236,8 @@ def _matrices(args: Sequence[Any], axis: int, what: str) -> Variable:
 def concat_with_broadcast(tensor_list: Sequence[Any], axis: int = 0) -> Variable:
     """`concatenate` of arrays of one rank whose other axes broadcast."""
     xs = [as_tensor_variable(x) for x in tensor_list]
+    if not xs:
+        raise ValueError("concat_with_broadcast takes at least one array")
     ndim = xs[0].type.ndim
     if any(x.type.ndim != ndim for x in xs):
         raise TypeError(f"only arrays of one rank can be joined, got {', '.join(str(x.type) for x in xs)}")
