@@ -41,6 +41,7 @@ _NAMES = {
     "dprint": "graphc.graph.printing",
     "debugprint": "graphc.graph.printing",
     "to_svg": "graphc.graph.svg",
+    "located": "graphc.graph.location",
     "In": "graphc.function.io",
     "Out": "graphc.function.io",
     "shared": "graphc.function.shared",

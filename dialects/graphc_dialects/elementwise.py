@@ -22,7 +22,7 @@ _add(1, "same", "neg sign ceil floor trunc round round_half_away reciprocal sqr 
 _add(1, "same", "frexp_mantissa spacing lambertw0 lambertw1")
 _add(1, "same", "exp exp2 expm1 log log2 log10 log1p sigmoid softplus log1mexp cbrt")
 _add(1, "same", "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg")
-_add(1, "same", "erf erfc erfcx erfi erfinv erfcinv dawsn ndtr ndtri log_ndtr")
+_add(1, "same", "erf erfc erfcx erfi erfinv erfcinv dawsn ndtr ndtri ndtri_exp log_ndtr")
 _add(1, "same", "gamma gammaln digamma trigamma rgamma logit entr sinc exprel expi exp1 spence ellipk ellipe")
 _add(1, "same", "i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e y0 y1")
 _add(

@@ -30,6 +30,7 @@ DOMAINS = {
     **dict.fromkeys(("ndtri", "logit", "ellipk", "ellipe", "gammaincinv", "gammainccinv"), (0.1, 0.9)),
     **dict.fromkeys(("betainc", "betaincc", "betaincinv", "betainc_da", "betainc_db"), (0.1, 0.9)),
     **dict.fromkeys(("hyp2f1", "hyp2f1_da", "hyp2f1_dc", "erfcinv"), (0.1, 0.9)),
+    "ndtri_exp": (-3.0, -0.1),
     "lambertw0": (-0.3, 3.0),
     "lambertw1": (-0.35, -0.05),
     "erfinv": (-0.9, 0.9),

@@ -177,6 +177,12 @@ UNARY: dict[str, Case] = {
     "dawsn": Case(_dawsn, cost=4, intervals=((-1e9, 1e9),)),
     "ndtr": Case(_ndtr, near=(-37.5, -38.4), cost=4),
     "ndtri": Case(inverse("ndtri", _ndtr, _density, 0, 1), near=(0.5, 1), intervals=((0, 1),), cost=20),
+    "ndtri_exp": Case(
+        inverse("ndtri_exp", _log_ndtr, lambda x: _density(x) / _ndtr(x), -mp.inf, 0),
+        near=(-0.01, -2),
+        intervals=((-1e4, 0),),
+        cost=20,
+    ),
     "log_ndtr": Case(_log_ndtr, near=(-1, 37), intervals=((-1e9, 38),), cost=4),
     "gamma": Case(mp.gamma, near=(-1, -2, -150.5, 171.62, 35.04), cost=2),
     "gammaln": Case(_gammaln, near=(1, 2, -2.4570247382208, -2.7476826467274), cost=2),

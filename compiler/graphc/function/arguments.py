@@ -50,7 +50,7 @@ class ArgumentReader:
         Args:
             args: values by position.
             kwargs: values by name.
-            trust: take values as they are.
+            trust: take values as they are, but for NumPy's generators, of which the states are taken.
 
         Raises:
             TypeError: an input is missing, unknown, given twice, or of the wrong type, dtype, rank or static
@@ -75,7 +75,8 @@ class ArgumentReader:
         values, missing = [], []
         for i, item in enumerate(self.inputs):
             if i in given:
-                values.append(given[i] if trust else self._filter(i, given[i]))
+                as_is = trust and not isinstance(given[i], np.random.Generator)
+                values.append(given[i] if as_is else self._filter(i, given[i]))
             elif item.default is not None:
                 values.append(item.default[0])
             else:

@@ -18,7 +18,8 @@ class In:
         variable: the input; any variable that is neither a constant nor shared.
         name: keyword by which calls give it; the variable's name by default.
         value: value it has when a call gives none.
-        update: expression whose value becomes the next ``value`` after each call; needs ``value``.
+        update: expression whose value becomes the next ``value`` after each call. Without ``value`` calls
+            give the input each time, as in PyTensor: the update is never read, and not computed.
         mutable: the function may overwrite what it is given, and return it as a result: after a call the
             array's contents are undefined, unless it is a result. A permission, which is used where it saves
             memory; ``f.report`` says where it is not.
@@ -59,8 +60,8 @@ class In:
         self.name = variable.name if name is None else name
         self.update = None if update is None else variable.type.filter_variable(update)
         # `function` refuses shared variables as inputs, and says what to do instead.
-        if update is not None and value is None and not hasattr(variable, "container"):
-            raise ValueError(f"the input {variable} has an update but no value to start from; give value=")
+        if value is None and not hasattr(variable, "container"):
+            self.update = None
         self.mutable = bool(mutable)
         self.borrow = self.mutable if borrow is None else borrow
         self.strict = strict

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import NamedTuple
 
@@ -37,11 +40,32 @@ def _is_internal(frame: FrameType) -> bool:
     )
 
 
+# What `located` says.
+_GIVEN: ContextVar[SourceLocation | None] = ContextVar("_GIVEN", default=None)
+
+
+@contextmanager
+def located(file: str, line: int, function: str = "<module>") -> Iterator[None]:
+    """Gives the variables and nodes made meanwhile a place of their own, which errors name.
+
+    For programs that write graphs from another description: a model in another language, or a graph of
+    another library, whose users' lines are not those of the program.
+    """
+    token = _GIVEN.set(SourceLocation(file, line, function))
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
 def capture() -> SourceLocation | None:
-    """The innermost frame outside graphc's own packages, or None when there is none.
+    """The innermost frame outside graphc's own packages, or None when there is none; or what `located` says.
 
     Every node asks for its location, so whether a file is internal is looked up once for each file name.
     """
+    given = _GIVEN.get()
+    if given is not None:
+        return given
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename

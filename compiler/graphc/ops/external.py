@@ -42,6 +42,13 @@ def real_floats(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return (joined,) * (len(types) + 1)
 
 
+def floats_or_double(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
+    """As `real_floats`, but float64 of integers and booleans: functions that NumPy writes in Python."""
+    if getattr(types[0], "kind", "f") in "biu":
+        return (np.dtype("float64"),) * 2
+    return real_floats(types)
+
+
 def scipy_function(name: str) -> Callable[..., Any]:
     """The function of ``scipy.special``, which is imported when it is first called. It computes in float64:
     SciPy's functions of float32, where there are any, are less accurate.
@@ -58,7 +65,9 @@ def scipy_function(name: str) -> Callable[..., Any]:
     return reference
 
 
-def register_scipy(name: str, doc: str, grad: tuple[Any, ...], scalar: Any = None) -> Elementwise:
+def register_scipy(
+    name: str, doc: str, grad: tuple[Any, ...], scalar: Any = None, dtypes: Any = real_floats
+) -> Elementwise:
     """A row whose reference is SciPy's function of that name.
 
     Args:
@@ -66,6 +75,7 @@ def register_scipy(name: str, doc: str, grad: tuple[Any, ...], scalar: Any = Non
         doc: one sentence.
         grad: as in `Row`; its length is the number of operands.
         scalar: as in `Row`; by default a call of SciPy's C code for float64, to which others are converted.
+        dtypes: as in `Row`.
     """
     symbol = f"special_{'d' * len(grad)}_{name}"
     return register(
@@ -74,7 +84,7 @@ def register_scipy(name: str, doc: str, grad: tuple[Any, ...], scalar: Any = Non
         doc,
         scalar or (lambda b, *xs: b.external(symbol, *xs)),
         nin=len(grad),
-        dtypes=real_floats,
+        dtypes=dtypes,
         grad=grad,
     )
 

@@ -219,7 +219,7 @@ register(
     holomorphic=False,
     nin=1,
     dtypes=lambda types: (
-        (t := promote(types[0], np.dtype("float16"))),
+        (t := promote(types[0], np.dtype("float64" if getattr(types[0], "kind", "") == "b" else "float16"))),
         np.dtype(f"f{t.itemsize // 2}") if t.kind == "c" else t,
     ),
 )

@@ -96,4 +96,9 @@ register(
     # The density over the distribution function, both scaled by exp(x**2 / 2).
     grad=(lambda x, out, g: g * (2 / _SQRT_2PI) / pt.erfcx(-_SQRT_HALF * x),),
 )
+register_scipy(
+    "ndtri_exp",
+    "Inverse of log_ndtr, also where ndtr underflows.",
+    (lambda x, out, g: g * (_SQRT_2PI / 2) * pt.erfcx(-_SQRT_HALF * out),),
+)
 register_scipy("owens_t", "Owen's T function of h and a.", (_owens_t_h, _owens_t_a))

@@ -12,7 +12,7 @@ from typing import Any
 from graphc.ops import forms_bessel, forms_special
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined
-from graphc.ops.external import NO_CLOSED_FORM, register_scipy
+from graphc.ops.external import NO_CLOSED_FORM, floats_or_double, register_scipy
 
 _ORDER = f"the derivative with respect to the order is not implemented: {NO_CLOSED_FORM}"
 
@@ -63,6 +63,7 @@ register_scipy(
     "Modified Bessel function of the first kind of order 0.",
     (lambda x, out, g: g * pt.i1(x),),
     forms_bessel.modified_bessel(0, scaled=False),
+    floats_or_double,
 )
 register_scipy(
     "i1",

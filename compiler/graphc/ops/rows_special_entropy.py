@@ -10,7 +10,7 @@ import numpy as np
 from graphc.ops import forms_special as forms
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import register
-from graphc.ops.external import real_floats, scipy_function
+from graphc.ops.external import floats_or_double, real_floats, scipy_function
 
 
 def _over(x: Any, y: Any) -> Any:
@@ -94,6 +94,6 @@ register(
     "sin(pi x) / (pi x), 1 at 0.",
     forms.sinc,
     nin=1,
-    dtypes=real_floats,
+    dtypes=floats_or_double,
     grad=(_sinc,),
 )

@@ -58,9 +58,11 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
             f"cannot make a tensor of {x!r:.80} of type {type(x).__name__}: {error}"
         ) from None
     if data.dtype.name not in DTYPES:
+        symbols = data.dtype == object and any(isinstance(each, Variable) for each in data.flat)
+        hint = "; NumPy's arrays cannot hold variables: use graphc.tensor.stack([...])" if symbols else ""
         raise AsTensorError(
             f"cannot make a tensor of {x!r:.80}: NumPy gives it dtype {data.dtype}, "
-            f"tensors hold one of {', '.join(DTYPES)}"
+            f"tensors hold one of {', '.join(DTYPES)}{hint}"
         )
     if ndim is not None:
         data = _with_ndim(data, ndim)

@@ -81,15 +81,27 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
     return result
 
 
-def isposinf(x: Any) -> Variable:
-    """Whether x is positive infinity."""
+def _real(x: Any, name: str) -> Any:
+    """x as a variable.
+
+    Raises:
+        TypeError: it is complex, and those have no order.
+    """
     x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind == "c":
+        raise TypeError(f"{name} is not defined for complex numbers, got {x} of type {x.type}")
+    return x
+
+
+def isposinf(x: Any) -> Variable:
+    """Whether x, which is real, is positive infinity."""
+    x = _real(x, "isposinf")
     return pt.isinf(x) & pt.gt(x, 0)
 
 
 def isneginf(x: Any) -> Variable:
-    """Whether x is negative infinity."""
-    x = as_tensor_variable(x)
+    """Whether x, which is real, is negative infinity."""
+    x = _real(x, "isneginf")
     return pt.isinf(x) & pt.lt(x, 0)
 
 
@@ -142,7 +154,7 @@ def modf(x: Any) -> tuple[Variable, Variable]:
 
 def fix(x: Any) -> Variable:
     """Rounded towards 0; integers stay as they are."""
-    x = as_tensor_variable(x)
+    x = _real(x, "fix")
     return pt.trunc(x) if x.type.numpy_dtype.kind == "f" else x
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
+from graphc.ops.elementwise import cast_to
 from graphc.ops.matrices import float_dtype
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, size_of
@@ -49,8 +50,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
     x = as_tensor_variable(x)
     if x.type.ndim != 1:
         raise ValueError(f"vander takes a vector, got {x} of type {x.type}")
-    if x.type.numpy_dtype.kind in "biu":
-        x = pt.cast(x, promote(x.type.numpy_dtype, np.dtype("int64")).name)
+    x = cast_to(x, promote(x.type.numpy_dtype, np.dtype("int64")).name)
     count = size_of(x, 0) if N is None else as_size(N, "vander")
     exponents = pt.cast(pt.arange(count), x.type.dtype)
     return pt.pow(pt.expand_dims(x, 1), exponents if increasing else exponents[::-1])

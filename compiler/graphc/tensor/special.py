@@ -24,7 +24,8 @@ from graphc.tensor.reductions import logsumexp
 
 # Rows that scipy.special has, by its names.
 _ELEMENTWISE = (
-    *("erf", "erfc", "erfcx", "erfi", "erfinv", "erfcinv", "dawsn", "ndtr", "ndtri", "log_ndtr", "owens_t"),
+    *("erf", "erfc", "erfcx", "erfi", "erfinv", "erfcinv", "dawsn", "ndtr", "ndtri", "ndtri_exp", "log_ndtr"),
+    "owens_t",
     *("gamma", "gammaln", "rgamma", "psi", "digamma", "polygamma", "zeta", "beta", "betaln", "poch", "binom"),
     *("gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv"),
     *("j0", "j1", "jn", "jv", "y0", "y1", "yn", "yv", "i0", "i0e", "i1", "i1e", "iv", "ive"),

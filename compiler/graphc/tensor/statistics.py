@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.config import config
 from graphc.graph.basic import Constant, Variable
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import cast_to
-from graphc.ops.sizes import known_size, size_of
+from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import Partition, Sort
 from graphc.tensor.basic import as_tensor_variable
 
@@ -81,9 +80,15 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     x = _floats(x)
     rows, axes = _joined_last(x, axis, "median")
     count = size_of(rows, rows.type.ndim - 1)
-    lower, upper = pt.int_div(count - 1, 2), pt.int_div(count, 2)
-    ordered = Partition()(rows, pt.stack([lower, upper]))
-    low, high = ordered[..., lower], ordered[..., upper]
+    lower, upper = pt.maximum(pt.int_div(count - 1, 2), 0), pt.int_div(count, 2)
+    ranks = pt.stack([lower, upper])
+    ranks = ranks if known_size(count) else ranks[: pt.switch(pt.eq(count, 0), 0, 2)]
+    middle = Partition()(rows, ranks)[..., lower : upper + 1]
+    if not known_size(count):
+        # In place of elements that are not there.
+        sizes = [*sizes_of(middle)[:-1], pt.switch(pt.eq(count, 0), 1, 0)]
+        middle = pt.concatenate([middle, pt.alloc(np.asarray(np.nan, x.type.dtype), *sizes)], axis=-1)
+    low, high = middle[..., 0], middle[..., -1]
     result = _with_nan(pt.switch(pt.eq(low, high), low, (low + high) / 2), rows)
     return _kept(result, axes, x.type.ndim) if keepdims else result
 
@@ -324,8 +329,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
         rows = pt.concatenate([rows, _variables(y, rowvar)], axis=0)
     deviation = rows - pt.mean(rows, axis=1, keepdims=True)
     less = (0 if bias else 1) if ddof is None else ddof
-    real = "float32" if rows.type.dtype in ("float32", "complex64") else "float64"
-    count = pt.cast(pt.maximum(size_of(rows, 1) - less, 0), real)
+    count = pt.cast(pt.maximum(size_of(rows, 1) - less, 0), "float64")
     result = pt.dot(deviation, pt.conj(deviation).T) / count
     scalar = known_size(size_of(rows, 0)) == 1
     return result[0, 0] if scalar else result
@@ -335,8 +339,7 @@ def _variables(m: Any, rowvar: bool) -> Any:
     x = as_tensor_variable(m)
     if x.type.ndim > 2:
         raise ValueError(f"cov takes a vector or a matrix, got {x} of type {x.type}")
-    if x.type.numpy_dtype.kind not in "fc":
-        x = cast_to(x, config.floatX)
+    x = cast_to(x, "complex128" if x.type.numpy_dtype.kind == "c" else "float64")
     if x.type.ndim < 2:
         return pt.reshape(x, [1, -1])
     return x if rowvar else x.T

@@ -183,8 +183,8 @@ def test_in_values(mode):
     n = pt.lscalar("n")
     counter = graphc.function([In(n, value=0, update=n + 1)], n * 10, mode=mode)
     assert [int(counter()) for _ in range(3)] == [0, 10, 20]
-    with pytest.raises(ValueError, match="no value to start from"):
-        In(n, update=n + 1)
+    given = graphc.function([In(n, update=n + 1)], n * 10, mode=mode)
+    assert [int(given(k)) for k in (4, 2)] == [40, 20]
 
 
 def test_wrong_inputs():

@@ -24,6 +24,7 @@ INTERVALS: dict[str, tuple[tuple[float, float], ...]] = {
     **dict.fromkeys(("gamma", "gammaln", "digamma", "trigamma", "rgamma"), ((0.01, 60.0),)),
     **dict.fromkeys(("y0", "y1", "k0", "k1", "k0e", "k1e", "exp1", "expi", "entr"), ((0.01, 40.0),)),
     **dict.fromkeys(("erfinv", "ndtri", "logit", "ellipk", "ellipe", "erfcinv"), ((0.001, 0.999),)),
+    "ndtri_exp": ((-20.0, -0.01),),
     "spence": ((0.0, 5.0),),
     **dict.fromkeys(("i0", "i1"), ((-40.0, 40.0),)),
     **dict.fromkeys(("iv", "kv", "jv", "yv", "ive", "kve"), ((0.0, 12.0), (0.1, 30.0))),

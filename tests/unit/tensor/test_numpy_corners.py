@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Dtypes and values at the edges of functions, as NumPy has them; small forms of PyTensor."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import special
+
+import graphc
+import graphc.tensor as pt
+from graphc.tensor import random
+
+DTYPES = ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+FUNCTIONS = {
+    "angle": lambda m, x: m.angle(x),
+    "sinc": lambda m, x: m.sinc(x),
+    "i0": lambda m, x: m.i0(x),
+    "vander": lambda m, x: m.vander(x, 3),
+    "corrcoef": lambda m, x: m.corrcoef(x),
+    "cov": lambda m, x: m.cov(x),
+    "isposinf": lambda m, x: m.isposinf(x),
+    "isneginf": lambda m, x: m.isneginf(x),
+    "fix": lambda m, x: m.fix(x),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_dtypes(name):
+    for dtype in DTYPES:
+        x = pt.vector("x", dtype=dtype)
+        if name == "sinc" and np.dtype(dtype).kind == "c":
+            continue  # not defined
+        try:
+            want = FUNCTIONS[name](np, np.ones(3, dtype)).dtype
+        except TypeError:
+            with pytest.raises(TypeError):
+                FUNCTIONS[name](pt, x)
+        else:
+            assert FUNCTIONS[name](pt, x).dtype == want, dtype
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "reference"])
+def test_median_of_nothing(mode):
+    m, x = pt.dmatrix("m"), pt.fvector("x")
+    f = graphc.function(
+        [m, x], [pt.median(m, axis=0), pt.median(m, axis=1), pt.median(m), pt.median(x)], mode=mode
+    )
+    for shape in ((0, 3), (3, 0), (0, 0), (2, 3), (3, 1)):
+        value = np.random.default_rng(0).normal(size=shape)
+        row = value.ravel().astype("float32")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            want = [np.median(value, axis=0), np.median(value, axis=1), np.median(value), np.median(row)]
+        for got, expected in zip(f(value, row), want, strict=True):
+            np.testing.assert_array_equal(got, expected)
+            assert got.dtype == expected.dtype
+    assert np.isnan(pt.median(pt.zeros((0,))).eval())
+    slope = graphc.function([m], graphc.grad(pt.median(m, axis=1).sum(), m), mode=mode)
+    np.testing.assert_array_equal(slope([[1.0, 5.0, 3.0]]), [[0, 0, 1]])
+
+
+def test_ndtri_exp():
+    x = pt.dvector("x")
+    y = pt.ndtri_exp(x)
+    f = graphc.function([x], [y, graphc.grad(y.sum(), x)])
+    points = np.array([-1e-3, -0.5, -3.0, -100.0, -1e5])
+    value, slope = f(points)
+    np.testing.assert_allclose(value, special.ndtri_exp(points), rtol=1e-12)
+    step = 1e-5 * np.abs(points)
+    numeric = (special.ndtri_exp(points + step) - special.ndtri_exp(points - step)) / (2 * step)
+    np.testing.assert_allclose(slope, numeric, rtol=1e-4)
+
+
+def test_an_update_of_an_input_that_each_call_gives():
+    s, y = pt.dscalar("s"), pt.dscalar("y")
+    f = graphc.function([graphc.In(s, update=s + y), y], s * y)
+    assert f(3.0, 2.0) == 6 and f(5.0, 2.0) == 10
+    with pytest.raises(TypeError):
+        f(y=1.0)
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_generators_as_inputs_that_are_trusted(trust):
+    rng = random.RandomGeneratorType()("rng")
+    following, draws = random.normal(size=(3,), rng=rng, return_next_rng=True)
+    f = graphc.function([rng], [following, draws], trust_input=trust)
+    np.testing.assert_array_equal(f(np.random.default_rng(3))[1], np.random.default_rng(3).normal(size=3))
+
+
+def test_graphs_made_from_another_description_have_its_lines():
+    x, y = pt.dvector("x"), pt.dvector("y")
+    with graphc.located("model.stan", 12, "priors"):
+        z = x + y
+    assert (x * y).owner.location.file == __file__
+    with pytest.raises(ValueError, match=r"model.stan:12 in priors"):
+        graphc.function([x, y], z)(np.ones(2), np.ones(3))
+
+
+def test_object_arrays_of_variables_say_what_to_do():
+    with pytest.raises(TypeError, match=r"graphc.tensor.stack"):
+        pt.as_tensor_variable(np.array([pt.dscalar(), 1.0], dtype=object))
