@@ -54,6 +54,10 @@ def _sparse_from_dense(format: str) -> Any:
     return {"csr": sparse.csr_from_dense, "csc": sparse.csc_from_dense}[format]
 
 
+def _stack(join: Any, format: Any = None, dtype: Any = None) -> Any:
+    return lambda *blocks: join(list(blocks), format=format, dtype=dtype)
+
+
 def _shape_of_draws(draw: Callable[..., Any]) -> Callable[..., Any]:
     def infer(size: Any, parameters: Any, param_shapes: Any = None) -> tuple[Any, ...]:
         return tuple(draw(*parameters, size=size).shape)
@@ -123,6 +127,11 @@ _SPARSE = {
     "SparseFromDense": _class("SparseFromDense", _sparse_from_dense),
     "DenseFromSparse": _class("DenseFromSparse", lambda structured=True: sparse.dense_from_sparse),
     "Remove0": _class("Remove0", lambda inplace=False: sparse.remove0),
+    "Cast": _class("Cast", lambda out_type: partial(sparse.cast, dtype=out_type)),
+    "HStack": _class("HStack", partial(_stack, sparse.hstack)),
+    "VStack": _class("VStack", partial(_stack, sparse.vstack)),
+    "SpSum": _class("SpSum", lambda axis=None, sparse_grad=True: partial(sparse.sp_sum, axis=axis)),
+    "AddSSData": _class("AddSSData", lambda: sparse.add_s_s_data),
     "CSMProperties": _class("CSMProperties", lambda: sparse.csm_properties),
     "GetItemList": _class("GetItemList", lambda: sparse.get_item_list),
     "GetItem2Lists": _class("GetItem2Lists", lambda: sparse.get_item_2lists),

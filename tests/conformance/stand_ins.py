@@ -178,6 +178,8 @@ NAMES: dict[str, Any] = {
     "OPT_FAST_RUN": "fast_run",
     "OPT_FAST_COMPILE": "fast_compile",
     "OPT_NONE": None,
+    # Which rewrites a mode includes.
+    "RewriteDatabaseQuery": lambda *args, **kwargs: None,
     "config": _config,
     "function": function,
     "_allclose": _allclose,
