@@ -36,6 +36,11 @@ def test_positions(mode):
     joined = function([i], pt.ravel_multi_index((i, i * 0), (4, 5)), mode=mode)
     np.testing.assert_array_equal(apart([0, 7, 19]), np.unravel_index([0, 7, 19], (4, 5)))
     np.testing.assert_array_equal(joined([0, 3]), [0, 15])
+    dims = pt.lvector("dims")
+    sized = function([i, dims], pt.ravel_multi_index((i, i), dims), mode=mode)
+    np.testing.assert_array_equal(sized([0, 3], [4, 5]), [0, 18])
+    with pytest.raises(ValueError):
+        sized([0, 3], [4, 5, 6])
     for f, wrong in ((apart, (20, -1)), (joined, (4, -1))):
         for position in wrong:
             with pytest.raises(ValueError, match="out of bounds"):

@@ -223,8 +223,8 @@ def ravel_multi_index(
     Raises:
         ValueError: when run, an index out of bounds with mode ``raise``, or a shape that is too large.
     """
-    sizes = _ordered(dims, "C")
     arrays = [pt.cast(_integers(x, "ravel_multi_index"), "int64") for x in multi_index]
+    sizes = _ordered(dims, "C", len(arrays))
     if len(arrays) != len(sizes):
         raise ValueError(
             f"ravel_multi_index takes one index array for each of {len(sizes)} axes, got {len(arrays)}"
@@ -258,10 +258,10 @@ def _countable(sizes: Sequence[Any]) -> list[Any]:
     return [pt.lt(pt.prod(pt.stack([pt.cast(size, "float64") for size in sizes])), 2.0**63)]
 
 
-def _ordered(shape: Any, order: str) -> list[Any]:
+def _ordered(shape: Any, order: str, ndim: int | None = None) -> list[Any]:
     if order not in ("C", "F"):
         raise ValueError(f"order must be 'C' or 'F', got {order!r}")
-    sizes = as_sizes(shape, "shape")
+    sizes = as_sizes(shape, "shape", ndim)
     return sizes if order == "C" else sizes[::-1]
 
 
