@@ -121,3 +121,14 @@ def test_the_chain_is_multiplied_in_the_cheapest_order():
 def test_tensorinv(compare, random):
     compare(lambda a: L.tensorinv(a), lambda a: np.linalg.tensorinv(a), random(4, 6, 8, 3))
     compare(lambda a: L.tensorinv(a, ind=1), lambda a: np.linalg.tensorinv(a, ind=1), random(24, 8, 3))
+
+
+def test_lstsq_with_limits_that_are_none():
+    a, b = np.array([[2.0, 1.0], [3.0, 4.0]]), np.array([[17.0, 20.0], [43.0, 50.0]])
+    limit = pt.dscalar()
+    f = graphc.function([limit], pt.linalg.lstsq(a, b, limit))
+    for value in (-1.0, 0.0, 0.5, 1.0, 2.0):
+        want = np.linalg.lstsq(a, b, rcond=value)
+        got = f(value)
+        np.testing.assert_allclose(got[0], want[0], rtol=1e-10, err_msg=str(value))
+        assert got[2] == want[2]

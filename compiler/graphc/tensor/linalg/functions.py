@@ -93,7 +93,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Variable, Variable, Variab
         a: array-like (..., m, n).
         b: array-like (m,) or (..., m, k).
         rcond: singular values up to ``rcond`` times the largest count as 0; by default the precision times
-            max(m, n).
+            max(m, n). What is not between 0 and 1 stands for the precision, as in LAPACK.
 
     Returns:
         x (..., n) or (..., n, k); sums of squared residuals () or (..., k), computed whatever the rank is;
@@ -106,6 +106,11 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Variable, Variable, Variab
     if rcond is None:
         m, n = (size_of(a, a.type.ndim + axis) for axis in (-2, -1))
         rcond = pt.cast(pt.maximum(m, n), real_dtype(dtype)) * float(np.finfo(dtype).eps)
+    else:
+        # LAPACK takes what would drop every singular value, or none, for the precision.
+        rcond = pt.as_tensor_variable(rcond)
+        inside = pt.and_(rcond > 0, rcond < 1)
+        rcond = pt.where(inside, pt.cast(rcond, real_dtype(dtype)), float(np.finfo(dtype).eps))
     x = matmul(pinv(a, rcond), b)
     rest = b - matmul(a, x)
     residuals = pt.sum(pt.sqr(pt.abs(rest)), axis=-1 if b.type.ndim == 1 else -2)
