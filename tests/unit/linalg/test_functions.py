@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+import graphc
 import graphc.tensor as pt
 import graphc.tensor.linalg as L
 
