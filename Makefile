@@ -7,6 +7,7 @@
 #   make types  mypy                              make clean  remove what these made
 #   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
 #   make conformance-array-api  only the array API standard's tests
+#   make bridge  PyTensor's graphs and PyMC's models through graphc
 #   make ulp    measure the accuracy of all functions, for docs/math.md
 #
 # PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
@@ -15,6 +16,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 VENV ?= .venv
 PEERS ?= .venv-peers
+BRIDGE ?= .venv-bridge
 JOBS ?= 2
 FUZZ_EXAMPLES ?= 500
 FUZZ_MINUTES ?= 30
@@ -22,6 +24,7 @@ FUZZ_RESULTS ?= results/fuzz
 FUZZ_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+BRIDGE_ARGS ?=
 ARRAY_API_ARGS ?=
 
 BIN := $(VENV)/bin
@@ -29,7 +32,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean conformance conformance-pytensor conformance-quick conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-quick conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -54,6 +57,12 @@ $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml
 $(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,test,docs]'
 	@touch $@ $(VENV)/.demo
+
+# So do PyTensor and PyMC, which need numba and with it an older llvmlite: the oldest that graphc takes.
+$(BRIDGE)/.bridge: pyproject.toml $(VENV)/pyvenv.cfg
+	$(BIN)/python -m venv $(BRIDGE)
+	$(BRIDGE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-bridge]'
+	@touch $@
 
 # The peers live in an environment of their own: PyTensor's numba needs another llvmlite than graphc.
 $(PEERS)/.peers: tests/bench/peers.txt $(VENV)/pyvenv.cfg
@@ -100,6 +109,11 @@ fuzz: $(VENV)/.test
 fuzz-inputs: $(VENV)/.test
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest --quiet --numprocesses $(JOBS) -m fuzz $(PYTEST_ARGS)
 
+# BRIDGE_ARGS="--models all" runs the whole catalogue of models.
+bridge: $(BRIDGE)/.bridge
+	PYTENSOR_FLAGS=cxx= $(BRIDGE)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/interop \
+	  'tests/unit/test_readme.py::test_code_blocks_run[pymc.md]' $(BRIDGE_ARGS)
+
 bench: $(VENV)/.demo $(PEERS)/.peers
 	$(BIN)/python tests/bench/run.py --peers-python $(PEERS)/bin/python $(BENCH_ARGS)
 
@@ -130,5 +144,5 @@ format: $(VENV)/.test
 	$(BIN)/ruff format --quiet
 
 clean:
-	rm -rf $(VENV) $(PEERS) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(BRIDGE) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

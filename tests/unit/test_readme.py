@@ -14,11 +14,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "settings.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+# Pages whose code needs another library: `make bridge` runs them in an environment that has it.
+NEEDS = {"pymc.md": "pymc"}
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
+    if page.name in NEEDS:
+        pytest.importorskip(NEEDS[page.name], reason="`make bridge` runs this page")
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
     blocks = list(BLOCK.finditer(text))

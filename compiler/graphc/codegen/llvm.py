@@ -70,11 +70,14 @@ _TYPES: Mapping[str, tuple[Any, ...]] = {
     "SetVisibility": (None, c_void_p, c_int),
     "TargetMachineEmitToMemory": (c_void_p, c_void_p, c_void_p, c_int, _STRING),
     "VerifyModule": (c_bool, c_void_p, _STRING),
+    "GetVersionInfo": (c_int,),
     "buildPerModuleDefaultPipeline": (c_void_p, c_void_p, c_int),
 }
 # Numbers of llvm-c/Core.h and of llvmlite.
 _EXTERNAL, _INTERNAL, _HIDDEN = 0, 8, 1
 _ASSEMBLY, _OBJECT = 0, 1
+# The first version of LLVM whose pipelines have no level for size of their own; llvmlite 0.47 has LLVM 20.
+_NO_SIZE_LEVEL = 22
 
 
 class LLVMError(RuntimeError):
@@ -200,7 +203,8 @@ class Machine:
             call("PTOSetLoopUnrolling", options, unroll)
             builder = made("PassBuilder", "CreatePassBuilder", self._handle, options)
             # "Manger" is how it is spelt.
-            passes = made("NewModulePassManger", "buildPerModuleDefaultPipeline", builder, level)
+            levels = (level, 0) if version() < _NO_SIZE_LEVEL else (level,)
+            passes = made("NewModulePassManger", "buildPerModuleDefaultPipeline", builder, *levels)
             call("RunNewModulePassManager", passes, module.handle, builder)
 
     def emit_object(self, module: Module) -> bytes:
@@ -297,6 +301,16 @@ def _text(place: c_void_p) -> str:
     return ctypes.string_at(place.value).decode(errors="replace") if place.value is not None else ""
 
 
+@functools.cache
+def version() -> int:
+    """The major version of llvmlite's LLVM."""
+    return _major(call("GetVersionInfo"))
+
+
+def _major(version: int) -> int:
+    return version >> 16
+
+
 def call(name: str, *arguments: Any) -> Any:
     """Calls ``LLVMPY_<name>``."""
     return _functions()[name](*arguments)
@@ -311,6 +325,8 @@ def _functions() -> dict[str, Any]:
         function = library[f"LLVMPY_{name}"]
         function.restype, function.argtypes = result, arguments
         functions[name] = function
+    if _major(functions["GetVersionInfo"]()) < _NO_SIZE_LEVEL:
+        functions["buildPerModuleDefaultPipeline"].argtypes = (c_void_p, c_int, c_int)
     functions["InitializeNativeTarget"]()
     functions["InitializeNativeAsmPrinter"]()
     return functions

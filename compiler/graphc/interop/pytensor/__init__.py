@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTensor's graphs, and so PyMC's models, compiled by graphc: ``pip install graphc[pytensor]``.
+
+Importing this module registers PyTensor's modes ``"GRAPHC"`` and ``"GRAPHC_RAW"``::
+
+    import graphc.interop.pytensor
+    f = pytensor.function([x], y, mode="GRAPHC")
+    pm.sample(compile_kwargs={"mode": "GRAPHC"})
+
+``"GRAPHC"`` applies PyTensor's canonicalisation and stabilisation and leaves the rest to graphc;
+``"GRAPHC_RAW"`` none of PyTensor's rewrites.
+"""
+
+from __future__ import annotations
+
+try:
+    import pytensor
+    import pytensor.tensor  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"graphc.interop.pytensor needs PyTensor, and {error.name} is not installed: "
+        "pip install 'graphc[pytensor]'"
+    ) from error
+
+from graphc.interop.pytensor.graphs import from_pytensor
+from graphc.interop.pytensor.linker import GraphcLinker, register
+
+register()
+
+__all__ = ["GraphcLinker", "from_pytensor"]

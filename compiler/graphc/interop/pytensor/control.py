@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Conditionals, checks, prints and ops that are graphs of their own."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from pytensor.graph.basic import Apply
+
+import graphc
+import graphc.tensor as pt
+from graphc import printing, raise_op
+from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
+
+
+@converts("IfElse")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    condition, *sides = inputs
+    results = graphc.ifelse(condition, sides[: op.n_outs], sides[op.n_outs :])
+    return list(results) if isinstance(results, (list, tuple)) else [results]
+
+
+@converts("CheckAndRaise")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
+
+
+@converts("CheckParameterValue", module="pymc")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """PyMC lets this op become a switch to minus infinity where its rewrite for that is asked for."""
+    if getattr(op, "can_be_replaced_by_ninf", False) is False:
+        return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
+    value, *conditions = inputs
+    met = reduce(pt.bitwise_and, (pt.all(pt.cast(x, "bool")) for x in conditions), pt.constant(np.True_))
+    return pt.switch(met, value, pt.constant(np.asarray(-np.inf, dtype=value.type.dtype)))
+
+
+@converts("OpFromGraph", "SymbolicOp", "TensorSymbolicOp", "SymbolicRandomVariable")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    inner = op.fgraph
+    if inner is None:
+        raise NoConversion("the op has no graph of its own")
+    return c.inner(inner.inputs, inner.outputs, inputs)
+
+
+@converts("Print")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    if op.global_fn.__name__ != "_print_fn":
+        raise NoConversion("it prints with a function of the user's")
+    return printing.Print(op.message, op.attrs)(inputs[0])

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTensor's graphs as graphc's: one walk over the nodes, one function for each class of PyTensor's ops.
+
+`converts` registers a function for the classes of a name, wherever the installed version of PyTensor keeps
+them. An op without one runs its own ``perform`` in Python (`graphc.interop.pytensor.fallback`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.op import Op
+from pytensor.graph.traversal import toposort
+from pytensor.tensor.basic import get_underlying_scalar_constant_value
+from pytensor.tensor.exceptions import NotScalarConstantError
+from pytensor.tensor.type import TensorType
+
+import graphc.tensor as pt
+from graphc.interop.pytensor.types import constant_value, is_tensor, new_input, share
+from graphc.interop.pytensor.where import located
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Variable as Converted
+
+Values = list[Any]
+Rule = Callable[[Any, Apply, Values, "Converter"], Any]
+
+
+class NoConversion(NotImplementedError):
+    """A converter does not cover this form of its op; the op runs in Python instead."""
+
+
+class Converter:
+    """Which variable of graphc stands for which of PyTensor.
+
+    Args:
+        parent: the converter of the graph around this one; both have the same shared variables.
+    """
+
+    def __init__(self, parent: Converter | None = None) -> None:
+        self._known: dict[Variable, Any] = {}
+        self._shared: dict[Variable, Converted] = {} if parent is None else parent._shared
+
+    def __getitem__(self, variable: Variable) -> Any:
+        """What stands for a variable: a variable of graphc, a slice, or None."""
+        if variable not in self._known:
+            self._known[variable] = self._leaf(variable)
+        return self._known[variable]
+
+    def new_input(self, variable: Variable) -> Any:
+        """A new variable of graphc that stands for an input."""
+        self._known[variable] = made = new_input(variable)
+        return made
+
+    def bind(self, variables: Iterable[Variable], values: Iterable[Any]) -> None:
+        """Says what stands for variables, before a graph that reads them is converted."""
+        self._known.update(zip(variables, values, strict=True))
+
+    def _leaf(self, variable: Variable) -> Any:
+        if isinstance(variable, Constant):
+            return constant_value(variable)
+        if not isinstance(variable, SharedVariable):
+            raise TypeError(
+                f"the graph needs the variable {variable} of type {variable.type}, which is not among the "
+                "inputs given to graphc's bridge; add it to the inputs"
+            )
+        if variable not in self._shared:
+            self._shared[variable] = share(variable)
+        return _refined(variable, self._shared[variable])
+
+    def convert(self, outputs: Sequence[Variable]) -> Values:
+        """What stands for outputs of PyTensor's graph, whose nodes are converted as they are needed.
+
+        Raises:
+            TypeError: an output depends on a variable that no input stands for.
+        """
+        for node in toposort(list(outputs), blockers=list(self._known)):
+            if not all(output in self._known for output in node.outputs):
+                with located(node):
+                    self._apply(node)
+        return [self[output] for output in outputs]
+
+    def inner(self, inputs: Sequence[Variable], outputs: Sequence[Variable], values: Iterable[Any]) -> Values:
+        """The outputs of an inner graph, for the given values of its inputs."""
+        converter = Converter(self)
+        converter.bind(inputs, values)
+        return converter.convert(outputs)
+
+    def _apply(self, node: Apply) -> None:
+        inputs = [self[value] for value in node.inputs]
+        try:
+            results = convert(node.op, node, inputs, self)
+        except NoConversion as error:
+            from graphc.interop.pytensor.fallback import run_in_python
+
+            results = run_in_python(node, inputs, str(error))
+        except Exception as error:
+            types = ", ".join(str(value.type) for value in node.inputs)
+            error.add_note(f"graphc's bridge converted PyTensor's {node.op} of {types}")
+            raise
+        if not isinstance(results, (list, tuple)):
+            results = [results]
+        for output, result in zip(node.outputs, results, strict=True):
+            self._known[output] = _refined(output, result)
+
+
+def _refined(variable: Variable, result: Any) -> Any:
+    """The result with the dtype that PyTensor says, and with all that it knows of the shape: sizes that are
+    known to be 1 broadcast.
+    """
+    if not is_tensor(variable.type) or result is None or isinstance(result, slice):
+        return result
+    result = pt.as_tensor_variable(result)
+    if result.type.dtype != variable.type.dtype:
+        result = pt.cast(result, variable.type.dtype)
+    if not isinstance(variable.type, TensorType):  # a scalar of an elementwise graph stands for all elements
+        return result
+    shape = variable.type.shape
+    if result.type.ndim != len(shape):
+        raise TypeError(f"{variable} has the type {variable.type}, its conversion {result.type}")
+    if any(known is not None and have is None for known, have in zip(shape, result.type.shape, strict=True)):
+        return pt.specify_shape(result, shape)
+    return result
+
+
+def convert(op: Op, node: Apply, inputs: Values, c: Converter) -> Any:
+    """The results of one node, from what stands for its inputs.
+
+    Args:
+        op: the node's op, by whose class the function is chosen.
+        node: PyTensor's node.
+        inputs: what stands for its inputs.
+        c: for inner graphs.
+
+    Returns:
+        What stands for the output, or a list for several.
+
+    Raises:
+        NoConversion: the op, or this form of it, has no conversion.
+    """
+    rule = rule_of(op.__class__)
+    if rule is None:
+        raise NoConversion("no conversion is registered for its class")
+    return rule(op, node, inputs, c)
+
+
+# By the name of a class: how its module's name begins, and the function.
+_RULES: dict[str, list[tuple[str, Rule]]] = {}
+
+
+def converts(*names: str, module: str = "pytensor.") -> Callable[[Rule], Rule]:
+    """Registers a function for op classes and what inherits from them.
+
+    Classes go by their names, since other libraries that define some may be imported later, and since their
+    modules differ between versions of PyTensor.
+
+    Args:
+        names: of classes, as ``Cholesky``.
+        module: how the name of the module begins that defines them.
+    """
+
+    def register(rule: Rule) -> Rule:
+        for name in names:
+            _RULES.setdefault(name, []).append((module, rule))
+        return rule
+
+    return register
+
+
+@functools.cache
+def rule_of(cls: type) -> Rule | None:
+    """The function for a class of ops, or for the nearest class that it inherits from."""
+    for base in cls.__mro__:
+        for module, rule in _RULES.get(base.__name__, ()):
+            if base.__module__.startswith(module):
+                return rule
+    return None
+
+
+def static_int(variable: Variable) -> int | None:
+    """The value of a scalar that is known when the graph is built, None for anything else."""
+    try:
+        return int(get_underlying_scalar_constant_value(variable))
+    except (NotScalarConstantError, TypeError, ValueError):
+        return None
+
+
+def sizes(x: Any) -> list[Any]:
+    """The sizes of a tensor, one variable each."""
+    return [x.shape[axis] for axis in range(x.type.ndim)]

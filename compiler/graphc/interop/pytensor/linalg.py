@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products, decompositions and solvers, alone and for each matrix of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pytensor.graph.basic import Apply
+
+import graphc
+import graphc.tensor as pt
+from graphc.interop.pytensor.convert import Converter, NoConversion, Values, convert, converts
+
+# By class name: what computes the op for all matrices of a batch.
+Batched = Callable[[Any, Values], Any]
+_BATCHED: dict[str, Batched] = {}
+
+
+def _batched(*names: str) -> Callable[[Batched], Batched]:
+    """Registers a function for core ops and for `Blockwise` of them."""
+
+    def register(function: Batched) -> Batched:
+        _BATCHED.update(dict.fromkeys(names, function))
+
+        @converts(*names, module="pytensor.tensor")
+        def rule(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+            return function(op, inputs)
+
+        return function
+
+    return register
+
+
+@converts("Blockwise", "BlockwiseWithCoreShape")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """The batched form of the core op, or its rule vectorised."""
+    if op.__class__.__name__ == "BlockwiseWithCoreShape":
+        raise NoConversion("made by a rewrite for numba")
+    core = op.core_op
+    if (function := _BATCHED.get(type(core).__name__)) is not None:
+        return function(core, inputs)
+    if op.batch_ndim(node) == 0:
+        return convert(core, node, inputs, c)
+    core_node = op._create_dummy_core_node(node.inputs)
+    inner = Converter(c)
+    core_inputs = [inner.new_input(variable) for variable in core_node.inputs]
+    results = inner.convert(core_node.outputs)
+    return graphc.vectorize_graph(results, dict(zip(core_inputs, inputs, strict=True)))
+
+
+@_batched("Dot")
+def _(op: Any, inputs: Values) -> Any:
+    x, y = inputs
+    return pt.dot(x, y) if max(x.type.ndim, y.type.ndim) <= 2 else pt.matmul(x, y)
+
+
+@converts("BatchedDot")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.batched_dot(*inputs)
+
+
+@converts("Gemv", "CGemv")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    y, alpha, a, x, beta = inputs
+    return beta * y + alpha * pt.dot(a, x)
+
+
+@converts("Gemm")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    z, alpha, x, y, beta = inputs
+    return beta * z + alpha * pt.dot(x, y)
+
+
+@converts("Dot22")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.dot(*inputs)
+
+
+@converts("Dot22Scalar")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.dot(*inputs[:2]) * inputs[2]
+
+
+@converts("Ger", "CGer")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    a, alpha, x, y = inputs
+    return a + alpha * pt.outer(x, y)
+
+
+@_batched("Cholesky")
+def _(op: Any, inputs: Values) -> Any:
+    """PyTensor gives NaN for a matrix that is not positive definite, and a sampler goes on."""
+    return pt.linalg.cholesky(inputs[0], lower=op.lower, on_error="nan")
+
+
+@_batched("Solve")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.solve(
+        inputs[0], inputs[1], assume_a=op.assume_a, lower=op.lower, b_ndim=op.b_ndim, on_error="nan"
+    )
+
+
+@_batched("SolveTriangular")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.solve_triangular(
+        inputs[0], inputs[1], lower=op.lower, unit_diagonal=op.unit_diagonal, b_ndim=op.b_ndim, on_error="nan"
+    )
+
+
+@_batched("CholeskySolve")
+def _(op: Any, inputs: Values) -> Any:
+    factor, b = inputs
+    return pt.linalg.cho_solve((factor, op.lower), b, b_ndim=op.b_ndim)
+
+
+@_batched("MatrixInverse")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.inv(inputs[0])
+
+
+@_batched("MatrixPinv")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.pinv(inputs[0], hermitian=op.hermitian)
+
+
+@_batched("Det")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.det(inputs[0])
+
+
+@_batched("SLogDet")
+def _(op: Any, inputs: Values) -> Any:
+    return list(pt.linalg.slogdet(inputs[0]))
+
+
+@_batched("Eig")
+def _(op: Any, inputs: Values) -> Any:
+    return list(pt.linalg.eig(inputs[0]))
+
+
+def _eigh(op: Any, inputs: Values) -> Any:
+    """Eigenvalues and vectors, from the triangle that the op says: by ``UPLO`` before PyTensor 3."""
+    lower = op.UPLO == "L" if hasattr(op, "UPLO") else bool(op.lower)
+    return pt.linalg.eigh(inputs[0], inputs[1] if len(inputs) > 1 else None, lower=lower)
+
+
+@_batched("Eigh")
+def _(op: Any, inputs: Values) -> Any:
+    return list(_eigh(op, inputs))
+
+
+@_batched("Eigvalsh")
+def _(op: Any, inputs: Values) -> Any:
+    return _eigh(op, inputs)[0]
+
+
+@_batched("SVD")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.svd(inputs[0], full_matrices=op.full_matrices, compute_uv=op.compute_uv)
+
+
+@_batched("QR")
+def _(op: Any, inputs: Values) -> Any:
+    """PyTensor's names of modes are SciPy's, where "full" is NumPy's "complete"."""
+    if op.mode == "raw":
+        raise NoConversion("the mode raw, LAPACK's own form")
+    mode = {"full": "complete", "economic": "reduced"}.get(op.mode, op.mode)
+    results = pt.linalg.qr(inputs[0], mode=mode, pivoting=op.pivoting)
+    return list(results) if isinstance(results, (list, tuple)) else results
+
+
+@_batched("LU")
+def _(op: Any, inputs: Values) -> Any:
+    return list(pt.linalg.lu(inputs[0], permute_l=op.permute_l, p_indices=op.p_indices))
+
+
+@_batched("LUFactor")
+def _(op: Any, inputs: Values) -> Any:
+    return list(pt.linalg.lu_factor(inputs[0]))
+
+
+@_batched("PivotToPermutations")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.pivot_to_permutation(inputs[0], inverse=op.inverse)
+
+
+@_batched("Expm")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.expm(inputs[0])
+
+
+@_batched("Schur")
+def _(op: Any, inputs: Values) -> Any:
+    if inputs[0].type.dtype.startswith("complex") and op.output == "real":
+        raise NoConversion("the real Schur form of a complex matrix")
+    return list(pt.linalg.schur(inputs[0], output=op.output, sort=op.sort))
+
+
+@_batched("QZ")
+def _(op: Any, inputs: Values) -> Any:
+    output = "complex" if op.complex_output else "real"
+    return list(
+        pt.linalg.qz(
+            inputs[0], inputs[1], output=output, sort=op.sort, return_eigenvalues=op.return_eigenvalues
+        )
+    )
+
+
+@_batched("BlockDiagonal")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.block_diag(*inputs)
+
+
+@_batched("KroneckerProduct")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.kron(*inputs)
+
+
+@_batched("TensorInv")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.tensorinv(inputs[0], ind=op.ind)
+
+
+@_batched("TensorSolve")
+def _(op: Any, inputs: Values) -> Any:
+    return pt.linalg.tensorsolve(inputs[0], inputs[1], axes=op.axes)
+
+
+@converts("LogDet", module="pymc")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.linalg.slogdet(inputs[0])[1]
+
+
+@converts("PosDefMatrix", module="pymc")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """A matrix whose factor exists."""
+    return pt.invert(pt.any(pt.isnan(pt.linalg.cholesky(inputs[0], on_error="nan"))))

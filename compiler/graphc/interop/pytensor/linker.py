@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""graphc as a backend of PyTensor: its linker and its modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytensor
+from pytensor.compile.mode import Mode, predefined_linkers, register_linker, register_mode
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+from pytensor.link.basic import JITLinker
+
+import graphc
+from graphc.function.types import Function
+from graphc.interop.pytensor.graphs import converted
+from graphc.interop.pytensor.types import is_generator
+from graphc.tensor.random.state import generator_of
+
+
+class GraphcLinker(JITLinker):
+    """Compiles whole graphs of PyTensor with graphc.
+
+    Shared variables are arguments of the compiled function: both libraries see one value.
+    """
+
+    required_rewrites = ("minimum_compile",)
+    # What graphc does itself, and better for whole graphs: fusion, work in place, products, memory of loops.
+    incompatible_rewrites = (
+        "cxx_only",
+        "BlasOpt",
+        "fusion",
+        "inplace",
+        "local_careduce_fusion",
+        "scan_save_mem",
+        "scan_save_mem_prealloc",
+        "scan_save_mem_no_prealloc",
+        "scan_make_inplace",
+        "reuse_lu_decomposition_multiple_solves",
+        "scan_split_non_sequence_lu_decomposition_solve",
+    )
+
+    def fgraph_convert(
+        self,
+        fgraph: FunctionGraph,
+        order: Any = None,
+        input_storage: Any = None,
+        output_storage: Any = None,
+        storage_map: Any = None,
+        **kwargs: Any,
+    ) -> Callable[..., Any]:
+        """A function from the values of the graph's inputs to those of its outputs."""
+        inputs, outputs = converted(fgraph.inputs, fgraph.outputs)
+        compiled = graphc.function(
+            inputs, outputs, name=getattr(fgraph, "name", None), on_unused_input="ignore", trust_input=True
+        )
+        generators = [i for i, output in enumerate(fgraph.outputs) if is_generator(output.type)]
+        return _with_generators(compiled, generators) if generators else compiled
+
+    def create_thunk_inputs(self, storage_map: dict[Any, list[Any]]) -> list[list[Any]]:
+        """The cells that hold the values of inputs and shared variables."""
+        return [storage_map[variable] for variable in self.fgraph.inputs]
+
+    def jit_compile(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Nothing is left to do."""
+        return fn
+
+
+def _with_generators(compiled: Function, positions: list[int]) -> Callable[..., Any]:
+    """PyTensor's generators are objects of NumPy; graphc's results are their states."""
+
+    def call(*values: Any) -> list[Any]:
+        results = list(compiled(*values))
+        for i in positions:
+            if isinstance(results[i], np.ndarray):
+                results[i] = generator_of(results[i])
+        return results
+
+    return call
+
+
+LINKER = GraphcLinker()
+# Without "ShapeOpt" some models' rewrites go round in circles for minutes; without "specialize" log densities
+# overflow where PyTensor's do not, since some of its stable forms are registered there only.
+_REWRITES = ["minimum_compile", "ShapeOpt", "UnShapeOpt", "canonicalize", "stabilize", "specialize"]
+_EXCLUDED = list(GraphcLinker.incompatible_rewrites)
+MODES = {
+    "GRAPHC": Mode(
+        LINKER,
+        RewriteDatabaseQuery(include=_REWRITES, exclude=_EXCLUDED),
+    ),
+    "GRAPHC_RAW": Mode(LINKER, RewriteDatabaseQuery(include=["minimum_compile"], exclude=_EXCLUDED)),
+}
+
+
+def register() -> None:
+    """Makes the modes known to PyTensor by their names; a second call does nothing."""
+    if "graphc" in predefined_linkers:
+        return
+    register_linker("graphc", LINKER)
+    for name, mode in MODES.items():
+        register_mode(name, mode)
+    # The setting takes names from a list of PyTensor's own.
+    setting = pytensor.config._config_var_dict["mode"]
+    known = setting._apply
+    setting._apply = lambda value: value if isinstance(value, str) and value in MODES else known(value)

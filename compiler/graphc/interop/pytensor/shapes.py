@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes, reshaping, allocation, joins, and ops that hand values through."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from pytensor.graph.basic import Apply
+
+import graphc.gradient as gradient
+import graphc.tensor as pt
+from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes, static_int
+
+
+@converts("Reshape")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.reshape(inputs[0], inputs[1], ndim=op.ndim)
+
+
+@converts("JoinDims")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    (x,) = inputs
+    known, first, end = sizes(x), op.start_axis, op.start_axis + op.n_axes
+    joined = reduce(pt.mul, known[first:end], pt.constant(np.int64(1)))
+    return pt.reshape(x, [*known[:first], joined, *known[end:]])
+
+
+@converts("SplitDims")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    x, parts = inputs
+    known, count = sizes(x), node.outputs[0].type.ndim - x.type.ndim + 1
+    return pt.reshape(x, [*known[: op.axis], *(parts[i] for i in range(count)), *known[op.axis + 1 :]])
+
+
+@converts("Alloc")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.alloc(*inputs) if len(inputs) > 1 else inputs[0]
+
+
+@converts("AllocEmpty")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.empty(inputs, dtype=op.dtype)
+
+
+@converts("Shape")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.shape(inputs[0])
+
+
+@converts("Shape_i")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return inputs[0].shape[op.i]
+
+
+@converts("SpecifyShape")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    x, *shape = inputs
+    return pt.specify_shape(x, shape)
+
+
+@converts("MakeVector")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    if not inputs:
+        return pt.constant(np.zeros(0, op.dtype))
+    return pt.stack([pt.cast(x, op.dtype) for x in inputs])
+
+
+@converts("Join")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    if hasattr(op, "axis"):  # from PyTensor 3.1 on
+        return pt.join(op.axis, *inputs)
+    axis = static_int(node.inputs[0])
+    if axis is None:
+        raise NoConversion("the axis is computed")
+    return pt.join(axis, *inputs[1:])
+
+
+@converts("Split")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    x, *rest = inputs
+    axis = op.axis if hasattr(op, "axis") else static_int(node.inputs[1])
+    if axis is None:
+        raise NoConversion("the axis is computed")
+    return pt.split(x, rest[-1], n_splits=op.len_splits, axis=axis)
+
+
+@converts("ARange")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.arange(inputs[0], inputs[1], inputs[2], dtype=op.dtype)
+
+
+@converts("Eye")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.eye(inputs[0], inputs[1], inputs[2], dtype=op.dtype)
+
+
+@converts("ExtractDiag")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.diagonal(inputs[0], op.offset, op.axis1, op.axis2)
+
+
+@converts("AllocDiag", "BatchedDiag")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.alloc_diag(inputs[0], offset=getattr(op, "offset", 0))
+
+
+@converts("FillDiagonal")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.fill_diagonal(*inputs)
+
+
+@converts("FillDiagonalOffset")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.fill_diagonal_offset(*inputs)
+
+
+@converts(
+    "TensorFromScalar",
+    "ScalarFromTensor",
+    "TypeCastingOp",
+    "ViewOp",
+    "DeepCopyOp",
+    "OutputGuard",
+    "CpuContiguous",
+    "SpecifyAssumptions",
+    "DisconnectedGrad",
+    "GradScale",
+    "ZeroGrad",
+)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """What these change concerns PyTensor alone: a type, a copy, a derivative that it has taken."""
+    return inputs[0]
+
+
+@converts("GradClip")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return gradient.grad_clip(inputs[0], op.clip_lower_bound, op.clip_upper_bound)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Leaves of graphs: inputs, constants and shared variables of PyTensor's types as graphc's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytensor
+from pytensor.graph.basic import Constant, Variable
+from pytensor.scalar.basic import ScalarType
+from pytensor.sparse.type import SparseTensorType
+from pytensor.tensor.random.type import RandomGeneratorType
+from pytensor.tensor.type import TensorType
+from pytensor.tensor.type_other import NoneTypeT, SliceType
+
+import graphc
+import graphc.tensor as pt
+from graphc.sparse.type import SparseTensorType as ConvertedSparse
+
+if TYPE_CHECKING:
+    from pytensor.compile.sharedvalue import SharedVariable
+    from pytensor.graph.type import Type
+
+    from graphc.function.shared import SharedVariable as Shared
+    from graphc.graph.basic import Variable as Converted
+
+
+def is_tensor(kind: Type) -> bool:
+    """Whether graphc's tensors stand for values of the type."""
+    return isinstance(kind, (TensorType, ScalarType)) and not isinstance(kind, SparseTensorType)
+
+
+def is_generator(kind: Type) -> bool:
+    """Whether values of the type are NumPy's random generators."""
+    return isinstance(kind, RandomGeneratorType)
+
+
+def new_type(kind: Type) -> Any:
+    """The type of graphc for one of PyTensor's.
+
+    Raises:
+        TypeError: graphc has none.
+    """
+    if isinstance(kind, SparseTensorType):
+        return ConvertedSparse(kind.format, kind.dtype, shape=kind.shape)
+    if isinstance(kind, TensorType):
+        return pt.TensorType(kind.dtype, kind.shape)
+    if isinstance(kind, ScalarType):
+        return pt.TensorType(kind.dtype, ())
+    if is_generator(kind):
+        return pt.random.rng().type
+    raise TypeError(
+        f"graphc has no type for PyTensor's {kind} ({type(kind).__module__}.{type(kind).__name__})"
+    )
+
+
+def new_input(variable: Variable) -> Converted:
+    """A free variable of graphc with the type and the name of PyTensor's."""
+    if is_generator(variable.type):
+        return pt.random.rng(variable.name)
+    made: Converted = new_type(variable.type).make_variable(variable.name)
+    return made
+
+
+def constant_value(variable: Constant) -> Any:
+    """A constant of graphc; slices and None stand for themselves."""
+    if isinstance(variable.type, (NoneTypeT, SliceType)):
+        return variable.data
+    if is_generator(variable.type):
+        return pt.random.shared_rng(variable.data)
+    if isinstance(variable.type, SparseTensorType):
+        return graphc.sparse.as_sparse_variable(variable.data)
+    return pt.constant(np.asarray(variable.data, dtype=variable.type.dtype), name=variable.name)
+
+
+def share(variable: SharedVariable) -> Converted:
+    """A shared variable of graphc in whose place both libraries read and write the same value.
+
+    A random generator is copied instead: graphc keeps the state of a generator as an array.
+    """
+    made: Shared = graphc.shared(variable.get_value(borrow=True), name=variable.name, borrow=True)
+    if is_tensor(variable.type):
+        storage = variable.container.storage
+        storage[0] = made.container[0]
+        made.container = storage
+    return made
+
+
+def floatx() -> str:
+    """PyTensor's setting of the same name."""
+    return str(pytensor.config.floatX)

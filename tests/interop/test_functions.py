@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTensor's functions in graphc's modes: shared variables, updates, generators, copies, pickles, errors."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+from pytensor.ifelse import ifelse
+from pytensor.raise_op import Assert
+
+import graphc
+from graphc.interop.pytensor import from_pytensor
+
+
+def line() -> int:
+    return inspect.currentframe().f_back.f_lineno
+
+
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW"])
+def test_shared_variables_updates_and_givens(mode):
+    w = pytensor.shared(np.arange(3.0), name="w")
+    x = pt.dvector("x")
+    f = pytensor.function([x], [w * x, w.sum()], updates={w: w + x}, mode=mode)
+    product, total = f(np.ones(3))
+    np.testing.assert_array_equal(product, [0, 1, 2])
+    assert total == 3
+    np.testing.assert_array_equal(w.get_value(), [1, 2, 3])
+    w.set_value(np.array([5.0, 6.0]))
+    np.testing.assert_array_equal(f(np.ones(2))[0], [5, 6])
+    g = pytensor.function([x], w * 2, givens={w: x * x}, mode=mode)
+    np.testing.assert_array_equal(g([1.0, 3.0]), [2, 18])
+
+
+def test_results_do_not_share_memory_with_shared_values():
+    w = pytensor.shared(np.zeros(3))
+    f = pytensor.function([], [w, w + 1], mode="GRAPHC")
+    first, _ = f()
+    first[:] = 7
+    np.testing.assert_array_equal(w.get_value(), np.zeros(3))
+
+
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW"])
+def test_generators_advance_as_numpys(mode):
+    rng = pytensor.shared(np.random.default_rng(5), name="rng")
+    draw = pt.random.normal(size=(2,), rng=rng)
+    f = pytensor.function([], draw, updates={rng: draw.owner.outputs[0]}, mode=mode)
+    expected = np.random.default_rng(5).normal(size=(2, 2))
+    np.testing.assert_array_equal([f(), f()], expected)
+    state = rng.get_value().bit_generator.state
+    twin = np.random.default_rng(5)
+    twin.normal(size=4)
+    assert state == twin.bit_generator.state
+
+
+def test_copies_and_pickles_compute_the_same():
+    w, x = pytensor.shared(np.ones(2)), pt.dvector("x")
+    f = pytensor.function([x], w + x, updates={w: w * 2}, mode="GRAPHC")
+    other = pytensor.shared(np.full(2, 10.0))
+    copied, swapped = f.copy(), f.copy(swap={w: other})
+    np.testing.assert_array_equal(f([1.0, 1.0]), [2, 2])
+    np.testing.assert_array_equal(copied([1.0, 1.0]), [3, 3])
+    np.testing.assert_array_equal(swapped([1.0, 1.0]), [11, 11])
+    np.testing.assert_array_equal(w.get_value(), [4, 4])
+    loaded = pickle.loads(pickle.dumps(f))
+    np.testing.assert_array_equal(loaded([1.0, 1.0]), [5, 5])
+
+
+def test_modes_by_configuration_and_profile():
+    x = pt.dscalar("x")
+    with pytensor.config.change_flags(mode="GRAPHC"):
+        f = pytensor.function([x], pt.exp(x), profile=True)
+    assert f(0.0) == 1
+    assert isinstance(f.vm.jit_fn, graphc.function.types.Function)
+    assert f.profile.fct_callcount == 1
+
+
+class Doubled(Op):
+    """An op that graphc does not know."""
+
+    def make_node(self, x):
+        x = pt.as_tensor(x)
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, output_storage):
+        output_storage[0][0] = 2 * inputs[0]
+
+
+def test_an_unknown_op_runs_in_python_and_is_named():
+    x = pt.dvector("x")
+    f = pytensor.function([x], Doubled()(x + 1) * 3, mode="GRAPHC")
+    np.testing.assert_array_equal(f([0.0, 1.0]), [6, 12])
+    (fallback,) = f.vm.jit_fn.report.fallbacks
+    assert "Doubled" in fallback.op
+
+
+def test_errors_name_the_line_of_the_model():
+    x, y = pt.dvectors("x", "y")
+    total, where = x + y, line()
+    f = pytensor.function([x, y], total, mode="GRAPHC_RAW")
+    with pytest.raises(ValueError, match=rf"{__name__}\.py:{where}|test_functions\.py:{where}"):
+        f([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+def test_a_graph_of_graphc():
+    w = pytensor.shared(np.array([1.0, 2.0]), name="w")
+    x = pt.tensor("x", dtype="float64", shape=(2,))
+    inputs, result = from_pytensor([x], (w * x).sum())
+    assert inputs[0].name == "x" and inputs[0].type.shape == (2,)
+    f = graphc.function(inputs, [result, graphc.grad(result, inputs[0])])
+    value, slope = f([3.0, 4.0])
+    assert value == 11
+    np.testing.assert_array_equal(slope, [1, 2])
+    w.set_value(np.array([5.0, 5.0]))
+    assert f([1.0, 1.0])[0] == 10
+    with pytest.raises(TypeError, match="needs the variable"):
+        from_pytensor([x], x.sum() * pt.dscalar("y"))
+
+
+def test_branches_are_lazy_and_checks_raise():
+    x = pt.dvector("x")
+    checked = Assert("x must be positive")(pt.log(x), pt.all(x > 0))
+    f = pytensor.function([x], ifelse(x.sum() > 0, checked, -x), mode="GRAPHC")
+    np.testing.assert_array_equal(f([-1.0, -2.0]), [1, 2])
+    with pytest.raises(AssertionError, match="x must be positive"):
+        f([3.0, -1.0])
+
+
+def test_a_singular_system_is_nan_as_in_pytensor():
+    a = pt.dmatrix("a")
+    f = pytensor.function([a], [pt.linalg.solve(a, a[0]), pt.linalg.cholesky(-a)], mode="GRAPHC")
+    solution, factor = f(np.ones((2, 2)))
+    assert np.isnan(solution).all() and np.isnan(factor).all()
