@@ -12,6 +12,7 @@ from pytensor.graph.basic import Apply
 import graphc.gradient as gradient
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes, static_int
+from graphc.interop.pytensor.types import is_tensor
 
 
 @converts("Reshape")
@@ -121,7 +122,6 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     "ScalarFromTensor",
     "TypeCastingOp",
     "ViewOp",
-    "DeepCopyOp",
     "OutputGuard",
     "CpuContiguous",
     "SpecifyAssumptions",
@@ -132,6 +132,12 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     """What these change concerns PyTensor alone: a type, a copy, a derivative that it has taken."""
     return inputs[0]
+
+
+@converts("DeepCopyOp")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """A node, so that functions that hand an input through are compiled as others are."""
+    return pt.tensor_copy(inputs[0]) if is_tensor(node.outputs[0].type) else inputs[0]
 
 
 @converts("GradClip")
