@@ -20,7 +20,8 @@ class ShapeError(ValueError, AssertionError):
     """An array has another shape than `specify_shape` says."""
 
 
-_CLASSES: dict[str, type[Exception]] = {
+# By the name in a check: what it raises.
+ERRORS: dict[str, type[Exception]] = {
     "ValueError": ValueError,
     "TypeError": TypeError,
     "IndexError": IndexError,
@@ -99,4 +100,4 @@ def status_error(
         message = f"{message}\n  operands: {origin.operands}"
     if origin.line:
         message = f"{message}\n  made at {origin.line}"
-    return (origin.error or _CLASSES.get(site.error, ValueError))(message)
+    return (origin.error or ERRORS.get(site.error, ValueError))(message)

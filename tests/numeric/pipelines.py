@@ -16,6 +16,7 @@ from graphc.function.function import _cells
 from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.pipelines import FAST_RUN, OPT_LEVEL, PIPELINES, Entry
+from graphc_runtime.errors import Origin
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import ArraySpec, Signature
 
@@ -78,7 +79,7 @@ def compile_text(text: str, entries: Sequence[Entry], opt_level: int = 2) -> Any
     signature = _signature(text)
     with _registered(entries, opt_level) as mode:
         artifact = make(Job(text, mode, signature, len(signature.inputs), [], "")).artifact
-    return Executable(artifact).kernel_call(signature, where=lambda node: None)
+    return Executable(artifact).kernel_call(signature, where=lambda node: Origin())
 
 
 def interpret(text: str, values: Sequence[np.ndarray]) -> list[Any]:

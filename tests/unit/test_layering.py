@@ -28,7 +28,9 @@ def run(code: str, paths: list[str] | None = None) -> str:
 def test_import_contracts_hold():
     lint = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(ROOTS), "NO_COLOR": "1"}
-    done = subprocess.run([*lint, "--no-cache"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [*lint, "--no-cache"], cwd=ROOT, env=environment, capture_output=True, encoding="utf-8"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -6,7 +6,6 @@ Slow and simple: what a module means before and after each graph-stage pass is d
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from graphc.passes._references import (
 from graphc.passes._walk import functions
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
+from graphc_runtime.errors import ERRORS
 
 _BROADCAST_FREE = (
     "dimshuffle",
@@ -157,7 +157,7 @@ class _Frame:
         if not condition:
             text = op.attributes["message"].value
             text = text.replace("{given}", str(given)).replace("{expected}", str(expected))
-            raise getattr(builtins, op.attributes["error"].value)(text)
+            raise ERRORS[op.attributes["error"].value](text)
 
     def _check_elementwise(self, op: Any, operands: list[Any]) -> None:
         """Only static ones broadcast: NumPy would also broadcast sizes that are 1 by chance."""

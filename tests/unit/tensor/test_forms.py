@@ -51,7 +51,7 @@ def test_methods_and_elementwise():
         ],
         {x: X, n: N},
     )
-    with pytest.raises(TypeError, match="two values"):
+    with pytest.raises(ValueError, match="two values"):
         pt.where(x, x)
 
 
