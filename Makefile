@@ -76,7 +76,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python docs/examples/logistic_regression.py $(DEMO_ARGS)
 	$(BIN)/python docs/examples/sunspots.py $(DEMO_ARGS)
 
-test: lint types lit pytest tiers conformance-quick
+test: lint types lit pytest tiers bridge conformance-quick
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
