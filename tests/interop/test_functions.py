@@ -10,13 +10,14 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.ifelse import ifelse
 from pytensor.raise_op import Assert
 
 import graphc
-from graphc.interop.pytensor import from_pytensor
+from graphc.interop.pytensor import from_pytensor, to_pytensor
 
 
 def line() -> int:
@@ -137,3 +138,41 @@ def test_a_singular_system_is_nan_as_in_pytensor():
     f = pytensor.function([a], [pt.linalg.solve(a, a[0]), pt.linalg.cholesky(-a)], mode="GRAPHC")
     solution, factor = f(np.ones((2, 2)))
     assert np.isnan(solution).all() and np.isnan(factor).all()
+
+
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW", Mode("py", "minimum_compile")])
+def test_a_function_of_graphc_inside_a_graph_of_pytensor(mode):
+    a, i = graphc.tensor.dvector("a"), graphc.tensor.lscalar("i")
+    scale = graphc.shared(2.0, name="scale")
+    decay = graphc.scan(lambda r, h: 0.5 * h + r, sequences=[a], outputs_info=[0.0], return_updates=False)
+    wrapped = to_pytensor(graphc.function([a, i], [(decay * scale).sum() + i, decay]))
+    x = pt.dvector("x")
+    total, path = wrapped(x**2, 3)
+    value = total * 2 + path[-1]
+    f = pytensor.function([x], [value, pytensor.grad(value, x)], mode=mode)
+    given = np.array([1.0, 2.0, -1.0])
+    got, slope = f(given)
+
+    def by_hand(x):
+        h, out = 0.0, []
+        for r in x**2:
+            h = 0.5 * h + r
+            out.append(h)
+        return 2 * (2 * sum(out) + 3) + out[-1]
+
+    np.testing.assert_allclose(got, by_hand(given))
+    step = 1e-6 * np.eye(3)
+    expected = [(by_hand(given + e) - by_hand(given - e)) / 2e-6 for e in step]
+    np.testing.assert_allclose(slope, expected, rtol=1e-6)
+
+
+def test_what_cannot_be_an_op_of_pytensor():
+    state = graphc.shared(0.0, name="state")
+    with pytest.raises(TypeError, match=r"cannot update.*state"):
+        to_pytensor(graphc.function([], state, updates={state: state + 1}))
+    a = graphc.tensor.dvector("a")
+    wrapped = to_pytensor(graphc.function([a], a.sum()))
+    with pytest.raises(TypeError, match="the input a"):
+        wrapped(pt.dmatrix("m"))
+    with pytest.raises(TypeError, match="takes 1 inputs, given 2"):
+        wrapped(pt.dvector("x"), pt.dvector("y"))

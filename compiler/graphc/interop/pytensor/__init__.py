@@ -24,7 +24,8 @@ except ModuleNotFoundError as error:
 
 from graphc.interop.pytensor.graphs import from_pytensor
 from graphc.interop.pytensor.linker import GraphcLinker, register
+from graphc.interop.pytensor.reverse import to_pytensor
 
 register()
 
-__all__ = ["GraphcLinker", "from_pytensor"]
+__all__ = ["GraphcLinker", "from_pytensor", "to_pytensor"]
