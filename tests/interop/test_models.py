@@ -10,6 +10,8 @@ from models import MODELS
 from pytensor.compile.mode import Mode
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 
+import graphc.interop.pytensor  # noqa: F401
+
 # What PyTensor compiles by default, but in Python and without what only makes it faster.
 REFERENCE = Mode(
     "py",

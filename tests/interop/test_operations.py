@@ -13,6 +13,8 @@ from pytensor.scan.utils import until
 from pytensor.tensor.fft import irfft, rfft
 from pytensor.tensor.random.utils import RandomStream
 
+import graphc.interop.pytensor  # noqa: F401
+
 REFERENCE = Mode("py", "minimum_compile")
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3, 4))
