@@ -43,9 +43,18 @@ class CEntry:
         user: address to be handed to it as the last argument.
         dim: elements of ``x``.
         shapes: of the results.
+
+    Args:
+        name: of the C function.
+        function: what it computes.
+        x: a value of the first argument.
+        fixed: values of the others.
+        results: positions of the gradient and the value, or twice that of the result.
     """
 
-    def __init__(self, name: str, function: Function, x: np.ndarray, fixed: Sequence[Any]) -> None:
+    def __init__(
+        self, name: str, function: Function, x: np.ndarray, fixed: Sequence[Any], results: tuple[int, int]
+    ) -> None:
         executable = getattr(function.executor, "executable", None)
         if executable is None or function.updates or function.report.fallbacks:
             raise TypeError(
@@ -53,14 +62,20 @@ class CEntry:
                 + ("updates shared variables" if function.updates else _in_python(function))
             )
         self._function, signature = function, executable.manifest.signature
+        if not signature.inputs or signature.inputs[0].dtype != "float64":
+            raise TypeError(
+                f"the first argument of a C function is a float64 vector, {function} takes another"
+            )
+        if signature.donated or signature.spares:
+            raise TypeError(f"{function} overwrites donated inputs, which a C function must not")
         call = executable.kernel_call(signature)
         arrays = call._arrays([x, *fixed], [cell[0] for cell in function._cells])
         self.shapes = [np.shape(result) for result in _as_list(function(x, *fixed))]
         self.dim = x.size
         # These are read by machine code.
         self._arrays = arrays
-        results = len(self.shapes)
-        self._template = (ctypes.c_uint64 * (len(arrays) + results))(*(a.ctypes.data for a in arrays))
+        count = len(arrays) + len(self.shapes)
+        self._template = (ctypes.c_uint64 * count)(*(array.ctypes.data for array in arrays))
         sizes = [size for shape in (*(a.shape for a in arrays), *self.shapes) for size in shape]
         self._sizes = (ctypes.c_int64 * (len(sizes) + 1))(*sizes)
         loaded = executable._loaded
@@ -70,15 +85,13 @@ class CEntry:
             self.dim,
             ctypes.addressof(self._template),
             ctypes.addressof(self._sizes),
-            len(self._template),
+            count,
             0,
+            *(len(arrays) + result for result in results),
+            int(np.prod(self.shapes[results[0]])),
         )
         self.address = _loaded().address(name)
         self.user = ctypes.addressof(self._words)
-
-    def _set(self, first: int, second: int, count: int) -> None:
-        """Says which results go where."""
-        self._words[7:10] = [len(self._arrays) + first, len(self._arrays) + second, count]
 
 
 def density_entry(function: Function, x: Any, *fixed: Any) -> CEntry:
@@ -95,15 +108,17 @@ def density_entry(function: Function, x: Any, *fixed: Any) -> CEntry:
         TypeError: the function runs partly in Python, updates shared variables or has other results.
     """
     x = np.ascontiguousarray(x, dtype=np.float64)
-    entry = CEntry("graphc_density", function, x, fixed)
     dtypes = [variable.type.dtype for variable in function.outputs]
-    if entry.shapes != [(), x.shape] or dtypes != ["float64", "float64"]:
-        raise TypeError(
-            f"a log density returns a float64 scalar and a gradient of shape {x.shape}, got results of "
-            f"shapes {entry.shapes} and dtypes {dtypes}"
-        )
-    entry._set(1, 0, 0)
-    return entry
+    shapes = None
+    if dtypes == ["float64", "float64"]:
+        entry = CEntry("graphc_density", function, x, fixed, (1, 0))
+        shapes = entry.shapes
+        if shapes == [(), x.shape]:
+            return entry
+    raise TypeError(
+        f"a log density returns a float64 scalar and a gradient of shape {x.shape}, got results of dtypes "
+        f"{dtypes}" + ("" if shapes is None else f" and shapes {shapes}")
+    )
 
 
 def values_entry(function: Function, x: Any, *fixed: Any) -> CEntry:
@@ -112,12 +127,10 @@ def values_entry(function: Function, x: Any, *fixed: Any) -> CEntry:
     Args, errors: as in `density_entry`; ``count`` is the number of elements of the result.
     """
     x = np.ascontiguousarray(x, dtype=np.float64)
-    entry = CEntry("graphc_values", function, x, fixed)
     dtypes = [variable.type.dtype for variable in function.outputs]
     if dtypes != ["float64"]:
         raise TypeError(f"one float64 result is needed, got {dtypes}")
-    entry._set(0, 0, int(np.prod(entry.shapes[0])))
-    return entry
+    return CEntry("graphc_values", function, x, fixed, (0, 0))
 
 
 def _as_list(results: Any) -> list[Any]:

@@ -111,7 +111,15 @@ def test_refusals():
         ([x.sum(), x * 2], {"updates": {state: state + 1}}, "updates"),
         ([x.sum(), x[:1]], {}, "gradient of shape"),
         ([x.sum().astype("float32"), x], {}, "dtypes"),
+        ([], {"on_unused_input": "ignore"}, "dtypes"),
         ([graphc.as_op([pt.dscalar], [pt.dscalar])(lambda v: v)(x.sum()), x], {}, "in Python"),
     ]:
         with pytest.raises(TypeError, match=message):
             density_entry(graphc.function([x], outputs, **options), np.ones(3))
+    y = pt.fvector("y")
+    for f, message in [
+        (graphc.function([y], [y.sum().astype("float64"), y.astype("float64")]), "float64 vector"),
+        (graphc.function([x], [x.sum(), x * 2], donate=[x]), "donated"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            density_entry(f, np.ones(3))
