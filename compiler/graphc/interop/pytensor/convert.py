@@ -20,6 +20,7 @@ from pytensor.tensor.exceptions import NotScalarConstantError
 from pytensor.tensor.type import TensorType
 
 import graphc.tensor as pt
+from graphc.interop.pytensor.fallback import run_in_python
 from graphc.interop.pytensor.types import constant_value, is_tensor, new_input, share
 from graphc.interop.pytensor.where import located
 
@@ -95,8 +96,6 @@ class Converter:
         try:
             results = convert(node.op, node, inputs, self)
         except NoConversion as error:
-            from graphc.interop.pytensor.fallback import run_in_python
-
             results = run_in_python(node, inputs, str(error))
         except Exception as error:
             types = ", ".join(str(value.type) for value in node.inputs)

@@ -13,6 +13,7 @@ from pytensor.scalar.loop import ScalarLoop
 
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
+from graphc.interop.pytensor.loops import run_elements
 
 # Scalar ops of PyTensor and the functions of the same meaning.
 FUNCTIONS = {
@@ -73,8 +74,6 @@ def apply_scalar(op: Any, inputs: Values, dtypes: list[str], c: Converter) -> Va
     if isinstance(op, Composite):
         return c.inner(op.fgraph.inputs, op.fgraph.outputs, inputs)
     if isinstance(op, ScalarLoop):
-        from graphc.interop.pytensor.loops import run_elements
-
         return run_elements(op, inputs, c)
     if name == "Cast":
         return [pt.cast(inputs[0], op.o_type.dtype)]

@@ -32,11 +32,9 @@ def _batched(*names: str) -> Callable[[Batched], Batched]:
     return register
 
 
-@converts("Blockwise", "BlockwiseWithCoreShape")
+@converts("Blockwise")
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     """The batched form of the core op, or its rule vectorised."""
-    if op.__class__.__name__ == "BlockwiseWithCoreShape":
-        raise NoConversion("made by a rewrite for numba")
     core = op.core_op
     if (function := _BATCHED.get(type(core).__name__)) is not None:
         return function(core, inputs)

@@ -42,15 +42,7 @@ class GraphcLinker(JITLinker):
         "scan_split_non_sequence_lu_decomposition_solve",
     )
 
-    def fgraph_convert(
-        self,
-        fgraph: FunctionGraph,
-        order: Any = None,
-        input_storage: Any = None,
-        output_storage: Any = None,
-        storage_map: Any = None,
-        **kwargs: Any,
-    ) -> Callable[..., Any]:
+    def fgraph_convert(self, fgraph: FunctionGraph, **kwargs: Any) -> Callable[..., Any]:
         """A function from the values of the graph's inputs to those of its outputs."""
         inputs, outputs = converted(fgraph.inputs, fgraph.outputs)
         compiled = graphc.function(

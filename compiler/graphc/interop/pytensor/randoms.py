@@ -22,7 +22,7 @@ _RENAMED = {
     "negative_binomial": "negative_binomial",
     "beta_binomial": "betabinom",
 }
-DISTRIBUTIONS = {**dict.fromkeys(_SAME), **_RENAMED}
+DISTRIBUTIONS = {name: name for name in _SAME} | _RENAMED
 
 
 @converts("RandomVariable")
@@ -46,12 +46,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     elif op.name == "permutation" and node.inputs[2].type.ndim == 1 and size is None:
         results = pt.random.permutation(parameters[0], **options)
     elif op.name in DISTRIBUTIONS:
-        results = getattr(pt.random, DISTRIBUTIONS[op.name] or op.name)(*parameters, **options)
+        results = getattr(pt.random, DISTRIBUTIONS[op.name])(*parameters, **options)
     else:
         raise NoConversion(f"graphc does not draw from {op.name} as PyTensor does")
     return list(results)
-
-
-@converts("RandomVariableWithCoreShape")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
-    raise NoConversion("made by a rewrite for numba")

@@ -95,8 +95,11 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     ):
         loop.sequence(f"sequence{i}", row, rows)
     _add_mitmots(loop)
-    _add_mitsots(loop)
-    _add_sitsots(loop)
+    inner_inputs, inner_outputs = loop.inner_inputs, loop.inner_outputs
+    taps = _groups(op.inner_mitsot(inner_inputs), op.info.mit_sot_in_slices)
+    _add_states(loop, "mitsot", taps, op.inner_mitsot_outs(inner_outputs), op.outer_mitsot)
+    taps = [{-1: read} for read in op.inner_sitsot(inner_inputs)]
+    _add_states(loop, "sitsot", taps, op.inner_sitsot_outs(inner_outputs), op.outer_sitsot)
     _add_outputs(loop)
     _add_untraced(loop)
     for i, (value, variable) in enumerate(
@@ -157,33 +160,25 @@ def _with_rest(buffer: Any, extra: int) -> Finish:
     return lambda rows: pt.join(0, rows[extra:], buffer[rows.shape[0] - extra :])
 
 
-def _add_mitsots(loop: _Loop) -> None:
-    op = loop.op
-    reads = _groups(op.inner_mitsot(loop.inner_inputs), loop.info.mit_sot_in_slices)
-    for i, (read, row, buffer, known) in enumerate(
-        zip(
-            reads,
-            op.inner_mitsot_outs(loop.inner_outputs),
-            op.outer_mitsot(loop.inputs),
-            op.outer_mitsot(loop.pytensor_inputs),
-            strict=True,
-        )
-    ):
-        _add_state(loop, f"mitsot{i}", dict(read), row, buffer, known)
+def _add_states(
+    loop: _Loop,
+    name: str,
+    reads: Sequence[dict[int, Variable]],
+    rows: Sequence[Variable],
+    outer: Callable[[Sequence[Any]], Sequence[Any]],
+) -> None:
+    """States of one kind.
 
-
-def _add_sitsots(loop: _Loop) -> None:
-    op = loop.op
-    for i, (read, row, buffer, known) in enumerate(
-        zip(
-            op.inner_sitsot(loop.inner_inputs),
-            op.inner_sitsot_outs(loop.inner_outputs),
-            op.outer_sitsot(loop.inputs),
-            op.outer_sitsot(loop.pytensor_inputs),
-            strict=True,
-        )
-    ):
-        _add_state(loop, f"sitsot{i}", {-1: read}, row, buffer, known)
+    Args:
+        loop: gains them.
+        name: what their names begin with.
+        reads: of each, its rows by their offsets.
+        rows: of each, the row that an iteration computes.
+        outer: gives the buffers among the outer inputs.
+    """
+    buffers = zip(outer(loop.inputs), outer(loop.pytensor_inputs), strict=True)
+    for i, (read, row, (buffer, known)) in enumerate(zip(reads, rows, buffers, strict=True)):
+        _add_state(loop, f"{name}{i}", dict(read), row, buffer, known)
 
 
 def _add_state(

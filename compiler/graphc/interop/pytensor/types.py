@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytensor
 from pytensor.graph.basic import Constant, Variable
 from pytensor.scalar.basic import ScalarType
 from pytensor.sparse.type import SparseTensorType
@@ -85,8 +84,3 @@ def share(variable: SharedVariable) -> Converted:
         storage[0] = made.container[0]
         made.container = storage
     return made
-
-
-def floatx() -> str:
-    """PyTensor's setting of the same name."""
-    return str(pytensor.config.floatX)
