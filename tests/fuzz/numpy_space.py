@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 from case_text import all_cases
+from op_cases_elementwise import floor_divide
 from op_table import Case
 from program import Step, flat, run_step
 
@@ -127,6 +128,10 @@ class NumPySpace:
     @staticmethod
     def cast(x: Any, dtype: str) -> np.ndarray:
         return np.asarray(x).astype(dtype)
+
+    @staticmethod
+    def floor_divide(x: Any, y: Any) -> np.ndarray:
+        return floor_divide(x, y)
 
     @staticmethod
     def softmax(x: Any, axis: Any = None) -> np.ndarray:

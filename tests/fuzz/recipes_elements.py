@@ -60,7 +60,7 @@ BINARY = (
         "pt.maximum({x}, {y})",
         "pt.minimum({x}, {y})",
         "{x} * {y} + {x}",
-        "{x} // {y}",
+        "pt.floor_divide({x}, {y})",
         "{x} % {y}",
         "{x} ** {y}",
     ),

@@ -26,7 +26,14 @@ OF_INFINITIES = (
     *("pt.sort({x}, axis=-1)", "pt.cumsum({x}, axis=-1)", "pt.prod({x})", "pt.fmax({x}, {y})", "{x} / {y}"),
     *("pt.minimum({x}, {y})", "pt.sign({x})", "pt.softmax({x}, axis=-1)", "pt.logsumexp({x}, axis=-1)"),
     *("pt.where({x} > {y}, {x} - {x}, {y})", "pt.logaddexp({x}, {y})", "pt.maximum({x}, 0) - {x}"),
-    *("pt.fmin({x}, {y})", "pt.log1p(pt.exp({x}))", "{x} // {y}", "{x} % {y}", "1 / {x}", "pt.floor({x})"),
+    *(
+        "pt.fmin({x}, {y})",
+        "pt.log1p(pt.exp({x}))",
+        "pt.floor_divide({x}, {y})",
+        "{x} % {y}",
+        "1 / {x}",
+        "pt.floor({x})",
+    ),
     *("pt.dot({x}, {y})", "{x} * 1 + 0", "{x} / {x}", "pt.tanh({x}) - pt.tanh({x})", "pt.isclose({x}, {y})"),
 )
 NO_NUMPY = ("softmax", "logsumexp", "ceil_intdiv")

@@ -27,6 +27,15 @@ def polygamma_order(rng: np.random.Generator, shape: tuple[int, ...], dtype: str
     return rng.integers(1, 4, shape).astype(dtype)
 
 
+def floor_divide(x: Any, y: Any) -> np.ndarray:
+    """NumPy's, but for infinite numbers what the quotient rounds down to."""
+    found = np.asarray(np.floor_divide(x, y))
+    if found.dtype.kind != "f":
+        return found
+    infinite = np.isinf(x) | np.isinf(y)
+    return np.where(infinite, np.floor(np.true_divide(x, y)), found).astype(found.dtype)
+
+
 def _arguments(name: str, row: Row) -> list[Argument]:
     low, high = DOMAINS.get(name, (-2.0, 2.0))
     makes = [between(low + 1e-9 * i, high) for i in range(row.arity)]
@@ -113,7 +122,7 @@ SYNONYMS = {name: op.row.name for name, op in (*_NAMES, *_SPECIAL) if FIRST.get(
 
 case = Family("elementwise functions", sizes=SIZES, dtypes=("int64", *_FLOATING))
 X, Y = arg("n", "n+1"), arg("n", "n+1", make=between(0.5, 3))
-case("divmod", [X, Y], gradient=False)
+case("divmod", [X, Y], None, lambda x, y: (floor_divide(x, y), np.mod(x, y)), gradient=False)
 case("round", [arg("n", "n+1", make=between(-9, 9))], gradient=False)
 case(
     "round:away",

@@ -139,6 +139,35 @@ def test_integer_division_at_the_limits():
         agree([x, y], pairs, a, b)
 
 
+def test_floor_division_of_infinite_numbers_rounds_their_quotient_down():
+    ends = [np.inf, -np.inf, 0.0, -0.0, 2.5, -2.5, 1e-7, 6e4, np.nan]
+    for dtype in ("float16", "float32", "float64"):
+        x, y = vector(dtype), vector(dtype)
+        a, b = (v.ravel() for v in np.meshgrid(np.array(ends, dtype), np.array(ends, dtype)))
+        with np.errstate(all="ignore"):
+            infinite = np.isinf(a) | np.isinf(b)
+            quotient = np.where(infinite, np.floor(a / b), np.floor_divide(a, b))
+            agree([x, y], [(x // y, quotient), (x % y, np.mod(a, b))], a, b)
+            eager = graphc.immediate.Environment()
+            found = np.asarray(eager.numpy_to_tensor(a) // eager.numpy_to_tensor(b))
+        np.testing.assert_array_equal(found, quotient)
+        known = ~np.isnan(quotient)
+        np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(quotient[known]))
+
+
+def test_expm1_of_a_negative_zero_and_an_imaginary_part():
+    for dtype in ("complex64", "complex128"):
+        z = vector(dtype)
+        values = np.array(
+            [complex(-0.0, 0.0), complex(-0.0, -0.0), complex(0.0, -0.0), complex(-1e-9, 1e-9)], dtype
+        )
+        for mode in ("fast_run", "reference"):
+            w = graphc.function([z], pt.expm1(z), mode=mode)(values)
+            assert np.signbit(w.real).tolist() == [False, False, False, True]
+            assert np.signbit(w.imag).tolist() == [False, True, True, False]
+            np.testing.assert_allclose(w, np.expm1(values), rtol=1e-6)
+
+
 def trunc_div(p, q):
     return abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1)
 

@@ -65,10 +65,15 @@ class Protocols:
         dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule of the data. Consumers that know DLPack 1.0 get a read-only view, older ones a copy."""
+        """A capsule of the data. Consumers that know DLPack 1.0 get a read-only view, older ones a copy.
+
+        Older ones that ask for no copy get the data themselves: they have no way to hear that these must not
+        be written to.
+        """
         view = self.__array__()
-        if copy is None and (max_version is None or max_version < (1, 0)):
-            copy = True
+        if max_version is None or max_version < (1, 0):
+            copy = copy is None or copy
+            view = view if copy else self._array()
         if copy:
             return view.copy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
         return view.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)

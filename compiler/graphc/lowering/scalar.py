@@ -120,7 +120,7 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         return self.op("arith.divf", x.dtype, x, y)
 
     def floordiv(self, x: Scalar, y: Scalar) -> Scalar:
-        """NumPy's floor division; integers divided by zero give 0."""
+        """Floor division; integers divided by zero give 0."""
         if x.dtype.kind == "f":
             return self._float_divmod(x, y)[0]
         return self._int_divmod(x, y)[0]
@@ -155,7 +155,11 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
         return self.select(by_zero, zero, q), self.select(by_zero, zero, r)
 
     def _float_divmod(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
-        """Floor division and remainder after CPython's and NumPy's `divmod` for floats."""
+        """Floor division and remainder after CPython's and NumPy's `divmod` for floats.
+
+        Where the quotient is infinite or a divisor is, it is what the quotient rounds down to, as the array
+        API standard has it, and not paired with the remainder.
+        """
         dtype = x.dtype
         if dtype == np.float16:
             single = np.dtype("float32")
@@ -163,20 +167,20 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
             return self.cast(q, dtype), self.cast(r, dtype)
         zero, one = self.const(0, dtype), self.const(1, dtype)
         r = self.op("arith.remf", dtype, x, y)
-        quotient = self.op("arith.divf", dtype, self.sub(x, r), y)
         nonzero = self.ne(r, zero)
         adjust = self.logical_and(nonzero, self.ne(self.lt(y, zero), self.lt(r, zero)))
         signed_zero = self.copysign(zero, y)
         remainder = self.select(nonzero, self.select(adjust, self.add(r, y), r), signed_zero)
-        quotient = self.select(adjust, self.sub(quotient, one), quotient)
+        quotient = self.op("arith.divf", dtype, self.sub(x, r), y)
+        below = self.logical_and(adjust, self.ne(self.abs(y), self.const(np.inf, dtype)))
+        quotient = self.select(below, self.sub(quotient, one), quotient)
         floored = self.floor(quotient)
         half_up = self.gt(self.sub(quotient, floored), self.const(0.5, dtype))
         floored = self.select(half_up, self.add(floored, one), floored)
         exact = self.truediv(x, y)
         floored = self.select(self.ne(quotient, zero), floored, self.copysign(zero, exact))
-        by_zero = self.eq(y, zero)
-        nan = self.const(np.nan, dtype)
-        return self.select(by_zero, exact, floored), self.select(by_zero, nan, remainder)
+        # No remainder: of an infinite number, by 0, of NaN.
+        return self.select(self.ne(r, r), exact, floored), remainder
 
     def copysign(self, x: Scalar, y: Scalar) -> Scalar:
         return self.op("math.copysign", x.dtype, x, y)

@@ -50,6 +50,15 @@ def _power(x: Any, y: Any) -> Any:
     return np.power(np.atleast_1d(np.broadcast_to(x, shape)), np.atleast_1d(exponents)).reshape(shape)
 
 
+def _floor_divide(x: Any, y: Any) -> Any:
+    """NumPy's floor division, but for infinite numbers what the quotient rounds down to."""
+    quotient = np.floor_divide(x, y)
+    if quotient.dtype.kind != "f":
+        return quotient
+    infinite = np.isinf(x) | np.isinf(y)
+    return np.where(infinite, np.floor(np.true_divide(x, y)), quotient) if infinite.any() else quotient
+
+
 def _square_root(x: Any, y: Any) -> Any:
     """An exponent that is known to be 1/2 means the square root, as in NumPy, in each mode."""
     y = y.data if isinstance(y, Constant) else y  # type: ignore[attr-defined]
@@ -138,10 +147,12 @@ register(
 )
 register(
     "floor_div",
-    np.floor_divide,
-    "Largest integer not above the quotient; integers divided by 0 give 0.",
+    _floor_divide,
+    "Largest integer not above the quotient, also for infinite numbers; integers divided by 0 give 0.",
     lambda b, x, y: b.floordiv(x, y),
     grad=(None, None),
+    dtypes=ufunc_rule(np.floor_divide),
+    nin=2,
 )
 register(
     "mod",

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.ops import forms
 from graphc.ops._pt import pt
-from graphc.ops.elementwise import register
+from graphc.ops.elementwise import register, ufunc_rule
 from graphc.ops.external import real_floats
 
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
@@ -24,6 +24,12 @@ def _log1mexp(x: Any) -> Any:
     return np.where(x > -_LN2, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
 
 
+def _expm1(x: Any) -> Any:
+    """NumPy's; of a complex number whose real part is -0 the array API standard wants that of 0."""
+    out = np.expm1(x)
+    return out if out.dtype.kind != "c" else out + out.dtype.type(complex(0.0, -0.0))
+
+
 register("exp", np.exp, "e to the power x.", forms.libm("exp"), grad=(lambda x, out, g: g * out,))
 register(
     "exp2",
@@ -34,9 +40,11 @@ register(
 )
 register(
     "expm1",
-    np.expm1,
+    _expm1,
     "exp(x) - 1 without cancellation.",
     forms.libm("expm1"),
+    dtypes=ufunc_rule(np.expm1),
+    nin=1,
     grad=(lambda x, out, g: g * (out + 1),),
 )
 register("log", np.log, "Natural logarithm.", forms.libm("log"), grad=(lambda x, out, g: g / x,))

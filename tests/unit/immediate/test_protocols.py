@@ -82,6 +82,9 @@ def test_dlpack_both_ways(gt):
     view = np.from_dlpack(x)
     assert np.shares_memory(view, np.asarray(x)) and not view.flags.writeable and (view == A).all()
     assert x.__dlpack__() is not None  # consumers that do not know DLPack 1.0 get a copy
+    for version in (None, (0, 0)):  # unless they ask for none, which says that they will not write
+        assert x.__dlpack__(max_version=version, copy=False) is not None
+        assert x.__dlpack__(max_version=version, copy=True, dl_device=(1, 0)) is not None
     array = A.copy()
     y = gt.from_dlpack(array)
     assert np.shares_memory(np.asarray(y), array) and (y + x).tolist() == (2 * A).tolist()
