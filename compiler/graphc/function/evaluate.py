@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,10 +25,21 @@ def evaluate(variable: Variable, given: Mapping[Any, Any], options: dict[str, An
         given = {k: value for k, value in given.items() if isinstance(k, Variable) or _named(variable, k)}
     inputs = [_resolve(variable, key) for key in given]
     compiled = variable.__dict__.setdefault("_compiled", {})
-    key = (tuple(inputs), tuple(sorted((name, str(value)) for name, value in options.items())))
-    if key not in compiled:
-        compiled[key] = function(inputs, variable, **options)
-    return compiled[key](*given.values())
+    key = (tuple(inputs), tuple(sorted(options.items())))
+    try:
+        known = compiled.get(key)
+    except TypeError:
+        # What the options hold may change, and its text need not tell one value from another.
+        warnings.warn(
+            f"eval() compiles each time, since its options cannot be hashed: {', '.join(options)}; "
+            "give givens= as a tuple of pairs, or compile once with graphc.function",
+            UserWarning,
+            stacklevel=3,
+        )
+        return function(inputs, variable, **options)(*given.values())
+    if known is None:
+        known = compiled[key] = function(inputs, variable, **options)
+    return known(*given.values())
 
 
 def _named(variable: Variable, name: Any) -> Sequence[Variable]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphc.config import FASTMATH, config
-from graphc.errors import UnusedInputError
+from graphc.errors import MissingInputError, UnusedInputError
 from graphc.function.io import In, OutputForm, as_inputs, with_donated
 from graphc.function.modes import build_executor, get_mode
 from graphc.function.report import CompileReport
@@ -99,12 +99,14 @@ def function(
         given = {item.variable for item in input_list}
         new_values = _with_defaults(new_values, form.variables, given, no_default_updates, replaced)
         results = _replace_givens([*form.variables, *new_values.values()], replaced)
-        named, written = [item.variable for item in input_list], results
+        named, unread = [item.variable for item in input_list], _unread_updates(input_list)
+        written = [*results, *unread]
         input_list, results = _cut_at_inputs(input_list, results)
         cells = _cells([item.variable for item in input_list], results)
-        fgraph = FunctionGraph([*(item.variable for item in input_list), *cells], results)
+        unused = on_unused_input or config.on_unused_input
+        fgraph = _graph([*(item.variable for item in input_list), *cells], results, named, written, unused)
         require_mutable(fgraph, [item.variable for item in input_list if item.mutable])
-        _check_unused(fgraph, named, written, on_unused_input or config.on_unused_input)
+        _check_unused(fgraph, named, written, unused)
         if mode_name != "reference" or report.nan_guard != "off":
             fgraph = _inlined(fgraph, [item.variable for item in input_list])
     executor = build_executor(fgraph, mode_name, report.name, report)
@@ -153,7 +155,10 @@ def _pairs(pairs: Pairs, what: str) -> list[tuple[Any, Any]]:
     if pairs is None:
         return []
     try:
-        result = [(old, new) for old, new in (pairs.items() if isinstance(pairs, Mapping) else pairs)]
+        given = list(pairs.items() if isinstance(pairs, Mapping) else pairs)
+        if isinstance(pairs, set | frozenset) or any(isinstance(pair, set | frozenset) for pair in given):
+            raise TypeError("a set has no order")
+        result = [(old, new) for old, new in given]
     except (TypeError, ValueError):
         raise TypeError(
             f"{what} must be a dict or a list of pairs (variable, expression), got {pairs!r}"
@@ -183,9 +188,22 @@ def _updates(updates: Pairs, inputs: list[In]) -> dict[Any, Variable]:
                 f"{target.type}, got {value} of type {given}{hint}"
             ) from None
     for item in inputs:
-        if item.update is not None:
+        if item.update is not None and item.default is not None:
             result[item] = item.update
     return result
+
+
+def _unread_updates(inputs: list[In]) -> list[Variable]:
+    """Updates of inputs that calls give each time: nobody reads them, but they must be computable.
+
+    Raises:
+        MissingInputError: one needs what is not among the inputs.
+    """
+    found = [item.update for item in inputs if item.update is not None and item.default is None]
+    if found:
+        given = [item.variable for item in inputs]
+        FunctionGraph([*given, *_cells(given, found)], found)
+    return found
 
 
 def _with_defaults(
@@ -261,6 +279,22 @@ def _cells(inputs: list[Variable], results: list[Variable]) -> list[Variable]:
     ]
 
 
+def _graph(
+    inputs: list[Variable],
+    results: list[Variable],
+    named: list[Variable],
+    written: list[Variable],
+    unused: str,
+) -> FunctionGraph:
+    """The graph; where it needs what is not given, an input that nothing reads is the likelier mistake."""
+    try:
+        return FunctionGraph(inputs, results)
+    except MissingInputError:
+        read = set(read_by(written, named))
+        _refuse_unused([v for v in named if v not in read], unused)
+        raise
+
+
 def _check_unused(fgraph: FunctionGraph, named: list[Variable], written: list[Variable], action: str) -> None:
     """Refuse inputs that nothing reads, neither the graph nor the expressions as they were written.
 
@@ -276,8 +310,11 @@ def _check_unused(fgraph: FunctionGraph, named: list[Variable], written: list[Va
     if not unused or action == "ignore":
         return
     read = set(read_by(written, named))
-    unused = [v for v in unused if v not in read]
-    if not unused:
+    _refuse_unused([v for v in unused if v not in read], action)
+
+
+def _refuse_unused(unused: list[Variable], action: str) -> None:
+    if not unused or action == "ignore":
         return
     listed = ", ".join(f"{v} of type {v.type}{describe(v.location)}" for v in unused)
     message = (
@@ -286,4 +323,4 @@ def _check_unused(fgraph: FunctionGraph, named: list[Variable], written: list[Va
     )
     if action == "raise":
         raise UnusedInputError(message)
-    warnings.warn(message, stacklevel=4)
+    warnings.warn(message, stacklevel=5)

@@ -56,12 +56,11 @@ class In:
         mutable = donate if mutable is None else mutable
         if mutable and borrow is False:
             raise ValueError(f"the input {variable} cannot be mutable and not borrowed")
+        if not isinstance(name, str | None):
+            raise TypeError(f"the name of the input {variable} must be a str, got {name!r}")
         self.variable = variable
         self.name = variable.name if name is None else name
         self.update = None if update is None else variable.type.filter_variable(update)
-        # `function` refuses shared variables as inputs, and says what to do instead.
-        if value is None and not hasattr(variable, "container"):
-            self.update = None
         self.mutable = bool(mutable)
         self.borrow = self.mutable if borrow is None else borrow
         self.strict = strict
@@ -271,6 +270,8 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
         raise TypeError(
             f"the inputs of a function must be a list, got the single {inputs!r}; write [{inputs}]"
         )
+    if isinstance(inputs, set | frozenset):
+        raise TypeError("the inputs of a function must be a list, got a set, which has no order")
     result = [item if isinstance(item, In) else In(item) for item in inputs]
     seen: set[Variable] = set()
     for item in result:

@@ -29,7 +29,7 @@ def rebuild_function(f: Function, swap: Swap, delete_updates: bool, name: str | 
     inputs, targets = _own_defaults(f, swap)
     if delete_updates:
         targets = []
-    signature = replace(f.signature, name=name, targets=targets, inputs=inputs)
+    signature = replace(f.signature, name=name, targets=targets, inputs=inputs, trust_input=f.trust_input)
     if (delete_updates and f.signature.targets) or not _keeps_roles(f, swap):
         return _compiled_again(f, swap, delete_updates, signature)
     # Code takes the values of shared variables as arguments: it does not know which variables they are of.

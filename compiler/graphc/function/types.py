@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -383,7 +383,8 @@ class Function(NativeCallable):
         return self.copy(name=self.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Function, (self.signature, self.fgraph, self.executor, self.report)
+        signature = replace(self.signature, trust_input=self.trust_input)
+        return Function, (signature, self.fgraph, self.executor, self.report)
 
 
 def _container(target: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
@@ -25,8 +26,6 @@ def walk(
         hash_fn: what makes two nodes the same.
         return_children: yield pairs of a node and what ``expand`` returned for it.
     """
-    from collections import deque
-
     queue = deque(nodes)
     pop = queue.popleft if bfs else queue.pop
     seen = set()
@@ -142,6 +141,46 @@ def toposort(
                 stack.pop()
                 done.add(node)
                 yield node
+
+
+def walk_toposort(graphs: Iterable[Any], deps: Callable[[Any], Iterable[Any] | None]) -> Iterator[Any]:
+    """Objects of any kind, each after those that ``deps`` says it depends on.
+
+    Args:
+        graphs: where to start.
+        deps: the objects that an object depends on, or None; the same ones each time.
+
+    Raises:
+        ValueError: objects depend on each other in a circle.
+
+    Source: A. B. Kahn, "Topological sorting of large networks", 1962.
+    """
+    waiting: dict[int, int] = {}
+    clients: dict[int, list[Any]] = {}
+    ready: deque[Any] = deque()
+    for node, found in walk(graphs, lambda each: tuple(deps(each) or ()), bfs=False, return_children=True):
+        needed = {id(each) for each in found}
+        waiting[id(node)] = len(needed)
+        for each in needed:
+            clients.setdefault(each, []).append(node)
+        if not needed:
+            ready.append(node)
+    left = len(waiting)
+    while ready:
+        node = ready.popleft()
+        left -= 1
+        yield node
+        for client in clients.get(id(node), ()):
+            waiting[id(client)] -= 1
+            if not waiting[id(client)]:
+                ready.append(client)
+    if left:
+        raise ValueError(f"the graph contains cycles: {left} of {len(waiting)} objects depend on each other")
+
+
+def general_toposort(outputs: Iterable[Any], deps: Callable[[Any], Iterable[Any] | None]) -> list[Any]:
+    """`walk_toposort` as a list."""
+    return list(walk_toposort(outputs, deps))
 
 
 def io_toposort(inputs: Collection[Variable], outputs: Iterable[Variable]) -> list[Apply]:

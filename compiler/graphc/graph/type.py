@@ -91,9 +91,9 @@ class Type:
         """Whether ``otype`` is of the same kind, so that one op implementation fits both."""
         return self == otype
 
-    def is_super(self, otype: Type) -> bool:
-        """Whether every value of ``otype`` is a value of this type."""
-        return self.in_same_class(otype)
+    def is_super(self, otype: Type) -> bool | None:
+        """Whether every value of ``otype`` is a value of this type; None if the types do not say."""
+        return self.in_same_class(otype) or None
 
     def clone(self, *args: Any, **kwargs: Any) -> Type:
         """A copy; with arguments, a type of the same class built from them."""

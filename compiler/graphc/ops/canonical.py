@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -149,10 +149,27 @@ class QZ(_PythonMatrices):
         raise UndefinedGradientError(f"qz has no gradient: {self.absent['pullback']}")
 
 
+def _symmetric(x: Any) -> Any:
+    """The symmetric part of what is nearly symmetric, as after rounding or in finite differences; SciPy
+    refuses what differs in more than the last places.
+    """
+    rest = np.abs(x - x.conj().T).max(initial=0)
+    near = np.finfo(x.dtype).eps ** 0.25 * np.abs(x).max(initial=0)
+    return (x + x.conj().T) / 2 if 0 < rest <= near else x
+
+
 class _Riccati(_PythonMatrices):
     """Base of the algebraic Riccati equations; inputs A (n, n), B (n, m), Q (n, n), R (m, m)."""
 
     signature = "(n,n),(n,m),(n,n),(m,m)->(n,n)"
+
+    def compute(self, a: Any, b: Any, q: Any, r: Any) -> Any:
+        return self._solver()(a, b, _symmetric(q), _symmetric(r))
+
+    @staticmethod
+    def _solver() -> Callable[..., Any]:
+        """SciPy's function."""
+        raise NotImplementedError
 
     def _gain(self, a: Any, b: Any, r: Any, x: Any) -> Any:
         raise NotImplementedError
@@ -182,10 +199,11 @@ class _Riccati(_PythonMatrices):
 class SolveDiscreteARE(_Riccati):
     """Stabilizing solution X of ``A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0``."""
 
-    def compute(self, a: Any, b: Any, q: Any, r: Any) -> Any:
+    @staticmethod
+    def _solver() -> Callable[..., Any]:
         from scipy.linalg import solve_discrete_are
 
-        return solve_discrete_are(a, b, q, r)
+        return solve_discrete_are  # type: ignore[no-any-return]
 
     def _gain(self, a: Any, b: Any, r: Any, x: Any) -> Any:
         bx = mm(transposed(b), x)
@@ -203,10 +221,11 @@ class SolveDiscreteARE(_Riccati):
 class SolveContinuousARE(_Riccati):
     """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``."""
 
-    def compute(self, a: Any, b: Any, q: Any, r: Any) -> Any:
+    @staticmethod
+    def _solver() -> Callable[..., Any]:
         from scipy.linalg import solve_continuous_are
 
-        return solve_continuous_are(a, b, q, r)
+        return solve_continuous_are  # type: ignore[no-any-return]
 
     def _gain(self, a: Any, b: Any, r: Any, x: Any) -> Any:
         return pt.linalg.solve(r, mm(transposed(b), x), b_ndim=2)

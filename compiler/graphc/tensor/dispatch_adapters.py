@@ -190,6 +190,13 @@ def _append(find: Find, arr: Any, values: Any, axis: Any = None) -> Any:
     return find("concatenate")([find("ravel")(x) for x in parts] if axis is None else parts, axis=axis or 0)
 
 
+def _norm(find: Find, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """NumPy takes all elements as one vector where neither ``ord`` nor ``axis`` is given."""
+    if ord is None and axis is None:
+        return find("linalg.vector_norm")(x, keepdims=keepdims)
+    return find("linalg.norm")(x, ord, axis, keepdims)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ndim": lambda find, a: a.ndim,
     "size": _size,
@@ -215,4 +222,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nanmin": _without_nan("min", np.inf),
     "nanmean": _nanmean,
     "append": _append,
+    "linalg.norm": _norm,
 }

@@ -256,6 +256,34 @@ def test_eval():
     assert (graphc.shared(2.0) * 3.0).eval() == 6
 
 
+def test_eval_tells_options_apart_that_print_alike():
+    y, long = pt.dvector("y"), np.arange(3000.0)
+    given = [pt.constant(long), pt.constant(long * (long != 1500))]
+    assert str(given[0].data) == str(given[1].data)
+    with pytest.warns(UserWarning, match="compiles each time"):
+        assert [y.sum().eval(givens={y: v}, mode="reference") for v in given] == [4498500, 4497000]
+    total = y.sum()
+    assert [total.eval(givens=((y, v),), mode="reference") for v in given] == [4498500, 4497000]
+    assert len(total.__dict__["_compiled"]) == 2
+
+
+def test_names_and_pairs_without_order_are_refused():
+    a, b = pt.dscalar("a"), graphc.shared(1.0)
+    with pytest.raises(TypeError, match="must be a str"):
+        In(a, name=("a",))
+    with pytest.raises(TypeError, match="list of pairs"):
+        graphc.function([a], a + b, updates=[{b, a}])
+    with pytest.raises(TypeError, match="got a set"):
+        graphc.function({a}, a + b)
+
+
+def test_copies_trust_their_input_as_the_original():
+    x = pt.dscalar("x")
+    f = graphc.function([x], x + 1, mode="reference")
+    f.trust_input = True
+    assert copy.deepcopy(f).trust_input and f.copy().trust_input and pickle.loads(pickle.dumps(f)).trust_input
+
+
 def test_pickle_and_copy(mode):
     x = pt.dvector("x")
     s = graphc.shared(A, "s")

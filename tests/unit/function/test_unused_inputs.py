@@ -8,7 +8,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.errors import UnusedInputError
+from graphc.errors import MissingInputError, UnusedInputError
 from graphc.graph.replace import clone_replace
 
 A, Z, W = pt.scalar("a"), pt.scalar("z"), pt.tensor("w", dtype="float64", shape=(3,))
@@ -59,3 +59,18 @@ def test_gradients_do_not_mark_what_users_made():
     with pytest.raises(UnusedInputError):
         graphc.function([a, z], a)
     assert graphc.function([a, z], clone_replace(g))(2.0, 3.0) == 2
+
+
+def test_an_unused_input_is_named_before_a_missing_one():
+    x, s = pt.dscalars("xs")
+    with pytest.raises(UnusedInputError, match="uses the input s"):
+        graphc.function([s], [x])
+    with pytest.raises(MissingInputError, match="the input x"):
+        graphc.function([s], [x], on_unused_input="ignore")
+
+
+def test_updates_that_nobody_reads_are_checked():
+    x, s = pt.dscalars("xs")
+    with pytest.raises(MissingInputError, match="the input s"):
+        graphc.function([graphc.In(x, update=s + x)], x)
+    assert graphc.function([graphc.In(x, update=s + x), s], x, mode="reference")(1, 2) == 1

@@ -12,6 +12,7 @@ from graphc.graph.traversal import (
     apply_ancestors,
     apply_depends_on,
     explicit_graph_inputs,
+    general_toposort,
     get_var_by_name,
     graph_inputs,
     io_toposort,
@@ -136,3 +137,11 @@ def test_clone(graph):
     assert same == [g["x"], g["y"]]
     mapping = clone_get_equiv([g["x"], g["y"]], [g["b"]])
     assert mapping[g["b"]].owner is mapping[g["b"].owner]
+
+
+def test_order_of_objects_of_any_kind():
+    needs = {1: [2, 3], 2: [3, 4], 3: [4], 4: None}
+    assert general_toposort([1], needs.get) == [4, 3, 2, 1]
+    assert general_toposort([1, 1], {1: [2, 2], 2: []}.get) == [2, 1]
+    with pytest.raises(ValueError, match="cycles"):
+        general_toposort([1], {1: [2], 2: [1]}.get)

@@ -19,11 +19,6 @@ Q, R = np.eye(3) + 0.1, np.eye(2) + 0.2
 BANDS = np.array([[0, 0, 0.3, 0.2, 0.1], [0, 1, -1, 0.5, 0.2], [5, 6, 7, 6, 5.0]])
 
 
-def symmetric(x):
-    """The part that the equations read."""
-    return (x + x.T) / 2
-
-
 GRADIENTS = {
     "sqrtm": (linalg.sqrtm, [A]),
     "logm": (linalg.logm, [A]),
@@ -33,14 +28,8 @@ GRADIENTS = {
     "cholesky_banded": (linalg.cholesky_banded, [BANDS]),
     "cholesky_banded, lower": (lambda x: linalg.cholesky_banded(x, lower=True), [BANDS[::-1, ::-1].copy()]),
     "solveh_banded": (linalg.solveh_banded, [BANDS, np.arange(5.0)]),
-    "solve_discrete_are": (
-        lambda a, b, q, r: linalg.solve_discrete_are(a, b, symmetric(q), symmetric(r)),
-        [A / 3, B, Q, R],
-    ),
-    "solve_continuous_are": (
-        lambda a, b, q, r: linalg.solve_continuous_are(a, b, symmetric(q), symmetric(r)),
-        [A / 3, B, Q, R],
-    ),
+    "solve_discrete_are": (linalg.solve_discrete_are, [A / 3, B, Q, R]),
+    "solve_continuous_are": (linalg.solve_continuous_are, [A / 3, B, Q, R]),
     "tridiagonal_lu_solve": (
         lambda b: linalg.tridiagonal_lu_solve(linalg.tridiagonal_lu_factor(pt.constant(A)), b, b_ndim=2),
         [B],

@@ -23,13 +23,14 @@ _INFINITIES = {"inf": np.inf, "-inf": -np.inf}
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
-    """Norms of vectors or matrices, as ``numpy.linalg.norm``.
+    """Norms of vectors or matrices, as ``numpy.linalg.norm`` of each matrix.
 
     Args:
         x: array-like; integers become float64.
         ord: None, a number, "fro", "nuc", inf or -inf ("inf", "-inf").
-        axis: an axis along which vectors lie, or two of matrices; by default all of x, or, with an ``ord``,
-            the last two of more than two.
+        axis: an axis along which vectors lie, or two of matrices; by default all of x, or the last two of
+            more than two, as in PyTensor. (``numpy.linalg.norm`` of a variable takes all elements, as NumPy
+            does where no ``ord`` is given.)
         keepdims: reduced axes stay with size 1.
     """
     x = _floats(x)
@@ -38,7 +39,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
     if axis is None:
         if ord is not None and x.type.ndim == 0:
             raise ValueError(f"norm with ord={ord!r} takes vectors or matrices, got {x} of type {x.type}")
-        axes = tuple(range(x.type.ndim)) if ord is None else tuple(range(x.type.ndim))[-2:]
+        axes = tuple(range(x.type.ndim))[-2:]
         if ord is None:
             return pt.sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
     else:
