@@ -16,6 +16,7 @@ import scipy.sparse
 
 import graphc
 import graphc.tensor
+from graphc.tensor import fourier
 from graphc.tensor.basic import NotScalarConstantError
 from graphc.tensor.type import DTYPES
 from graphc.tensor.vectorize import parse_signature
@@ -189,6 +190,8 @@ NAMES: dict[str, Any] = {
     "broadcast_shapes": np.broadcast_shapes,
     **op_classes.NAMES,
     "pytensor.scan.views.filter": graphc.scan.filter,
+    "pytensor.tensor.fft.rfft": fourier.rfft,
+    "pytensor.tensor.fft.irfft": fourier.irfft,
     **{f"_convert_to_{dtype}": _Cast(dtype) for dtype in DTYPES},
     "NotScalarConstantError": NotScalarConstantError,
     "old_np_unique": _unique,

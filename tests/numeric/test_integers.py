@@ -16,7 +16,7 @@ from graphc.ops.elementwise import OPS, ROWS
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 MODES = ("fast_run", "fast_compile", "reference")
 BINARY = ("add", "sub", "mul", "floor_div", "mod", "left_shift", "right_shift", "maximum", "lt", "gcd")
-UNARY = ("neg", "abs", "sign", "sqr", "invert", "reciprocal")
+UNARY = ("neg", "abs", "sign", "sqr", "invert")
 
 
 def _limits(dtype: str) -> np.ndarray:

@@ -88,9 +88,11 @@ class ArgumentReader:
     def _filter(self, i: int, value: Any) -> Any:
         item = self.inputs[i]
         try:
-            return item.variable.type.filter(
+            found = item.variable.type.filter(
                 value, strict=item.strict, allow_downcast=self._allow_downcast[i]
             )
+            # Of a matrix or a masked array NumPy's functions would make something else.
+            return np.asarray(found) if isinstance(found, np.ndarray) else found
         except (TypeError, ValueError) as error:
             message = f"{self._signature()} cannot take this value for {self.describe(i)}: {error}"
             kinds = (IntegerRangeError, TypeError, ValueError)

@@ -22,6 +22,7 @@ from graphc.tensor.type import TensorType
 OperandType = Any
 DtypeRule = Callable[[tuple[OperandType, ...]], tuple[np.dtype, ...]]
 Partial = Callable[..., Variable | None]
+_HALF = np.dtype("float16")
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,17 @@ OPS: dict[str, Elementwise] = {}
 
 
 def ufunc_rule(ufunc: Any) -> DtypeRule:
-    """The dtype rule of a NumPy ufunc: promotion of NumPy 2 (NEP 50)."""
+    """The dtype rule of a NumPy ufunc: promotion of NumPy 2 (NEP 50), but float32 where NumPy's loop of small
+    integers is float16: ``exp(int8(12))`` is no infinity. Float16 is only what float16 was given for.
+    """
 
     def rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
-        return tuple(ufunc.resolve_dtypes((*types, None)))
+        empty = (None,) * ufunc.nout
+        found = tuple(ufunc.resolve_dtypes((*types, *empty)))
+        if _HALF not in found or _HALF in types:
+            return found
+        wider = [np.dtype("float32") if loop == _HALF else t for t, loop in zip(types, found, strict=False)]
+        return tuple(ufunc.resolve_dtypes((*wider, *empty)))
 
     return rule
 

@@ -89,22 +89,8 @@ def _abs(x: Any, out: Any, g: Any) -> Any:
     return g * pt.conj(pt.sign(x))
 
 
-def _reciprocal(x: Any) -> Any:
-    if x.dtype.kind in "fc":
-        return np.reciprocal(x)
-    return np.where(np.isin(x, (1, -1)), x, 0)
-
-
-def _reciprocal_scalar(b: Any, x: Any) -> Any:
-    one = b.const(1, x.dtype)
-    if x.dtype.kind == "c":
-        return b.complex_reciprocal(x)
-    if x.dtype.kind == "f":
-        return b.truediv(one, x)
-    unit = b.eq(x, one)
-    if x.dtype.kind == "i":
-        unit = b.logical_or(unit, b.eq(x, b.const(-1, x.dtype)))
-    return b.select(unit, x, b.const(0, x.dtype))
+def _reciprocal(b: Any, x: Any) -> Any:
+    return b.complex_reciprocal(x) if x.dtype.kind == "c" else b.truediv(b.const(1, x.dtype), x)
 
 
 def _clip_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
@@ -207,12 +193,12 @@ register(
 register("sqr", np.square, "Square.", lambda b, x: b.mul(x, x), grad=(lambda x, out, g: 2 * g * x,))
 register(
     "reciprocal",
+    np.reciprocal,
+    "1 / x; of integers, in floating point.",
     _reciprocal,
-    "1 / x; of integers, rounded towards 0, and 0 for 0.",
-    _reciprocal_scalar,
     grad=(lambda x, out, g: -g * pt.sqr(out),),
-    dtypes=ufunc_rule(np.reciprocal),
-    nin=1,
+    # NumPy's loops of integers round to 0, which helps nobody.
+    dtypes=ufunc_rule(np.sqrt),
 )
 register(
     "copysign",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops._pt import pt
-from graphc.ops.elementwise import OperandType, register
+from graphc.ops.elementwise import OperandType, register, ufunc_rule
 
 _DOUBLE, _I64, _U64 = np.dtype("float64"), np.dtype("int64"), np.dtype("uint64")
 # Of float64: bits of the fraction, bias of the exponent.
@@ -93,11 +93,11 @@ def _lcm(b: Any, x: Any, y: Any) -> Any:
 
 
 def _exponent_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
-    return np.frexp.resolve_dtypes((types[0], None, None))[0], np.dtype("int32")
+    return ufunc_rule(np.frexp)(types)[0], np.dtype("int32")
 
 
 def _mantissa_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
-    return (np.frexp.resolve_dtypes((types[0], None, None))[0],) * 2
+    return (ufunc_rule(np.frexp)(types)[0],) * 2
 
 
 register(

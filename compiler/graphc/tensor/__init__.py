@@ -36,11 +36,24 @@ from graphc.tensor.type import TensorType
 from graphc.tensor.variable import TensorConstant, TensorVariable
 from graphc.tensor.vectorize import *  # noqa: F403
 
+_NAMESPACES = (
+    "fft",
+    "fourier",
+    "linalg",
+    "nlinalg",
+    "nn",
+    "optimize",
+    "random",
+    "signal",
+    "slinalg",
+    "special",
+)
+
 
 def __getattr__(name: str) -> Any:
     if name == "nnet":  # as Theano called it
         name = "nn"
-    if name in ("fft", "linalg", "nlinalg", "nn", "optimize", "random", "signal", "slinalg", "special"):
+    if name in _NAMESPACES:
         import importlib
 
         return importlib.import_module(f"graphc.tensor.{name}")

@@ -53,6 +53,16 @@ def tensor(
     return variable  # type: ignore[return-value]
 
 
+def _check_shape(kind: str, shape: Any, ndim: int) -> None:
+    """As PyTensor, so that a list of sizes is no vector of values by mistake."""
+    if not isinstance(shape, tuple):
+        raise TypeError(
+            f"{kind}: shape must be a tuple of {ndim} sizes, got {shape!r}; write {kind}(shape=(...))"
+        )
+    if len(shape) != ndim:
+        raise ValueError(f"{kind}: shape must be a tuple of length {ndim}, got {shape}")
+
+
 def _constructor(kind: str, prefix: str) -> Constructor:
     fixed = _PREFIXES[prefix]
     default = _SHAPES[kind]
@@ -63,6 +73,8 @@ def _constructor(kind: str, prefix: str) -> Constructor:
     def make(
         name: str | None = None, *, dtype: Any = None, shape: Sequence[int | None] | None = None
     ) -> TensorVariable:
+        if shape is not None:
+            _check_shape(kind, shape, len(default))
         variable = TensorType(config.floatX if dtype is None else dtype, default)(name, shape=shape)
         variable._location = capture()
         return variable

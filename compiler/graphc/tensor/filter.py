@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bool | None) -> np.ndarray:
-    """Convert ``value`` to an aligned array of native byte order, or raise TypeError."""
+    """Convert ``value`` to an aligned array of native byte order, or raise TypeError. An array that is one
+    already is returned as it is, also of a class derived from ``ndarray``, as a map of a file.
+    """
     if isinstance(value, Variable):
         raise TypeError(
             f"expected an array for {type_}, got the symbolic variable {value}; use givens= or eval() instead"
@@ -27,7 +29,7 @@ def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bo
     elif allow_downcast:
         array = _cast(type_, value, _as_array(type_, value, None))
     elif isinstance(value, np.ndarray | np.generic):
-        array = _widened(type_, np.asarray(value))
+        array = _widened(type_, value if isinstance(value, np.ndarray) else np.asarray(value))
     else:
         array = _from_python(type_, value, allow_downcast)
     _check_shape(type_, array)

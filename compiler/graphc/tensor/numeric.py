@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
-from graphc.ops.elementwise import OPS, cast_to
+from graphc.ops.elementwise import OPS, cast_to, ufunc_rule
 from graphc.ops.rows_arithmetic import promote
 from graphc.tensor.basic import as_tensor_variable
 
@@ -53,7 +53,7 @@ def fabs(x: Any) -> Variable:
         TypeError: x is complex.
     """
     x = as_tensor_variable(x)
-    (dtype, _) = np.fabs.resolve_dtypes((x.type.numpy_dtype, None))
+    dtype = ufunc_rule(np.fabs)((x.type.numpy_dtype,))[-1]
     return pt.abs(cast_to(x, dtype.name))
 
 

@@ -6,11 +6,13 @@ as size 1.
 from __future__ import annotations
 
 import builtins
+import warnings
 from typing import Any
 
 import numpy as np
 
 from graphc.graph.basic import Variable, remember
+from graphc.graph.location import frames_inside
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import cast_to
@@ -65,9 +67,26 @@ def _accumulate(kind: str, x: Any, axis: Axis, dtype: Any, keepdims: bool, acc_d
     if dtype is None:
         dtype = {"b": "int64", "i": "int64", "u": "uint64"}.get(given.kind, given.name)
     dtype = parse_dtype(dtype)
-    # float16 holds too few digits to add up in.
-    acc_dtype = ("float32" if dtype == "float16" else dtype) if acc_dtype is None else parse_dtype(acc_dtype)
-    return cast_to(_reduce(kind, cast_to(x, acc_dtype), axis, keepdims), dtype)
+    if acc_dtype is not None:
+        acc_dtype = parse_dtype(acc_dtype)
+    elif given.kind == "c" and np.dtype(dtype).kind in "iuf":
+        acc_dtype = given.name
+    else:
+        # float16 holds too few digits to add up in.
+        acc_dtype = "float32" if dtype == "float16" else dtype
+    return _as_dtype(_reduce(kind, cast_to(x, acc_dtype), axis, keepdims), dtype, kind)
+
+
+def _as_dtype(x: Any, dtype: str, what: str) -> Any:
+    """A result in the dtype that was asked for: of complex numbers the real part, with NumPy's warning."""
+    if x.type.numpy_dtype.kind == "c" and np.dtype(dtype).kind in "iuf":
+        warnings.warn(
+            f"{what} of {x.type.dtype} with dtype={dtype!r} discards the imaginary part; take real(x) first",
+            np.exceptions.ComplexWarning,
+            stacklevel=frames_inside() + 1,
+        )
+        x = pt.real(x)
+    return cast_to(x, dtype)
 
 
 def sum(
@@ -78,7 +97,8 @@ def sum(
     Args:
         input: array-like.
         axis: axes to add over; None for all.
-        dtype: dtype of the result; by default int64 or uint64 for integers, else that of the input.
+        dtype: dtype of the result; by default int64 or uint64 for integers, else that of the input. A real
+            one of complex numbers gives the real part, with a ``ComplexWarning``.
         keepdims: keep reduced axes with size 1.
         acc_dtype: dtype to add in; by default ``dtype``, but float32 for float16.
     """
@@ -181,6 +201,8 @@ def _working_dtype(x: Any, dtype: Any, acc_dtype: Any) -> tuple[str, str]:
     work = dtype if np.dtype(dtype).kind in "fc" else "float64"
     if acc_dtype is not None:
         work = parse_dtype(acc_dtype)
+    elif x.type.numpy_dtype.kind == "c" and np.dtype(work).kind == "f":
+        work = x.type.dtype
     return dtype, "float32" if work == "float16" else work
 
 
@@ -198,8 +220,8 @@ def mean(
     dtype, work = _working_dtype(x, dtype, acc_dtype)
     x = cast_to(x, work)
     if not axes:
-        return cast_to(x, dtype)
-    return cast_to(_reduce("sum", x, axes, keepdims) / _count(x, axes, work), dtype)
+        return _as_dtype(x, dtype, "mean")
+    return _as_dtype(_reduce("sum", x, axes, keepdims) / _count(x, axes, work), dtype, "mean")
 
 
 def var(

@@ -45,7 +45,7 @@ def along_last(function: Callable[..., Any], axis: Any, *arrays: Any) -> Any:
     return pt.moveaxis(function(*(pt.moveaxis(x, axis, -1) for x in arrays)), -1, axis)
 
 
-def _along(function: Callable[..., Any], x: Any, axis: Any, what: str) -> Variable:
+def along_axis(function: Callable[..., Any], x: Any, axis: Any, what: str) -> Variable:
     """A function of the last axis along an axis that may be known only when the graph is run."""
     if not isinstance(axis, Variable) or known_size(axis) is not None:
         x, axis = _with_axis(x, known_size(axis) if isinstance(axis, Variable) else axis, what)
@@ -98,7 +98,7 @@ def sort(
     """
     _check_kind(kind, stable)
     _check_order(order)
-    return _along(Sort(), a, axis, "sort")
+    return along_axis(Sort(), a, axis, "sort")
 
 
 def sort_complex(a: Any) -> Variable:
@@ -116,7 +116,7 @@ def argsort(
     """
     _check_kind(kind, stable)
     _check_order(order)
-    return _along(ArgSort(), a, axis, "argsort")
+    return along_axis(ArgSort(), a, axis, "argsort")
 
 
 def _ranks(kth: Any, what: str) -> Any:

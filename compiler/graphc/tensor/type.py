@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.config import config
+from graphc.errors import ArgumentError
 from graphc.graph.basic import Variable
 from graphc.graph.type import Type
 from graphc.tensor.compare import arrays_close, arrays_equal
@@ -53,14 +54,14 @@ def parse_dtype(dtype: Any) -> str:
 
 def _parse_dim(dim: Any) -> int | None:
     """A static size from what users write: None, -1 is refused, booleans are broadcast flags."""
-    if dim is None or dim is False:
+    if dim is None:
         return None
-    if dim is True:
-        return 1
+    if isinstance(dim, bool | np.bool_):
+        return 1 if dim else None
     try:
         size = dim.__index__()
     except AttributeError:
-        raise TypeError(
+        raise ArgumentError(
             f"a static size must be an int or None, got {dim!r} of type {type(dim).__name__}"
         ) from None
     if size < 0:

@@ -9,7 +9,7 @@ from gradient_batches import verify_grads
 
 import graphc
 import graphc.tensor as pt
-from graphc.tensor import fft
+from graphc.tensor import fft, fourier
 
 RNG = np.random.default_rng(0)
 # By rows side by side, by lanes of a row, and by Bluestein's algorithm.
@@ -141,3 +141,33 @@ def test_errors():
         fft.fft(np.ones(3), axis=1)
     with pytest.raises(ValueError, match="2 sizes are given for 1 axes"):
         fft.fftn(np.ones((3, 3)), (2, 2), (0,))
+
+
+def test_forms_of_pytensor():
+    """A first axis of batches, a last one of real and imaginary parts."""
+    x, i = pt.dtensor3("x"), pt.iscalar("i")
+    X = RNG.normal(size=(2, 4, 5))
+    F = np.fft.rfftn(X, axes=(1, 2))
+    packed = fourier.rfft(x)
+    back = [fourier.irfft(packed, norm=norm, is_odd=True) for norm in (None, "ortho", "no_norm")]
+    even = fourier.irfft(packed)
+    ortho = fourier.rfft(x, norm="ortho")
+    axes = [fourier.fft(x, 6), fourier.fft(x, None, i)]
+    f = graphc.function([x, i], [packed, ortho, even, *back, *axes])
+    for axis in (0, 1, -1):
+        got = f(X, axis)
+        want = [
+            np.stack([F.real, F.imag], -1),
+            np.stack([F.real, F.imag], -1) / 20**0.5,
+            np.fft.irfftn(F, s=(4, 4), axes=(1, 2)),
+            *(X * scale for scale in (1, 20**0.5, 20)),
+            np.fft.fft(X, 6),
+            np.fft.fft(X, axis=axis),
+        ]
+        for g, w in zip(got, want, strict=True):
+            close(g, w, 1e-13)
+    for bad in ({"norm": "backward"}, {"is_odd": 3}):
+        with pytest.raises(ValueError, match="irfft"):
+            fourier.irfft(packed, **bad)
+    with pytest.raises(TypeError, match="batches"):
+        fourier.rfft(pt.dvector("v"))

@@ -21,6 +21,41 @@ def test_exact_array_is_not_copied():
     assert f64.filter(strided) is strided
 
 
+class Derived(np.ndarray):
+    pass
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_classes_derived_from_ndarray(tmp_path):
+    mapped = np.memmap(tmp_path / "x", "float64", "w+", shape=(3,))
+    for value in (mapped, np.ones(3).view(Derived)):
+        assert f64.filter(value) is value
+        assert type(f32.filter(value, allow_downcast=True)) is not Derived
+    x = pt.dmatrix("x")
+    for mode in ("fast_run", "reference"):
+        f = graphc.function([x], [x.ravel(), x], mode=mode)
+        vector, same = f(np.matrix([[1.0, 2.0]]))
+        assert vector.shape == (2,) and type(same) is np.ndarray
+    assert graphc.shared(mapped).get_value().tolist() == [0, 0, 0]
+    assert type(pt.constant(np.matrix([[1.0]])).data) is np.ndarray
+
+
+def test_static_sizes_from_arrays():
+    flags = TensorType("float64", broadcastable=np.array([True, False]))
+    assert flags.shape == (1, None)
+    for kind in (TypeError, ValueError):
+        with pytest.raises(kind, match="static size"):
+            TensorType("float64", ("1", None))
+    for make, good in ((pt.vector, (3,)), (pt.row, (1, 3)), (pt.tensor3, (2, None, 3))):
+        assert make(shape=good).type.shape == good
+        with pytest.raises(TypeError, match="must be a tuple"):
+            make(shape=list(good))
+        with pytest.raises(ValueError, match="length"):
+            make(shape=(*good, None))
+        with pytest.raises(TypeError, match="static size"):
+            make(shape=(1.0,) * len(good))
+
+
 def test_strict():
     with pytest.raises(TypeError, match="strict"):
         f64.filter([1.0], strict=True)

@@ -100,3 +100,45 @@ def test_graphs_made_from_another_description_have_its_lines():
 def test_object_arrays_of_variables_say_what_to_do():
     with pytest.raises(TypeError, match=r"graphc.tensor.stack"):
         pt.as_tensor_variable(np.array([pt.dscalar(), 1.0], dtype=object))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64"])
+def test_functions_of_integers_are_no_float16(dtype):
+    """NumPy's are: exp(int8(12)) would be infinite."""
+    x = pt.vector("x", dtype=dtype)
+    y = [pt.exp(x), pt.hypot(x, x), pt.fabs(x), pt.reciprocal(x), pt.ldexp(x, 1), pt.frexp(x)[0]]
+    want = "float64" if dtype == "int64" else "float32"
+    assert {v.type.dtype for v in y} == {want}
+    assert pt.arctan2(x, np.float16(1)).dtype == np.arctan2(np.ones(1, dtype), np.float16(1)).dtype
+    value = np.ones(2, dtype) if dtype == "bool" else np.array([1, 80], dtype)
+    wide = value.astype(want)
+    for mode in ("fast_run", "reference"):
+        f = graphc.function([x], y[:4], mode=mode)
+        wanted = [np.exp(wide), np.hypot(wide, wide), wide, 1 / wide]
+        for got, expected in zip(f(value), wanted, strict=True):
+            assert got.dtype == want
+            np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_real_dtypes_of_complex_reductions():
+    """The real part, with NumPy's warning: products are taken of the complex numbers."""
+    x = pt.zmatrix("x")
+    value = np.array([[1 + 2j, 3 + 5j]])
+    cases = [(pt.mean, 2), (pt.sum, 4), (pt.prod, -7), (lambda x, dtype: pt.mean(x, (), dtype), [[1, 3]])]
+    for dtype in ("float64", "float32", "float16", "int64"):
+        outputs = []
+        for function, _ in cases:
+            with pytest.warns(np.exceptions.ComplexWarning, match="imaginary") as caught:
+                outputs.append(function(x, dtype=dtype))
+            assert caught[0].filename == __file__
+        # The mean of integers is floating point.
+        wanted = ["float64" if dtype == "int64" else dtype, dtype, dtype, "float64"]
+        assert [y.dtype for y in outputs[:3]] == wanted[:3]
+        for got, (_, expected) in zip(graphc.function([x], outputs)(value), cases, strict=True):
+            np.testing.assert_array_equal(got, expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pt.sum(x, dtype="complex64"), pt.mean(x, dtype="bool"), pt.sum(x, dtype="bool")
+    with pytest.warns(np.exceptions.ComplexWarning):
+        slope = graphc.grad(pt.mean(pt.sqr(x), dtype="float64"), x)
+    assert np.isfinite(slope.eval({x: value})).all()
