@@ -24,6 +24,7 @@ class Destination:
         sizes: of each dimension.
         strides: of each dimension, in elements.
         contiguous: whether the elements lie side by side, in row-major order.
+        is_lent: whether an argument lives there until its last reader has run.
     """
 
     base: Any
@@ -31,9 +32,10 @@ class Destination:
     sizes: tuple[Size, ...]
     strides: tuple[Size, ...]
     contiguous: bool
+    is_lent: bool = False
 
     @classmethod
-    def whole(cls, memref: Any, sizes: Sequence[Size] | None = None) -> Destination:
+    def whole(cls, memref: Any, sizes: Sequence[Size] | None = None, *, is_lent: bool = False) -> Destination:
         """All of a contiguous buffer, which may begin anywhere."""
         kind = ir.MemRefType(memref.type)
         if sizes is None:
@@ -43,7 +45,7 @@ class Destination:
             base = ir.MemRefType.get([], kind.element_type)
             kinds = [base, *[build.index_type()] * (1 + 2 * kind.rank)]
             memref, offset, *_ = build.create("memref.extract_strided_metadata", kinds, [memref]).results
-        return cls(memref, offset, tuple(sizes), _row_major(sizes), True)
+        return cls(memref, offset, tuple(sizes), _row_major(sizes), True, is_lent)
 
     def part(self, axis: int, position: Size, size: Size) -> Destination:
         """`size` elements along an axis, from `position` on."""

@@ -49,6 +49,8 @@ class Destinations:
         # Values that are overwritten by another one in a destination of that one, and the other way round.
         self._passed_on: set[Any] = set()
         self._lenders: dict[Any, Any] = {}
+        # Values that had been computed when their destination was given.
+        self._early: set[Any] = set()
         # Writes, and values stored in rows, for which nothing is left to do.
         self._done: set[Any] = set()
 
@@ -125,12 +127,18 @@ class Destinations:
 
     def begin_part(self, value: Any, part: Destination) -> None:
         """Makes the memref for a value that is put into a part now."""
+        self._note_early(value)
         self._open[value] = part, part.memref(static_shape(value))
 
     def begin_write(self, op: Any) -> None:
         """Makes the memref for one `graphc.write`."""
         self._done.add(op)
+        self._note_early(op.operands[0])
         self._open[op.operands[0]] = self._memref(op)
+
+    def _note_early(self, value: Any) -> None:
+        if self._context.is_materialised(_source(value)):
+            self._early.add(value)
 
     def _memref(self, op: Any) -> tuple[Destination, Any]:
         if op not in self._memrefs:
@@ -191,6 +199,8 @@ class Destinations:
             # What is computed in front of a region must not be computed in memory that another one may write.
             # A cast in the region is the same memory as what it casts, wherever that was computed.
             in_place = self._fits(value, part) and self._context.is_computed_here(_source(value))
+            # What was computed earlier must not be computed where readers of an argument came meanwhile.
+            in_place = in_place and not (part.is_lent and value in self._early)
             (write if in_place else write_apart)(tensor, memref)
             return memref
         stored = ScalarWork(self._context, []).stored(scalar)
@@ -257,7 +267,9 @@ class Destinations:
         position = self._context.free_output(value)
         if position is not None:
             buffer = self._context.output(position)
-            return Destination.whole(buffer, sizes), lambda: self._context.fill_output(position)
+            lent = position in self._context.donations.pairs.values()
+            whole = Destination.whole(buffer, sizes, is_lent=lent)
+            return whole, lambda: self._context.fill_output(position)
         wanted = self._next_write(value)
         if wanted is not None and value not in self._open:
             part = self._parts[wanted.operands[1]]

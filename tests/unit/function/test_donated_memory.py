@@ -180,3 +180,42 @@ def test_functions_of_every_tier(tier, monkeypatch):
     g = graphc.function([In(a, value=np.ones((2, 2)), mutable=True)], a + 1.0)
     assert g().tolist() == g().tolist() == [[2, 2], [2, 2]]
     assert g([[1, 2], [3, 4]]).tolist() == [[2, 3], [4, 5]]
+
+
+def parts_computed_early():
+    """Joins whose parts others read too, so that these are computed before the joins."""
+    z, m = pt.tensor("z", dtype="float64", shape=(3,)), pt.tensor("m", dtype="float64", shape=(5, 3))
+    flipped, e, c, row = z[::-1], pt.exp(z), pt.cumsum(z), m[:, 0]
+    count = (e > 0).sum() - 1
+    joins = [
+        pt.concatenate([flipped, flipped[:2]]),
+        pt.concatenate([e, e[:2]]),
+        pt.concatenate([c, c[:2] * 2]),
+        pt.concatenate([row[1:], m[0, :1]]),
+        pt.specify_shape(pt.concatenate([pt.tanh(z), pt.tanh(z)[:count]]), (5,)),
+        pt.concatenate([pt.concatenate([pt.sin(z), pt.sin(z)[:1]]), c[1:2]]),
+    ]
+    return [z, m], joins
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+def test_parts_of_joins_wait_for_what_reads_the_old_value(mode):
+    (z, m), joins = parts_computed_early()
+    values = np.array([1.0, 2.0, 3.0]), np.arange(15.0).reshape(5, 3)
+    olds = [pt.tensor(f"old{i}", dtype="float64", shape=(5,)) for i in range(len(joins))]
+    reads = [pt.sort(pt.cumsum(old) * 1.5) if i % 2 else pt.exp(old) for i, old in enumerate(olds)]
+    arrays = [np.arange(5.0) + i for i in range(len(joins))]
+    expected = graphc.function([z, m, *olds], [*joins, *reads], mode="reference")(*values, *arrays)
+    f = graphc.function([z, m, *olds], [*joins, *reads], donate=olds, mode=mode)
+    assert sum("lends its memory" in each for each in f.report.donations) == len(joins)
+    states = [graphc.shared(array, shape=(5,)) for array in arrays]
+    g = graphc.function(
+        [z, m],
+        graphc.graph_replace(reads, dict(zip(olds, states, strict=True))),
+        updates=dict(zip(states, joins, strict=True)),
+        mode=mode,
+    )
+    updated = [*g(*values)]
+    for got in ([*f(*values, *map(np.copy, arrays))], [*(s.get_value() for s in states), *updated]):
+        for each, want in zip(got, expected, strict=True):
+            np.testing.assert_allclose(each, want, rtol=1e-14)
