@@ -3,9 +3,10 @@
 
 A statement is about internals if it reads one of the attributes of ``scope.toml`` (``f.maker.fgraph``), or a
 name that was assigned from one; in ``tests/tensor`` also an ``assert`` that reads the node of a result
-(``z.owner.op``). Asserts and calls like this are removed. What an assignment would have given becomes an
-`Internal`: who uses it in a statement that stays is out of scope. So is a test of which nothing is left that
-asserts, checks or expects anything.
+(``z.owner.op``); and an ``assert`` with, or under an ``if`` about, a name that has one of the words of the
+file of rules in it (``overwrite_a``). Asserts and calls like this are removed. What an assignment would have
+given becomes an `Internal`: who uses it in a statement that stays is out of scope. So is a test of which
+nothing is left that asserts, checks or expects anything.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -37,6 +39,18 @@ class Internal:
         _use
     )
     __hash__ = object.__hash__
+
+
+@dataclass(frozen=True)
+class About:
+    """What makes a statement one about internals: attributes that it reads, words in names of an assert."""
+
+    attributes: frozenset[str] = frozenset()
+    words: tuple[str, ...] = ()
+
+    def has_word(self, node: ast.AST) -> bool:
+        names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+        return any(word in name for name in names for word in self.words)
 
 
 def _names(target: ast.expr) -> list[str]:
@@ -64,8 +78,8 @@ def _checks(body: Sequence[ast.stmt]) -> bool:
 class _Function:
     """Goes through the statements of one function, in order."""
 
-    def __init__(self, attributes: frozenset[str], nodes: bool, known: frozenset[str] = frozenset()) -> None:
-        self.attributes = attributes
+    def __init__(self, about: About, nodes: bool, known: frozenset[str] = frozenset()) -> None:
+        self.about = about
         self.nodes = nodes
         self.internal: set[str] = set(known)
         self.left_out = False
@@ -74,7 +88,7 @@ class _Function:
         if node is None:
             return False
         for part in ast.walk(node):
-            if isinstance(part, ast.Attribute) and part.attr in self.attributes:
+            if isinstance(part, ast.Attribute) and part.attr in self.about.attributes:
                 return True
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in self.internal:
                 return True
@@ -87,10 +101,10 @@ class _Function:
     def _statement(self, statement: ast.stmt) -> list[ast.stmt]:
         match statement:
             case ast.FunctionDef():
-                return [_function(statement, self.attributes, self.nodes, frozenset(self.internal))]
+                return [_function(statement, self.about, self.nodes, frozenset(self.internal))]
             case ast.Assert():
                 gone = self._is_internal(statement) or (self.nodes and _reads_node(statement.test))
-                return self._without([statement], gone)
+                return self._without([statement], gone or self.about.has_word(statement))
             case ast.Expr():
                 return self._without([statement], self._is_internal(statement))
             case ast.Assign():
@@ -117,6 +131,10 @@ class _Function:
         return [ast.copy_location(ast.Assign(targets, _marker()), statement)] if targets else []
 
     def _compound(self, statement: ast.stmt) -> list[ast.stmt]:
+        if isinstance(statement, ast.If) and self.about.has_word(statement.test):
+            asserted = [part for part in statement.body if isinstance(part, ast.Assert)]
+            self.left_out |= bool(asserted)
+            statement.body = [part for part in statement.body if part not in asserted] or [ast.Pass()]
         looped = isinstance(statement, ast.For) and self._is_internal(statement.iter)
         if isinstance(statement, ast.For) and looped:
             self.internal |= set(_names(statement.target))
@@ -140,9 +158,9 @@ def _marker() -> ast.expr:
 
 
 def _function(
-    function: ast.FunctionDef, attributes: frozenset[str], nodes: bool, known: frozenset[str] = frozenset()
+    function: ast.FunctionDef, about: About, nodes: bool, known: frozenset[str] = frozenset()
 ) -> ast.FunctionDef:
-    state = _Function(attributes, nodes, known)
+    state = _Function(about, nodes, known)
     function.body = state.block(function.body) or [ast.Pass()]
     if state.left_out and function.name.startswith("test") and not _checks(function.body):
         nothing = ast.Attribute(_marker(), "nothing_else_is_left", ast.Load())
@@ -150,25 +168,25 @@ def _function(
     return function
 
 
-def leave_out(tree: ast.Module, attributes: frozenset[str], nodes: bool) -> ast.Module:
+def leave_out(tree: ast.Module, about: About, nodes: bool) -> ast.Module:
     """Change the functions of a module. ``nodes``: also asserts about the nodes of results."""
     for holder in ast.walk(tree):
         if isinstance(holder, ast.Module | ast.ClassDef):
             holder.body = [
-                _function(part, attributes, nodes) if isinstance(part, ast.FunctionDef) else part
+                _function(part, about, nodes) if isinstance(part, ast.FunctionDef) else part
                 for part in holder.body
             ]
     return ast.fix_missing_locations(tree)
 
 
 class _Loader(SourceFileLoader):
-    attributes: frozenset[str] = frozenset()
+    about = About()
     nodes: Sequence[str] = ()
 
     def get_code(self, fullname: str) -> CodeType:
         source = self.get_data(self.path)
         nodes = any(part in Path(self.path).as_posix() for part in self.nodes)
-        tree = leave_out(ast.parse(source), self.attributes, nodes)
+        tree = leave_out(ast.parse(source), self.about, nodes)
         rewrite_asserts(tree, source, self.path)
         return compile(tree, self.path, "exec", dont_inherit=True)
 
@@ -191,12 +209,13 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-def install(attributes: Sequence[str], nodes: Sequence[str]) -> None:
+def install(attributes: Sequence[str], nodes: Sequence[str], words: Sequence[str] = ()) -> None:
     """Change the suite's modules as they are imported.
 
     Args:
         attributes: names of attributes that are internals.
         nodes: parts of paths of files in which nodes of results are internals, too.
+        words: parts of names that asserts about internals have in them.
     """
-    _Loader.attributes, _Loader.nodes = frozenset(attributes), tuple(nodes)
+    _Loader.about, _Loader.nodes = About(frozenset(attributes), tuple(words)), tuple(nodes)
     sys.meta_path.insert(0, _Finder())

@@ -79,6 +79,8 @@ class Scope:
     left_out: list[str]
     nodes: list[str]
     quick: list[str]
+    only: tuple[str, ...] = ("*",)
+    words: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> Scope:
@@ -92,9 +94,13 @@ class Scope:
         statements = table["statements"]
         left_out = [name for row in statements for name in row.get("attributes", [])]
         nodes = [part for row in statements for part in row.get("nodes", [])]
-        return cls(*found, attributes, left_out, nodes, table.get("quick", []))
+        only = tuple(table.get("only", ["*"]))
+        words = tuple(word for row in statements for word in row.get("words", []))
+        return cls(*found, attributes, left_out, nodes, table.get("quick", []), only, words)
 
     def file_reason(self, file: str) -> str | None:
+        if not any(fnmatchcase(file, pattern) for pattern in self.only):
+            return "not asked for"
         return next((rule.reason for rule in self.files if rule.holds(file)), None)
 
     def judge(self, records: Judged) -> Judged:

@@ -19,8 +19,9 @@ import sys
 import tarfile
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import outcomes
@@ -34,12 +35,32 @@ SILENCE = 420  # a process that reports nothing for so long is killed
 
 
 @dataclass(frozen=True)
+class Way:
+    """How tests reach graphc.
+
+    Args:
+        plugin: of pytest, in this folder.
+        scope: the file of rules in this folder.
+        prefix: of the names of results and of lists of expected failures.
+        environment: variables for the processes that run tests.
+    """
+
+    plugin: str
+    scope: str
+    prefix: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+IMPORTED = Way("conformance_plugin", "scope.toml")
+
+
+@dataclass(frozen=True)
 class Suite:
     """An unpacked suite and the folder of its results."""
 
-    version: str
     folder: Path
     results: Path
+    way: Way
 
     def files(self) -> list[str]:
         found = self.folder.glob("tests/**/test_*.py")
@@ -97,16 +118,19 @@ def run_file(suite: Suite, file: str, modules: list[str], scope: outcomes.Scope,
         "attributes": scope.attributes,
         "left_out": scope.left_out,
         "nodes": scope.nodes,
+        "words": scope.words,
     }
     python_path = [HERE, *(ROOT / top for top in ("compiler", "dialects", "runtime", "tools"))]
     environment = {
         **os.environ,
+        **suite.way.environment,
         "CONFORMANCE": json.dumps(settings),
         "PYTHONPATH": os.pathsep.join(map(str, python_path)),
         "GRAPHC_CACHE_DIR": "",
     }
     pytest = [sys.executable, "-m", "pytest", "-c", str(HERE / "pytest.ini"), "--rootdir", str(suite.folder)]
-    command = ["nice", *pytest, "-p", "conformance_plugin", "-q", "--no-header", "--tb=no", "--runslow", file]
+    plugins = ["-p", "recording", "-p", suite.way.plugin]
+    command = ["nice", *pytest, *plugins, "-q", "--no-header", "--tb=no", "--runslow", file]
     while True:
         log = results.with_suffix(".log")
         with log.open("w") as out:
@@ -159,10 +183,10 @@ def run(suite: Suite, files: list[str], scope: outcomes.Scope, options: argparse
         list(pool.map(one, files))
 
 
-def _options() -> argparse.Namespace:
+def _options(version: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", help="parts of file names: only these files")
-    parser.add_argument("--version", default=VERSIONS[0], help=f"one of {', '.join(VERSIONS)}")
+    parser.add_argument("--version", default=version, help=f"one of {', '.join(VERSIONS)}")
     parser.add_argument("--suites", type=Path, default=ROOT.parent / "shared" / "suites")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "conformance")
     parser.add_argument("--clone", action="store_true", help="clone the suite's tag if there is no archive")
@@ -178,15 +202,16 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> int:
-    options = _options()
+def main(way: Way = IMPORTED, version: str = VERSIONS[0]) -> int:
+    options = _options(version)
     options.work.mkdir(parents=True, exist_ok=True)
     folder = unpack(options.version, options.suites, options.work, options.clone)
     if folder is None:
         print(f"conformance: NOT RUN, no archive of PyTensor's tests in {options.suites}; give SUITES=folder")
         return 0 if options.quick else 2
-    suite = Suite(options.version, folder, options.work / f"results-{options.version}")
-    scope = outcomes.Scope.read(HERE / "scope.toml")
+    name = way.prefix + options.version
+    suite = Suite(folder, options.work / f"results-{name}", way)
+    scope = outcomes.Scope.read(HERE / way.scope)
     files = [file for file in suite.files() if scope.file_reason(file) is None]
     if options.quick:
         files = [file for file in files if file in scope.quick]
@@ -195,7 +220,7 @@ def main() -> int:
     if not options.report:
         run(suite, files, scope, options)
     results = {file: scope.judge(outcomes.read(suite.result_file(file))) for file in files}
-    expected = outcomes.Expected.read(HERE / "expected" / f"{options.version}.txt")
+    expected = outcomes.Expected.read(HERE / "expected" / f"{name}.txt")
     if options.update:
         expected.update(results)
     return outcomes.report(results, expected)

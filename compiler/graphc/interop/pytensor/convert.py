@@ -15,9 +15,9 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.op import Op
 from pytensor.graph.traversal import toposort
+from pytensor.scalar.basic import ScalarType
 from pytensor.tensor.basic import get_underlying_scalar_constant_value
 from pytensor.tensor.exceptions import NotScalarConstantError
-from pytensor.tensor.type import TensorType
 
 import graphc.tensor as pt
 from graphc.interop.pytensor.fallback import run_in_python
@@ -115,8 +115,8 @@ def _refined(variable: Variable, result: Any) -> Any:
         return result
     result = pt.as_tensor_variable(result)
     if result.type.dtype != variable.type.dtype:
-        result = pt.cast(result, variable.type.dtype)
-    if not isinstance(variable.type, TensorType):  # a scalar of an elementwise graph stands for all elements
+        result = real_cast(result, variable.type.dtype)
+    if isinstance(variable.type, ScalarType):  # in an elementwise graph it stands for all elements
         return result
     shape = variable.type.shape
     if result.type.ndim != len(shape):
@@ -124,6 +124,13 @@ def _refined(variable: Variable, result: Any) -> Any:
     if any(known is not None and have is None for known, have in zip(shape, result.type.shape, strict=True)):
         return pt.specify_shape(result, shape)
     return result
+
+
+def real_cast(x: Any, dtype: str) -> Any:
+    """A cast that drops imaginary parts without a word, as PyTensor's does."""
+    if x.type.dtype.startswith("complex") and not dtype.startswith("complex"):
+        x = pt.real(x)
+    return pt.cast(x, dtype)
 
 
 def convert(op: Op, node: Apply, inputs: Values, c: Converter) -> Any:

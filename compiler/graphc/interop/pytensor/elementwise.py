@@ -12,7 +12,7 @@ from pytensor.scalar.basic import Composite
 from pytensor.scalar.loop import ScalarLoop
 
 import graphc.tensor as pt
-from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
+from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, real_cast
 from graphc.interop.pytensor.loops import run_elements
 
 # Scalar ops of PyTensor and the functions of the same meaning.
@@ -76,13 +76,19 @@ def apply_scalar(op: Any, inputs: Values, dtypes: list[str], c: Converter) -> Va
     if isinstance(op, ScalarLoop):
         return run_elements(op, inputs, c)
     if name == "Cast":
-        return [pt.cast(inputs[0], op.o_type.dtype)]
-    if name in _SPECIAL:
-        return [_SPECIAL[name](inputs, dtypes[0])]
+        return [real_cast(inputs[0], op.o_type.dtype)]
+    if name in SPECIAL:
+        return [SPECIAL[name](inputs, dtypes[0])]
     function = getattr(pt, FUNCTIONS.get(name, ""), None)
     if function is None:
         raise NoConversion(f"graphc has no function for the scalar op {type(op).__module__}.{name}")
-    return [function(*_promoted(name, inputs, dtypes[0]))]
+    given = _promoted(name, inputs, dtypes[0])
+    try:
+        return [function(*given)]
+    except TypeError as error:  # SciPy, and so PyTensor in Python, has more functions of complex numbers
+        if any(x.type.dtype.startswith("complex") for x in given):
+            raise NoConversion(str(error)) from error
+        raise
 
 
 def _promoted(name: str, inputs: Values, dtype: str) -> Values:
@@ -106,7 +112,7 @@ def _times_but_zeros(inputs: Values, dtype: str) -> Any:
     return pt.switch(pt.eq(x, 0), y, pt.switch(pt.eq(y, 0), x, x * y))
 
 
-_SPECIAL = {
+SPECIAL = {
     "Add": lambda inputs, dtype: reduce(pt.add, (pt.cast(x, dtype) for x in inputs)),
     "Mul": lambda inputs, dtype: reduce(pt.mul, (pt.cast(x, dtype) for x in inputs)),
     "Switch": lambda inputs, dtype: pt.switch(
@@ -138,10 +144,10 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     name = type(op.scalar_op).__name__
     if type(op).__name__ == "ProdWithoutZeros":
         x, name = pt.switch(pt.eq(x, 0), pt.cast(1, x.type.dtype), x), "Mul"
-    if name == "Add":
-        return pt.sum(x, axis=axis, dtype=dtype, acc_dtype=accumulated)
-    if name == "Mul":
-        return pt.prod(x, axis=axis, dtype=dtype, acc_dtype=accumulated)
+    if name in ("Add", "Mul"):
+        # The converter casts to the dtype of the result, of complex numbers to real ones, too.
+        kept = accumulated if accumulated.startswith("complex") else dtype
+        return (pt.sum if name == "Add" else pt.prod)(x, axis=axis, dtype=kept, acc_dtype=accumulated)
     if name in ("AND", "OR") and x.type.dtype != "bool":
         raise NoConversion(f"a reduction by the bitwise {name} of {x.type.dtype}")
     if name not in _REDUCTIONS:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytensor.graph.basic import Apply
+from scipy.interpolate import PPoly
 
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, static_int
@@ -113,6 +114,14 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     return pt.signal.convolve2d(inputs[0], inputs[1], mode=mode, **options)
 
 
+@converts("Fourier", module="pytensor.tensor")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    axis = static_int(node.inputs[2])
+    if axis is None:
+        raise NoConversion("the axis is computed")
+    return pt.fft.fft(inputs[0], n=inputs[1], axis=axis)
+
+
 @converts("RFFTOp")
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     """All axes but the first; real and imaginary parts become a last axis."""
@@ -132,3 +141,23 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
         pt.complex(x[..., 0], x[..., 1]), s=[shape[i] for i in range(len(axes))], axes=axes
     )
     return transformed * pt.cast(pt.prod(shape), transformed.type.dtype)
+
+
+@converts("SplineWrapper", module="pymc")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """A spline of SciPy by its polynomials, one for each interval between knots."""
+    (x,) = inputs
+    spline = op.spline
+    knots, _, degree = spline._eval_args
+    pieces = PPoly.from_spline(spline._eval_args)
+    low, high = knots[degree], knots[-degree - 1]
+    if spline.ext == 2:
+        raise NoConversion("it raises outside of its knots")
+    inside = pt.clip(x, low, high) if spline.ext == 3 else x
+    at = pt.searchsorted(pt.constant(pieces.x), inside, side="right") - 1
+    at = pt.clip(at, degree, len(pieces.x) - degree - 2)
+    offset = inside - pt.constant(pieces.x)[at]
+    value: Any = pt.zeros_like(offset)
+    for coefficients in pieces.c:
+        value = value * offset + pt.constant(coefficients)[at]
+    return pt.switch((x < low) | (x > high), 0.0, value) if spline.ext == 1 else value

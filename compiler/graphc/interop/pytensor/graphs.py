@@ -17,9 +17,11 @@ from graphc.interop.pytensor import (  # noqa: F401
     extras,
     indexing,
     linalg,
+    optimization,
     randoms,
     scans,
     shapes,
+    sparse,
 )
 from graphc.interop.pytensor.convert import Converter
 

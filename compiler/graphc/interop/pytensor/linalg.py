@@ -11,6 +11,8 @@ from pytensor.graph.basic import Apply
 import graphc
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, convert, converts
+from graphc.ops.bands import TridiagonalFactor
+from graphc.ops.solvers import Sylvester
 
 # By class name: what computes the op for all matrices of a batch.
 Batched = Callable[[Any, Values], Any]
@@ -203,6 +205,58 @@ def _(op: Any, inputs: Values) -> Any:
             inputs[0], inputs[1], output=output, sort=op.sort, return_eigenvalues=op.return_eigenvalues
         )
     )
+
+
+@_batched("TRSYL")
+def _(op: Any, inputs: Values) -> Any:
+    """Sylvester's equation of matrices in Schur form."""
+    return Sylvester()(*inputs)
+
+
+@_batched("LUFactorTridiagonal")
+def _(op: Any, inputs: Values) -> Any:
+    d = inputs[1]
+    return list(TridiagonalFactor()(*inputs, pt.maximum(d.shape[d.type.ndim - 1] - 2, 0)))
+
+
+@_batched("SolveLUFactorTridiagonal")
+def _(op: Any, inputs: Values) -> Any:
+    *factors, b = inputs
+    return pt.linalg.tridiagonal_lu_solve(factors, b, b_ndim=op.b_ndim, transposed=op.transposed)
+
+
+@converts("Lstsq", module="pytensor.tensor")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    if inputs[1].type.ndim != 2:
+        raise NoConversion("its results have other types than PyTensor says for a vector")
+    return list(pt.linalg.lstsq(*inputs))
+
+
+@converts("EighGrad", module="pytensor.tensor")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """Derivatives by one triangle, of eigenvalues w and vectors v."""
+    w, v, by_values, by_vectors = inputs[1:]
+    n = w.shape[0]
+    same = pt.eye(n, dtype="bool")
+    gaps = pt.switch(same, 1, pt.dimshuffle(w, 0, "x") - pt.dimshuffle(w, "x", 0))
+    mixed = pt.switch(same, 0, pt.dot(pt.transpose(by_vectors), v) / gaps)
+    whole = pt.dot(pt.dot(v, pt.diag(by_values) + mixed), pt.transpose(v))
+    return _one_triangle(whole, op.UPLO == "L")
+
+
+@converts("EigvalshGrad", module="pytensor.tensor")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    a, b, by_values = inputs
+    w, v = pt.linalg.eigh(a, b, lower=op.lower)
+    weights = (by_values, -by_values * w)
+    return [_one_triangle(pt.dot(v * weight, pt.transpose(v)), op.lower) for weight in weights]
+
+
+def _one_triangle(x: Any, lower: bool) -> Any:
+    """What the other triangle has is added to the one that counts."""
+    if lower:
+        return pt.tril(x) + pt.transpose(pt.triu(x, 1))
+    return pt.triu(x) + pt.transpose(pt.tril(x, -1))
 
 
 @_batched("BlockDiagonal")

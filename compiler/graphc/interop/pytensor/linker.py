@@ -12,6 +12,7 @@ from pytensor.compile.mode import Mode, predefined_linkers, register_linker, reg
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.link.basic import JITLinker
+from pytensor.scalar.basic import ScalarType
 
 import graphc
 from graphc.function.types import Function
@@ -48,8 +49,10 @@ class GraphcLinker(JITLinker):
         compiled = graphc.function(
             inputs, outputs, name=getattr(fgraph, "name", None), on_unused_input="ignore", trust_input=True
         )
-        generators = [i for i, output in enumerate(fgraph.outputs) if is_generator(output.type)]
-        return _with_generators(compiled, generators) if generators else compiled
+        types = {i: output.type for i, output in enumerate(fgraph.outputs)}
+        generators = [i for i, kind in types.items() if is_generator(kind)]
+        scalars = [i for i, kind in types.items() if isinstance(kind, ScalarType)]
+        return _in_pytensors_types(compiled, generators, scalars) if generators or scalars else compiled
 
     def create_thunk_inputs(self, storage_map: dict[Any, list[Any]]) -> list[list[Any]]:
         """The cells that hold the values of inputs and shared variables."""
@@ -60,14 +63,18 @@ class GraphcLinker(JITLinker):
         return fn
 
 
-def _with_generators(compiled: Function, positions: list[int]) -> Callable[..., Any]:
-    """PyTensor's generators are objects of NumPy; graphc's results are their states."""
+def _in_pytensors_types(compiled: Function, generators: list[int], scalars: list[int]) -> Callable[..., Any]:
+    """PyTensor's generators are objects of NumPy, where graphc's results are their states; its scalars are
+    NumPy's, where graphc's are arrays.
+    """
 
     def call(*values: Any) -> list[Any]:
         results = list(compiled(*values))
-        for i in positions:
+        for i in generators:
             if isinstance(results[i], np.ndarray):
                 results[i] = generator_of(results[i])
+        for i in scalars:
+            results[i] = results[i][()]
         return results
 
     return call

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from pytensor.graph.basic import Apply
 
 import graphc.tensor as pt
@@ -14,8 +15,7 @@ from graphc.interop.pytensor.convert import Converter, NoConversion, Values, con
 _SAME = (
     "uniform", "triangular", "beta", "normal", "halfnormal", "lognormal", "gumbel", "logistic", "vonmises", "poisson",
     "geometric", "cauchy", "halfcauchy", "invgamma", "wald", "truncexpon", "t", "bernoulli", "laplace", "binomial",
-    "gengamma", "multinomial", "categorical", "dirichlet", "exponential", "pareto", "hypergeometric", "weibull",
-    "integers",
+    "gengamma", "multinomial", "categorical", "dirichlet", "exponential", "hypergeometric", "weibull", "integers",
 )  # fmt: skip
 _RENAMED = {
     "nbinom": "negative_binomial",
@@ -25,18 +25,29 @@ _RENAMED = {
 DISTRIBUTIONS = {name: name for name in _SAME} | _RENAMED
 
 
-@converts("RandomVariable")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
-    """The generator after the draws, and the draws."""
-    rng, size, *parameters = inputs
-    if not type(op).__module__.startswith("pytensor."):
-        raise NoConversion("a distribution with a sampler of its own")
+def _sampler_of(cls: type) -> type:
+    """The class whose sampler a class of random variables has."""
+    return next(base for base in cls.__mro__ if "rng_fn" in vars(base))
+
+
+def _options(node: Apply, rng: Any, size: Any) -> dict[str, Any]:
+    """The options of graphc's functions: the generator, and the size where the node has one."""
     options: dict[str, Any] = {"rng": rng, "return_next_rng": True}
     if size is not None:
         length = node.inputs[1].type.shape[0]
         if length is None:
             raise NoConversion("the number of axes of the size is computed")
         options["size"] = [size[i] for i in range(length)]
+    return options
+
+
+@converts("RandomVariable")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """The generator after the draws, and the draws."""
+    if not _sampler_of(type(op)).__module__.startswith("pytensor."):
+        raise NoConversion("a distribution with a sampler of its own")
+    rng, size, *parameters = inputs
+    options = _options(node, rng, size)
     if op.name == "gamma":
         results = pt.random.gamma(parameters[0], scale=parameters[1], **options)
     elif op.name == "multivariate_normal":
@@ -50,3 +61,57 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     else:
         raise NoConversion(f"graphc does not draw from {op.name} as PyTensor does")
     return list(results)
+
+
+@converts("ChoiceWithoutReplacement")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    rng, size, a, *probabilities, shape = inputs
+    length = shape.type.shape[0] if shape.type.ndim == 1 else None
+    if size is not None or length is None or a.type.ndim != op.ndims_params[0]:
+        raise NoConversion("several choices at once")
+    drawn = pt.random.choice(
+        a,
+        size=[shape[i] for i in range(length)],
+        replace=False,
+        p=probabilities[0] if probabilities else None,
+        rng=rng,
+        return_next_rng=True,
+    )
+    return list(drawn)
+
+
+@converts("ParetoRV")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """SciPy's draws: by the inverse of the distribution function, which NumPy's are not."""
+    rng, size, shape, scale = inputs
+    high = pt.ones_like(shape * scale) if size is None else 1.0
+    rng, drawn = pt.random.uniform(0.0, high, **_options(node, rng, size))
+    return [rng, (1 - drawn) ** (-1.0 / shape) * scale]
+
+
+@converts("BetaClippedRV", module="pymc")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """PyMC's beta variables are never exactly 0 or 1."""
+    rng, size, *parameters = inputs
+    rng, drawn = pt.random.beta(*parameters, **_options(node, rng, size))
+    dtype = np.dtype(node.outputs[1].type.dtype)
+    low, high = (np.nextafter(a, b, dtype=dtype) for a, b in ((0, 1), (1, 0)))
+    return [rng, pt.clip(pt.cast(drawn, dtype.name), low, high)]
+
+
+@converts("WaldRV", module="pymc")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """With a shift, which does not make more draws."""
+    rng, size, mean, scale, shift = inputs
+    rng, drawn = pt.random.wald(mean, scale, **_options(node, rng, size))
+    return [rng, drawn + shift]
+
+
+@converts("DiscreteUniformRV", module="pymc")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """Both ends included. SciPy draws for several ranges one by one, each with bits of its own."""
+    rng, size, lower, upper = inputs
+    if not all(bound.type.broadcastable == (True,) * bound.type.ndim for bound in (lower, upper)):
+        raise NoConversion("several ranges")
+    low, high = (pt.cast(x, "int64") for x in (lower, upper + 1))
+    return list(pt.random.integers(low, high, **_options(node, rng, size)))

@@ -102,7 +102,8 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     return pt.diagonal(inputs[0], op.offset, op.axis1, op.axis2)
 
 
-@converts("AllocDiag", "BatchedDiag")
+@converts("AllocDiag")
+@converts("BatchedDiag", module="pymc")
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     return pt.alloc_diag(inputs[0], offset=getattr(op, "offset", 0))
 
@@ -129,6 +130,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     "GradScale",
     "ZeroGrad",
 )
+@converts("MinibatchRandomVariable", "DiracDelta", module="pymc")
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     """What these change concerns PyTensor alone: a type, a copy, a derivative that it has taken."""
     return inputs[0]
@@ -138,6 +140,11 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     """A node, so that functions that hand an input through are compiled as others are."""
     return pt.tensor_copy(inputs[0]) if is_tensor(node.outputs[0].type) else inputs[0]
+
+
+@converts("Default", module="pytensor.tensor")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return inputs[1] if inputs[0] is None else inputs[0]
 
 
 @converts("GradClip")

@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 
 def is_tensor(kind: Type) -> bool:
     """Whether graphc's tensors stand for values of the type."""
-    return isinstance(kind, (TensorType, ScalarType)) and not isinstance(kind, SparseTensorType)
+    if isinstance(kind, SparseTensorType):
+        return False
+    return isinstance(kind, (TensorType, ScalarType)) or _is_labelled(kind)
+
+
+def _is_labelled(kind: Type) -> bool:
+    """Whether values are arrays whose axes have names; PyTensor warns when their module is imported."""
+    return type(kind).__module__ == "pytensor.xtensor.type" and hasattr(kind, "dims")
 
 
 def is_generator(kind: Type) -> bool:
@@ -43,7 +50,7 @@ def new_type(kind: Type) -> Any:
     """
     if isinstance(kind, SparseTensorType):
         return ConvertedSparse(kind.format, kind.dtype, shape=kind.shape)
-    if isinstance(kind, TensorType):
+    if isinstance(kind, TensorType) or _is_labelled(kind):
         return pt.TensorType(kind.dtype, kind.shape)
     if isinstance(kind, ScalarType):
         return pt.TensorType(kind.dtype, ())
@@ -64,7 +71,7 @@ def new_input(variable: Variable) -> Converted:
 
 def constant_value(variable: Constant) -> Any:
     """A constant of graphc; slices and None stand for themselves."""
-    if isinstance(variable.type, (NoneTypeT, SliceType)):
+    if isinstance(variable.type, (NoneTypeT, SliceType)) or variable.data is None:
         return variable.data
     if is_generator(variable.type):
         return pt.random.shared_rng(variable.data)

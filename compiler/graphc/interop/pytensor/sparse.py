@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sparse matrices: graphc's functions have PyTensor's names, and compute on the arrays of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pytensor.graph.basic import Apply, Constant, Variable
+
+import graphc.sparse as sparse
+import graphc.tensor as pt
+from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
+from graphc.ops.sparse import CsrSampledProduct
+from graphc.sparse.basic import values_at
+
+_MODULE = "pytensor.sparse"
+# Classes whose inputs are the function's arguments, in order.
+_SAME: dict[str, Callable[..., Any]] = {
+    "AddSS": sparse.add, "AddSD": sparse.add, "AddSSData": sparse.add_s_s_data,
+    "StructuredAddSV": sparse.structured_add_s_v, "SparseSparseMultiply": sparse.mul,
+    "SparseDenseMultiply": sparse.mul, "SparseDenseVectorMultiply": sparse.mul, "TrueDot": sparse.true_dot,
+    "StructuredDot": sparse.structured_dot, "Dot": sparse.dot, "SamplingDot": sparse.sampling_dot,
+    "Usmm": sparse.usmm, "DenseFromSparse": sparse.dense_from_sparse, "Transpose": sparse.transpose,
+    "ColScaleCSC": sparse.col_scale, "RowScaleCSC": sparse.row_scale, "Diag": sparse.diag,
+    "EnsureSortedIndices": sparse.ensure_sorted_indices, "Remove0": sparse.remove0,
+    "GetItemList": sparse.get_item_list, "GetItem2Lists": sparse.get_item_2lists,
+    "CSMProperties": sparse.csm_properties,
+}  # fmt: skip
+_COMPARISONS = {
+    "Equal": sparse.eq, "NotEqual": sparse.neq, "LessThan": sparse.lt, "GreaterThan": sparse.gt,
+    "LessEqual": sparse.le, "GreaterEqual": sparse.ge,
+}  # fmt: skip
+_SAME |= {name + kind: function for name, function in _COMPARISONS.items() for kind in ("SS", "SD")}
+
+
+def _typed(variable: Variable, result: Any) -> Any:
+    """The result with the dtype that PyTensor says."""
+    dtype = variable.type.dtype
+    return result if result.type.dtype == dtype else sparse.cast(result, dtype)
+
+
+@converts(*_SAME, module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """Dense results get PyTensor's dtype from the converter."""
+    result = _SAME[type(op).__name__](*inputs)
+    if isinstance(result, tuple):
+        return list(result)
+    return _typed(node.outputs[0], result) if isinstance(result, sparse.SparseVariable) else result
+
+
+@converts("Cast", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return sparse.cast(inputs[0], op.out_type)
+
+
+@converts("SparseFromDense", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return (sparse.csr_from_dense if op.format == "csr" else sparse.csc_from_dense)(inputs[0])
+
+
+@converts("CSM", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return (sparse.CSR if op.format == "csr" else sparse.CSC)(*inputs)
+
+
+@converts("CSMGrad", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """Elements of one matrix at the places of another. Which of the two compressed forms both have does not
+    matter, as long as the number of the other axis is right.
+    """
+    data, indices, indptr, shape, other_data, other_indices, other_indptr, _ = inputs
+    major = indptr.shape[0] - 1
+    minor = pt.switch(pt.eq(major, shape[0]), shape[1], shape[0])
+    pattern = sparse.CSR(data, indices, indptr, pt.stack([major, minor]))
+    other = sparse.CSR(other_data, other_indices, other_indptr, pt.stack([major, minor]))
+    return values_at(other, pattern)
+
+
+@converts("SpSum", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return sparse.sp_sum(inputs[0], axis=op.axis)
+
+
+@converts("StructuredDotGradCSC", "StructuredDotGradCSR", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """For each value of a matrix the product of the row of the one and the row of the other at its place."""
+    indices, indptr, dense, cotangent = inputs
+    pair = (cotangent, dense) if type(op).__name__.endswith("CSR") else (dense, cotangent)
+    dtype = node.outputs[0].type.dtype
+    indices, indptr = (pt.cast(x, "int32") for x in (indices, indptr))
+    return CsrSampledProduct()(indices, indptr, *(pt.cast(x, dtype) for x in pair))
+
+
+@converts("GetItem2d", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """Start, stop and step of both axes; constants go as numbers, so that sizes stay known."""
+    ends = [
+        None if value is None else int(variable.data) if isinstance(variable, Constant) else value
+        for variable, value in zip(node.inputs[1:], inputs[1:], strict=True)
+    ]
+    return sparse.get_item_2d(inputs[0], (slice(*ends[:3]), slice(*ends[3:])))
+
+
+@converts("GetItemScalar", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return sparse.get_item_scalar(inputs[0], (inputs[1], inputs[2]))
+
+
+@converts("HStack", "VStack", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    function = sparse.hstack if type(op).__name__ == "HStack" else sparse.vstack
+    return _typed(node.outputs[0], function(inputs, format=op.format, dtype=op.dtype))
+
+
+@converts("SparseBlockDiagonal", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return _typed(node.outputs[0], sparse.block_diag(*inputs, format=op.format))
+
+
+@converts("ConstructSparseFromList", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """A matrix of some shape whose rows at given positions are given, all others empty."""
+    shape, values, rows = inputs
+    if values.type.ndim != 2:
+        raise NoConversion("the rows are no matrix")
+    count, columns = values.shape[0], values.shape[1]
+    indices = pt.tile(pt.cast(rows, "int32"), columns)
+    indptr = pt.cast(pt.arange(columns + 1) * count, "int32")
+    return sparse.CSC(pt.reshape(pt.transpose(values), (-1,)), indices, indptr, shape)

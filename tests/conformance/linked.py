@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Run PyTensor's own tests with PyTensor itself, compiled by graphc through the bridge's linker.
+
+As `run` beside it, with these differences: the interpreter has PyTensor, whose version says which suite is
+run; its default mode is ``"GRAPHC"``; ``linked.toml`` says which tests count, ``expected/linked-*.txt`` which
+fail and why.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+
+import run
+
+# PyTensor's C code for copies ends the process on values without axes.
+FLAGS = "cxx=,warn__ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise"
+LINKED = run.Way("linked_plugin", "linked.toml", "linked-", {"PYTENSOR_FLAGS": FLAGS})
+
+if __name__ == "__main__":
+    sys.exit(run.main(LINKED, version("pytensor")))

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ops that few graphs have: sparse matrices, searches for minima, labelled axes, splines, samplers of SciPy and PyMC."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.sparse as ps
+import pytensor.sparse.linalg
+import pytensor.tensor as pt
+import pytest
+import scipy.sparse
+from pytensor.compile.mode import Mode
+from pytensor.tensor.fourier import fft
+from pytensor.tensor.optimize import minimize, minimize_scalar, root, root_scalar
+from pytensor.tensor.slinalg import eigvalsh
+
+import graphc.interop.pytensor  # noqa: F401
+
+REFERENCE = Mode("py", "minimum_compile")
+rng = np.random.default_rng(0)
+a, b, c = ps.csr_matrix("a"), ps.csr_matrix("b"), ps.csc_matrix("c")
+x, v, s, z = pt.dmatrix("x"), pt.dvector("v"), pt.dmatrix("s"), pt.dscalar("z")
+RANDOM = {"density": 0.5, "random_state": 1}
+S = rng.normal(size=(4, 4))
+VALUES = {
+    a: scipy.sparse.random(5, 4, format="csr", **RANDOM),
+    b: scipy.sparse.random(5, 4, format="csr", density=0.4, random_state=2),
+    c: scipy.sparse.random(4, 5, format="csc", **RANDOM),
+    x: rng.normal(size=(4, 5)),
+    v: rng.uniform(1, 2, 4),
+    s: S @ S.T + np.eye(4),
+    z: np.array(0.3),
+}
+PLACES = [np.array(q, "int32") for q in ([0, 1, 2, 0], [0, 1, 2, 3, 4], [4, 4])]
+
+CASES = {
+    "sparse arithmetic": lambda: [
+        a + b, a - b, a * b, a * 2.0, ps.dot(a, x), ps.dot(x, a), ps.structured_dot(c, x.T), ps.true_dot(a, c), a + x.T,
+        ps.mul(a, v), ps.structured_add_s_v(a, v), ps.sp_sum(a, axis=0), ps.sp_sum(a, 1), ps.sp_sum(a),
+    ],
+    "sparse structure": lambda: [
+        a.T, a[1:3], a[1:, ::2], a[2, 1], a[[0, 3]], a[[0, 1], [1, 2]], ps.hstack([a, b], format="csr"), ps.vstack([a, b]),
+        ps.cast(a, "float32"), ps.dense_from_sparse(a), ps.csc_from_dense(x), ps.csr_from_dense(x), ps.remove0(a),
+        ps.ensure_sorted_indices(c), *ps.csm_properties(a), ps.col_scale(c, x[0]), ps.row_scale(c, v),
+        ps.diag(ps.csc_from_dense(s)), pytensor.sparse.linalg.block_diag(ps.csr_from_dense(x), x),
+    ],
+    "sparse comparisons": lambda: [ps.math.eq(a, b), ps.math.lt(a, b), ps.math.ge(a, x.T), ps.math.neq(a, b)],
+    "sparse gradients": lambda: [
+        pytensor.grad(ps.dot(a, x).sum(), x), pytensor.grad((ps.structured_dot(a, x) ** 2).sum(), a),
+        pytensor.grad((ps.structured_dot(c, x.T) ** 2).sum(), c), pytensor.grad(ps.sp_sum(a * b), a),
+        pytensor.grad((ps.dense_from_sparse(ps.CSR(v, *PLACES)) ** 2).sum(), v),
+    ],
+    "gradients of eigenvalues": lambda: [
+        pytensor.grad((pt.linalg.eigh(s)[0] * v + pt.linalg.eigh(s)[1][0] ** 2).sum(), s),
+        pytensor.grad((eigvalsh(s, s @ s + np.eye(4)) * v).sum(), s),
+    ],
+    "systems": lambda: [pt.linalg.solve(s * np.tri(4, k=1) * np.tri(4, k=1).T, v, assume_a="tridiagonal"), pt.linalg.solve_sylvester(s, s, s)],
+    "transforms of an axis": lambda: [fft(x, 6, 1), fft(x, None, 0)],
+    "complex numbers as real ones": lambda: [pt.sum(pt.complex(v, v), dtype="float64", acc_dtype="complex128"), pt.erf(pt.complex(v, v)).real],
+    "searches": lambda: [
+        minimize_scalar((z - v[0]) ** 2, z)[0], pytensor.grad(minimize_scalar((z - v[0]) ** 2, z)[0], v),
+        minimize(((v - z) ** 4).sum() + (v**2).sum(), v)[0], root(v**3 - z, v)[0], pytensor.grad(root(v**3 - z, v)[0].sum(), z),
+        root_scalar(z**3 - v[0], z, jac=True, method="newton")[0],
+    ],
+}  # fmt: skip
+# PyTensor's op runs in Python.
+IN_PYTHON = ["complex numbers as real ones"]
+
+
+def in_pytensor(f):
+    return [fallback.op for fallback in f.vm.jit_fn.report.fallbacks if fallback.op.startswith("PyTensor{")]
+
+
+def dense(value):
+    return value.toarray() if scipy.sparse.issparse(value) else np.asarray(value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CASES)
+def test_conversion(name):
+    outputs = CASES[name]()
+    functions = [
+        pytensor.function(list(VALUES), outputs, mode=mode, on_unused_input="ignore")
+        for mode in (REFERENCE, "GRAPHC_RAW")
+    ]
+    expected, given = (f(*VALUES.values()) for f in functions)
+    for output, want, got in zip(outputs, expected, given, strict=True):
+        assert getattr(got, "format", None) == getattr(want, "format", None), output
+        assert got.dtype == want.dtype, output
+        np.testing.assert_allclose(dense(got), dense(want), rtol=1e-9, atol=1e-12, err_msg=str(output))
+    assert bool(in_pytensor(functions[1])) == (name in IN_PYTHON)
+
+
+DRAWS = {
+    "pareto": lambda r: [pt.random.pareto(np.array([0.5, 2.0]), 2.0, rng=r), pt.random.pareto(3.0, 2.0, size=(2, 3), rng=r)],
+    "choice": lambda r: [pt.random.choice(np.eye(5), size=(3,), replace=False, rng=r), pt.random.choice(9, size=(2, 2), replace=False, rng=r)],
+    "clipped beta": lambda r: _again(pm.Beta.dist([0.5, 2.0], 1.0, size=(3, 2)), r),
+    "shifted Wald": lambda r: _again(pm.Wald.dist(mu=1.0, lam=2.0, alpha=[0.5, 2.0]), r),
+    "discrete uniform": lambda r: _again(pm.DiscreteUniform.dist(1, 9, size=5), r),
+}  # fmt: skip
+
+
+def _again(drawn, generator):
+    _, size, *parameters = drawn.owner.inputs
+    return [drawn.owner.op(*parameters, size=size, rng=generator)]
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_are_those_of_the_ops_own_samplers(name):
+    results = []
+    for mode in (REFERENCE, "GRAPHC"):
+        generator = pytensor.shared(np.random.default_rng(3))
+        f = pytensor.function([], DRAWS[name](generator), mode=mode)
+        results.append(f())
+    for want, got in zip(*results, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13)
+    assert in_pytensor(f) == []
+
+
+def test_splines_of_an_interpolated_density():
+    points = np.linspace(-3, 3, 20)
+    log_density = pm.logp(pm.Interpolated.dist(points, np.exp(-(points**2))), v)
+    outputs = [log_density, pytensor.grad(log_density.sum(), v)]
+    at = np.array([-3.5, -3.0, -1.234, 0.7, 2.9999, 3.0, 4.0])
+    expected, given = (pytensor.function([v], outputs, mode=m) for m in (Mode("py", "fast_run"), "GRAPHC"))
+    for want, got in zip(expected(at), given(at), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9)
+    assert in_pytensor(given) == []
+
+
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW"])
+def test_labelled_axes(mode):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pytensor import xtensor as px
+    p, q = px.xtensor("p", dims=("i", "j"), shape=(2, 3)), px.xtensor("q", dims=("j",), shape=(3,))
+    f = pytensor.function(
+        [p, q], [(p * q).sum("j") + p.max(), px.dot(p, q), p.isel(i=0), p.transpose("j", "i")], mode=mode
+    )
+    P, Q = np.arange(6.0).reshape(2, 3), np.ones(3)
+    for got, want in zip(f(P, Q), [P @ Q + 5, P @ Q, P[0], P.T], strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert f.vm.jit_fn.report.fallbacks == []

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every op class of PyTensor is converted or named here with its reason."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+from collections.abc import Iterator
+
+import pytensor
+from pytensor.graph.op import Op
+from pytensor.scalar.basic import Composite, ScalarOp
+from pytensor.scalar.loop import ScalarLoop
+from pytensor.tensor.random.op import RandomVariable
+
+from graphc.interop.pytensor.convert import rule_of
+from graphc.interop.pytensor.elementwise import FUNCTIONS, SPECIAL
+from graphc.interop.pytensor.randoms import DISTRIBUTIONS
+
+# Packages without ops of graphs: compilers, viewers, tools.
+SKIPPED = ("link", "bin", "misc", "d3viz", "ipython")
+BASE = "a base of other classes: nothing makes a node of it"
+# Which classes have no conversion, by their names and how their modules' names begin, and why. What runs, runs by the
+# op's own `perform`, in Python.
+ABSENT = [
+    ("pytensor.", BASE, """BaseBLAS BaseBlockDiagonal COp ExternalCOp GemmRelated OpenMPOp Output RNGConsumerOp SolveBase
+        AbstractRNGConstructor RandomVariable ScipyRandomVariable ScipyScalarWrapperOp ScipyVectorWrapperOp
+        ScipyWrapperOp _NoPythonCOp _NoPythonExternalCOp _NoPythonOp BinaryBitOp BinaryScalarOp FixedLogicalComparison
+        LogicalComparison ScalarInnerGraphOp ScalarOp UnaryBitOp UnaryScalarOp"""),
+    ("pytensor.sparse", BASE, "Stack __ComparisonOpSD __ComparisonOpSS"),
+    ("pytensor.sparse", "made by rewrites for C, which graphc's modes leave out", """AddSD_ccode CSMGradC MulSDCSC MulSDCSR
+        MulSVCSR SamplingDotCSR StructuredAddSVCSR StructuredDotCSC StructuredDotCSR UsmmCscDense"""),
+    ("pytensor.sparse", "sets elements one by one in Python in PyTensor, too", "GetItem2ListsGrad GetItemListGrad"),
+    ("pytensor.", "a function or a debugger of the user's, in Python", "FromFunctionOp PdbBreakpoint"),
+    ("pytensor.", "makes a generator, once for each call", "DefaultGeneratorMakerOp"),
+    ("pytensor.typed_list", "lists as values: graphc has none",
+        "Append Count Extend GetItem Index Insert Length MakeList Remove Reverse"),
+    ("pytensor.xtensor", "PyTensor's rewrites make ops of tensors of it in both modes", """XOp Broadcast Concat Dot ExpandDims
+        Index IndexUpdate Squeeze Stack Transpose UnStack XBlockwise XCumReduce XElemwise XRV XReduce"""),
+]  # fmt: skip
+
+
+def import_all() -> None:
+    """Imports the modules of PyTensor that define ops."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for found in pkgutil.walk_packages(pytensor.__path__, "pytensor.", onerror=lambda name: None):
+            if found.name.split(".")[1] not in SKIPPED:
+                importlib.import_module(found.name)
+
+
+def classes(base: type) -> Iterator[type]:
+    for cls in base.__subclasses__():
+        yield cls
+        yield from classes(cls)
+
+
+def is_converted(cls: type) -> bool:
+    if issubclass(cls, (Composite, ScalarLoop)):
+        return True
+    if issubclass(cls, ScalarOp):
+        return cls.__name__ in {*FUNCTIONS, *SPECIAL, "Cast"}
+    if issubclass(cls, RandomVariable) and rule_of(cls) is rule_of(RandomVariable):
+        known = {*DISTRIBUTIONS, "gamma", "multivariate_normal", "permutation"}
+        return getattr(cls, "name", None) in known
+    return rule_of(cls) is not None
+
+
+def reason(cls: type) -> str | None:
+    rows = (row for row in ABSENT if cls.__module__.startswith(row[0]) and cls.__name__ in row[2].split())
+    return next((why for _, why, _ in rows), None)
+
+
+def test_every_op_is_converted_or_named_with_a_reason():
+    import_all()
+    found = {cls for cls in classes(Op) if cls.__module__.startswith("pytensor.")}
+    found -= {cls for cls in found if cls.__module__.startswith("pytensor.link.")}
+    missing = sorted(str(cls) for cls in found if not is_converted(cls) and reason(cls) is None)
+    assert not missing, "neither converted nor named in ABSENT"
+    needless = sorted(str(cls) for cls in found if is_converted(cls) and reason(cls) is not None)
+    assert not needless, "converted, and named in ABSENT"
