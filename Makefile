@@ -8,6 +8,7 @@
 #   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
 #   make conformance-array-api  only the array API standard's tests
 #   make bridge  PyTensor's graphs and PyMC's models through graphc
+#   make bench-pymc  PyMC's models on graphc, numba and JAX; bench-sampling samples some of them
 #   make ulp    measure the accuracy of all functions, for docs/math.md
 #
 # PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
@@ -32,7 +33,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-compile docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-quick conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-quick conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -116,6 +117,14 @@ bridge: $(BRIDGE)/.bridge
 
 bench: $(VENV)/.demo $(PEERS)/.peers
 	$(BIN)/python tests/bench/run.py --peers-python $(PEERS)/bin/python $(BENCH_ARGS)
+
+# PyMC's models on graphc, numba and JAX: docs/benchmarks_pymc.md. Takes an hour.
+bench-pymc: $(BRIDGE)/.bridge
+	$(BRIDGE)/bin/python tests/bench/pymc_models.py --jobs $(JOBS) $(BENCH_ARGS)
+
+# From model to posterior, with pm.sample and nutpie; `bench-pymc` writes the table of what is kept in results/.
+bench-sampling: $(BRIDGE)/.bridge
+	$(BRIDGE)/bin/python tests/bench/pymc_sampling.py
 
 bench-compile: $(VENV)/.demo
 	$(BIN)/python tests/bench/compile_time.py

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-import timeit
 from typing import Any
 
 import derivatives
@@ -19,26 +17,13 @@ import libraries
 import memory
 import numpy as np
 from all_cases import CASES
-
-BATCH = 0.02  # seconds: long against the clock, short against a burst of other work
+from timing import best_time
 
 
 def _tolerance(names: dict[str, Any]) -> dict[str, float]:
     """How far results may be apart: of float32 arguments, by rounding in sums of some hundred products."""
     single = any(getattr(value, "dtype", None) == np.float32 for value in names.values())
     return {"rtol": 1e-4, "atol": 1e-4} if single else {"rtol": 1e-9, "atol": 1e-12}
-
-
-def best_time(statement: str, names: dict[str, Any], seconds: float) -> float:
-    """The shortest time of one call, in seconds, over batches that take `seconds` together."""
-    timer = timeit.Timer(statement, globals=names)
-    number = 1
-    while (took := timer.timeit(number)) < BATCH / 2:
-        number = max(2 * number, min(100 * number, int(number * BATCH / max(took, 1e-9))))
-    best, deadline = took / number, time.perf_counter() + seconds
-    while time.perf_counter() < deadline:
-        best = min(best, timer.timeit(number) / number)
-    return best
 
 
 def _copy(moved: int) -> libraries.Timed:

@@ -176,3 +176,9 @@ def test_what_cannot_be_an_op_of_pytensor():
         wrapped(pt.dmatrix("m"))
     with pytest.raises(TypeError, match="takes 1 inputs, given 2"):
         wrapped(pt.dvector("x"), pt.dvector("y"))
+
+
+def test_from_pytensor_names_what_is_no_variable():
+    x = pt.dvector("x")
+    with pytest.raises(TypeError, match=r"takes variables of PyTensor, given ndarray array\(\[1\.\]\)"):
+        from_pytensor([np.ones(1)], x)

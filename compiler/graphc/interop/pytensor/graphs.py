@@ -48,8 +48,14 @@ def from_pytensor(
         where PyTensor kept them.
 
     Raises:
-        TypeError: the graph needs a variable that is not given, or has values of a type that graphc lacks.
+        TypeError: something is not a variable, the graph needs one that is not given, or has values of a type
+            that graphc lacks.
     """
+    for given in (*inputs, *([outputs] if isinstance(outputs, Variable) else outputs)):
+        if not isinstance(given, Variable):
+            raise TypeError(
+                f"from_pytensor takes variables of PyTensor, given {type(given).__name__} {given!r}"
+            )
     single = isinstance(outputs, Variable)
     made, results = converted(inputs, [outputs] if single else outputs)
     return made, results[0] if single else results

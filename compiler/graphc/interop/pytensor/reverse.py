@@ -17,6 +17,7 @@ from pytensor.tensor.type import TensorType
 import graphc
 from graphc.function.types import Function
 from graphc.graph.replace import graph_replace
+from graphc.interop.derivatives import is_smooth, pullback_graph
 from graphc.interop.pytensor.convert import Converter, Values, converts
 
 if TYPE_CHECKING:
@@ -79,16 +80,8 @@ class GraphcOp(Op):
     @cached_property
     def _pullback(self) -> tuple[GraphcOp, list[int]]:
         """The op of the derivatives by the inputs of floating point, and the positions of these."""
-        positions = [i for i, v in enumerate(self.inputs) if v.type.numpy_dtype.kind in "fc"]
-        smooth = [i for i, v in enumerate(self.outputs) if v.type.numpy_dtype.kind in "fc"]
-        cotangents = [self.outputs[i].type.make_variable() for i in range(len(self.outputs))]
-        slopes = graphc.pullback(
-            [self.outputs[i] for i in smooth],
-            [self.inputs[i] for i in positions],
-            [cotangents[i] for i in smooth],
-            disconnected_inputs="ignore",
-        )
-        return GraphcOp([*self.inputs, *cotangents], slopes, f"pullback of {self.name}"), positions
+        inputs, slopes, positions = pullback_graph(self.inputs, self.outputs)
+        return GraphcOp(inputs, slopes, f"pullback of {self.name}"), positions
 
     def pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable]
@@ -106,7 +99,7 @@ class GraphcOp(Op):
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """Every input of floating point may reach every output."""
-        return [[v.type.numpy_dtype.kind in "fc"] * len(self.outputs) for v in self.inputs]
+        return [[is_smooth(v)] * len(self.outputs) for v in self.inputs]
 
 
 def _type_of(variable: Converted) -> TensorType:
