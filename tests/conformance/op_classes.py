@@ -17,6 +17,7 @@ from scipy import stats
 
 import graphc.sparse as sparse
 import graphc.tensor as pt
+from graphc.gradient.verify import _STEPS, numeric_grad
 from graphc.ops.factors import Cholesky
 from graphc.ops.kernel import KernelOp
 from graphc.ops.matrix_functions import Inv
@@ -108,6 +109,7 @@ def _size_param(op: RandomVariable, node: Any) -> list[Any]:
 
 def add_attributes() -> None:
     """What tests read from PyTensor's ops and find in graphc's under another name."""
+    numeric_grad.type_eps = _STEPS  # type: ignore[attr-defined]
     KernelOp.core_op = property(lambda op: op)  # type: ignore[attr-defined]
     KernelOp.gufunc_signature = property(lambda op: op._text())  # type: ignore[attr-defined]
     # How PyTensor's nodes of draws are read: the batch's sizes and the parameters.

@@ -112,8 +112,11 @@ class TensorSharedVariable(TensorVariable, SharedVariable):
         return array if borrow else array.copy()
 
     def zero(self, borrow: bool = False) -> None:
-        """Set all elements to 0."""
-        self.container[0] = np.zeros_like(self.container[0])
+        """Set all elements to 0; with ``borrow`` in place, also in a caller's array that was borrowed."""
+        if borrow and self.container[0].flags.writeable:
+            self.container[0].fill(0)
+        else:
+            self.container[0] = np.zeros_like(self.container[0])
 
 
 @singledispatch

@@ -22,6 +22,15 @@ def _transposed(x: Variable) -> Any:
     return pt.swapaxes(x, -1, -2)
 
 
+def _with_size(x: Any, axis: int, size: int | None) -> Any:
+    """x with a size that its type does not know."""
+    if size is None or x.type.shape[axis] is not None:
+        return x
+    sizes: list[int | None] = [None] * x.type.ndim
+    sizes[axis] = size
+    return pt.specify_shape(x, sizes)
+
+
 class Matmul(Op):
     """Product over the last axis of a and the last but one of b; leading axes are a batch and agree."""
 
@@ -64,7 +73,12 @@ class Matmul(Op):
         (a, b), (g,) = inputs, cotangents
         if g is None or is_discrete(outputs[0]):
             return [None, None]
-        return [self(g, _transposed(b)), self(_transposed(a), g)]
+        # Cotangents know the sizes that their operands know, and the axes that are summed over are equal.
+        size_a, size_b = a.type.shape[-1], b.type.shape[-2]  # type: ignore[attr-defined]
+        return [
+            self(g, _transposed(_with_size(b, -2, size_a))),
+            self(_transposed(_with_size(a, -1, size_b)), g),
+        ]
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]

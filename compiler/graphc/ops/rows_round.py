@@ -10,6 +10,7 @@ import numpy as np
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import OperandType, register
 from graphc.ops.rows_arithmetic import promote
+from graphc.tensor.basic import as_tensor_variable
 
 
 def _round_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
@@ -60,6 +61,12 @@ def _rint_scalar(b: Any, x: Any) -> Any:
     if x.dtype.kind == "c":
         return b.complex(b.rint(b.real(x)), b.rint(b.imag(x)))
     return b.rint(x)
+
+
+def _real_as_it_is(x: Any) -> Any:
+    """Real numbers are their own conjugates."""
+    x = as_tensor_variable(x)
+    return x if x.type.numpy_dtype.kind in "iuf" else None
 
 
 def _conj(x: Any, out: Any, g: Any) -> Any:
@@ -119,6 +126,7 @@ register(
     grad=(_conj,),
     holomorphic=False,
     dtypes=lambda types: (types[0], types[0]),
+    special=_real_as_it_is,
 )
 register(
     "complex",

@@ -44,11 +44,14 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
 
     Raises:
         AsTensorError: ``x`` is no array of a supported dtype.
+        NotImplementedError: ``x`` is a masked array.
     """
     if isinstance(x, TensorConstant):
         if name is None and dtype is None and ndim in (None, x.type.ndim):
             return x
         x = _stripped(x.data, ndim)
+    if isinstance(x, np.ma.MaskedArray):
+        raise NotImplementedError("tensors have no masks; fill the masked elements first: x.filled(value)")
     if dtype is None and (type(x) is float or (type(x) in (list, tuple) and not x)):
         dtype = config.floatX
     try:
@@ -108,6 +111,10 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
         AsTensorError: ``x`` cannot be seen as a tensor.
     """
     if isinstance(x, Apply):
+        if x.op.default_output is None and len(x.outputs) != 1:
+            raise AsTensorError(
+                f"{x.op} has {len(x.outputs)} outputs and no default_output; take one of them"
+            )
         x = x.default_output()
     convert = getattr(type(x), "__as_tensor_variable__", None)
     if convert is not None:
@@ -167,6 +174,8 @@ def get_underlying_scalar_constant_value(x: Any, only_process_constants: bool = 
     elif x.owner is not None and not only_process_constants:
         kept = _KEPT.get(type(x.owner.op).__name__) if str(x.owner.op) != "second" else 1
         if kept is not None:
+            if type(x.owner.op).__name__ in _CHECKED:
+                _check_conditions(x)
             return get_underlying_scalar_constant_value(x.owner.inputs[kept])
         inputs = _constant_inputs(x)
         if inputs is not None:
@@ -178,6 +187,15 @@ def get_underlying_scalar_constant_value(x: Any, only_process_constants: bool = 
 
 # Ops whose result has the elements of an input.
 _KEPT = {"BroadcastTo": 0, "DimShuffle": 0, "Assert": 0, "CheckAndRaise": 0}
+# Those that raise instead where a condition, one of their other inputs, does not hold.
+_CHECKED = ("Assert", "CheckAndRaise")
+
+
+def _check_conditions(x: Variable) -> None:
+    assert x.owner is not None
+    for condition in x.owner.inputs[1:]:
+        if not get_underlying_scalar_constant_value(condition):
+            raise NotScalarConstantError(f"{x} raises when the graph is run: {condition} does not hold")
 
 
 def _constant_inputs(x: Variable) -> list[Any] | None:

@@ -36,9 +36,9 @@ class _Term:
 def einsum(subscripts: Any, *operands: Any, optimize: Any = None) -> Variable:
     """Sums of products, as ``numpy.einsum``.
 
-    Subscripts may have an ellipsis for leading axes that broadcast, indices repeated within an operand for a
-    diagonal, and no output, for which the indices that occur once are taken in alphabetical order. Axes
-    broadcast where their size is statically 1.
+    Subscripts may have an ellipsis for axes that broadcast (an output without one sums over them), indices
+    repeated within an operand for a diagonal, and no output, for which the indices that occur once are taken
+    in alphabetical order. Axes broadcast where their size is statically 1.
 
     Args:
         subscripts: such as ``"ij,jk->ik"``; or the first operand, followed by its list of axis numbers, the
@@ -113,8 +113,6 @@ def _parse(subscripts: str, tensors: Sequence[Any]) -> tuple[list[list[str]], li
         return labels, [*_dots(most, most), *sorted(x for x in set(letters) if letters.count(x) == 1)]
     if sides[1].replace("...", "", 1).count("."):
         raise ValueError(f"einsum: an ellipsis is three dots, once in each part of {subscripts!r}")
-    if most and "..." not in sides[1]:
-        raise ValueError(f"einsum: the output of {subscripts!r} needs an ellipsis, as its operands have one")
     output = _expand(sides[1], most, most)
     known = {label for each in labels for label in each}
     for label in output:

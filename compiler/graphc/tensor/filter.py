@@ -28,8 +28,8 @@ def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bo
         array = _exact(type_, value)
     elif allow_downcast:
         array = _cast(type_, value, _as_array(type_, value, None))
-    elif isinstance(value, np.ndarray | np.generic):
-        array = _widened(type_, value if isinstance(value, np.ndarray) else np.asarray(value))
+    elif isinstance(value, np.ndarray):
+        array = _widened(type_, value)
     else:
         array = _from_python(type_, value, allow_downcast)
     _check_shape(type_, array)
@@ -82,7 +82,9 @@ def _widened(type_: TensorType, array: np.ndarray) -> np.ndarray:
 
 
 def _from_python(type_: TensorType, value: Any, allow_downcast: bool | None) -> np.ndarray:
-    """Convert Python numbers and nested lists, whose dtype nobody chose, when the values survive."""
+    """Convert numbers and nested lists, whose dtype nobody chose, when the values survive: NumPy's scalars,
+    too, which are what its functions return for Python numbers.
+    """
     array = _as_array(type_, value, None)
     wanted = type_.numpy_dtype
     if array.dtype == wanted and array.dtype.isnative:

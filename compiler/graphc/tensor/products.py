@@ -145,6 +145,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
         m, n = a.type.shape[i], b.type.shape[j]
         if m is not None and n is not None and m != n:
             raise ValueError(f"tensordot: axis {i} of {a} has size {m}, axis {j} of {b} has size {n}")
+    if not of_a and a.type.ndim == b.type.ndim == 0:
+        return a * b
+    if len(of_a) == 1 and a.type.ndim <= 2 and b.type.ndim <= 2:
+        return dot(a if of_a[0] == a.type.ndim - 1 else a.T, b if of_b[0] == 0 else b.T)
     left = _as_matrix(pt.dimshuffle(a, (*free_a, *of_a)), len(free_a))
     right = _as_matrix(pt.dimshuffle(b, (*of_b, *free_b)), len(of_b))
     product = Matmul()(left, right)

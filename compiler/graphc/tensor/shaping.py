@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Constant, Variable
+from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.dimshuffle import DimShuffle
+from graphc.ops.elementwise import Cast, Elementwise
 from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.shape import Shape, Shape_i
 from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, size_of, sizes_of
@@ -91,12 +93,22 @@ def _without(sizes: list[Any], given: list[Any]) -> tuple[list[Any], list[Any]]:
     return left, right
 
 
+def _is_given(size: Any) -> bool:
+    """Whether a size is data, so that it may be the -1 of NumPy's users when the graph is run."""
+    while size.owner is not None and isinstance(size.owner.op, Cast):
+        size = size.owner.inputs[0]
+    if isinstance(size, Constant) or size.type.numpy_dtype.kind == "u":
+        return False
+    return size.owner is None or not isinstance(size.owner.op, Elementwise | Shape_i)
+
+
 def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
     """The elements of x, in row-major order, in another shape.
 
     Args:
         x: array-like.
-        newshape: sizes; one of them may be the number -1, which stands for what remains.
+        newshape: sizes; one of them may be -1, which stands for what remains, also when the graph is run (of
+            sizes that are data: variables and elements of vectors, not what is computed of sizes).
         ndim: number of sizes, for a vector of unknown length.
 
     Raises:
@@ -114,6 +126,9 @@ def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
         have, others = _without(sizes_of(x), [each for i, each in enumerate(sizes) if i != unknown[0]])
         rest = product_of(have)
         sizes[unknown[0]] = as_size(rest // product_of(others) if others else rest, "reshape")
+    elif any(map(_is_given, sizes)):
+        rest = size(x) // -product_of(sizes)
+        sizes = [pt.switch(pt.eq(each, -1), rest, each) if _is_given(each) else each for each in sizes]
     if None not in x.type.shape and tuple(map(known_size, sizes)) == x.type.shape:
         return x
     return Reshape()(x, *sizes)

@@ -165,7 +165,10 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Vari
     if x.type.ndim != 1:
         raise ValueError(f"searchsorted searches in a vector, got {x} of type {x.type}")
     if sorter is not None:
-        x = x[as_tensor_variable(sorter)]
+        order = as_tensor_variable(sorter)
+        if order.type.ndim != 1:
+            raise ValueError(f"the sorter of searchsorted is a vector, got {order} of type {order.type}")
+        x = x[order]
     found = SearchSorted(side == "right")(x, pt.ravel(values))
     return found if values.type.ndim == 1 else pt.reshape(found, sizes_of(values))
 

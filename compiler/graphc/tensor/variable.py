@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.errors import AsTensorError
+from graphc.errors import ArgumentError, AsTensorError
 from graphc.graph.basic import Constant, Variable
 from graphc.tensor.dispatch import NumpyProtocols
 
@@ -251,9 +251,20 @@ class TensorVariable(TensorOperators, Variable):
 
 
 class TensorConstant(TensorVariable, Constant):
-    """A tensor whose value is known. The array is copied, and read-only."""
+    """A tensor whose value is known, so that its type knows all sizes. The array is copied, and read-only.
+
+    Raises:
+        ArgumentError: the value has another shape or rank than the type; a TypeError and a ValueError.
+    """
 
     def __init__(self, type: Any, data: Any, name: str | None = None) -> None:
+        sizes = np.shape(data)
+        if type.shape != sizes:
+            if len(sizes) != type.ndim or any(
+                m not in (None, n) for m, n in zip(type.shape, sizes, strict=True)
+            ):
+                raise ArgumentError(f"a constant of type {type} cannot have a value of shape {sizes}")
+            type = type.clone(shape=sizes)
         super().__init__(type, data, name)
         array = self.data
         # A view of the caller's array, even a read-only one, could still change through another view.

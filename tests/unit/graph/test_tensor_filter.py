@@ -40,6 +40,40 @@ def test_classes_derived_from_ndarray(tmp_path):
     assert type(pt.constant(np.matrix([[1.0]])).data) is np.ndarray
 
 
+def test_scalars_of_numpy_convert_when_kept():
+    """Python numbers become them in NumPy's functions."""
+    for target, value in ((s32, np.float64(0.5)), (TensorType("int32", ()), np.int64(7))):
+        found = target.filter(value)
+        assert found.dtype == target.numpy_dtype and found == value
+    for target, value in ((s32, np.float64(0.1)), (TensorType("int8", ()), np.int64(300))):
+        with pytest.raises(TypeError, match="changes when converted"):
+            target.filter(value)
+    n = pt.iscalar("n")
+    assert graphc.function([n], n + 1)(np.arange(3).sum()) == 4
+
+
+def test_constants_know_their_sizes():
+    value = np.ones((2, 3))
+    x = pt.TensorConstant(TensorType("float64", (None, 3)), value)
+    assert x.type.shape == (2, 3)
+    for shape in ((1, None), (None,)):
+        with pytest.raises(ValueError, match="shape"):
+            pt.TensorConstant(TensorType("float64", shape), value)
+    for make in (pt.constant, pt.as_tensor_variable):
+        with pytest.raises(NotImplementedError, match="fill"):
+            make(np.ma.masked_greater(value, 0))
+
+
+def test_shared_zero():
+    value = np.ones(3)
+    x = graphc.shared(value, borrow=True)
+    x.zero(borrow=True)
+    assert x.get_value(borrow=True) is value and not value.any()
+    value[:] = 1
+    x.zero()
+    assert value.all() and not x.get_value().any()
+
+
 def test_static_sizes_from_arrays():
     flags = TensorType("float64", broadcastable=np.array([True, False]))
     assert flags.shape == (1, None)
@@ -75,7 +109,7 @@ def test_arrays_widen(source):
         (i8, np.ones(3, "int64")),
         (i8, np.ones(3)),
         (f64, np.ones(3, complex)),
-        (s32, np.float64(1)),
+        (s32, np.array(1.0)),
         (TensorType("uint8", (None,)), np.ones(3, "int8")),
     ],
 )

@@ -153,12 +153,19 @@ def test_sizes_are_checked_at_run_time():
         ("ii->i", [(2, 3)], "sizes 2 and 3 of index 'i'"),
         ("i$->i", [(2, 3)], "no list of subscripts"),
         ("i..->i", [(2, 3)], "three dots"),
-        ("...i->i", [(2, 3)], "needs an ellipsis"),
     ],
 )
 def test_errors(subscripts, shapes, message):
     with pytest.raises(ValueError, match=message):
         pt.einsum(subscripts, *(np.ones(shape) for shape in shapes))
+
+
+def test_output_without_an_ellipsis_sums():
+    """As in PyTensor; NumPy refuses it."""
+    x, y = np.random.default_rng(0).normal(size=(2, 4, 3, 5)), np.ones((4, 5, 2))
+    got = pt.einsum("...ij,...jk->ik", x, y).eval()
+    np.testing.assert_allclose(got, np.einsum("abij,bjk->ik", x, y))
+    np.testing.assert_allclose(pt.einsum("...j->j", x).eval(), x.sum((0, 1, 2)))
 
 
 def test_errors_of_orders():

@@ -16,7 +16,9 @@ from graphc.compile.ops import wrap_py
 from graphc.errors import UnusedInputError
 from graphc.graph import equal_computations
 from graphc.printing import pp, pprint
+from graphc.raise_op import Assert
 from graphc.scan.checkpoints import scan_checkpoints
+from graphc.tensor.basic import NotScalarConstantError
 from graphc.tensor.type import TensorType, discrete_dtypes, float_dtypes
 
 X = np.random.default_rng(0).normal(size=(3, 4))
@@ -185,7 +187,7 @@ def test_jacobian_in_a_loop_and_checkpoints():
 def test_scalars_known_from_constants():
     known = pt.get_underlying_scalar_constant_value
     c = pt.constant([1, 2, 3])
-    held = graphc.raise_op.Assert("held")(pt.constant(5), pt.bscalar())
+    held = graphc.raise_op.Assert("held")(pt.constant(5), c[1] > 1)
     cases = [
         (c[1], 2),
         (c[1] + 2, 4),
@@ -264,3 +266,62 @@ def test_plain_functions_are_thunks(lazy):
         np.testing.assert_allclose(f(X[0]), 2 * np.exp(X[0]) + 1)
     with pytest.raises(RuntimeError, match=r"no value\n  while running Theano.*test_forms.py"):
         graphc.function([x], Theano(lazy, True)(x) + 1)(X[0])
+
+
+def test_sizes_that_are_minus_one_when_run():
+    x, v, n, k = pt.dmatrix("x"), pt.lvector("v"), pt.iscalar("n"), pt.lscalar("k")
+    for mode in ("fast_run", "reference"):
+        f = graphc.function([x, v, n, k], [x.reshape(v, ndim=2), x.reshape((n, 2, k))], mode=mode)
+        for sizes, first, last in (((-1, 4), -1, 2), ((6, -1), 3, -1), ((3, 4), 3, 2)):
+            got = f(X, sizes, first, last)
+            for found, wanted in zip(got, (X.reshape(sizes), X.reshape(3, 2, 2)), strict=True):
+                np.testing.assert_array_equal(found, wanted)
+        for sizes, first, last in (((-1, -1), 3, 2), ((5, -1), 3, 2), ((3, 4), -1, -1), ((3, 4), -3, -2)):
+            with pytest.raises(ValueError, match=r"reshape|negative dimensions"):
+                f(X, sizes, first, last)
+    # Sizes that are computed stay as they are.
+    assert x.reshape((x.shape[0] * 2, n * 2)).owner.inputs[1].owner.op.name == "mul"
+
+
+def test_tensordot_of_small_ranks_is_a_product():
+    s, v, m = pt.dscalar("s"), pt.dvector("v"), pt.dmatrix("m")
+    pairs = [
+        (pt.tensordot(s, s, [[], []]), s * s),
+        (pt.tensordot(v, v, 1), pt.dot(v, v)),
+        (pt.tensordot(m, v, [[0], [0]]), pt.dot(m.T, v)),
+        (pt.tensordot(v, m, [[0], [1]]), pt.dot(v, m.T)),
+        (pt.tensordot(m, m, [[0], [1]]), pt.dot(m.T, m.T)),
+    ]
+    for got, wanted in pairs:
+        assert equal_computations([got], [wanted])
+    check(
+        [(pt.tensordot(m, v, [[1], [0]]), X @ X[0]), (pt.tensordot(m, m, [[0], [0]]), X.T @ X)],
+        {m: X, v: X[0]},
+    )
+
+
+def test_static_sizes_of_gradients_of_products():
+    for left, right in (
+        ((1,), (None,)),
+        ((1, None), (None, None)),
+        ((None,), (3, None)),
+        ((2, 3), (None, None)),
+    ):
+        x, y = pt.tensor("x", dtype="float64", shape=left), pt.tensor("y", dtype="float64", shape=right)
+        for variable, slope in zip((x, y), graphc.grad(pt.dot(x, y).sum(), [x, y]), strict=True):
+            assert variable.type.is_super(slope.type), (left, right)
+    assert slope.eval({x: X[:2, :3], y: X[:3]}).shape == (3, 4)
+    with pytest.raises(ValueError):
+        slope.eval({x: X[:2, :3], y: X[:2]})
+
+
+def test_known_values_of_checks():
+    c, x = pt.constant(2), pt.dscalar("x")
+    known = pt.get_underlying_scalar_constant_value
+    assert known(Assert("")(c, c > 1)) == 2
+    for condition in (c > 2, c > x):
+        with pytest.raises(NotScalarConstantError):
+            known(Assert("")(c, condition))
+    assert pt.conj(x) is x and x.conj() is x
+    with pytest.raises(ValueError, match="sorter"):
+        pt.searchsorted(pt.dvector("v"), x, sorter=pt.lmatrix("m"))
