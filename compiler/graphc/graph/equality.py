@@ -73,3 +73,14 @@ def _equal_values(x: Any, y: Any, strict_dtype: bool) -> bool:
         return False
     a, b = (np.asarray(v.data if isinstance(v, Constant) else v) for v in (x, y))
     return (not strict_dtype or a.dtype == b.dtype) and bool(np.array_equal(a, b))
+
+
+def same_graph(
+    in_xs: Sequence[Variable], xs: Sequence[Any], in_ys: Sequence[Variable], ys: Sequence[Any]
+) -> bool:
+    """Whether two graphs, each with inputs of its own, compute the same from inputs of the same types."""
+    if len(in_xs) != len(in_ys) or len(xs) != len(ys):
+        return False
+    if any(x.type != y.type for x, y in zip(in_xs, in_ys, strict=True)):
+        return False
+    return equal_computations(xs, ys, in_xs, in_ys)

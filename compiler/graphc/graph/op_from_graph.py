@@ -8,6 +8,7 @@ from typing import Any
 
 from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.equality import same_graph
 from graphc.graph.op import Op
 from graphc.graph.replace import clone_replace, clone_with_inputs, rebuild
 from graphc.graph.traversal import graph_inputs, toposort
@@ -76,7 +77,7 @@ class OpFromGraph(Op):
         self.inner_inputs, self.inner_outputs = _copy(inputs, captured, outputs)
         self.pullback_overrides = _only_one(pullback, lop_overrides, "pullback", "lop_overrides")
         self.pushforward_overrides = _only_one(pushforward, rop_overrides, "pushforward", "rop_overrides")
-        self._connection_pattern = connection_pattern
+        self._given_pattern = self._connection_pattern = connection_pattern
         self._derived: dict[Any, Any] = {}
 
     input_types = property(
@@ -178,6 +179,31 @@ class OpFromGraph(Op):
         inner = self.inline_on(node.inputs)
         replace = {x: b for x, b, is_batched in zip(node.inputs, inputs, batched, strict=True) if is_batched}
         return batch_graph(inner, replace, size)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other op has the same graph, on the same shared variables, and the same options and
+        overrides. Overrides are the same if they make the same graph of the same arguments.
+        """
+        if self is other or type(self) is not type(other):
+            return self is other
+        assert isinstance(other, OpFromGraph)
+        if self._options() != other._options():
+            return False
+        if self.__props__ is not None and self._props() != other._props():
+            return False
+        if not same_graph(self.inner_inputs, self.inner_outputs, other.inner_inputs, other.inner_outputs):
+            return False
+        from graphc.graph.op_from_graph_derivatives import same_overrides
+
+        return same_overrides(self, other)
+
+    def _options(self) -> tuple[Any, ...]:
+        shared = [id(v) for v in self.shared_inputs]
+        return self.is_inline, self.kwargs, self._given_pattern, shared
+
+    def __hash__(self) -> int:
+        types = (tuple(self.input_types), tuple(self.output_types))
+        return hash((type(self), self.is_inline, len(self.inner_inputs), types))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_derived": {}}

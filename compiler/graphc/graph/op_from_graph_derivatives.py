@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
+from graphc.graph.equality import equal_computations
 
 if TYPE_CHECKING:
     from graphc.graph.op_from_graph import OpFromGraph
@@ -94,6 +95,38 @@ def _call(rule: Any, arguments: tuple[list, ...]) -> Terms:
     else:
         result = rule(*arguments)
     return list(result) if isinstance(result, list | tuple) else [result]
+
+
+def same_overrides(op: OpFromGraph, other: OpFromGraph) -> bool:
+    """Whether the overrides of two ops with equal graphs make equal graphs of the same arguments."""
+    n = op.n_explicit
+    inputs, outputs = list(op.inner_inputs[:n]), list(op.inner_outputs)
+    pairs = [
+        (op.pullback_overrides, other.pullback_overrides, (inputs, outputs, [_place(y) for y in outputs])),
+        (op.pushforward_overrides, other.pushforward_overrides, (inputs, [_place(x) for x in inputs])),
+    ]
+    return all(_same_override(a, b, arguments) for a, b, arguments in pairs)
+
+
+def _same_override(a: Any, b: Any, arguments: tuple[list, ...]) -> bool:
+    if a is b:
+        return True
+    if a is None or b is None:
+        return False
+    if isinstance(a, list | tuple) or isinstance(b, list | tuple):
+        lists = isinstance(a, list | tuple) and isinstance(b, list | tuple)
+        return (
+            lists
+            and len(a) == len(b)
+            and all(_same_override(x, y, arguments) for x, y in zip(a, b, strict=True))
+        )
+    try:
+        terms = [_call(rule, arguments) for rule in (a, b)]
+    except Exception:  # rules of users may refuse the arguments in any way; a comparison never raises
+        return False
+    absent = [[g is None or _is_placeholder(g) for g in each] for each in terms]
+    present = [[g for g in each if not (g is None or _is_placeholder(g))] for each in terms]
+    return absent[0] == absent[1] and equal_computations(*present)
 
 
 def _zero_like(x: Variable) -> Variable:

@@ -9,6 +9,7 @@ from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import is_conditional
+from graphc.graph.equality import same_graph
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
 from graphc.graph.replace import clone_with_inputs
@@ -108,6 +109,24 @@ class Scan(Op):
         from graphc.graph.op_from_graph import expand
 
         return FunctionGraph(self.inner_inputs, expand(self.inner_outputs))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other scan is the same loop; names do not count."""
+        if self is other or type(self) is not type(other):
+            return self is other
+        assert isinstance(other, Scan)
+        return (
+            self._form() == other._form()
+            and same_graph(self.inner_inputs, self.inner_outputs, other.inner_inputs, other.inner_outputs)
+            and same_graph([], self.hidden_constants, [], other.hidden_constants)
+        )
+
+    def _form(self) -> tuple[Any, ...]:
+        options = (self.reverse, self.truncate_gradient, self.checkpoint_every, self.unroll, self.progress)
+        return (*self.spec.form(), *options)
+
+    def __hash__(self) -> int:
+        return hash((Scan, self._form(), tuple(v.type for v in self.inner_inputs)))
 
     # -- building --------------------------------------------------------------------------------------------
 

@@ -126,6 +126,12 @@ class ScanSpec:
             if repeated:
                 raise ValueError(f"two {what} variables of a scan are named {sorted(repeated)[0]!r}")
 
+    def form(self) -> tuple[object, ...]:
+        """What the roles are, whatever their names."""
+        sequences = tuple(s.taps for s in self.sequences)
+        states = tuple((s.taps, s.writes) for s in self.states)
+        return sequences, states, len(self.outputs), len(self.untraced), len(self.invariants), self.is_while
+
     def inner_input_names(self) -> Iterator[tuple[str, int]]:
         """Name and tap of each inner input, in order; untraced states and invariants have tap 0."""
         for sequence in self.sequences:

@@ -183,3 +183,36 @@ def test_a_large_constant_inside_is_an_argument_of_the_compiled_code():
     table = pt.as_tensor_variable(np.arange(50.0))
     y = OpFromGraph([x], [x * table])(x)
     np.testing.assert_allclose(graphc.function([x], y)(np.ones(50)), np.arange(50.0))
+
+
+def test_equal_graphs_are_equal_ops():
+    x, y, a, b = pt.dscalars("xyab")
+    op = OpFromGraph([x, y], [x + y * x])
+    assert op == OpFromGraph([a, b], [a + b * a]) == op.clone()
+    assert hash(op) == hash(OpFromGraph([a, b], [a + b * a]))
+    others = [
+        OpFromGraph([x, y], [x * y + x]),
+        OpFromGraph([x, y], [x + y * x], inline=True),
+        OpFromGraph([x, y], [x + y * x], pullback=lambda i, o, g: [g[0], g[0]]),
+        OpFromGraph([x, y], [x + y * x, x]),
+        OpFromGraph([x, pt.fscalar()], [x]),
+    ]
+    assert len({op, *others}) == 6
+
+
+def test_overrides_and_shared_variables_count_in_equality():
+    x = pt.dscalar("x")
+    one, other = graphc.shared(1.0), graphc.shared(1.0)
+    assert OpFromGraph([x], [x + one]) == OpFromGraph([x], [x + one]) != OpFromGraph([x], [x + other])
+
+    def op(rule):
+        return OpFromGraph([x], [x * 2], pullback=rule)
+
+    def refuses(inputs, outputs, cotangents):
+        raise NotImplementedError
+
+    assert op(lambda i, o, g: [g[0] * 3]) == op(lambda i, o, g: [g[0] * 3])
+    assert op(lambda i, o, g: [g[0] * 3]) != op(lambda i, o, g: [g[0] * 4])
+    assert op([refuses]) == op([refuses]) != op([lambda i, o, g: g[0]])
+    assert op(refuses) != op(lambda i, o, g: [g[0]])
+    assert op(lambda i, o, g: [graphc.gradient.disconnected_type()]) != op(lambda i, o, g: [g[0]])

@@ -6,6 +6,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.graph import equal_computations
 from graphc.graph.op_from_graph import OpFromGraph
 from graphc.scan import Scan, ScanArgs, roles, until
 from graphc.tensor.type import TensorType
@@ -263,3 +264,21 @@ def test_gradient_through_updates_that_end_early(mode):
     y = graphc.scan(lambda: (s, {s: s * 2}, graphc.until(s > 5)), n_steps=9, return_updates=False)
     s.default_update = None
     assert graphc.function([], graphc.grad((y**2).sum(), s), mode=mode)() == 2 * 1.5 * (1 + 4 + 16)
+
+
+def test_equal_loops_are_equal_ops():
+    x, y = pt.dvectors("xy")
+
+    def loop(v, function, **options):
+        return graphc.scan(function, v, return_updates=False, **options).owner.op
+
+    same = loop(x, lambda v: v + 1)
+    others = [
+        loop(x, lambda v: v + 2),
+        loop(x, lambda v: v + 1, truncate_gradient=2),
+        loop(x, lambda v, w: v + w, non_sequences=[1.0]),
+    ]
+    assert same == loop(y, lambda v: v + 1) and hash(same) == hash(loop(y, lambda v: v + 1))
+    assert len({same, *others}) == 4
+    graphs = [graphc.scan(lambda v: v + 1, x, return_updates=False)[-1] for _ in range(2)]
+    assert equal_computations(graphs[:1], graphs[1:])
