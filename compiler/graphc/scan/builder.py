@@ -13,6 +13,7 @@ from graphc.graph.location import describe
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import explicit_graph_inputs
 from graphc.names import unique_name
+from graphc.ops.shape import MakeVector
 from graphc.ops.sizes import known_size
 from graphc.scan.callee import Callee
 from graphc.scan.capture import captured, is_new, mark
@@ -255,5 +256,9 @@ class LoopBuilder:
 
 
 def _is_part_of(v: Variable, given: list[Any]) -> bool:
-    """Whether a variable is computed from what the user passed, a sparse matrix for one."""
+    """Whether a variable is computed from what the user passed, a sparse matrix for one, or an element that
+    a passed vector was made of: reading the vector gives that element.
+    """
+    if any(isinstance(x.owner and x.owner.op, MakeVector) and v in x.owner.inputs for x in given):
+        return True
     return v.owner is not None and set(explicit_graph_inputs([v])) <= set(given)

@@ -265,6 +265,11 @@ class TestCapture:
         x, w = pt.vector("x"), pt.scalar("w")
         with pytest.raises(ValueError, match=r"strict=True.*also reads w of type.*non_sequences"):
             graphc.scan(lambda x: x * w, x, strict=True, return_updates=False)
+        n, m = pt.lscalars("nm")
+        sizes = pt.stack([n, m])
+        options = {"n_steps": 2, "strict": True, "return_updates": False}
+        y = graphc.scan(lambda size: pt.ones(size), non_sequences=[sizes], **options)
+        assert y.eval({n: 3, m: 4}).shape == (2, 3, 4)
         graphc.scan(lambda x, w: x * w**2, x, non_sequences=w, strict=True, return_updates=False)
 
     def test_shared_variable(self, compute):

@@ -276,7 +276,7 @@ def test_equal_loops_are_equal_ops():
     others = [
         loop(x, lambda v: v + 2),
         loop(x, lambda v: v + 1, truncate_gradient=2),
-        loop(x, lambda v, w: v + w, non_sequences=[1.0]),
+        loop(x, lambda v, w: v + w, non_sequences=[pt.dscalar()]),
     ]
     assert same == loop(y, lambda v: v + 1) and hash(same) == hash(loop(y, lambda v: v + 1))
     assert len({same, *others}) == 4
