@@ -126,7 +126,7 @@ def _same_override(a: Any, b: Any, arguments: tuple[list, ...]) -> bool:
         return False
     absent = [[g is None or _is_placeholder(g) for g in each] for each in terms]
     present = [[g for g in each if not (g is None or _is_placeholder(g))] for each in terms]
-    return absent[0] == absent[1] and equal_computations(*present)
+    return absent[0] == absent[1] and equal_computations(present[0], present[1])
 
 
 def _zero_like(x: Variable) -> Variable:

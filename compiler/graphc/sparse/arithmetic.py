@@ -7,6 +7,7 @@ Sums and products of two sparse matrices, whose places depend on data, are left 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from graphc.sparse.basic import (
 from graphc.sparse.conversion import SparseFromDense
 from graphc.sparse.type import SparseTensorType
 from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.type import parse_dtype
 
 
 def with_data(x: Any, data: Any) -> Any:
@@ -155,7 +157,15 @@ def neg(x: Any) -> Any:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """The values in another dtype."""
+    """The values in another dtype. Of complex numbers the real part is taken, with a warning, as in SciPy."""
+    x = as_sparse_variable(x)
+    if x.type.numpy_dtype.kind == "c" and np.dtype(parse_dtype(dtype)).kind not in "cb":
+        warnings.warn(
+            f"the cast of {x} from {x.type.dtype} to {dtype} discards the imaginary part",
+            np.exceptions.ComplexWarning,
+            stacklevel=2,
+        )
+        return structured(lambda v: pt.cast(pt.real(v), dtype), x)
     return structured(lambda v: pt.cast(v, dtype), x)
 
 
@@ -165,8 +175,10 @@ def sp_ones_like(x: Any) -> Any:
 
 
 def sp_zeros_like(x: Any) -> Any:
-    """Zeros at the places of the values."""
-    return structured(pt.zeros_like, x)
+    """A sparse matrix of the same shape without values."""
+    x = as_sparse_variable(x)
+    _, indices, indptr, sizes = csm_properties(x)
+    return CSM(x.type.format)(pt.zeros(0, dtype=x.type.dtype), indices[:0], pt.zeros_like(indptr), sizes)
 
 
 def _two(x: Any, y: Any, what: str) -> tuple[Any, Any]:

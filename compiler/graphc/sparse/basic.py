@@ -18,7 +18,7 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import capture
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
-from graphc.sparse.type import SparseConstant, SparseTensorType, SparseVariable
+from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
 from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.type import TensorType
 
@@ -35,7 +35,7 @@ def as_sparse_variable(x: Any, name: str | None = None) -> Any:
         TypeError: it is neither.
     """
     if isinstance(x, SparseVariable):
-        return x
+        return x if x.type.format in FORMATS else ConvertFormat("csr")(x)  # type: ignore[attr-defined]
     if not is_sparse(x):
         raise TypeError(f"expected a sparse variable or a sparse matrix of SciPy, got {x!r:.80}")
     x = x if x.format in ("csr", "csc") else x.tocsr()
@@ -98,6 +98,37 @@ def put_together(format: str, data: Any, indices: Any, indptr: Any, shape: Any) 
 
     make = getattr(scipy.sparse, f"{format}_matrix")
     return make((data, indices, indptr), (int(shape[0]), int(shape[1])))
+
+
+class ConvertFormat(Op):
+    """A sparse matrix in another of SciPy's formats.
+
+    Args:
+        format: of the result.
+    """
+
+    __props__ = ("format",)
+
+    def __init__(self, format: str) -> None:
+        self.format = format
+
+    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+        return Apply(self, [x], [x.type.clone(format=self.format).make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        output_storage[0][0] = node.outputs[0].type.filter(inputs[0])
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        g = cotangents[0]
+        return [None if g is None else ConvertFormat(typed(Any, inputs[0]).type.format)(g)]  # type: ignore[list-item]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        t = tangents[0]
+        return [None if t is None else self(t)]  # type: ignore[list-item]
 
 
 class CSMProperties(Op):

@@ -8,10 +8,11 @@ from typing import Any
 
 from graphc.ops._pt import pt
 from graphc.sparse.arithmetic import structured
+from graphc.sparse.basic import as_sparse_variable
 
 # Functions that are 0 at 0, by the name of `graphc.tensor`: those of the matrix.
 _OF_ZERO = (
-    "abs", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "conj", "deg2rad", "expm1", "floor", "log1p",
+    "abs", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "deg2rad", "expm1", "floor", "log1p",
     "rad2deg", "rint", "sign", "sin", "sinh", "sqr", "sqrt", "tan", "tanh", "trunc",
 )  # fmt: skip
 # Others are functions of the values only, which their name says.
@@ -39,9 +40,16 @@ def _two(name: str) -> Callable[[Any, Any], Any]:
     return function
 
 
+def conj(x: Any) -> Any:
+    """The complex conjugate; of real numbers the matrix itself."""
+    x = as_sparse_variable(x)
+    return structured(pt.conj, x) if x.type.numpy_dtype.kind == "c" else x
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _one(name, name) for name in _OF_ZERO},
     **{f"structured_{name}": _one(name, f"structured_{name}") for name in _OF_VALUES},
     **{f"structured_{name}": _two(function) for name, function in _OF_TWO.items()},
 }
+FUNCTIONS["conj"] = conj
 FUNCTIONS["conjugate"] = FUNCTIONS["structured_conjugate"] = FUNCTIONS["conj"]

@@ -14,6 +14,8 @@ from graphc.graph.type import Type
 from graphc.tensor.type import parse_dtype
 
 FORMATS = ("csr", "csc")
+# What inputs may have besides: operations convert them to compressed rows.
+INPUT_FORMATS = (*FORMATS, "bsr")
 
 
 class SparseVariable(Variable):
@@ -180,6 +182,10 @@ class SparseConstant(SparseVariable, Constant):
     data: Any = None
 
 
+def _arrays(x: Any) -> list[np.ndarray]:
+    return [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
+
+
 def _functions() -> Any:
     import graphc.sparse
 
@@ -190,7 +196,8 @@ class SparseTensorType(Type):
     """Sparse matrices in one of SciPy's formats.
 
     Args:
-        format: ``"csr"`` (compressed rows) or ``"csc"`` (compressed columns).
+        format: ``"csr"`` (compressed rows) or ``"csc"`` (compressed columns); of inputs also ``"bsr"``
+            (blocks), of which operations make compressed rows.
         dtype: of the values.
         shape: two sizes, None where unknown.
         name: a name for people.
@@ -208,8 +215,10 @@ class SparseTensorType(Type):
     def __init__(
         self, format: str, dtype: Any, shape: Iterable[int | None] | None = None, name: str | None = None
     ) -> None:
-        if format not in FORMATS:
-            raise ValueError(f"the format of a sparse matrix must be csr or csc, got {format!r}")
+        if format not in INPUT_FORMATS:
+            raise ValueError(
+                f"the format of a sparse matrix must be {', '.join(INPUT_FORMATS)}, got {format!r}"
+            )
         self.format = format
         self.dtype = parse_dtype(dtype)
         self.numpy_dtype = np.dtype(self.dtype)
@@ -310,8 +319,8 @@ class SparseTensorType(Type):
 
     @staticmethod
     def may_share_memory(a: Any, b: Any) -> bool:
-        """Whether the values of two matrices may overlap."""
-        return bool(np.may_share_memory(a.data, b.data))
+        """Whether the arrays of two matrices may overlap; either may also be an array."""
+        return any(np.may_share_memory(x, y) for x in _arrays(a) for y in _arrays(b))
 
     def __str__(self) -> str:
         sizes = ", ".join("?" if n is None else str(n) for n in self.shape)

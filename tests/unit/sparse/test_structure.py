@@ -210,3 +210,49 @@ def test_shared_and_dense_values():
         g(np.ones(3))
     with pytest.raises(TypeError, match="csr or csc format"):
         graphc.shared(a.tocoo())
+
+
+def test_block_matrices_are_inputs():
+    a = sp.random(6, 4, 0.4, "csr", random_state=0)
+    x, y = sparse.SparseTensorType("bsr", "float64")("x"), pt.dmatrix("y")
+    dense = np.arange(12.0).reshape(4, 3)
+    results = [
+        sparse.dot(x, y),
+        sparse.dot(x, x.T).toarray(),
+        x.sum(0),
+        (x + x).toarray(),
+        graphc.grad(x.sum(), x),
+    ]
+    for mode in ("fast_run", "reference"):
+        *found, gradient = graphc.function([x, y], results, mode=mode)(a.tobsr((2, 2)), dense)
+        d = a.toarray()
+        for got, want in zip(found, [d @ dense, d @ d.T, d.sum(0), 2 * d], strict=True):
+            np.testing.assert_allclose(got, want)
+        assert gradient.format == "bsr"
+        np.testing.assert_array_equal(gradient.toarray(), d != 0)
+    with pytest.raises(ValueError, match="got 'lil'"):
+        sparse.SparseTensorType("lil", "float64")
+
+
+def test_real_and_imaginary_values():
+    z, x = sparse.csr_matrix("z", dtype="complex64"), sparse.csc_matrix("x", dtype="float64")
+    value = sp.random(5, 4, 0.5, "csr", random_state=1).astype("complex64") * (1 + 2j)
+    with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
+        cast = sparse.cast(z, "float32")
+    assert abs(cast.eval({z: value}) - value.real).max() == 0
+    assert sparse.conj(x) is x
+    assert abs(sparse.conj(z).eval({z: value}) - value.conj()).max() == 0
+
+
+def test_zeros_store_nothing():
+    x = sparse.csc_matrix("x", dtype="float32")
+    value = sp.random(5, 4, 0.5, "csc", random_state=1).astype("float32")
+    zeros = x.zeros_like().eval({x: value})
+    assert (zeros.nnz, zeros.shape, zeros.dtype, zeros.format) == (0, (5, 4), "float32", "csc")
+
+
+def test_memory_of_matrices_and_their_arrays():
+    a, b = (sp.random(5, 4, 0.5, "csr", random_state=k) for k in (0, 1))
+    shared = sparse.SparseTensorType.may_share_memory
+    assert all(shared(a, x) and shared(x, a) for x in (a, a.data, a.indices, a.indptr, a.T))
+    assert not any(shared(a, x) for x in (b, b.data, b.T, np.zeros(3)))
