@@ -127,7 +127,7 @@ def test_errors():
         A @ pt.dtensor3()
     with pytest.raises(ValueError, match="sizes 5 and 4 differ"):
         sp.as_sparse_variable(random("csr")) @ np.ones((4, 2))
-    with pytest.raises(ValueError, match="csr or csc"):
+    with pytest.raises(ValueError, match="csr, csc, bsr, got 'coo'"):
         sp.matrix("coo")
     with pytest.raises(TypeError, match="sparse"):
         sp.structured_dot(C, C)
