@@ -34,11 +34,15 @@ class FunctionConverter:
     Args:
         old: the graph-stage `func.func`; the new one is created right before it.
         donations: the arguments in whose memory results are computed.
+
+    Attributes:
+        is_ending: whether all but the results has been computed.
     """
 
     def __init__(self, old: Any, donations: Donations) -> None:
         self._old = old
         self.donations = donations
+        self.is_ending = False
         self._values: dict[Any, Any] = {}
         self._scalars: dict[Any, Scalar] = {}
         self._sizes: dict[Any, list[Any]] = {}
@@ -139,9 +143,13 @@ class FunctionConverter:
         return [self.index_of(size) for size in self._row_sizes[scan.results[0]][name]]
 
     def lent(self, value: Any) -> Any:
-        """The tensor of the argument in whose memory a value is to be computed, or None."""
+        """The tensor of the argument in whose memory a value is to be computed, or None.
+
+        What another array holds is put there at the end. Something may need it in memory of its own before
+        that, when the argument still has readers.
+        """
         argument = self.donations.lent.get(value)
-        if argument is None:
+        if argument is None or (value.owner.name in VIEWS and not self.is_ending):
             return None
         tensor, kind = self._values[argument], build.storage_type(value.type)
         return tensor if tensor.type == kind else reshape(tensor, kind, self.sizes_of(value))

@@ -50,6 +50,7 @@ def _return_lent(context: Any, results: list[Any]) -> None:
     everything that becomes the result, without a look at who reads it.
     """
     donations = context.donations
+    context.is_ending = True
     for value in donations.lent:
         if value.owner.name in VIEWS and not context.is_materialised(value):
             # As a loop: a part of another array would have to be copied twice.

@@ -198,12 +198,23 @@ def parts_computed_early():
     return [z, m], joins
 
 
+def views_needed_early():
+    """Parts and repetitions of arrays, which others need in memory of their own before the end."""
+    z, m = pt.tensor("z", dtype="float64", shape=(3,)), pt.tensor("m", dtype="float64", shape=(5, 3))
+    wide = pt.repeat(m[:, :1], 2, axis=1)
+    views = [m[::-1, 1], pt.repeat(z, 2)[:5], pt.specify_shape(wide.ravel()[::2], (5,)), pt.tile(z[:1], 5)]
+    early = sum((pt.sort(v)[0] + v.reshape((5, 1)).sum() for v in views), start=pt.sort(wide).sum())
+    return [z, m], [*views, pt.broadcast_to(early, (5,))]
+
+
+@pytest.mark.parametrize("made", [parts_computed_early, views_needed_early])
 @pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
-def test_parts_of_joins_wait_for_what_reads_the_old_value(mode):
-    (z, m), joins = parts_computed_early()
+def test_new_values_wait_for_what_reads_the_old_ones(mode, made):
+    (z, m), joins = made()
     values = np.array([1.0, 2.0, 3.0]), np.arange(15.0).reshape(5, 3)
     olds = [pt.tensor(f"old{i}", dtype="float64", shape=(5,)) for i in range(len(joins))]
-    reads = [pt.sort(pt.cumsum(old) * 1.5) if i % 2 else pt.exp(old) for i, old in enumerate(olds)]
+    readers = [pt.sort, lambda old: pt.sort(pt.cumsum(old) * 1.5), pt.exp]
+    reads = [readers[i % 3](old) for i, old in enumerate(olds)]
     arrays = [np.arange(5.0) + i for i in range(len(joins))]
     expected = graphc.function([z, m, *olds], [*joins, *reads], mode="reference")(*values, *arrays)
     f = graphc.function([z, m, *olds], [*joins, *reads], donate=olds, mode=mode)
