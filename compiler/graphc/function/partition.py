@@ -114,7 +114,7 @@ def segment(
 
 
 def lazy_groups(
-    fgraph: FunctionGraph, native: Callable[[Apply], bool], lazy: set[Apply]
+    fgraph: FunctionGraph, native: Callable[[Apply], bool], lazy: dict[Apply, str]
 ) -> tuple[list[Group], LazyDemands | None]:
     """A partition by demand.
 
@@ -123,7 +123,7 @@ def lazy_groups(
     Args:
         fgraph: the graph.
         native: whether a node is compiled, if it is not in ``lazy``.
-        lazy: nodes with lazy thunks; gains each `IfElse` that has to be.
+        lazy: why nodes have lazy thunks; gains each `IfElse` that has to have one.
 
     Returns:
         The groups, and when nodes are needed; None if all are in every call.
@@ -135,9 +135,10 @@ def lazy_groups(
         return node not in lazy and native(node)
 
     while True:
-        demands = LazyDemands(fgraph.nodes, fgraph.outputs, lazy) if lazy else None
+        demands = LazyDemands(fgraph.nodes, fgraph.outputs, {*lazy}) if lazy else None
         groups = partition(fgraph, compiled, _no_demand if demands is None else demands.key)
-        split = set() if every is None else _split(groups, conditionals, every, demands) - lazy
+        split = {} if every is None else _split(groups, conditionals, every, demands)
+        split = {node: why for node, why in split.items() if node not in lazy}
         if not split:
             split = _without_order(fgraph, groups)
         if not split:
@@ -147,31 +148,36 @@ def lazy_groups(
 
 def _split(
     groups: list[Group], conditionals: list[Apply], every: LazyDemands, demands: LazyDemands | None
-) -> set[Apply]:
-    """Conditionals that govern a node in another group than their own, or in one that runs in Python."""
+) -> dict[Apply, str]:
+    """Conditionals that govern a node in another group than their own, or in one that runs in Python; why."""
     group_of = {node: i if is_native else -1 for i, (is_native, nodes) in enumerate(groups) for node in nodes}
-    governed: dict[Any, set[int]] = {}
+    governed: dict[Any, dict[int, Apply]] = {}
+    apart = "it decides about parts that are compiled for themselves"
     for node, group in group_of.items():
         needed = every.of_node(node)
         if needed.unknown:
-            return set(conditionals)
+            return dict.fromkeys(conditionals, apart)
         known = frozenset() if demands is None else _conditions(demands, node)
         for condition in _conditions(every, node) - known:
-            governed.setdefault(condition, set()).add(group)
-    return {
-        node for node in conditionals if not governed.get(node.inputs[0], set()) <= {group_of[node]} - {-1}
-    }
+            governed.setdefault(condition, {}).setdefault(group, node)
+    found = {}
+    for node in conditionals:
+        nodes = governed.get(node.inputs[0], {})
+        if not nodes.keys() <= {group_of[node]} - {-1}:
+            found[node] = f"it decides about {nodes[-1].op}, which runs in Python" if -1 in nodes else apart
+    return found
 
 
-def _without_order(fgraph: FunctionGraph, groups: list[Group]) -> set[Apply]:
-    """Conditionals of native groups that no order of nodes suits."""
+def _without_order(fgraph: FunctionGraph, groups: list[Group]) -> dict[Apply, str]:
+    """Conditionals of native groups that no order of nodes suits, and why."""
     from graphc.emit.conditionals import obstacle
 
-    found: set[Apply] = set()
+    found: dict[Apply, str] = {}
     for native, nodes in groups:
-        conditionals = set(filter(is_conditional, nodes)) if native else set()
-        if conditionals and obstacle(segment(fgraph, nodes, lambda v: False)) is not None:
-            found |= conditionals
+        conditionals = list(filter(is_conditional, nodes)) if native else []
+        why = obstacle(segment(fgraph, nodes, lambda v: False)) if conditionals else None
+        if why is not None:
+            found.update(dict.fromkeys(conditionals, why))
     return found
 
 

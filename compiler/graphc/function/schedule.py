@@ -117,11 +117,12 @@ class _Builder:
         for node in fgraph.nodes:
             if not self._native(node):
                 self._make_python(node)
-        lazy = {node for node, made in self._python.items() if any(thunk.lazy for _, thunk in made)}
+        lazy = {node: "" for node, made in self._python.items() if any(thunk.lazy for _, thunk in made)}
         if grain == "op":
             # The branches of a conditional are compiled apart from it.
-            lazy |= set(filter(is_conditional, fgraph.nodes))
+            lazy |= dict.fromkeys(filter(is_conditional, fgraph.nodes), "each operation runs for itself")
         groups, demands = lazy_groups(fgraph, self._native, lazy)
+        self._lazy = lazy
         self.steps: list[Segment | NodeStep] = []
         self.thunks: list[Thunk] = []
         self._steps: list[Step] = []
@@ -165,9 +166,7 @@ class _Builder:
         if node not in self._python:
             self._make_python(node)
         if self._grain != "python":
-            self._report.add_fallback(
-                node, self._why[node] or "it chooses between parts that run for themselves"
-            )
+            self._report.add_fallback(node, self._why[node] or self._lazy[node])
         for step, thunk in self._python[node]:
             self._append(step, thunk, self._numbers(step.inputs), self._numbers(step.outputs))
 
