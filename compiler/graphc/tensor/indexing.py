@@ -291,6 +291,12 @@ def _replace(target: Any, y: Any, accumulate: bool) -> Any:
     )
     if result.type.ndim < target.type.ndim:
         result = expand_left(result, target.type.ndim)
+    ones = [
+        1 if want == 1 and have is None else None
+        for have, want in zip(result.type.shape, target.type.shape, strict=True)
+    ]
+    if any(ones):  # as in PyTensor a wrong size is then an error of the shape
+        result = pt.specify_shape(result, ones)
     if not any(lens.selects for lens in lenses):
         result = target + result if accumulate else OPS["second"](target, result)
     for lens, value in zip(reversed(lenses), reversed(values[:-1]), strict=True):

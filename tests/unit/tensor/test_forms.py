@@ -325,3 +325,15 @@ def test_known_values_of_checks():
     assert pt.conj(x) is x and x.conj() is x
     with pytest.raises(ValueError, match="sorter"):
         pt.searchsorted(pt.dvector("v"), x, sorter=pt.lmatrix("m"))
+
+
+def test_values_for_one_element_have_one_element():
+    """As in PyTensor, a wrong size is an AssertionError; it is a ValueError as well, as in NumPy."""
+    a, y = pt.dcol("a"), pt.dvector("y")
+    f = graphc.function([a, y], [pt.set_subtensor(a[:], y), pt.inc_subtensor(a[0], y)])
+    first, second = f(np.ones((3, 1)), [2.0])
+    assert first.tolist() == [[2], [2], [2]] and second.tolist() == [[3], [1], [1]]
+    for size in (0, 2, 3):
+        for error in (AssertionError, ValueError):
+            with pytest.raises(error):
+                f(np.ones((3, 1)), np.ones(size))
