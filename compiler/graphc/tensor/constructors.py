@@ -60,7 +60,7 @@ def _check_shape(kind: str, shape: Any, ndim: int) -> None:
             f"{kind}: shape must be a tuple of {ndim} sizes, got {shape!r}; write {kind}(shape=(...))"
         )
     if len(shape) != ndim:
-        raise ValueError(f"{kind}: shape must be a tuple of length {ndim}, got {shape}")
+        raise ValueError(f"{kind}: the length of shape must match its {ndim} dimensions, got {shape}")
 
 
 def _constructor(kind: str, prefix: str) -> Constructor:
