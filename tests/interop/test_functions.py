@@ -10,14 +10,17 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from pytensor.compile.mode import Mode
+from pytensor.compile.mode import Mode, get_mode
 from pytensor.graph.basic import Apply
+from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.ifelse import ifelse
 from pytensor.raise_op import Assert
 
 import graphc
-from graphc.interop.pytensor import from_pytensor, to_pytensor
+from graphc.interop.pytensor import GraphcLinker, from_pytensor, to_pytensor
+from graphc.interop.pytensor.identity import key_of
+from graphc.interop.pytensor.stored import StoredFunction
 
 
 def line() -> int:
@@ -78,7 +81,7 @@ def test_modes_by_configuration_and_profile():
     with pytensor.config.change_flags(mode="GRAPHC"):
         f = pytensor.function([x], pt.exp(x), profile=True)
     assert f(0.0) == 1
-    assert isinstance(f.vm.jit_fn, graphc.function.types.Function)
+    assert isinstance(f.maker.linker, GraphcLinker) and f.vm.jit_fn.report.fast_call
     assert f.profile.fct_callcount == 1
 
 
@@ -182,3 +185,73 @@ def test_from_pytensor_names_what_is_no_variable():
     x = pt.dvector("x")
     with pytest.raises(TypeError, match=r"takes variables of PyTensor, given ndarray array\(\[1\.\]\)"):
         from_pytensor([np.ones(1)], x)
+
+
+def compiled_twice(build):
+    """Two functions of equal graphs: the second has to come from the disk cache."""
+    with pytensor.config.change_flags(mode="GRAPHC"):
+        made = [build(), build()]
+    assert isinstance(made[1].vm.jit_fn, StoredFunction)
+    return made
+
+
+def test_a_graph_that_the_disk_knows_is_not_rewritten_before_somebody_looks(tmp_path):
+    def build():
+        w = pytensor.shared(np.arange(3.0), name="w")
+        x = pt.dvector("x")
+        value = pt.log(1 - pt.sigmoid(x)) + w * pt.constant(np.linspace(0, 1, 3)) ** 2 + w.sum()
+        return pytensor.function([x], [value, value.sum()], updates={w: w + x})
+
+    with graphc.config.change_flags(cache_dir=str(tmp_path)):
+        first, second = compiled_twice(build)
+        assert second.vm.jit_fn.report.cache == ["hit"] and "made" not in vars(second.vm.jit_fn)
+        copied = pickle.loads(pickle.dumps(second)).copy()
+    x = np.array([1.0, -800.0, 800.0])
+    for given in (x, x[::-1]):  # the second is not contiguous
+        for want, *rest in zip(*(f(given) for f in (first, second, copied)), strict=True):
+            for got in rest:
+                np.testing.assert_array_equal(got, want)
+    nodes = [sorted(str(node.op) for node in f.maker.fgraph.apply_nodes) for f in (first, second)]
+    assert nodes[0] == nodes[1]
+    frozen = [second.copy(share_memory=share, delete_updates=True)(x) for share in (False, True)]
+    np.testing.assert_array_equal(frozen[0][0], frozen[1][0])
+
+
+def test_an_error_of_a_function_from_the_disk_names_its_own_line(tmp_path):
+    lines = []
+
+    def build():
+        x, y = pt.dvectors("x", "y")
+        total, where = x + y, line()
+        lines.append(where)
+        return pytensor.function([x, y], total)
+
+    with graphc.config.change_flags(cache_dir=str(tmp_path)):
+        _, f = compiled_twice(build)
+        with pytest.raises(ValueError, match=rf"test_functions\.py:{lines[1]}"):
+            f([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+def test_what_graphs_are_told_apart_by():
+    x = pt.dvector("x")
+    big = np.arange(50.0)
+
+    def key(*outputs, inputs=(x,), mode="GRAPHC", **settings):
+        graph = FunctionGraph(list(inputs), list(outputs), clone=True)
+        with graphc.config.change_flags(settings):
+            return key_of(graph, get_mode(mode), ())
+
+    def scanned(scale):
+        return pytensor.scan(lambda s: s * scale, outputs_info=[x], n_steps=3, return_updates=False)
+
+    other = pt.dvector("other")
+    assert key(x + 1) == key(other + 1, inputs=[other])
+    keys = [
+        key(x + 1), key(x + 2), key(x * 1), key(x + 1, x + 1), key(x + big), key(x + (big + 1)), key(x[1:]),
+        key(x[2:]), key(x.sum()), key(x.prod()), key(scanned(2.0)), key(scanned(3.0)), key(x.astype("float32")),
+        key(x + 1, mode="GRAPHC_RAW"), key(x + 1, fastmath="fast"),
+    ]  # fmt: skip
+    assert None not in keys and len(set(keys)) == len(keys)
+    assert key(x + 1) == key(x + 1) and key(scanned(2.0)) == key(scanned(2.0))
+    # Nobody knows whether the op of this module is the one that it was.
+    assert key(Doubled()(x)) is None

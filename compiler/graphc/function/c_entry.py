@@ -55,12 +55,13 @@ class CEntry:
     def __init__(
         self, name: str, function: Function, x: np.ndarray, fixed: Sequence[Any], results: tuple[int, int]
     ) -> None:
-        executable = getattr(function.executor, "executable", None)
-        if executable is None or function.updates or function.report.fallbacks:
+        code = function.machine_code()
+        if code is None:
             raise TypeError(
                 f"a C function needs a graph that is compiled as a whole and updates nothing: {function} "
                 + ("updates shared variables" if function.updates else _in_python(function))
             )
+        executable, cells = code
         self._function, signature = function, executable.manifest.signature
         if not signature.inputs or signature.inputs[0].dtype != "float64":
             raise TypeError(
@@ -69,7 +70,7 @@ class CEntry:
         if signature.donated or signature.spares:
             raise TypeError(f"{function} overwrites donated inputs, which a C function must not")
         call = executable.kernel_call(signature)
-        arrays = call._arrays([x, *fixed], [cell[0] for cell in function._cells])
+        arrays = call._arrays([x, *fixed], [cell[0] for cell in cells])
         self.shapes = [np.shape(result) for result in _as_list(function(x, *fixed))]
         self.dim = x.size
         # These are read by machine code.
@@ -108,7 +109,7 @@ def density_entry(function: Function, x: Any, *fixed: Any) -> CEntry:
         TypeError: the function runs partly in Python, updates shared variables or has other results.
     """
     x = np.ascontiguousarray(x, dtype=np.float64)
-    dtypes = [variable.type.dtype for variable in function.outputs]
+    dtypes = _dtypes(function)
     shapes = None
     if dtypes == ["float64", "float64"]:
         entry = CEntry("graphc_density", function, x, fixed, (1, 0))
@@ -127,10 +128,18 @@ def values_entry(function: Function, x: Any, *fixed: Any) -> CEntry:
     Args, errors: as in `density_entry`; ``count`` is the number of elements of the result.
     """
     x = np.ascontiguousarray(x, dtype=np.float64)
-    dtypes = [variable.type.dtype for variable in function.outputs]
+    dtypes = _dtypes(function)
     if dtypes != ["float64"]:
         raise TypeError(f"one float64 result is needed, got {dtypes}")
     return CEntry("graphc_values", function, x, fixed, (0, 0))
+
+
+def _dtypes(function: Function) -> list[str]:
+    """Of the results; those of a function from the disk are known without its graph."""
+    code = function.machine_code()
+    if code is None:
+        return [variable.type.dtype for variable in function.outputs]  # type: ignore[attr-defined]
+    return [spec.dtype for spec in code[0].manifest.signature.outputs]
 
 
 def _as_list(results: Any) -> list[Any]:

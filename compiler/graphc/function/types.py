@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from graphc_runtime.kernel_call import is_owner
 if TYPE_CHECKING:
     from graphc.function.memory_plan import MemoryPlan
     from graphc.function.trace import Trace
+    from graphc_runtime.executable import Executable
 
 
 @dataclass
@@ -295,17 +295,20 @@ class Function(NativeCallable):
         variables = [*self._cell_variables, *self.signature.targets]
         return list(dict.fromkeys(v for v in variables if isinstance(v, SharedVariable)))
 
+    def machine_code(self) -> tuple[Executable, list[list[Any]]] | None:
+        """Code and cells of a function that is compiled as a whole and updates nothing, else None."""
+        executable: Any = getattr(self.executor, "executable", None)
+        in_python = executable is None or self.report.fallbacks or self.signature.targets
+        return None if in_python else (executable, self._cells)
+
     def ir_stages(self) -> dict[str, str]:
         """The IR at each stage of compilation by the stage's name, from the dialect to assembly.
 
-        A graph that runs partly in Python has the stages of each native segment, numbered; reference mode has
-        none.
+        A graph that runs partly in Python has the stages of each native segment, numbered.
         """
         if hasattr(self.executor, "ir_stages"):
             return dict(self.executor.ir_stages())
-        segments = [
-            step.executable for step in getattr(self.executor, "steps", []) if hasattr(step, "executable")
-        ]
+        segments = [s.executable for s in getattr(self.executor, "steps", []) if hasattr(s, "executable")]
         return {
             f"segment {number}: {name}": text
             for number, segment in enumerate(segments)
@@ -394,4 +397,4 @@ def _container(target: Any) -> list[Any]:
     return [target.data] if isinstance(target, Constant) else target
 
 
-__all__: Sequence[str] = ["Function", "Signature"]
+__all__ = ["Function", "Signature"]

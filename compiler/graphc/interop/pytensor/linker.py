@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytensor
-from pytensor.compile.mode import Mode, predefined_linkers, register_linker, register_mode
+from pytensor.compile.mode import predefined_linkers, register_linker, register_mode
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.link.basic import JITLinker
@@ -17,6 +17,8 @@ from pytensor.scalar.basic import ScalarType
 import graphc
 from graphc.function.types import Function
 from graphc.interop.pytensor.graphs import converted
+from graphc.interop.pytensor.maker import GraphcMode, known
+from graphc.interop.pytensor.stored import store
 from graphc.interop.pytensor.types import is_generator
 from graphc.tensor.random.state import generator_of
 
@@ -45,10 +47,15 @@ class GraphcLinker(JITLinker):
 
     def fgraph_convert(self, fgraph: FunctionGraph, **kwargs: Any) -> Callable[..., Any]:
         """A function from the values of the graph's inputs to those of its outputs."""
+        found = known(fgraph)
+        if found is not None and found.function is not None:
+            return found.function
         inputs, outputs = converted(fgraph.inputs, fgraph.outputs)
         compiled = graphc.function(
             inputs, outputs, name=getattr(fgraph, "name", None), on_unused_input="ignore", trust_input=True
         )
+        if found is not None:
+            store(found.key, compiled)
         types = {i: output.type for i, output in enumerate(fgraph.outputs)}
         generators = [i for i, kind in types.items() if is_generator(kind)]
         scalars = [i for i, kind in types.items() if isinstance(kind, ScalarType)]
@@ -86,11 +93,11 @@ LINKER = GraphcLinker()
 _REWRITES = ["minimum_compile", "ShapeOpt", "UnShapeOpt", "canonicalize", "stabilize", "specialize"]
 _EXCLUDED = list(GraphcLinker.incompatible_rewrites)
 MODES = {
-    "GRAPHC": Mode(
+    "GRAPHC": GraphcMode(
         LINKER,
         RewriteDatabaseQuery(include=_REWRITES, exclude=_EXCLUDED),
     ),
-    "GRAPHC_RAW": Mode(LINKER, RewriteDatabaseQuery(include=["minimum_compile"], exclude=_EXCLUDED)),
+    "GRAPHC_RAW": GraphcMode(LINKER, RewriteDatabaseQuery(include=["minimum_compile"], exclude=_EXCLUDED)),
 }
 
 

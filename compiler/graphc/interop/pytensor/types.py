@@ -37,6 +37,11 @@ def _is_labelled(kind: Type) -> bool:
     return type(kind).__module__ == "pytensor.xtensor.type" and hasattr(kind, "dims")
 
 
+def is_dense(kind: Type) -> bool:
+    """Whether values of the type are NumPy's arrays."""
+    return isinstance(kind, TensorType) and not isinstance(kind, SparseTensorType)
+
+
 def is_generator(kind: Type) -> bool:
     """Whether values of the type are NumPy's random generators."""
     return isinstance(kind, RandomGeneratorType)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What compiles functions in graphc's modes: PyTensor's maker, but for graphs that the disk cache knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pytensor.compile import FunctionMaker
+from pytensor.compile.mode import Mode
+from pytensor.graph.fg import FunctionGraph
+
+from graphc.config import config
+from graphc.function.types import Function
+from graphc.interop.pytensor.identity import key_of
+from graphc.interop.pytensor.stored import StoredFunction, load
+from graphc.interop.pytensor.types import is_dense
+
+
+class GraphcMode(Mode):  # type: ignore[misc]
+    """A mode whose functions come from the disk without PyTensor's rewrites, where they are known."""
+
+    @property
+    def function_maker(self) -> type[FunctionMaker]:
+        """The class that compiles functions in this mode."""
+        return CachingMaker
+
+
+class Known:
+    """What the linker finds of a graph that the disk cache may know; it hangs on the graph.
+
+    Args:
+        key: of the graph as it was before its rewrites.
+        rewrite: applies the rewrites of the mode, once; None where they have been applied.
+        function: from the disk.
+    """
+
+    def __init__(self, key: str, rewrite: Callable[[], None] | None, function: StoredFunction | None) -> None:
+        self.key, self.rewrite, self.function = key, rewrite, function
+
+
+def known(fgraph: FunctionGraph) -> Known | None:
+    """What the maker has found out about a graph."""
+    found: Known | None = getattr(fgraph, "_graphc", None)
+    return found
+
+
+class CachingMaker(FunctionMaker):  # type: ignore[misc]
+    """Looks a graph up in the disk cache before it is rewritten.
+
+    A graph that was found there is rewritten when somebody looks at it (``f.maker.fgraph``), so that
+    functions look the same wherever their code came from.
+    """
+
+    @property
+    def fgraph(self) -> FunctionGraph:
+        """The graph as it was compiled."""
+        graph = self.__dict__["fgraph"]
+        if self.__dict__.get("_settled"):
+            self._rewrite(graph)
+        return graph
+
+    @fgraph.setter
+    def fgraph(self, graph: FunctionGraph) -> None:
+        self.__dict__["fgraph"] = graph
+
+    def create(self, *args: Any, **keywords: Any) -> Any:
+        """As PyTensor's."""
+        self._settled = False
+        made = super().create(*args, **keywords)
+        self._storage_map = made.vm.storage_map
+        self._settled = True
+        return made
+
+    def _rewrite(self, graph: FunctionGraph) -> None:
+        found = known(graph)
+        if found is None or found.rewrite is None:
+            return
+        storage = self._storage_map
+        results = [storage[v] for v in graph.outputs]
+        rewrite, found.rewrite = found.rewrite, None
+        rewrite()
+        # Who copies the function finds values by the graph's variables.
+        kept = {v: storage[v] for v in graph.inputs}
+        storage.clear()
+        storage.update(kept)
+        storage.update(zip(graph.outputs, results, strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        graph = self.fgraph
+        state = {name: value for name, value in self.__dict__.items() if name != "_storage_map"}
+        if known(graph) is not None:
+            del graph._graphc
+        return {**state, "_settled": False}
+
+    @staticmethod
+    def prepare_fgraph(
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        additional_outputs: Sequence[Any],
+        fgraph: FunctionGraph,
+        mode: Mode,
+        profile: Any,
+    ) -> None:
+        """As PyTensor's, but a graph that the disk cache knows stays as it is for now."""
+
+        def rewrite() -> None:
+            FunctionMaker.prepare_fgraph(inputs, outputs, additional_outputs, fgraph, mode, profile)
+
+        def make() -> Function:
+            copy = FunctionGraph(fgraph.inputs, fgraph.outputs, clone=True)
+            copy.update_mapping = fgraph.update_mapping
+            FunctionMaker.prepare_fgraph(inputs, outputs, additional_outputs, copy, mode, profile)
+            return mode.linker.fgraph_convert(copy)  # type: ignore[no-any-return]
+
+        key = _key(inputs, [*outputs, *additional_outputs], fgraph, mode) if config.cache_dir else None
+        stored = None if key is None else load(key, getattr(fgraph, "name", None), make)
+        if key is not None:
+            fgraph._graphc = Known(key, rewrite if stored is not None else None, stored)
+        if stored is None:
+            rewrite()
+
+
+def _key(inputs: Sequence[Any], outputs: Sequence[Any], fgraph: FunctionGraph, mode: Mode) -> str | None:
+    """The key of a graph of dense arrays, of which no result is an argument itself."""
+    if not all(is_dense(v.type) for v in (*fgraph.inputs, *fgraph.outputs)):
+        return None
+    if any(v.owner is None for v in fgraph.outputs) or config.nan_guard != "off":
+        return None
+    parts = (
+        [(bool(given.borrow), bool(given.mutable)) for given in inputs],
+        [bool(result.borrow) for result in outputs],
+        sorted((fgraph.update_mapping or {}).items()),
+        type(mode.linker).__name__,
+    )
+    return key_of(fgraph, mode, parts)
