@@ -249,12 +249,27 @@ def _matrix_product(
     rows, columns = free
     sizes = {label: size_of(term.value, i) for term in (b, a) for i, label in enumerate(term.labels)}
     lead = [sizes[x] for x in batch]
+    b = _with_sizes_of(a, b, summed)
     left = _grouped(_arrange(a, [*batch, *rows, *summed]), len(batch), len(rows))
     right = _grouped(_arrange(b, [*batch, *summed, *columns]), len(batch), len(summed))
     product = Matmul()(left, right)
     if len(rows) != 1 or len(columns) != 1:
         product = Reshape()(product, *lead, *(sizes[x] for x in rows), *(sizes[x] for x in columns))
     return _Term(product, [*batch, *rows, *columns])
+
+
+def _with_sizes_of(a: _Term, b: _Term, summed: list[str]) -> _Term:
+    """b with the sizes that a has along the indices summed over: one axis made of several would only show
+    that the products of their sizes agree.
+    """
+    expected: list[Any] = [None] * len(b.labels)
+    for label in summed if len(summed) > 1 else ():
+        i, j = a.labels.index(label), b.labels.index(label)
+        if None in (a.value.type.shape[i], b.value.type.shape[j]):
+            expected[j] = size_of(a.value, i)
+    if all(size is None for size in expected):
+        return b
+    return _Term(pt.specify_shape(b.value, expected), b.labels)
 
 
 def _grouped(term: _Term, batch: int, split: int) -> Any:

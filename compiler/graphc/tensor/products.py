@@ -13,7 +13,7 @@ from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
 from graphc.ops.linalg import Matmul
 from graphc.ops.reshape import BroadcastTo, Reshape
-from graphc.ops.sizes import sizes_of
+from graphc.ops.sizes import size_of, sizes_of
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.shaping import product_of
 from graphc.tensor.type import TensorType, parse_dtype
@@ -149,6 +149,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
         return a * b
     if len(of_a) == 1 and a.type.ndim <= 2 and b.type.ndim <= 2:
         return dot(a if of_a[0] == a.type.ndim - 1 else a.T, b if of_b[0] == 0 else b.T)
+    if len(of_a) > 1:
+        b = _with_sizes_of(a, b, of_a, of_b)
     left = _as_matrix(pt.dimshuffle(a, (*free_a, *of_a)), len(free_a))
     right = _as_matrix(pt.dimshuffle(b, (*of_b, *free_b)), len(of_b))
     product = Matmul()(left, right)
@@ -156,6 +158,17 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
         return product
     sizes_a, sizes_b = sizes_of(a), sizes_of(b)
     return Reshape()(product, *(sizes_a[i] for i in free_a), *(sizes_b[i] for i in free_b))
+
+
+def _with_sizes_of(a: Any, b: Any, of_a: list[int], of_b: list[int]) -> Any:
+    """b with the sizes of the axes of a that its axes are summed with: joined into one axis, they would only
+    show that the products of these sizes agree.
+    """
+    expected: list[Any] = [None] * b.type.ndim
+    for i, j in zip(of_a, of_b, strict=True):
+        if None in (a.type.shape[i], b.type.shape[j]):
+            expected[j] = size_of(a, i)
+    return b if all(size is None for size in expected) else pt.specify_shape(b, expected)
 
 
 def _as_matrix(x: Any, split: int) -> Any:

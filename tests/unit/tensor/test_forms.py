@@ -337,3 +337,18 @@ def test_values_for_one_element_have_one_element():
         for error in (AssertionError, ValueError):
             with pytest.raises(error):
                 f(np.ones((3, 1)), np.ones(size))
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "reference"])
+def test_sums_over_several_axes_compare_each_size(mode):
+    """Joined into one axis, sizes 3 and 2 would fit sizes 2 and 3."""
+    X, Y = np.arange(24.0).reshape(4, 3, 2), np.arange(30.0).reshape(3, 2, 5)
+    for left, right in (((None, None), (None, None)), ((3, None), (None, None))):
+        x = pt.tensor("x", dtype="float64", shape=(4, *left))
+        y = pt.tensor("y", dtype="float64", shape=(*right, 5))
+        for product in (pt.tensordot(x, y, 2), pt.einsum("aij,ijb->ab", x, y)):
+            f = graphc.function([x, y], product, mode=mode)
+            np.testing.assert_array_equal(f(X, Y), np.tensordot(X, Y, 2))
+            for error in (ValueError, AssertionError):
+                with pytest.raises(error):
+                    f(X, Y.reshape(2, 3, 5))
