@@ -168,8 +168,28 @@ def _function(
     return function
 
 
+class _PublicValues(ast.NodeTransformer):
+    """``x.container.storage[0]``, where PyTensor keeps the value of a shared variable, is its value without a
+    copy.
+    """
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Subscript(
+                ast.Attribute(ast.Attribute(variable, "container"), "storage"), ast.Constant(0), ast.Load()
+            ):
+                get = ast.Attribute(variable, "get_value", ast.Load())
+                options = [
+                    ast.keyword(name, ast.Constant(True)) for name in ("borrow", "return_internal_type")
+                ]
+                return ast.copy_location(ast.Call(get, [], options), node)
+        return node
+
+
 def leave_out(tree: ast.Module, about: About, nodes: bool) -> ast.Module:
     """Change the functions of a module. ``nodes``: also asserts about the nodes of results."""
+    tree = _PublicValues().visit(tree)
     for holder in ast.walk(tree):
         if isinstance(holder, ast.Module | ast.ClassDef):
             holder.body = [
