@@ -129,12 +129,11 @@ class TensorType(Type):
     def clone(
         self, dtype: Any = None, shape: Iterable[int | None] | None = None, **kwargs: Any
     ) -> TensorType:
-        """A type that differs in dtype or shape."""
-        return type(self)(
-            self.dtype if dtype is None else dtype,
-            shape=self.shape if shape is None else shape,
-            name=kwargs.get("name", self.name),
-        )
+        """A type that differs in dtype, shape (or ``broadcastable``, instead of it) or name."""
+        if shape is None and kwargs.get("broadcastable") is None:
+            shape = self.shape
+        kwargs.setdefault("name", self.name)
+        return type(self)(self.dtype if dtype is None else dtype, shape=shape, **kwargs)
 
     def __call__(self, name: str | None = None, *, shape: Iterable[int | None] | None = None) -> Any:
         """A new root variable; ``shape`` may narrow the type's own static shape.

@@ -162,3 +162,14 @@ def test_tensor_type_values():
     storage = np.zeros(2, "float32")
     assert t.filter_inplace([3, 4], storage) is storage and storage.tolist() == [3, 4]
     assert t.filter_inplace([3, 4, 5], storage) is not storage
+
+
+def test_tensor_types_with_other_parts():
+    kind = pt.TensorType("float32", shape=(1, None), name="x")
+    assert kind.clone(broadcastable=(False, True)).shape == (None, 1)
+    assert kind.clone(dtype="int8").shape == (1, None) and kind.clone("int8", (2, 3)).shape == (2, 3)
+    assert kind.clone().name == "x" and kind.clone(name="y").name == "y"
+    with pytest.raises(TypeError, match="not both"):
+        kind.clone(shape=(2, 3), broadcastable=(False, False))
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        kind.clone(rank=2)
