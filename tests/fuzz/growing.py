@@ -65,6 +65,7 @@ class Builder:
         raises: the last line fails on these values.
         focus: a value that many lines read. insist: whether all do that can.
         kept: names that become results.
+        renewed: what shared variables are mostly updated to.
         max_elements: how large values may be.
     """
 
@@ -84,6 +85,7 @@ class Builder:
         self.refused: list[str] = []
         self.focus, self.insist = "", False
         self.kept: list[str] = []
+        self.renewed: dict[str, str] = {}
 
     # -- inputs --------------------------------------------------------------------------------------
 
@@ -291,7 +293,8 @@ class Builder:
                 and _within(self.variables[n].type.shape, x.static)
             ]  # fmt: skip
             if x.shared and fits:
-                found.append((x.name, self.r.choice(fits)))
+                new = self.renewed.get(x.name, "")
+                found.append((x.name, new if new in fits and not self.chance(4) else self.r.choice(fits)))
         return found
 
 

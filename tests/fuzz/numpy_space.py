@@ -130,6 +130,10 @@ class NumPySpace:
         return np.asarray(x).astype(dtype)
 
     @staticmethod
+    def argsort(x: Any, axis: Any = -1) -> np.ndarray:
+        return np.argsort(x, axis=axis, kind="stable")
+
+    @staticmethod
     def floor_divide(x: Any, y: Any) -> np.ndarray:
         return floor_divide(x, y)
 

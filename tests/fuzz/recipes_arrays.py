@@ -229,7 +229,7 @@ def update(b: Builder) -> None:
     scope = {**numpy_space(), **b.values}
     try:
         part = eval(f"{x}[{text}]", scope).shape
-    except (IndexError, ValueError) as error:
+    except (IndexError, ValueError, OverflowError) as error:
         raise Unfit from error
     y = b.pick(["1", "0", "y", "y", "y", "y"])
     if y == "y":

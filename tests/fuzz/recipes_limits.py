@@ -18,6 +18,11 @@ OF_INTEGERS = (
     *("abs({x})", "-{x}", "{x}.sum()", "{x}.mean()", "{x}.max()", "{x} ** 2", "pt.sign({x})", "~{x}"),
     *("pt.clip({x}, {y}, {x})", "pt.sort({x})", "pt.argmax({x})", "{x}.astype('float32')", "{x} >> 3"),
     *("pt.ceil_intdiv({x}, abs({y}) + 1)", "pt.cumsum({x})", "pt.bitwise_xor({x}, {y})", "{x} - {y}"),
+    *("{x}.astype('int8')", "{x}.astype('uint32')", "{x}.astype('float16')", "pt.prod({x})", "pt.diff({x})"),
+    *("pt.median({x})", "pt.ptp({x})", "pt.argsort({x})", "pt.unique({x})", "pt.dot({x}, {y})", "{x} << 1"),
+    *("pt.maximum({x}, 0) - pt.minimum({x}, 0)", "pt.square({x})", "pt.gcd({x}, {y})", "pt.hypot({x}, {y})"),
+    *("pt.searchsorted(pt.sort({x}), {y})", "pt.where({x} > {y}, {x}, {y} + 1)", "pt.sqrt({x})", "{x} > 0.5"),
+    "graphc.scan(lambda r, h: h + r, sequences=[{x}], outputs_info=[{x}[0]], return_updates=False)",
 )
 OF_INFINITIES = (
     *("({x} - {x}).sum()", "pt.mean({x} - {x})", "pt.sum({x} * {y} - {x} * {y})", "{x} - {y}", "{x} * 0"),
@@ -34,6 +39,25 @@ OF_INFINITIES = (
         "1 / {x}",
         "pt.floor({x})",
     ),
+    *("pt.nansum({x})", "pt.nan_to_num({x})", "pt.clip({x}, {y}, 2)", "pt.round({x})", "pt.expm1({x})"),
+    *("pt.arctan2({x}, {y})", "pt.hypot({x}, {y})", "pt.copysign({x}, {y})", "pt.argsort({x}, axis=-1)"),
+    *("pt.median({x}, axis=-1)", "pt.diff({x}, axis=-1)", "pt.cumprod({x}, axis=-1)", "pt.trunc({x}) - {x}"),
+    *(
+        "pt.where(pt.isinf({x}), 0, {x}).sum(axis=0)",
+        "pt.cos({x}) * 0",
+        "pt.ptp({x})",
+        "pt.std({x}, axis=-1)",
+    ),
+    *("{x}.sum(axis=0) - {y}.sum(axis=0)", "pt.signbit({x} * 0)", "pt.complex({x}, {y}) * 2", "pt.modf({x})"),
+    *(
+        "pt.logaddexp2({x}, {y})",
+        "pt.ldexp({x}, 3)",
+        "pt.frexp({x})",
+        "pt.nextafter({x}, {y})",
+        "pt.all({x})",
+    ),
+    "graphc.scan(lambda r, h: h * 0.5 + r, sequences=[{x}], outputs_info=[{x}[0]], return_updates=False)",
+    "graphc.scan(lambda h: h * h - h, outputs_info=[{x}], n_steps=3, return_updates=False)[-1]",
     *("pt.dot({x}, {y})", "{x} * 1 + 0", "{x} / {x}", "pt.tanh({x}) - pt.tanh({x})", "pt.isclose({x}, {y})"),
 )
 NO_NUMPY = ("softmax", "logsumexp", "ceil_intdiv")
@@ -120,6 +144,48 @@ def loop_differentiated_twice(b: Builder) -> None:
     b.kept.append(b.one(f"graphc.grad(({g} * pt.cos({g})).sum(), {x})", "gradient", numpy=""))
 
 
+@recipe(1.5)
+def loop_that_ends_early(b: Builder) -> None:
+    """Its gradient by its rows and its start, where not all states are kept."""
+    x = b.operand(lambda v: v.dtype == "float64" and v.ndim in (1, 2) and 0 < v.size < 40)
+    start = to_shape(b, to_dtype(b, b.operand(lambda v: v.dtype.kind == "f"), "float64"), b.shape(x)[1:])
+    start = b.one(f"pt.specify_shape({start}, {b.shape(x)[1:]})", "fit", numpy=f"{start} + 0")
+    x = b.one(f"pt.specify_shape({x}, {b.shape(x)})", "fit", numpy=f"{x} + 0")
+    every = b.pick(["", ", checkpoint_every=1", ", checkpoint_every=2", ", checkpoint_every=3"])
+    end = b.pick(["pt.sum(r) > 1", "h.sum() > 0.5", "pt.any(h < -1)", "pt.all(r > -9)"])
+    body = b.pick(["pt.tanh(r + 0.5 * h)", "h * r", "0.5 * h + r * r", "pt.where(r > h, h, r) + 0.1 * h"])
+    info, kind = f"sequences=[{x}], outputs_info=[{start}]", "loop_that_ends_early"
+    loop = f"lambda r, h: ({body}, graphc.until({end})), {info}{every}"
+    y = b.one(f"graphc.scan({loop}, return_updates=False)", kind)
+    if b.chance(2):
+        y = b.one(f"{y}[{b.pick(['-1', '-2:', '::-1', '0'])}]", kind)
+    b.kept.append(y)
+    if b.chance(1.5):
+        wrt = f"[{x}, {start}], disconnected_inputs='ignore'"
+        b.kept += b.add(f"graphc.grad(({y} * pt.cos({y})).sum(), {wrt})", "gradient", numpy="")
+
+
+@recipe(1.5)
+def shared_in_loop(b: Builder) -> None:
+    """A shared variable that a loop reads and updates in each step."""
+    shape = (b.pick([3, 2, 1]), *b.pick([(), (3,)]))
+    s = b.add_input(value=b.numbers(shape, b.pick(["float64", "float32"]), "few"), shared=True)
+    x = to_dtype(b, b.operand(lambda v: v.ndim > 0 and is_float(v) and v.shape[0] > 0), str(b.dtype(s)))
+    news = [f"{s} * 0.5 + r.sum()", f"{s}[::-1]", f"pt.concatenate([{s}[1:], {s}[:1] + r.sum()])", f"{s} + 1"]
+    news += [f"pt.inc_subtensor({s}[0], r.sum())", f"pt.tanh({s})", f"pt.where({s} > 0, {s}, r.sum())"]
+    new, every = b.pick(news), b.pick(["", "", ", checkpoint_every=2"])
+    end = b.pick(["", "", f", graphc.until({s}.sum() > 3)"])
+    forms = [f"lambda r: (r.sum() + {s}.sum(), {{{s}: {new}}}{end}), sequences=[{x}]{every}"]
+    forms.append(f"lambda r: ({s} * 2, {{{s}: {new}}}{end}), sequences=[{x}]{every}")
+    forms.append(
+        f"lambda r, h: (h + {s} + r.sum(), {{{s}: {new}}}{end}), sequences=[{x}], outputs_info=[{s}]{every}"
+    )
+    text = f"(lambda found: [found[0], found[1][{s}]])(graphc.scan({b.pick(forms)}, return_updates=True))"
+    y, last = b.add(text, "shared_in_loop", numpy="")
+    b.kept.append(y)
+    b.renewed[s] = last
+
+
 # Graphs that are transformed --------------------------------------------------------------------------
 
 
@@ -160,3 +226,4 @@ def shared_state(b: Builder) -> None:
     texts += ["pt.concatenate([{x}[1:], {y}[:1]])", "{x} * 2", f"pt.sort({{x}}, axis={axis_of(b, x)})", "{y}"]
     text = b.pick(texts).format(x=x, y=y)
     b.kept.append(b.one(text, "shared_state", numpy="" if "subtensor" in text else None))
+    b.renewed[x] = b.kept[-1]

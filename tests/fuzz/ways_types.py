@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from checked import Checked, Finding, arguments
+from checked import Checked, Finding, arguments, known
+from judging import interpret
 from program import Input, Program
 
 import graphc
@@ -88,8 +89,12 @@ SAME = (
 )
 
 
+def _same(number: int, y: Any) -> Any:
+    return SAME[number % len(SAME)](y)
+
+
 def substituted(c: Checked) -> Iterator[Finding]:
-    """``givens`` puts expressions in the place of inputs, of inputs whose sizes are known."""
+    """``givens`` puts expressions in the place of inputs, of inputs whose sizes are known, and of a value."""
     if any(x.shared for x in c.program.inputs):
         return
 
@@ -100,9 +105,15 @@ def substituted(c: Checked) -> Iterator[Finding]:
             if not x.generator and x.value.ndim and x.value.shape[0]:
                 static = x.value.shape if number % 2 else x.static
                 y = pt.tensor(x.name, dtype=str(x.value.dtype), shape=static)
-                pairs[v] = SAME[(number + len(c.program.steps)) % len(SAME)](y)
+                pairs[v] = _same(number + len(c.program.steps), y)
                 v = y
             inputs.append(v)
+        made = [c.built.variables[name] for step in c.program.steps for name in step.names]
+        if c.error is None:
+            v = made[len(made) // 2]
+            value = interpret([v], known(c.built))[v]
+            if v.owner is not None and np.ndim(value) and len(value):
+                pairs[v] = _same(len(made), graphc.graph_replace(v, pairs, strict=False))
         options = {"givens": pairs, "rebuild_strict": False, "on_unused_input": "ignore"}
         try:
             f = graphc.function(inputs, c.built.outputs, mode="fast_run", **options)
