@@ -81,6 +81,34 @@ def test_what_was_found_stays_diagnosed():
         assert code == 1 and message in messages and fault(code, messages) is None, (text, messages)
 
 
+ROWS = """func.func @f(%k: tensor<?xi64>, %n: index) -> tensor<?x?xi64> {
+  %s = "graphc.scan"(%n) ({
+  ^bb0(%t: index):
+    %kt = "graphc.scan_seq"(%k, %t) : (tensor<?xi64>, index) -> tensor<i64>
+    %number = tensor.extract %kt[] : tensor<i64>
+    %steps = arith.index_cast %number : i64 to index
+    %inner = "graphc.scan"(%steps) ({
+    ^bb0(%u: index):
+      "graphc.scan_collect"(%kt) {state = "z", keep = "steps"} : (tensor<i64>) -> ()
+      "graphc.scan_end"() : () -> ()
+    }) {reverse = false} : (index) -> !graphc.loop
+    %y = "graphc.scan_trace"(%inner) {state = "z"} : (!graphc.loop) -> tensor<?xi64>
+    "graphc.scan_collect"(%y) {state = "y", keep = "steps"} : (tensor<?xi64>) -> ()
+    "graphc.scan_end"() : () -> ()
+  }) {ATTRIBUTES} : (index) -> !graphc.loop
+  %ys = "graphc.scan_trace"(%s) {state = "y"} : (!graphc.loop) -> tensor<?x?xi64>
+  return %ys : tensor<?x?xi64>
+}
+"""
+
+
+def test_loops_need_no_names():
+    for attributes in ("reverse = false", 'name = "rows", reverse = false'):
+        module = ROWS.replace("ATTRIBUTES", attributes)
+        code, messages = run(Mutant(0, module, "graphc-scan-row-sizes,graphc-scan-to-map"), SECONDS)
+        assert code == 0, messages
+
+
 ITERATORS = """func.func @f(%x: tensor<?xf64>, %o: tensor<?xf64>) -> tensor<?xf64> {
   %0 = linalg.generic {indexing_maps = [#m, #m], iterator_types = TYPES}
       ins(%x : tensor<?xf64>) outs(%o : tensor<?xf64>) {

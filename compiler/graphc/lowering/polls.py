@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.codegen.interrupts import TICK, progress_symbol
 from graphc.lowering import build
+from graphc.passes._scan import scan_name
 from graphc_dialects._mlir import ir
 
 
@@ -21,8 +22,7 @@ class Polls:
     def __init__(self, scan: Any, bound: Any) -> None:
         self._bound = bound
         self._progress = "progress" in scan.attributes
-        name = ir.StringAttr(scan.attributes["name"]).value if "name" in scan.attributes else "scan"
-        self._callee = progress_symbol(name) if self._progress else TICK
+        self._callee = progress_symbol(scan_name(scan)) if self._progress else TICK
         # arena-allocation gives the function the context.
         types = [build.index_type()] * 2 if self._progress else []
         build.declare(scan, self._callee, types, [_status()])

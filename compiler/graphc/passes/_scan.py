@@ -110,6 +110,11 @@ def name_of(op: Any) -> str:
     return str(ir.StringAttr(op.attributes["state"]).value)
 
 
+def scan_name(scan: Any) -> str:
+    """The name of a `graphc.scan`, which need not have one."""
+    return str(ir.StringAttr(scan.attributes["name"]).value) if "name" in scan.attributes else "scan"
+
+
 def taps_of(carry: Any) -> list[int]:
     """Offsets a state is read at, ascending."""
     return list(ir.DenseI64ArrayAttr(carry.attributes["taps"]))

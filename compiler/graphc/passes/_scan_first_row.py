@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._scan import ScanView, name_of, taps_of
+from graphc.passes._scan import ScanView, name_of, scan_name, taps_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
@@ -107,7 +107,7 @@ def _only_value(probe: ScanView, label: str) -> Any:
 
 def _demand(view: ScanView, collect: Any, sizes: dict[int, Any]) -> None:
     """Checks that rows have the sizes, and collects rows that are known to have them."""
-    row, scan = collect.operands[0], ir.StringAttr(view.op.attributes["name"]).value
+    row, scan = collect.operands[0], scan_name(view.op)
     with ir.InsertionPoint(collect), collect.location:
         given = [_create("tensor.dim", [row, _index(axis)]) for axis in range(len(row.type.shape))]
         for axis, size in sizes.items():
