@@ -332,7 +332,7 @@ def _run_one_by_one(env: Environment, steps: list[Queued], arrays: list[np.ndarr
 def _run(env: Environment, step: Queued, arrays: list[np.ndarray]) -> list[np.ndarray]:
     try:
         return step.executable.results(arrays)
-    except ValueError:
+    except (ValueError, IndexError):  # index arrays broadcast too
         ones = [tuple(size == 1 for size in array.shape) for array in arrays]
         if all(v.type.broadcastable == each for v, each in zip(step.executable.inputs, ones, strict=True)):
             raise

@@ -66,7 +66,7 @@ class OpFactory:
             executable = self._find(wrapper, args, kwargs, split, operands, key, ones)
             try:
                 return env._run(executable, operands), None if by_ones else executable
-            except ValueError:
+            except (ValueError, IndexError):  # index arrays broadcast too
                 ones = env._ones(operands)
                 if by_ones or not any(any(each) for each in ones if each is not None):
                     raise

@@ -205,6 +205,19 @@ def test_methods(gt):
         same(result, expected)
 
 
+def test_index_arrays_of_size_1_broadcast(gt):
+    x = gt.as_tensor(np.arange(12.0).reshape(3, 4))
+    two, one, column = gt.as_tensor([0, 1]), gt.as_tensor([2]), gt.as_tensor([[0], [1]])
+    for _ in range(2):  # the second time the executable is known
+        assert x[two, one].tolist() == [2.0, 6.0] and x[one, two].tolist() == [8.0, 9.0]
+        assert x[column, two].tolist() == [[0.0, 1.0], [4.0, 5.0]]
+        assert x[two, one].set(-1.0)[0].tolist() == [0.0, 1.0, -1.0, 3.0]
+        with pytest.raises(IndexError):
+            np.asarray(x[two, gt.as_tensor([0, 1, 2])])
+        with pytest.raises(IndexError):
+            np.asarray(x[two, gt.as_tensor([9])])
+
+
 def test_broadcasting_sizes_of_1(gt):
     a = np.arange(6.0).reshape(2, 3)
     x = gt.numpy_to_tensor(a)
