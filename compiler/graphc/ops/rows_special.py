@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.ops import forms, forms_special
 from graphc.ops._pt import pt
+from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import register
 from graphc.ops.external import real_floats, register_scipy, scipy_function
 
@@ -38,6 +39,7 @@ register(
     "Error function.",
     forms.libm("erf"),
     nin=1,
+    special=of_complex("erf"),
     dtypes=real_floats,
     grad=(lambda x, out, g: g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),),
 )
@@ -47,6 +49,7 @@ register(
     "1 - erf(x) without cancellation.",
     forms.libm("erfc"),
     nin=1,
+    special=of_complex("erfc"),
     dtypes=real_floats,
     grad=(lambda x, out, g: -g * _ERF_SLOPE * pt.exp(-pt.sqr(x)),),
 )
@@ -56,6 +59,7 @@ register(
     "exp(x**2) * erfc(x), without overflow of the exponential.",
     forms_special.erfcx,
     nin=1,
+    special=of_complex("erfcx"),
     dtypes=real_floats,
     grad=(lambda x, out, g: g * (2 * x * out - _ERF_SLOPE),),
 )
@@ -65,6 +69,7 @@ register(
     "Imaginary error function.",
     forms_special.erfi,
     nin=1,
+    special=of_complex("erfi"),
     dtypes=real_floats,
     grad=(lambda x, out, g: g * _ERF_SLOPE * pt.exp(pt.sqr(x)),),
 )

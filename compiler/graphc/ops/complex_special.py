@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Special functions of complex numbers, which SciPy computes. Those of real numbers are elementwise rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from graphc.graph.basic import Apply, Variable
+from graphc.graph.op import Op
+from graphc.ops.elementwise import ROWS
+from graphc.tensor.basic import as_tensor_variable
+
+
+class ComplexSpecial(Op):
+    """A function of ``scipy.special`` of each element of a complex array; analytic in the whole plane.
+
+    Args:
+        name: of the function, and of the elementwise row that has its derivative.
+    """
+
+    __props__: ClassVar[tuple[str, ...]] = ("name",)
+    absent: ClassVar[dict[str, str]] = {"emit": "SciPy computes it in Python; there is no C function"}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"{self.name}{{complex}}"
+
+    def make_node(self, x: Any) -> Apply:
+        x = as_tensor_variable(x)
+        if x.type.numpy_dtype.kind != "c":
+            raise TypeError(f"{self} takes complex numbers, got {x} of type {x.type}")
+        return Apply(self, [x], [x.type.make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        import scipy.special
+
+        x = np.asarray(inputs[0])
+        with np.errstate(all="ignore"):
+            found = getattr(scipy.special, self.name)(x.astype("complex128"))
+        output_storage[0][0] = np.asarray(found, dtype=x.dtype)
+
+    def _along(self, x: Variable, out: Variable, direction: Variable | None) -> list[Variable | None]:
+        """The derivative times a tangent or a cotangent: cotangents are not conjugated."""
+        rule: Any = ROWS[self.name].grad
+        return [None if direction is None else rule[0](x, out, direction)]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return self._along(inputs[0], outputs[0], cotangents[0])
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return self._along(inputs[0], outputs[0], tangents[0])
+
+    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+        """Elements stay elements."""
+        return [self(inputs[0])]
+
+
+def of_complex(name: str) -> Callable[[Any], Variable | None]:
+    """What a row is given as ``special``: the function of complex operands, None of others."""
+
+    def special(x: Any) -> Variable | None:
+        x = as_tensor_variable(x)
+        return ComplexSpecial(name)(x) if x.type.numpy_dtype.kind == "c" else None  # type: ignore[no-any-return]
+
+    return special
