@@ -34,7 +34,7 @@ import pymc_tables
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RESULTS = ROOT / "results" / "pymc.json"
-MODES = ("GRAPHC", "GRAPHC_RAW", "NUMBA", "JAX")
+MODES = ("GRAPHC", "GRAPHC_RAW", "GRAPHC_GRAD", "NUMBA", "JAX")
 ROUNDS, SECONDS = 5, 0.15
 
 Row = dict[str, dict[str, Any]]

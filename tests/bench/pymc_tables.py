@@ -12,7 +12,7 @@ import pymc_sampling
 
 Row = dict[str, dict[str, Any]]
 PEERS = ("NUMBA", "JAX")
-COLUMNS = ("GRAPHC", "GRAPHC_RAW", *PEERS)
+COLUMNS = ("GRAPHC", "GRAPHC_RAW", "GRAPHC_GRAD", *PEERS)
 FASTER, COLD, CACHED = 1.5, 1.0, 0.03  # the goals: times as fast as the faster peer, seconds, seconds
 
 
@@ -74,8 +74,9 @@ Measured on: {ran}.
 - **cold**: CPU seconds from the graph to the first result in a fresh process with empty caches: PyTensor's
   rewrites, loading of the compiler, compilation, first call. Imports do not count.
 - **cached**: the same in a second process, with the caches that the first has filled.
-- Each cell is graphc / graphc without PyTensor's rewrites / numba / JAX. **Times**: how many times as long
-  a call of the faster of numba and JAX takes.
+- Each cell is graphc / graphc without PyTensor's rewrites / graphc with its own gradient of the density as
+  PyMC builds it (PyTensor's is not part of anybody's cold time) / numba / JAX. **Times**: how many times as
+  long a call of the faster of numba and JAX takes.
 
 | geometric means (models) | numba takes | JAX takes | the faster takes |
 |---|---|---|---|

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from timing import best_time
@@ -27,40 +28,66 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "interop"))
 Density = Callable[[np.ndarray], list]
 
 
-def compiled(name: str, mode: str) -> tuple[Density, np.ndarray, dict[str, object]]:
-    """The function of a flat point, a point to call it at, and what its making took."""
-    import pymc as pm
+LINKERS = {"NUMBA": "pytensor.link.numba.dispatch", "JAX": "pytensor.link.jax.dispatch"}
+
+
+def flat_point(model: Any) -> np.ndarray:
+    """The initial point as one vector, moved a little."""
+    start = model.initial_point()
+    x = np.concatenate([np.ravel(start[v.name]) for v in model.value_vars]).astype(np.float64)
+    return x + 0.1 * np.random.default_rng(0).normal(size=x.shape)
+
+
+def graph(model: Any, with_gradient: bool) -> tuple[Any, list[Any]]:
+    """One vector in, the density and its gradient out, as `model.logp_dlogp_function` makes it."""
     import pytensor
-    from models import MODELS
     from pymc.pytensorf import join_nonshared_inputs, rewrite_pregrad
 
-    linker = {"NUMBA": "pytensor.link.numba.dispatch", "JAX": "pytensor.link.jax.dispatch"}
-    importlib.import_module(linker.get(mode, "graphc.interop.pytensor"))
+    outputs = [model.logp()]
+    if with_gradient:
+        cost = rewrite_pregrad(outputs[0])
+        slopes = pytensor.grad(cost, model.value_vars, disconnected_inputs="ignore")
+        outputs = [cost, pytensor.tensor.join(0, *[slope.ravel() for slope in slopes])]
+    outputs, point = join_nonshared_inputs(
+        point=model.initial_point(), inputs=model.value_vars, outputs=outputs, make_inputs_shared=False
+    )
+    return point, outputs
+
+
+def whole(point: Any, outputs: list[Any]) -> Any:
+    """The graph of the density differentiated by graphc."""
+    import graphc
+    from graphc.interop.pytensor import from_pytensor
+
+    [x], [density] = from_pytensor([point], outputs)
+    return graphc.function([x], [density, graphc.grad(density, x)])
+
+
+def compiled(name: str, mode: str) -> tuple[Density, np.ndarray, dict[str, Any]]:
+    """The function of a flat point, a point to call it at, and what its making took."""
+    from models import MODELS
+    from pymc.pytensorf import compile
+
+    importlib.import_module(LINKERS.get(mode, "graphc.interop.pytensor"))
     if mode == "JAX":
         importlib.import_module("jax").config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     model = MODELS[name]()
-    start = model.initial_point()
-    x = np.concatenate([np.ravel(start[v.name]) for v in model.value_vars]).astype(np.float64)
-    x = x + 0.1 * np.random.default_rng(0).normal(size=x.shape)
+    x = flat_point(model)
     began = time.perf_counter()
-    # As `model.logp_dlogp_function` does it: one vector in, the density and one vector out.
-    cost = rewrite_pregrad(model.logp())
-    slopes = pytensor.grad(cost, model.value_vars, disconnected_inputs="ignore")
-    outputs = [cost, pytensor.tensor.join(0, *[slope.ravel() for slope in slopes])]
-    outputs, point = join_nonshared_inputs(
-        point=start, inputs=model.value_vars, outputs=outputs, make_inputs_shared=False
-    )
+    point, outputs = graph(model, mode != "GRAPHC_GRAD")
     built = time.perf_counter() - began
     wall, cpu = time.perf_counter(), time.process_time()
-    f = pm.pytensorf.compile([point], outputs, mode=mode)
+    f = whole(point, outputs) if mode == "GRAPHC_GRAD" else compile([point], outputs, mode=mode)
     f.trust_input = True
     values = [np.asarray(value) for value in f(x)]
-    laps = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "built": built}
-    in_python = f.vm.jit_fn.report.fallbacks if mode.startswith("GRAPHC") else []
-    flat = np.concatenate([np.ravel(value) for value in values]).tolist()
+    found = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "built": built}
+    found["values"] = np.concatenate([np.ravel(value) for value in values]).tolist()
+    if mode.startswith("GRAPHC"):
+        report = f.report if mode == "GRAPHC_GRAD" else f.vm.jit_fn.report
+        found["python"] = [fallback.op for fallback in report.fallbacks]
     if mode == "JAX":  # what a caller gets is computed when it is asked for
-        return lambda x: [np.asarray(value) for value in f(x)], x, {**laps, "values": flat, "python": []}
-    return f, x, {**laps, "values": flat, "python": [str(op) for op in in_python]}
+        return lambda x: [np.asarray(value) for value in f(x)], x, found
+    return f, x, found
 
 
 def main() -> None:
