@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import pymc_sampling
 import pymc_tables
+import pymc_worker
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -38,47 +39,36 @@ MODES = ("GRAPHC", "GRAPHC_RAW", "GRAPHC_GRAD", "NUMBA", "JAX")
 ROUNDS, SECONDS = 5, 0.15
 
 Row = dict[str, dict[str, Any]]
+# One process imports everything, those that compile are copies of it.
+FORKS = multiprocessing.get_context("forkserver")
 
 
 class Process:
     """A model in one mode, compiled in a process of its own with its caches in `caches`."""
 
     def __init__(self, model: str, mode: str, caches: Path) -> None:
-        environment = {
-            **os.environ,
-            "GRAPHC_CACHE_DIR": str(caches / "graphc"),
-            # No C++ compiler: these modes do not need one, and looking for it would count.
-            "PYTENSOR_FLAGS": f"base_compiledir={caches / 'pytensor'},cxx=",
-            "JAX_COMPILATION_CACHE_DIR": str(caches / "jax"),
-        }
-        self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "pymc_worker.py"), model, mode],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self.hello = self._read()
+        self._pipe, theirs = FORKS.Pipe()
+        self._process = FORKS.Process(target=pymc_worker.serve, args=(theirs, model, mode, caches))
+        self._process.start()
+        theirs.close()
+        try:
+            self.hello: dict[str, Any] = self._pipe.recv()
+        except EOFError:
+            self._process.join()
+            self.hello = {"error": f"exit {self._process.exitcode}"}
 
     def best(self) -> float:
         """The best time of a call in seconds."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{SECONDS}\n")
-        self._process.stdin.flush()
-        return float(self._read()["best"])
-
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {"error": f"exit {self._process.wait()}"}
-        return answer
+        self._pipe.send(SECONDS)
+        return float(self._pipe.recv())
 
     def __enter__(self) -> Process:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate()
+        if self._process.is_alive():
+            self._pipe.send(None)
+        self._process.join()
 
 
 def compile_times(model: str, modes: list[str], caches: Path, row: Row) -> None:
@@ -137,7 +127,12 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the page from what is kept")
     options = parser.parse_args()
     kept: dict[str, Row] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    sys.path.insert(0, str(ROOT / "tests" / "interop"))
+    paths = [str(HERE), str(ROOT / "tests" / "interop"), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    # These modes need no C++ compiler, and looking for it would count.
+    os.environ["PYTENSOR_FLAGS"] = "cxx="
+    multiprocessing.set_forkserver_preload(pymc_worker.IMPORTS)
+    sys.path[:0] = paths[:2]
     from models import MODELS
 
     names = options.only or ([] if options.write else list(MODELS))

@@ -1,34 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One PyMC model compiled by one backend in a fresh process: run as `pymc_worker.py MODEL MODE`.
+"""One PyMC model compiled by one backend, in a process of its own that has imported everything before.
 
-Prints one JSON object when log density and gradient are compiled and called once:
+`serve` compiles log density and gradient, calls them once and sends
 `{"cpu": s, "wall": s, "built": s, "values": [...], "python": [ops that run in Python]}`. `cpu` and `wall` are
 from the finished graph, gradient included, to the first result: PyTensor's rewrites, the compiler's loading
-and the first call count, imports and the building of the graph (`built`) do not. Then answers each line of
-its input, a number of seconds, with `{"best": seconds of a call}`.
-
-The caches are where GRAPHC_CACHE_DIR, PYTENSOR_FLAGS=base_compiledir and JAX_COMPILATION_CACHE_DIR say.
+and the first call count, imports and the building of the graph (`built`) do not.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
-import sys
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from timing import best_time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "interop"))
-
+# What a process has imported before its time counts.
+IMPORTS = [
+    "graphc.interop.pytensor", "jax", "models", "pymc", "pytensor.link.jax.dispatch",
+    "pytensor.link.numba.dispatch", "pymc_worker",
+]  # fmt: skip
 Density = Callable[[np.ndarray], list]
 
 
-LINKERS = {"NUMBA": "pytensor.link.numba.dispatch", "JAX": "pytensor.link.jax.dispatch"}
+def use_caches(caches: Path) -> None:
+    """Compiled functions are kept below this folder, of all backends."""
+    import jax
+    import pytensor.link.numba.cache
+
+    import graphc
+
+    graphc.config.cache_dir = str(caches / "graphc")
+    pytensor.link.numba.cache.NUMBA_CACHE_PATH = caches / "numba"
+    (caches / "numba").mkdir(parents=True, exist_ok=True)
+    jax.config.update("jax_compilation_cache_dir", str(caches / "jax"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 def flat_point(model: Any) -> np.ndarray:
@@ -68,9 +77,6 @@ def compiled(name: str, mode: str) -> tuple[Density, np.ndarray, dict[str, Any]]
     from models import MODELS
     from pymc.pytensorf import compile
 
-    importlib.import_module(LINKERS.get(mode, "graphc.interop.pytensor"))
-    if mode == "JAX":
-        importlib.import_module("jax").config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     model = MODELS[name]()
     x = flat_point(model)
     began = time.perf_counter()
@@ -90,19 +96,14 @@ def compiled(name: str, mode: str) -> tuple[Density, np.ndarray, dict[str, Any]]
     return f, x, found
 
 
-def main() -> None:
-    """Compile, then answer until the input ends."""
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints must not get into the answers
+def serve(pipe: Connection, name: str, mode: str, caches: Path) -> None:
+    """Compile, then answer each number of seconds with the best time of a call, until None."""
+    f, x = None, None
     try:
-        f, x, hello = compiled(*sys.argv[1:3])
+        use_caches(caches)
+        f, x, hello = compiled(name, mode)
     except Exception as error:
-        f, x, hello = None, None, {"error": f"{type(error).__name__}: {str(error).splitlines()[:1]}"}
-    print(json.dumps(hello), file=answers, flush=True)
-    for line in sys.stdin:
-        print(
-            json.dumps({"best": best_time("f(x)", {"f": f, "x": x}, float(line))}), file=answers, flush=True
-        )
-
-
-if __name__ == "__main__":
-    main()
+        hello = {"error": f"{type(error).__name__}: {str(error).splitlines()[:1]}"}
+    pipe.send(hello)
+    while seconds := pipe.recv():
+        pipe.send(best_time("f(x)", {"f": f, "x": x}, seconds))
