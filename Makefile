@@ -6,6 +6,7 @@
 #   make lint   ruff and import contracts         make fuzz   random programs for FUZZ_MINUTES, in every way
 #   make types  mypy                              make clean  remove what these made
 #   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
+#   make conformance-linked  PyTensor's own tests with PyTensor itself, compiled by graphc through the bridge
 #   make conformance-array-api  only the array API standard's tests
 #   make bridge  PyTensor's graphs and PyMC's models through graphc
 #   make bench-pymc  PyMC's models on graphc, numba and JAX; bench-sampling samples some of them
@@ -18,6 +19,7 @@ SHELL := /bin/bash
 VENV ?= .venv
 PEERS ?= .venv-peers
 BRIDGE ?= .venv-bridge
+BRIDGE_NEWEST ?= .venv-bridge-newest
 JOBS ?= 2
 FUZZ_EXAMPLES ?= 500
 FUZZ_MINUTES ?= 30
@@ -33,7 +35,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-quick conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -63,6 +65,12 @@ $(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml
 $(BRIDGE)/.bridge: pyproject.toml $(VENV)/pyvenv.cfg
 	$(BIN)/python -m venv $(BRIDGE)
 	$(BRIDGE)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-bridge]'
+	@touch $@
+
+# The newest PyTensor, which PyMC does not take yet.
+$(BRIDGE_NEWEST)/.bridge: pyproject.toml $(VENV)/pyvenv.cfg
+	$(BIN)/python -m venv $(BRIDGE_NEWEST)
+	$(BRIDGE_NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[pytensor]' 'pytest>=8'
 	@touch $@
 
 # The peers live in an environment of their own: PyTensor's numba needs another llvmlite than graphc.
@@ -114,6 +122,7 @@ fuzz-inputs: $(VENV)/.test
 bridge: $(BRIDGE)/.bridge
 	PYTENSOR_FLAGS=cxx= $(BRIDGE)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/interop \
 	  'tests/unit/test_readme.py::test_code_blocks_run[pymc.md]' $(BRIDGE_ARGS)
+	$(BRIDGE)/bin/python tests/conformance/linked.py --quick --jobs $(JOBS) --suites $(SUITES)
 
 bench: $(VENV)/.demo $(PEERS)/.peers
 	$(BIN)/python tests/bench/run.py --peers-python $(PEERS)/bin/python $(BENCH_ARGS)
@@ -134,9 +143,13 @@ docs: $(VENV)/.test
 
 # Takes long; goes on where it stopped. CONFORMANCE_ARGS="--version 3.3.0 test_sort" chooses release and files.
 SUITES ?= ../shared/suites
-conformance: conformance-pytensor conformance-array-api
+conformance: conformance-pytensor conformance-linked conformance-array-api
 conformance-pytensor: $(VENV)/.test
 	nice $(BIN)/python tests/conformance/run.py --suites $(SUITES) $(CONFORMANCE_ARGS)
+# The suites of the PyTensor that PyMC takes and of the newest; takes an hour.
+conformance-linked: $(BRIDGE)/.bridge $(BRIDGE_NEWEST)/.bridge
+	nice $(BRIDGE)/bin/python tests/conformance/linked.py --suites $(SUITES) $(CONFORMANCE_ARGS)
+	nice $(BRIDGE_NEWEST)/bin/python tests/conformance/linked.py --suites $(SUITES) $(CONFORMANCE_ARGS)
 conformance-quick: $(VENV)/.test
 	$(BIN)/python tests/conformance/run.py --quick --jobs $(JOBS) --suites $(SUITES)
 

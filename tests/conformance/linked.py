@@ -17,5 +17,12 @@ import run
 FLAGS = "cxx=,warn__ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise"
 LINKED = run.Way("linked_plugin", "linked.toml", "linked-", {"PYTENSOR_FLAGS": FLAGS})
 
+
+def suite_of(installed: str) -> str:
+    """The suite for an installed version: that of a release of the same series."""
+    series = installed.split(".")[:2]
+    return next((known for known in run.VERSIONS if known.split(".")[:2] == series), installed)
+
+
 if __name__ == "__main__":
-    sys.exit(run.main(LINKED, version("pytensor")))
+    sys.exit(run.main(LINKED, suite_of(version("pytensor"))))

@@ -13,7 +13,10 @@ import pytensor.sparse.linalg
 import pytensor.tensor as pt
 import pytest
 import scipy.sparse
+from pytensor import as_symbolic
+from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode
+from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.fourier import fft
 from pytensor.tensor.optimize import minimize, minimize_scalar, root, root_scalar
 from pytensor.tensor.slinalg import eigvalsh
@@ -53,6 +56,8 @@ CASES = {
         pytensor.grad(ps.dot(a, x).sum(), x), pytensor.grad((ps.structured_dot(a, x) ** 2).sum(), a),
         pytensor.grad((ps.structured_dot(c, x.T) ** 2).sum(), c), pytensor.grad(ps.sp_sum(a * b), a),
         pytensor.grad((ps.dense_from_sparse(ps.CSR(v, *PLACES)) ** 2).sum(), v),
+        *[ps.get_item_list_grad(m, np.array([0, -1, 2, -1]), q) for m, q in ((a, ps.csr_from_dense(s)), (c, ps.csc_from_dense(x)))],
+        *[ps.get_item_2lists_grad(m, np.array([0, 2, -1, 2]), np.array([1, 0, -2, 0]), v) for m in (a, c)],
     ],
     "gradients of eigenvalues": lambda: [
         pytensor.grad((pt.linalg.eigh(s)[0] * v + pt.linalg.eigh(s)[1][0] ** 2).sum(), s),
@@ -69,6 +74,28 @@ CASES = {
 }  # fmt: skip
 # PyTensor's op runs in Python.
 IN_PYTHON = ["complex numbers as real ones"]
+
+
+def test_batches_of_results_that_do_not_depend_on_all_of_them():
+    """One input has the batch, another core of the op one element of it, a third none."""
+    core = OpFromGraph([v, q := pt.dvector("q")], [2 * v, q.sum(), pt.ones(3)])
+    one, many = pt.tensor("one", dtype="float64", shape=(None, 1, 4)), pt.dtensor3("many")
+    outputs = Blockwise(core, signature="(n),(m)->(n),(),(k)")(one, many)
+    given = rng.normal(size=(2, 1, 4)), rng.normal(size=(2, 3, 5))
+    functions = [pytensor.function([one, many], outputs, mode=mode) for mode in (REFERENCE, "GRAPHC_RAW")]
+    for want, got in zip(*(f(*given) for f in functions), strict=True):
+        np.testing.assert_allclose(got, want, strict=True)
+
+
+def test_slices_and_scalars_are_those_of_python():
+    i, number = pytensor.scalar.int64("i"), pytensor.scalar.float64("number")
+    for mode in ("GRAPHC", "GRAPHC_RAW"):
+        f = pytensor.function(
+            [i, number], [as_symbolic(slice(None, i, 2)), number, v.sum()], givens={v: np.ones(2)}, mode=mode
+        )
+        part, value, total = f(3, 2.5)
+        assert part == slice(None, 3, 2) and isinstance(value, np.float64) and value == 2.5
+        assert isinstance(total, np.ndarray) and total == 2
 
 
 def in_pytensor(f):

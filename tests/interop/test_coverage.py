@@ -31,7 +31,6 @@ ABSENT = [
     ("pytensor.sparse", BASE, "Stack __ComparisonOpSD __ComparisonOpSS"),
     ("pytensor.sparse", "made by rewrites for C, which graphc's modes leave out", """AddSD_ccode CSMGradC MulSDCSC MulSDCSR
         MulSVCSR SamplingDotCSR StructuredAddSVCSR StructuredDotCSC StructuredDotCSR UsmmCscDense"""),
-    ("pytensor.sparse", "sets elements one by one in Python in PyTensor, too", "GetItem2ListsGrad GetItemListGrad"),
     ("pytensor.", "a function or a debugger of the user's, in Python", "FromFunctionOp PdbBreakpoint"),
     ("pytensor.", "makes a generator, once for each call", "DefaultGeneratorMakerOp"),
     ("pytensor.typed_list", "lists as values: graphc has none",

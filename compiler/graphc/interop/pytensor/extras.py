@@ -74,7 +74,13 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 @converts("Unique")
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
-    return pt.unique(inputs[0], op.return_index, op.return_inverse, op.return_counts, axis=op.axis)
+    """The inverse has the shape of the input, where PyTensor says a vector."""
+    found = pt.unique(inputs[0], op.return_index, op.return_inverse, op.return_counts, axis=op.axis)
+    results = found if isinstance(found, (list, tuple)) else [found]
+    return [
+        pt.flatten(result) if result.type.ndim > output.type.ndim == 1 else result
+        for output, result in zip(node.outputs, results, strict=True)
+    ]
 
 
 @converts("UnravelIndex")

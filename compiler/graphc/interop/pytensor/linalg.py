@@ -46,7 +46,31 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     inner = Converter(c)
     core_inputs = [inner.new_input(variable) for variable in core_node.inputs]
     results = inner.convert(core_node.outputs)
-    return graphc.vectorize_graph(results, dict(zip(core_inputs, inputs, strict=True)))
+    made = graphc.vectorize_graph(results, dict(zip(core_inputs, inputs, strict=True)))
+    sizes = _batch_sizes(inputs, op.batch_ndim(node))
+    return [
+        _repeated(result, sizes, output.type.ndim) for output, result in zip(node.outputs, made, strict=True)
+    ]
+
+
+def _batch_sizes(inputs: Values, batch: int) -> list[Any]:
+    """The sizes of the batch, None where all inputs have 1."""
+    sizes = []
+    for axis in range(batch):
+        varying = [x for x in inputs if x.type.shape[axis] != 1]
+        sizes.append(varying[0].shape[axis] if varying else None)
+    return sizes
+
+
+def _repeated(result: Any, sizes: list[Any], ndim: int) -> Any:
+    """A result with all of the batch, also if what differs within that does not matter for it."""
+    known = result.type.shape
+    whole = all(size is None or n != 1 for size, n in zip(sizes, known, strict=False))
+    if result.type.ndim == ndim and whole:
+        return result
+    core = range(result.type.ndim - (ndim - len(sizes)), result.type.ndim)
+    batch = [1 if size is None else size for size in sizes]
+    return pt.broadcast_to(result, [*batch, *(result.shape[axis] for axis in core)])
 
 
 @_batched("Dot")

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor
@@ -16,11 +17,15 @@ from pytensor.scalar.basic import ScalarType
 
 import graphc
 from graphc.function.types import Function
+from graphc.graph.basic import Variable
 from graphc.interop.pytensor.graphs import converted
 from graphc.interop.pytensor.maker import GraphcMode, known
 from graphc.interop.pytensor.stored import store
 from graphc.interop.pytensor.types import is_generator
 from graphc.tensor.random.state import generator_of
+
+if TYPE_CHECKING:
+    from pytensor.graph.type import Type
 
 
 class GraphcLinker(JITLinker):
@@ -50,16 +55,20 @@ class GraphcLinker(JITLinker):
         found = known(fgraph)
         if found is not None and found.function is not None:
             return found.function
-        inputs, outputs = converted(fgraph.inputs, fgraph.outputs)
+        inputs, results = converted(fgraph.inputs, fgraph.outputs)
+        outputs: list[Any] = []
+        made = [
+            _value(variable.type, result, outputs)
+            for variable, result in zip(fgraph.outputs, results, strict=True)
+        ]
         compiled = graphc.function(
             inputs, outputs, name=getattr(fgraph, "name", None), on_unused_input="ignore", trust_input=True
         )
+        if not all(isinstance(get, itemgetter) for get in made):
+            return _remade(compiled, made)
         if found is not None:
             store(found.key, compiled)
-        types = {i: output.type for i, output in enumerate(fgraph.outputs)}
-        generators = [i for i, kind in types.items() if is_generator(kind)]
-        scalars = [i for i, kind in types.items() if isinstance(kind, ScalarType)]
-        return _in_pytensors_types(compiled, generators, scalars) if generators or scalars else compiled
+        return compiled
 
     def create_thunk_inputs(self, storage_map: dict[Any, list[Any]]) -> list[list[Any]]:
         """The cells that hold the values of inputs and shared variables."""
@@ -70,19 +79,33 @@ class GraphcLinker(JITLinker):
         return fn
 
 
-def _in_pytensors_types(compiled: Function, generators: list[int], scalars: list[int]) -> Callable[..., Any]:
-    """PyTensor's generators are objects of NumPy, where graphc's results are their states; its scalars are
-    NumPy's, where graphc's are arrays.
-    """
+def _value(kind: Type, result: Any, outputs: list[Any]) -> Callable[[list[Any]], Any]:
+    """What gets PyTensor's value of an output from graphc's results.
 
+    PyTensor's generators are objects of NumPy, where graphc's results are their states; its scalars are
+    NumPy's, where graphc's are arrays; a slice is made of what is computed in it.
+
+    Args:
+        kind: PyTensor's type.
+        result: what stands for the output.
+        outputs: graphc's outputs, which gain what is computed.
+    """
+    if isinstance(result, slice):
+        ends = [_value(ScalarType("int64"), end, outputs) for end in (result.start, result.stop, result.step)]
+        return lambda values: slice(*(end(values) for end in ends))
+    if not isinstance(result, Variable):
+        return lambda values: result
+    i = len(outputs)
+    outputs.append(result)
+    if is_generator(kind):
+        return lambda values: generator_of(values[i]) if isinstance(values[i], np.ndarray) else values[i]
+    return (lambda values: values[i][()]) if isinstance(kind, ScalarType) else itemgetter(i)
+
+
+def _remade(compiled: Function, made: list[Callable[[list[Any]], Any]]) -> Callable[..., Any]:
     def call(*values: Any) -> list[Any]:
-        results = list(compiled(*values))
-        for i in generators:
-            if isinstance(results[i], np.ndarray):
-                results[i] = generator_of(results[i])
-        for i in scalars:
-            results[i] = results[i][()]
-        return results
+        results = compiled(*values)
+        return [get(results) for get in made]
 
     return call
 

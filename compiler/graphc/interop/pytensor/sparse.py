@@ -11,8 +11,9 @@ from pytensor.graph.basic import Apply, Constant, Variable
 import graphc.sparse as sparse
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
+from graphc.interop.pytensor.types import is_tensor
 from graphc.ops.sparse import CsrSampledProduct
-from graphc.sparse.basic import values_at
+from graphc.sparse.basic import CSM, size_along, values_at
 
 _MODULE = "pytensor.sparse"
 # Classes whose inputs are the function's arguments, in order.
@@ -46,7 +47,11 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     result = _SAME[type(op).__name__](*inputs)
     if isinstance(result, tuple):
         return list(result)
-    return _typed(node.outputs[0], result) if isinstance(result, sparse.SparseVariable) else result
+    if not isinstance(result, sparse.SparseVariable):
+        return result
+    if is_tensor(node.outputs[0].type):  # "Dot" of two sparse matrices
+        return sparse.dense_from_sparse(result)
+    return _typed(node.outputs[0], result)
 
 
 @converts("Cast", module=_MODULE)
@@ -85,7 +90,10 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 @converts("StructuredDotGradCSC", "StructuredDotGradCSR", module=_MODULE)
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     """For each value of a matrix the product of the row of the one and the row of the other at its place."""
-    indices, indptr, dense, cotangent = inputs
+    indices, indptr, *factors = inputs
+    dense, cotangent = (
+        sparse.dense_from_sparse(x) if isinstance(x, sparse.SparseVariable) else x for x in factors
+    )
     pair = (cotangent, dense) if type(op).__name__.endswith("CSR") else (dense, cotangent)
     dtype = node.outputs[0].type.dtype
     indices, indptr = (pt.cast(x, "int32") for x in (indices, indptr))
@@ -128,3 +136,41 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     indices = pt.tile(pt.cast(rows, "int32"), columns)
     indptr = pt.cast(pt.arange(columns + 1) * count, "int32")
     return sparse.CSC(pt.reshape(pt.transpose(values), (-1,)), indices, indptr, shape)
+
+
+@converts("GetItemListGrad", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """Rows put at positions of an empty matrix, of equal positions the last: each row is taken from those
+    given and an empty one after them.
+    """
+    x, index, rows = inputs
+    if x.type.format != rows.type.format:
+        raise NoConversion("the formats differ")
+    data, indices, indptr, _ = sparse.csm_properties(rows)
+    count, columns = size_along(rows, 0), size_along(rows, 1)
+    if rows.type.format == "csr":
+        indptr = pt.join(0, indptr, indptr[-1:])
+    padded = CSM(rows.type.format)(data, indices, indptr, pt.stack([count + 1, columns]))
+    from_row = pt.full([size_along(x, 0)], count)
+    from_row = pt.set_subtensor(from_row[index], pt.arange(count, dtype="int64"))
+    return _typed(node.outputs[0], sparse.get_item_list(padded, from_row))
+
+
+@converts("GetItem2ListsGrad", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """Elements put at positions of an empty matrix, of equal positions the last."""
+    x, *at, values = inputs
+    sizes = [size_along(x, axis) for axis in (0, 1)]
+    # Reading a vector of all positions wraps negative indices and refuses those outside.
+    rows, columns = (pt.arange(size, dtype="int64")[index] for size, index in zip(sizes, at, strict=True))
+    order = (rows, columns) if x.type.format == "csr" else (columns, rows)
+    major_size, minor_size = sizes if x.type.format == "csr" else sizes[::-1]
+    places = order[0] * minor_size + order[1]
+    sorting = pt.argsort(places, kind="stable")
+    ordered = places[sorting]
+    following = pt.set_subtensor(pt.full_like(ordered, -1)[:-1], ordered[1:])
+    kept = pt.nonzero(pt.neq(ordered, following))[0]
+    major, minor = (axis[sorting][kept] for axis in order)
+    indptr = pt.searchsorted(major, pt.arange(major_size + 1, dtype="int64"))
+    arrays = (pt.cast(minor, "int32"), pt.cast(indptr, "int32"), pt.stack(sizes))
+    return _typed(node.outputs[0], CSM(x.type.format)(values[sorting][kept], *arrays))
