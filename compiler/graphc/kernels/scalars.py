@@ -17,7 +17,7 @@ import numpy as np
 
 from graphc.kernels import corrections
 
-FAMILIES = ("zeta", "incomplete", "hypergeometric", "inverse", "digamma", "integers", "lambert")
+FAMILIES = ("zeta", "incomplete", "hypergeometric", "inverse", "digamma", "gamma", "integers", "lambert")
 _DECLARATION = re.compile(r"^declare (?:double|i64) @(graphc_scalar\.(\w+))\(([^)]*)\).*\n", re.MULTILINE)
 
 _LIBRARY = re.compile(r"^(declare double @special_\w+\([^)]*\)).*", re.MULTILINE)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops import forms
-from graphc.ops.digamma_polynomial import DIGAMMA, DIGAMMA_ROOT
+from graphc.ops.forms_gamma import sine_of_pi_times
 
 Scalar = Any
 _F64 = np.dtype("float64")
@@ -95,131 +95,6 @@ def log_ndtr(b: Any, x: Scalar) -> Scalar:
     """SciPy's below -1, log1p(-ndtr(-x)) above."""
     above = b.math("log1p", b.neg(ndtr(b, b.neg(x))))
     return b.select(b.lt(x, b.const(-1, _F64)), b.call("special_d_log_ndtr", x), above)
-
-
-@forms.in_double
-def gamma(b: Any, x: Scalar) -> Scalar:
-    """tgamma of the C library, but NaN for minus infinity and the negative integers, as in SciPy."""
-    pole = b.logical_and(b.lt(x, _zero(b, x)), b.eq(x, b.floor(x)))
-    return b.select(pole, b.const(np.nan, x.dtype), b.math("tgamma", x))
-
-
-@forms.in_double
-def gammaln(b: Any, x: Scalar) -> Scalar:
-    """lgamma of the C library, but minus infinity for minus infinity, as in SciPy."""
-    lowest = b.eq(x, b.const(-np.inf, _F64))
-    return b.select(lowest, x, b.math("lgamma", x))
-
-
-def sine_of_pi_times(b: Any, x: Scalar) -> Scalar:
-    """sin(pi x) / pi for |x| <= 1/2: x less a series that is smaller."""
-    coefficients = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 12)]
-    square = b.mul(x, x)
-    total = b.const(coefficients[-1], x.dtype)
-    for coefficient in reversed(coefficients[:-1]):
-        total = b.fma(total, square, b.const(coefficient, x.dtype))
-    return b.fma(b.mul(x, square), total, x)
-
-
-def _digamma_positive(b: Any, x: Scalar) -> Scalar:
-    """Digamma for x > 0: (x - root) P(x) on [1, 2], recurrence up to 10, the asymptotic series above.
-
-    Source of the series: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.5 and 6.3.18.
-    """
-    one = b.const(1, _F64)
-    tiny = b.lt(x, one)
-    # The argument moved to [1, 2): up by one step, or down by whole steps, which are exact.
-    steps = b.minimum(b.maximum(b.sub(b.floor(x), one), _zero(b, x)), b.const(8, _F64))
-    y = b.select(tiny, b.add(x, one), b.sub(x, steps))
-    total = b.neg(b.truediv(one, x))
-    total = b.select(tiny, total, _zero(b, x))
-    up = _zero(b, x)
-    for k in range(8):
-        offset = b.const(k, _F64)
-        term = b.truediv(one, b.add(y, offset))
-        up = b.add(up, b.select(b.gt(steps, offset), term, _zero(b, x)))
-    centred = b.sub(y, b.const(DIGAMMA_ROOT[0], _F64))
-    centred = b.sub(centred, b.const(DIGAMMA_ROOT[1], _F64))
-    t = b.sub(y, b.const(1.5, _F64))
-    value = b.const(DIGAMMA[-1], _F64)
-    for coefficient in reversed(DIGAMMA[:-1]):
-        value = b.fma(value, t, b.const(coefficient, _F64))
-    near = b.add(b.add(b.mul(centred, value), up), total)
-    inverse = b.truediv(one, x)
-    square = b.mul(inverse, inverse)
-    series = _zero(b, x)
-    for coefficient in (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
-        series = b.mul(square, b.add(series, b.const(coefficient, _F64)))
-    far = b.sub(b.math("log", x), b.add(b.mul(inverse, b.const(0.5, _F64)), series))
-    return b.select(b.lt(x, b.const(10, _F64)), near, far)
-
-
-@forms.in_double
-def digamma(b: Any, x: Scalar) -> Scalar:
-    """Logarithmic derivative of gamma; psi(1 - x) - pi / tan(pi x) for negative x; see `digamma_at_zero`."""
-    zero, one = b.const(0, _F64), b.const(1, _F64)
-    low = b.le(x, zero)
-    value = _digamma_positive(b, b.select(low, b.sub(one, x), x))
-    # Only the fraction enters the reflection, whose cotangent is that of a small angle.
-    part = b.sub(x, b.rint(x))
-    cosine = sine_of_pi_times(b, b.sub(b.const(0.5, _F64), b.abs(part)))
-    sine, pi = sine_of_pi_times(b, part), b.const(np.pi, _F64)
-    scaled = b.mul(cosine, pi)
-    cotangent = b.truediv(scaled, sine)
-    rest = b.add(b.fma(cosine, pi, b.neg(scaled)), b.fma(b.neg(cotangent), sine, scaled))
-    ordinary = b.gt(b.abs(part), b.const(1e-280, _F64))
-    reflected = b.sub(b.sub(value, cotangent), b.select(ordinary, b.truediv(rest, sine), zero))
-    small = b.lt(b.abs(reflected), b.fma(value, b.const(0.45, _F64), b.const(0.6, _F64)))
-    needed = b.select(b.logical_and(low, small), one, zero)
-    reflected = b.call("graphc_scalar.digamma_at_zero", reflected, needed, x)
-    pole = b.logical_and(low, b.eq(x, b.floor(x)))
-    reflected = b.select(pole, b.const(np.nan, _F64), reflected)
-    infinity = b.neg(b.copysign(b.const(np.inf, _F64), x))
-    return b.select(low, b.select(b.eq(x, zero), infinity, reflected), value)
-
-
-@forms.in_double
-def trigamma(b: Any, x: Scalar) -> Scalar:
-    """Derivative of digamma: reflection, recurrence up to 10, then the asymptotic series.
-
-    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.4.6, 6.4.7 and 6.4.12.
-    """
-    zero, one = b.const(0, _F64), b.const(1, _F64)
-    low = b.le(x, zero)
-    z = b.select(low, b.sub(one, x), x)
-    terms = []
-    for _ in range(10):
-        inverse = b.truediv(one, z)
-        below = b.lt(z, b.const(10, _F64))
-        terms.append(b.select(below, b.mul(inverse, inverse), zero))
-        z = b.select(below, b.add(z, one), z)
-    inverse = b.truediv(one, z)
-    square = b.mul(inverse, inverse)
-    series = zero
-    for coefficient in (-3617 / 510, 7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
-        series = b.add(b.mul(square, series), b.const(coefficient, _F64))
-    value = b.mul(inverse, b.add(one, b.mul(inverse, b.add(b.const(0.5, _F64), b.mul(inverse, series)))))
-    # The first term is the largest.
-    for term in reversed(terms):
-        value = b.add(value, term)
-    sine = sine_of_pi_times(b, b.sub(x, b.rint(x)))
-    reflected = b.sub(b.truediv(one, b.mul(sine, sine)), value)
-    pole = b.eq(x, b.floor(x))
-    reflected = b.select(pole, b.const(np.inf, _F64), reflected)
-    return b.select(low, reflected, value)
-
-
-@forms.in_double
-def polygamma(b: Any, n: Scalar, x: Scalar) -> Scalar:
-    """(-1)^(n + 1) n! zeta(n + 1, x), digamma for n = 0."""
-    zero, one = b.const(0, _F64), b.const(1, _F64)
-    order = b.add(n, one)
-    magnitude = b.mul(b.math("tgamma", order), b.call("graphc_scalar.zeta", order, x))
-    half = b.mul(b.const(0.5, _F64), n)
-    value = b.select(b.eq(half, b.floor(half)), b.neg(magnitude), magnitude)
-    value = b.select(b.eq(n, zero), digamma(b, x), value)
-    whole = b.logical_and(b.ge(n, zero), b.eq(n, b.floor(n)))
-    return b.select(whole, value, b.const(np.nan, _F64))
 
 
 @forms.wide
@@ -346,23 +221,6 @@ def sinc(b: Any, x: Scalar) -> Scalar:
     none = b.eq(x, _zero(b, x))
     value = b.truediv(sine, b.select(none, one, x))
     return b.select(none, one, value)
-
-
-@forms.in_double
-def rgamma(b: Any, x: Scalar) -> Scalar:
-    """1 / tgamma(x); where that is subnormal or overflows, of x moved by a few steps, times a product."""
-    one = b.const(1, _F64)
-    high, low = b.gt(x, b.const(171.5, _F64)), b.lt(x, b.const(-169, _F64))
-    # x (x + 1) / gamma(x + 2), and 1 / ((x - 1) ... (x - 8) gamma(x - 8))
-    above = b.mul(x, b.add(x, one))
-    below = b.sub(x, one)
-    for k in range(2, 9):
-        below = b.mul(below, b.sub(x, b.const(k, _F64)))
-    moved = b.select(low, b.add(x, b.const(2, _F64)), b.sub(x, b.const(8, _F64)))
-    value = b.truediv(one, b.math("tgamma", b.select(b.logical_or(high, low), moved, x)))
-    value = b.select(high, b.truediv(value, below), b.select(low, b.mul(value, above), value))
-    pole = b.logical_and(b.lt(x, _zero(b, x)), b.eq(x, b.floor(x)))
-    return b.select(b.logical_or(pole, b.eq(x, b.const(np.inf, _F64))), _zero(b, x), value)
 
 
 @forms.wide

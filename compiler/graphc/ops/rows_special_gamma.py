@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import forms_bessel, forms_special
+from graphc.ops import forms_bessel, forms_gamma
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined, register
 from graphc.ops.external import NO_CLOSED_FORM, real_floats, register_kernel, register_scipy, scipy_function
@@ -38,7 +38,7 @@ register(
     "gamma",
     scipy_function("gamma"),
     "Gamma function.",
-    forms_special.gamma,
+    forms_gamma.gamma,
     nin=1,
     dtypes=real_floats,
     grad=(lambda x, out, g: g * out * pt.psi(x),),
@@ -47,7 +47,7 @@ register(
     "gammaln",
     scipy_function("gammaln"),
     "Logarithm of the magnitude of the gamma function.",
-    forms_special.gammaln,
+    forms_gamma.gammaln,
     nin=1,
     dtypes=real_floats,
     grad=(lambda x, out, g: g * pt.psi(x),),
@@ -56,7 +56,7 @@ register(
     "digamma",
     scipy_function("psi"),
     "Derivative of gammaln.",
-    forms_special.digamma,
+    forms_gamma.digamma,
     nin=1,
     dtypes=real_floats,
     grad=(lambda x, out, g: g * pt.trigamma(x),),
@@ -65,7 +65,7 @@ register(
     "trigamma",
     lambda x: scipy_function("polygamma")(1, x),
     "Derivative of digamma.",
-    forms_special.trigamma,
+    forms_gamma.trigamma,
     nin=1,
     dtypes=real_floats,
     grad=(lambda x, out, g: g * pt.polygamma(2, x),),
@@ -74,7 +74,7 @@ register(
     "polygamma",
     _polygamma,
     "Derivative of order n of digamma.",
-    forms_special.polygamma,
+    forms_gamma.polygamma,
     nin=2,
     dtypes=real_floats,
     grad=(
@@ -93,7 +93,7 @@ register_scipy(
     "rgamma",
     "1 / gamma(x), 0 at the poles.",
     (lambda x, out, g: -g * out * pt.digamma(x),),
-    forms_special.rgamma,
+    forms_gamma.rgamma,
 )
 register_scipy(
     "beta",

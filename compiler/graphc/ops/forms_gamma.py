@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Scalar lowerings of the gamma function, its logarithm and the derivatives of that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.ops import forms
+from graphc.ops.digamma_polynomial import DIGAMMA, DIGAMMA_ROOT
+from graphc.ops.gammaln_polynomial import GAMMALN_HIGH, GAMMALN_LOW
+
+Scalar = Any
+_F64 = np.dtype("float64")
+
+
+def _zero(b: Any, x: Scalar) -> Scalar:
+    return b.const(0, x.dtype)
+
+
+@forms.in_double
+def gamma(b: Any, x: Scalar) -> Scalar:
+    """tgamma of the C library, but NaN for minus infinity and the negative integers, as in SciPy."""
+    pole = b.logical_and(b.lt(x, _zero(b, x)), b.eq(x, b.floor(x)))
+    return b.select(pole, b.const(np.nan, x.dtype), b.math("tgamma", x))
+
+
+def _polynomial(b: Any, x: Scalar, coefficients: Sequence[float]) -> Scalar:
+    """The sum of coefficients times powers of x, the constant first."""
+    total = b.const(coefficients[-1], x.dtype)
+    for coefficient in reversed(coefficients[:-1]):
+        total = b.fma(total, x, b.const(coefficient, x.dtype))
+    return total
+
+
+@forms.in_double
+def gammaln(b: Any, x: Scalar) -> Scalar:
+    """(x - 1) (x - 2) P(x) from a half to 3, recurrence from 0 up to 10, the asymptotic series above.
+
+    Negative numbers are the C library's, but minus infinity for minus infinity, as in SciPy.
+    Source of the series: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.1.41.
+    """
+    zero, one, half = b.const(0, _F64), b.const(1, _F64), b.const(0.5, _F64)
+    tiny, low, far = b.lt(x, half), b.lt(x, b.const(1.5, _F64)), b.ge(x, b.const(10, _F64))
+    # The argument moved to [1/2, 3): down by whole steps, which is exact, or up by one. Its distance from 1
+    # is exact, too.
+    steps = b.minimum(b.maximum(b.sub(b.floor(x), b.const(2, _F64)), zero), b.const(7, _F64))
+    y = b.sub(x, steps)
+    from_1 = b.select(tiny, x, b.sub(y, one))
+    from_2 = b.select(tiny, b.sub(x, one), b.sub(y, b.const(2, _F64)))
+    below = _polynomial(b, from_1, GAMMALN_LOW)
+    above = _polynomial(b, b.sub(y, b.const(2.25, _F64)), GAMMALN_HIGH)
+    product = one
+    for k in range(7):
+        offset = b.const(k, _F64)
+        product = b.mul(product, b.select(b.gt(steps, offset), b.add(y, offset), one))
+    # Not of a negative number: vector logarithms do these one by one.
+    logarithm = b.math("log", b.select(b.logical_or(tiny, far), b.abs(x), product))
+    part = b.mul(b.mul(from_1, from_2), b.select(low, below, above))
+    near = b.add(part, b.select(tiny, b.neg(logarithm), logarithm))
+    inverse = b.truediv(one, x)
+    terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+    series = b.mul(inverse, _polynomial(b, b.mul(inverse, inverse), terms))
+    rest = b.add(series, b.const(0.5 * math.log(2 * math.pi) - 0.5, _F64))
+    value = b.select(far, b.fma(b.sub(x, half), b.sub(logarithm, one), rest), near)
+    needed = b.select(b.lt(x, zero), one, zero)
+    value = b.call("graphc_scalar.gammaln_below", value, needed, x)
+    return b.select(b.eq(x, b.const(-np.inf, _F64)), x, value)
+
+
+def sine_of_pi_times(b: Any, x: Scalar) -> Scalar:
+    """sin(pi x) / pi for |x| <= 1/2: x less a series that is smaller."""
+    coefficients = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 12)]
+    square = b.mul(x, x)
+    return b.fma(b.mul(x, square), _polynomial(b, square, coefficients), x)
+
+
+def _digamma_positive(b: Any, x: Scalar) -> Scalar:
+    """Digamma for x > 0: (x - root) P(x) on [1, 2], recurrence up to 10, the asymptotic series above.
+
+    Source of the series: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.5 and 6.3.18.
+    """
+    one = b.const(1, _F64)
+    tiny = b.lt(x, one)
+    # The argument moved to [1, 2): up by one step, or down by whole steps, which are exact.
+    steps = b.minimum(b.maximum(b.sub(b.floor(x), one), _zero(b, x)), b.const(8, _F64))
+    y = b.select(tiny, b.add(x, one), b.sub(x, steps))
+    total = b.neg(b.truediv(one, x))
+    total = b.select(tiny, total, _zero(b, x))
+    up = _zero(b, x)
+    for k in range(8):
+        offset = b.const(k, _F64)
+        term = b.truediv(one, b.add(y, offset))
+        up = b.add(up, b.select(b.gt(steps, offset), term, _zero(b, x)))
+    centred = b.sub(y, b.const(DIGAMMA_ROOT[0], _F64))
+    centred = b.sub(centred, b.const(DIGAMMA_ROOT[1], _F64))
+    t = b.sub(y, b.const(1.5, _F64))
+    value = _polynomial(b, t, DIGAMMA)
+    near = b.add(b.add(b.mul(centred, value), up), total)
+    inverse = b.truediv(one, x)
+    square = b.mul(inverse, inverse)
+    series = _zero(b, x)
+    for coefficient in (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
+        series = b.mul(square, b.add(series, b.const(coefficient, _F64)))
+    far = b.sub(b.math("log", x), b.add(b.mul(inverse, b.const(0.5, _F64)), series))
+    return b.select(b.lt(x, b.const(10, _F64)), near, far)
+
+
+@forms.in_double
+def digamma(b: Any, x: Scalar) -> Scalar:
+    """Logarithmic derivative of gamma; psi(1 - x) - pi / tan(pi x) for negative x; see `digamma_at_zero`."""
+    zero, one = b.const(0, _F64), b.const(1, _F64)
+    low = b.le(x, zero)
+    value = _digamma_positive(b, b.select(low, b.sub(one, x), x))
+    # Only the fraction enters the reflection, whose cotangent is that of a small angle.
+    part = b.sub(x, b.rint(x))
+    cosine = sine_of_pi_times(b, b.sub(b.const(0.5, _F64), b.abs(part)))
+    sine, pi = sine_of_pi_times(b, part), b.const(np.pi, _F64)
+    scaled = b.mul(cosine, pi)
+    cotangent = b.truediv(scaled, sine)
+    rest = b.add(b.fma(cosine, pi, b.neg(scaled)), b.fma(b.neg(cotangent), sine, scaled))
+    ordinary = b.gt(b.abs(part), b.const(1e-280, _F64))
+    reflected = b.sub(b.sub(value, cotangent), b.select(ordinary, b.truediv(rest, sine), zero))
+    small = b.lt(b.abs(reflected), b.fma(value, b.const(0.45, _F64), b.const(0.6, _F64)))
+    needed = b.select(b.logical_and(low, small), one, zero)
+    reflected = b.call("graphc_scalar.digamma_at_zero", reflected, needed, x)
+    pole = b.logical_and(low, b.eq(x, b.floor(x)))
+    reflected = b.select(pole, b.const(np.nan, _F64), reflected)
+    infinity = b.neg(b.copysign(b.const(np.inf, _F64), x))
+    return b.select(low, b.select(b.eq(x, zero), infinity, reflected), value)
+
+
+@forms.in_double
+def trigamma(b: Any, x: Scalar) -> Scalar:
+    """Derivative of digamma: reflection, recurrence up to 10, then the asymptotic series.
+
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.4.6, 6.4.7 and 6.4.12.
+    """
+    zero, one = b.const(0, _F64), b.const(1, _F64)
+    low = b.le(x, zero)
+    z = b.select(low, b.sub(one, x), x)
+    terms = []
+    for _ in range(10):
+        inverse = b.truediv(one, z)
+        below = b.lt(z, b.const(10, _F64))
+        terms.append(b.select(below, b.mul(inverse, inverse), zero))
+        z = b.select(below, b.add(z, one), z)
+    inverse = b.truediv(one, z)
+    square = b.mul(inverse, inverse)
+    series = zero
+    for coefficient in (-3617 / 510, 7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6):
+        series = b.add(b.mul(square, series), b.const(coefficient, _F64))
+    value = b.mul(inverse, b.add(one, b.mul(inverse, b.add(b.const(0.5, _F64), b.mul(inverse, series)))))
+    # The first term is the largest.
+    for term in reversed(terms):
+        value = b.add(value, term)
+    sine = sine_of_pi_times(b, b.sub(x, b.rint(x)))
+    reflected = b.sub(b.truediv(one, b.mul(sine, sine)), value)
+    pole = b.eq(x, b.floor(x))
+    reflected = b.select(pole, b.const(np.inf, _F64), reflected)
+    return b.select(low, reflected, value)
+
+
+@forms.in_double
+def polygamma(b: Any, n: Scalar, x: Scalar) -> Scalar:
+    """(-1)^(n + 1) n! zeta(n + 1, x), digamma for n = 0."""
+    zero, one = b.const(0, _F64), b.const(1, _F64)
+    order = b.add(n, one)
+    magnitude = b.mul(b.math("tgamma", order), b.call("graphc_scalar.zeta", order, x))
+    half = b.mul(b.const(0.5, _F64), n)
+    value = b.select(b.eq(half, b.floor(half)), b.neg(magnitude), magnitude)
+    value = b.select(b.eq(n, zero), digamma(b, x), value)
+    whole = b.logical_and(b.ge(n, zero), b.eq(n, b.floor(n)))
+    return b.select(whole, value, b.const(np.nan, _F64))
+
+
+@forms.in_double
+def rgamma(b: Any, x: Scalar) -> Scalar:
+    """1 / tgamma(x); where that is subnormal or overflows, of x moved by a few steps, times a product."""
+    one = b.const(1, _F64)
+    high, low = b.gt(x, b.const(171.5, _F64)), b.lt(x, b.const(-169, _F64))
+    # x (x + 1) / gamma(x + 2), and 1 / ((x - 1) ... (x - 8) gamma(x - 8))
+    above = b.mul(x, b.add(x, one))
+    below = b.sub(x, one)
+    for k in range(2, 9):
+        below = b.mul(below, b.sub(x, b.const(k, _F64)))
+    moved = b.select(low, b.add(x, b.const(2, _F64)), b.sub(x, b.const(8, _F64)))
+    value = b.truediv(one, b.math("tgamma", b.select(b.logical_or(high, low), moved, x)))
+    value = b.select(high, b.truediv(value, below), b.select(low, b.mul(value, above), value))
+    pole = b.logical_and(b.lt(x, _zero(b, x)), b.eq(x, b.floor(x)))
+    return b.select(b.logical_or(pole, b.eq(x, b.const(np.inf, _F64))), _zero(b, x), value)
