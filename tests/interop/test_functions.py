@@ -255,3 +255,12 @@ def test_what_graphs_are_told_apart_by():
     assert key(x + 1) == key(x + 1) and key(scanned(2.0)) == key(scanned(2.0))
     # Nobody knows whether the op of this module is the one that it was.
     assert key(Doubled()(x)) is None
+
+
+def test_equal_constants_are_one():
+    x = pt.dvector("x")
+    big = np.arange(50.0)
+    inputs, result = from_pytensor([x], (x + pt.constant(big)) * pt.constant(big.copy()))
+    f = graphc.function(inputs, result)
+    assert len(f.fgraph.inputs) == 2
+    np.testing.assert_array_equal(f(big), 2 * big * big)

@@ -8,9 +8,11 @@ them. An op without one runs its own ``perform`` in Python (`graphc.interop.pyte
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.op import Op
@@ -20,6 +22,7 @@ from pytensor.tensor.basic import get_underlying_scalar_constant_value
 from pytensor.tensor.exceptions import NotScalarConstantError
 
 import graphc.tensor as pt
+from graphc.emit.emitter import MAX_LITERAL
 from graphc.interop.pytensor.fallback import run_in_python
 from graphc.interop.pytensor.types import constant_value, is_tensor, new_input, share
 from graphc.interop.pytensor.where import located
@@ -39,12 +42,13 @@ class Converter:
     """Which variable of graphc stands for which of PyTensor.
 
     Args:
-        parent: the converter of the graph around this one; both have the same shared variables.
+        parent: the converter of the graph around this one; both have the same shared variables and constants.
     """
 
     def __init__(self, parent: Converter | None = None) -> None:
         self._known: dict[Variable, Any] = {}
         self._shared: dict[Variable, Converted] = {} if parent is None else parent._shared
+        self._constants: dict[Any, Any] = {} if parent is None else parent._constants
 
     def __getitem__(self, variable: Variable) -> Any:
         """What stands for a variable: a variable of graphc, a slice, or None."""
@@ -63,7 +67,7 @@ class Converter:
 
     def _leaf(self, variable: Variable) -> Any:
         if isinstance(variable, Constant):
-            return constant_value(variable)
+            return self._constant(variable)
         if not isinstance(variable, SharedVariable):
             raise TypeError(
                 f"the graph needs the variable {variable} of type {variable.type}, which is not among the "
@@ -72,6 +76,15 @@ class Converter:
         if variable not in self._shared:
             self._shared[variable] = share(variable)
         return _refined(variable, self._shared[variable])
+
+    def _constant(self, variable: Constant) -> Any:
+        """Large constants are arguments of compiled code, so nothing later finds out that two are equal."""
+        made = constant_value(variable)
+        data = getattr(made, "data", None)
+        if not isinstance(data, np.ndarray) or data.size <= MAX_LITERAL:
+            return made
+        digest = hashlib.blake2b(np.ascontiguousarray(data).data, digest_size=20).digest()
+        return self._constants.setdefault((data.dtype.str, data.shape, digest), made)
 
     def convert(self, outputs: Sequence[Variable]) -> Values:
         """What stands for outputs of PyTensor's graph, whose nodes are converted as they are needed.
