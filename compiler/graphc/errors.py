@@ -26,6 +26,10 @@ class AsTensorError(GraphcError, TypeError):
     """A value cannot be turned into a tensor variable."""
 
 
+class TensorOverflowError(AsTensorError, OverflowError):
+    """A number is beyond the limits of the dtype that a tensor should have."""
+
+
 class TensorRankError(AsTensorError, ValueError):
     """A tensor cannot have the number of dimensions that was asked for."""
 

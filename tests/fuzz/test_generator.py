@@ -18,6 +18,8 @@ from shrinking import Shrinker
 from ways import WAYS, check
 
 SEEDS = range(12)
+# Loops that update shared variables give their updates.
+pytestmark = pytest.mark.filterwarnings("ignore:this loop is returned as")
 
 
 def applied(case):

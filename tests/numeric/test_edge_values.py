@@ -168,6 +168,24 @@ def test_expm1_of_a_negative_zero_and_an_imaginary_part():
             np.testing.assert_allclose(w, np.expm1(values), rtol=1e-6)
 
 
+def test_tanh_of_an_infinite_real_part():
+    for dtype in ("complex64", "complex128"):
+        z = vector(dtype)
+        values = np.array([complex(x, y) for x in (np.inf, -np.inf) for y in (2.0, -2.0, 0.5, 3e15)], dtype)
+        for mode in ("fast_run", "reference"):
+            w = graphc.function([z], pt.tanh(z), mode=mode)(values)
+            np.testing.assert_array_equal(w.real, np.sign(values.real))
+            np.testing.assert_array_equal(w.imag, 0)
+            np.testing.assert_array_equal(np.signbit(w.imag), np.signbit(values.imag))
+
+
+@pytest.mark.parametrize("number", [-1, 256, 1 << 80])
+def test_numbers_beyond_a_dtype(number):
+    for make in (pt.as_tensor, graphc.immediate.Environment().array_api.asarray):
+        with pytest.raises(OverflowError, match="cannot make a tensor"):
+            make(number, dtype="uint8")
+
+
 def trunc_div(p, q):
     return abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1)
 

@@ -186,7 +186,7 @@ def _tanh(x: Real, y: Real) -> Pair:
     nowhere = _not_finite(y)
     real = (far & ~(nowhere & ~x.isinf())).pick(x.like(1.0).copysign(x), real)
     real = (x.same(0.0) & nowhere).pick(x, real)
-    imag = (x.isinf() & nowhere).pick(x.like(0.0).copysign(y), imag)
+    imag = x.isinf().pick(x.like(0.0).copysign(y), imag)
     return real, y.same(0.0).pick(y, imag)
 
 

@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from graphc.ops import forms
 from graphc.ops._pt import pt
-from graphc.ops.elementwise import register
+from graphc.ops.elementwise import register, ufunc_rule
+
+
+def _tanh(x: Any) -> Any:
+    """NumPy's; of an infinite real part the imaginary part is 0 with its own sign, as in the array API."""
+    out = np.tanh(x)
+    if out.dtype.kind != "c":
+        return out
+    out = np.array(out)
+    out.imag = np.where(np.isinf(np.real(x)), np.copysign(np.zeros_like(out.imag), np.imag(x)), out.imag)
+    return out
+
 
 _DEGREE = float(np.pi / 180)
 
@@ -51,9 +64,11 @@ register(
 )
 register(
     "tanh",
-    np.tanh,
+    _tanh,
     "Hyperbolic tangent.",
     forms.libm("tanh"),
+    dtypes=ufunc_rule(np.tanh),
+    nin=1,
     grad=(lambda x, out, g: g * (1 - pt.sqr(out)),),
 )
 register(

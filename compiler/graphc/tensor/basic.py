@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.config import config
-from graphc.errors import AsTensorError, TensorRankError
+from graphc.errors import AsTensorError, TensorOverflowError, TensorRankError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import capture
 from graphc.graph.type import register_transfer, transfer
@@ -43,7 +43,7 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
         dtype: dtype to convert to.
 
     Raises:
-        AsTensorError: ``x`` is no array of a supported dtype.
+        AsTensorError: ``x`` is no array of a supported dtype; also an OverflowError for numbers beyond it.
         NotImplementedError: ``x`` is a masked array.
     """
     if isinstance(x, TensorConstant):
@@ -57,9 +57,8 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     try:
         data = np.asarray(x, dtype=None if dtype is None else parse_dtype(dtype))
     except (TypeError, ValueError, OverflowError) as error:
-        raise AsTensorError(
-            f"cannot make a tensor of {x!r:.80} of type {type(x).__name__}: {error}"
-        ) from None
+        kind = TensorOverflowError if isinstance(error, OverflowError) else AsTensorError
+        raise kind(f"cannot make a tensor of {x!r:.80} of type {type(x).__name__}: {error}") from None
     if data.dtype.name not in DTYPES:
         symbols = data.dtype == object and any(isinstance(each, Variable) for each in data.flat)
         hint = "; NumPy's arrays cannot hold variables: use graphc.tensor.stack([...])" if symbols else ""
