@@ -134,8 +134,10 @@ class Checked:
     def function(self, mode: str, built: Built | None = None, **options: Any) -> Any:
         """A compiled function."""
         built = built or self.built
-        if any("disconnected" in step.text for step in self.program.steps):
-            options.setdefault("on_unused_input", "ignore")  # zeros need no input
+        # Zeros need no input, and a size of 1 is not what arrays broadcast to.
+        unused = ("disconnected", "broadcast_shape")
+        if any(word in step.text for step in self.program.steps for word in unused):
+            options.setdefault("on_unused_input", "ignore")
         return graphc.function(built.inputs, built.outputs, updates=built.updates, mode=mode, **options)
 
     def call(self, f: Any, **options: Any) -> list[Any]:
