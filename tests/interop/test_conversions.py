@@ -96,6 +96,10 @@ def test_slices_and_scalars_are_those_of_python():
         part, value, total = f(3, 2.5)
         assert part == slice(None, 3, 2) and isinstance(value, np.float64) and value == 2.5
         assert isinstance(total, np.ndarray) and total == 2
+    f = pytensor.function(
+        [number], pytensor.Out(pt.tensor_from_scalar(number), borrow=True), mode="GRAPHC_RAW"
+    )
+    assert isinstance(f(2.5), np.ndarray)
 
 
 def in_pytensor(f):

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from pytensor.graph.basic import Apply
+from pytensor.graph.basic import Apply, Constant
 
 import graphc.gradient as gradient
 import graphc.tensor as pt
@@ -118,8 +118,15 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     return pt.fill_diagonal_offset(*inputs)
 
 
+@converts("TensorFromScalar")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    """A copy of an input, since a scalar that is given is a number of NumPy's, not an array."""
+    (variable,) = node.inputs
+    given = variable.owner is None and not isinstance(variable, Constant)
+    return pt.tensor_copy(inputs[0]) if given else inputs[0]
+
+
 @converts(
-    "TensorFromScalar",
     "ScalarFromTensor",
     "TypeCastingOp",
     "ViewOp",
