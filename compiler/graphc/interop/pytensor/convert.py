@@ -128,7 +128,7 @@ def _refined(variable: Variable, result: Any) -> Any:
         return result
     result = pt.as_tensor_variable(result)
     if result.type.dtype != variable.type.dtype:
-        result = real_cast(result, variable.type.dtype)
+        result = pt.cast(result, variable.type.dtype)
     if isinstance(variable.type, ScalarType):  # in an elementwise graph it stands for all elements
         return result
     shape = variable.type.shape

@@ -145,9 +145,9 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     if type(op).__name__ == "ProdWithoutZeros":
         x, name = pt.switch(pt.eq(x, 0), pt.cast(1, x.type.dtype), x), "Mul"
     if name in ("Add", "Mul"):
-        # The converter casts to the dtype of the result, of complex numbers to real ones, too.
         kept = accumulated if accumulated.startswith("complex") else dtype
-        return (pt.sum if name == "Add" else pt.prod)(x, axis=axis, dtype=kept, acc_dtype=accumulated)
+        reduced = (pt.sum if name == "Add" else pt.prod)(x, axis=axis, dtype=kept, acc_dtype=accumulated)
+        return real_cast(reduced, dtype)
     if name in ("AND", "OR") and x.type.dtype != "bool":
         raise NoConversion(f"a reduction by the bitwise {name} of {x.type.dtype}")
     if name not in _REDUCTIONS:

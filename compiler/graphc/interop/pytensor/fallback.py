@@ -70,7 +70,12 @@ def _to_pytensor(variable: Any, value: Any) -> Any:
 def _from_pytensor(variable: Any, value: Any) -> Any:
     if is_generator(variable.type):
         return state_of(value)
-    return np.asarray(value, dtype=variable.type.dtype) if is_tensor(variable.type) else value
+    if not is_tensor(variable.type):
+        return value
+    dtype = np.dtype(variable.type.dtype)
+    if np.iscomplexobj(value) and dtype.kind != "c":
+        raise TypeError(f"{variable} is {dtype} by PyTensor's type; its op gives complex numbers")
+    return np.asarray(value, dtype=dtype)
 
 
 def run_in_python(node: PyTensorApply, inputs: Sequence[Any], reason: str) -> list[Any]:

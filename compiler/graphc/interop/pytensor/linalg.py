@@ -196,7 +196,9 @@ def _(op: Any, inputs: Values) -> Any:
 
 @_batched("LU")
 def _(op: Any, inputs: Values) -> Any:
-    return list(pt.linalg.lu(inputs[0], permute_l=op.permute_l, p_indices=op.p_indices))
+    first, *factors = pt.linalg.lu(inputs[0], permute_l=op.permute_l, p_indices=op.p_indices)
+    # The exchanges of rows are real.
+    return [first if op.permute_l or op.p_indices else pt.real(first), *factors]
 
 
 @_batched("LUFactor")
