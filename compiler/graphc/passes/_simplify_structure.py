@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from graphc.passes._algebra import kind, registrar, unit_splat
-from graphc.passes._rewrite import Rewriter, RuleTable
+from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
+_OF_NUMBERS = "exp log log1p expm1 sqr sqrt neg abs sigmoid softplus tanh reciprocal".split()
 _REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or")
 
 
@@ -106,6 +107,17 @@ def dimshuffle_of(rw: Rewriter, op: Any) -> Any:
     first = list(inner.attributes["order"])
     composed = [-1 if axis < 0 else first[axis] for axis in order]
     return rw.create("graphc.dimshuffle", [inner.operands[0]], op.results[0].type, order=_i64s(composed))
+
+
+@_rule(*_OF_NUMBERS)
+def function_of_one_number(rw: Rewriter, op: Any) -> Any:
+    """Of a 0-d tensor before it gets axes, so that what reads the number in other ranks shares the work."""
+    view = rw.defining(op.operands[0], "graphc.dimshuffle")
+    if view is None or len(view.operands[0].type.shape) != 0:
+        return None
+    type_ = op.results[0].type
+    value = rw.create(op.name, [view.operands[0]], tensor_type([], type_.element_type))
+    return rw.create("graphc.dimshuffle", [value], type_, order=view.attributes["order"])
 
 
 @_rule("reshape")

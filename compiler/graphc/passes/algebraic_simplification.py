@@ -33,6 +33,7 @@ class AlgebraicSimplification(Pass):
     * `switch` with a constant or negated condition, or equal branches;
     * `second(x, y)` to y of that shape, `identity(x)`, `conj` and `real` of reals;
     * `cast` of a lossless `cast`, casts to the own dtype;
+    * functions of a 0-d tensor that has got axes to functions of it before it gets them;
     * dimshuffle of dimshuffle, reshape of reshape (where the inner one cannot fail).
 
     Rounding:

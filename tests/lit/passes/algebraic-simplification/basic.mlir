@@ -109,3 +109,19 @@ func.func @square_of_length(%x: tensor<?xcomplex<f64>>) -> tensor<?xf64> {
   %1 = "graphc.sqr"(%0) : (tensor<?xf64>) -> tensor<?xf64>
   return %1 : tensor<?xf64>
 }
+
+// -----
+
+// A function of one number, in whatever rank it is read.
+// CHECK-LABEL: func.func @of_a_number(
+// CHECK-SAME:    %[[X:.*]]: tensor<f64>)
+// CHECK:         %[[E:.*]] = "graphc.exp"(%[[X]]) : (tensor<f64>) -> tensor<f64>
+// CHECK:         %[[S:.*]] = "graphc.sqr"(%[[E]]) : (tensor<f64>) -> tensor<f64>
+// CHECK:         %[[D:.*]] = "graphc.dimshuffle"(%[[S]]) {order = array<i64: -1, -1>} : (tensor<f64>) -> tensor<1x1xf64>
+// CHECK:         return %[[D]]
+func.func @of_a_number(%x: tensor<f64>) -> tensor<1x1xf64> {
+  %0 = "graphc.dimshuffle"(%x) {order = array<i64: -1, -1>} : (tensor<f64>) -> tensor<1x1xf64>
+  %1 = "graphc.exp"(%0) : (tensor<1x1xf64>) -> tensor<1x1xf64>
+  %2 = "graphc.sqr"(%1) : (tensor<1x1xf64>) -> tensor<1x1xf64>
+  return %2 : tensor<1x1xf64>
+}
