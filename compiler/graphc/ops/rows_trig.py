@@ -22,11 +22,29 @@ def _tanh(x: Any) -> Any:
     return out
 
 
+def _tan(x: Any) -> Any:
+    """NumPy's, or tanh(i x) / i where that has another 0."""
+    out = np.tan(x)
+    if out.dtype.kind != "c":
+        return out
+    out = np.array(out)
+    out.real = np.where(np.isinf(np.imag(x)), np.copysign(np.zeros_like(out.real), np.real(x)), out.real)
+    return out
+
+
 _DEGREE = float(np.pi / 180)
 
 register("sin", np.sin, "Sine.", forms.libm("sin"), grad=(lambda x, out, g: g * pt.cos(x),))
 register("cos", np.cos, "Cosine.", forms.libm("cos"), grad=(lambda x, out, g: -g * pt.sin(x),))
-register("tan", np.tan, "Tangent.", forms.libm("tan"), grad=(lambda x, out, g: g * (1 + pt.sqr(out)),))
+register(
+    "tan",
+    _tan,
+    "Tangent.",
+    forms.libm("tan"),
+    dtypes=ufunc_rule(np.tan),
+    nin=1,
+    grad=(lambda x, out, g: g * (1 + pt.sqr(out)),),
+)
 register(
     "arcsin",
     np.arcsin,
