@@ -134,9 +134,8 @@ class Checked:
     def function(self, mode: str, built: Built | None = None, **options: Any) -> Any:
         """A compiled function."""
         built = built or self.built
-        # Zeros need no input, and a size of 1 is not what arrays broadcast to.
-        unused = ("disconnected", "broadcast_shape")
-        if any(word in step.text for step in self.program.steps for word in unused):
+        # Zeros need no input, nor does each of several values of a line.
+        if any("disconnected" in step.text or len(step.names) > 1 for step in self.program.steps):
             options.setdefault("on_unused_input", "ignore")
         return graphc.function(built.inputs, built.outputs, updates=built.updates, mode=mode, **options)
 
