@@ -13,6 +13,7 @@ import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
 from graphc.interop.pytensor.types import is_tensor
 from graphc.ops.sparse import CsrSampledProduct
+from graphc.raise_op import CheckAndRaise
 from graphc.sparse.basic import CSM, size_along, values_at
 
 _MODULE = "pytensor.sparse"
@@ -23,7 +24,7 @@ _SAME: dict[str, Callable[..., Any]] = {
     "SparseDenseMultiply": sparse.mul, "SparseDenseVectorMultiply": sparse.mul, "TrueDot": sparse.true_dot,
     "StructuredDot": sparse.structured_dot, "Dot": sparse.dot, "SamplingDot": sparse.sampling_dot,
     "Usmm": sparse.usmm, "DenseFromSparse": sparse.dense_from_sparse, "Transpose": sparse.transpose,
-    "ColScaleCSC": sparse.col_scale, "RowScaleCSC": sparse.row_scale, "Diag": sparse.diag,
+    "ColScaleCSC": sparse.col_scale, "RowScaleCSC": sparse.row_scale,
     "EnsureSortedIndices": sparse.ensure_sorted_indices, "Remove0": sparse.remove0,
     "GetItemList": sparse.get_item_list, "GetItem2Lists": sparse.get_item_2lists,
     "CSMProperties": sparse.csm_properties,
@@ -52,6 +53,12 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     if is_tensor(node.outputs[0].type):  # "Dot" of two sparse matrices
         return sparse.dense_from_sparse(result)
     return _typed(node.outputs[0], result)
+
+
+@converts("Diag", module=_MODULE)
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    square = pt.eq(*(size_along(inputs[0], axis) for axis in (0, 1)))
+    return CheckAndRaise(ValueError, "diag takes a square sparse matrix")(sparse.diag(inputs[0]), square)
 
 
 @converts("Cast", module=_MODULE)
