@@ -129,8 +129,10 @@ class _Description:
         return "\n".join(lines)
 
     def leaf(self, variable: Variable) -> str:
-        """The type of a variable, and what rewrites are told of it by tags."""
+        """The type of a variable, its name, which errors show, and what rewrites are told of it by tags."""
         text = self.type(variable.type)
+        if variable.name is not None:
+            text += f" {variable.name!r} "
         for name, value in variable.tag.__dict__.items():
             if value is True or value is False:
                 text += f"{name}={value}"
