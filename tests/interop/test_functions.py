@@ -244,8 +244,9 @@ def test_what_graphs_are_told_apart_by():
     def scanned(scale):
         return pytensor.scan(lambda s: s * scale, outputs_info=[x], n_steps=3, return_updates=False)
 
-    other = pt.dvector("other")
-    assert key(x + 1) == key(other + 1, inputs=[other])
+    again, other = pt.dvector("x"), pt.dvector("other")
+    assert key(x + 1) == key(again + 1, inputs=[again])
+    assert key(x + 1) != key(other + 1, inputs=[other])  # errors name it
     keys = [
         key(x + 1), key(x + 2), key(x * 1), key(x + 1, x + 1), key(x + big), key(x + (big + 1)), key(x[1:]),
         key(x[2:]), key(x.sum()), key(x.prod()), key(scanned(2.0)), key(scanned(3.0)), key(x.astype("float32")),
