@@ -29,12 +29,18 @@ def merge_checked_gathers(function: Any) -> int:
     """
     count = 0
     for block in function.regions[0].blocks:
-        for op in [op.operation for op in block.operations]:
-            extremes = _Extremes.of(op)
+        operations = [op.operation for op in block.operations]
+        at = 0
+        while at < len(operations):
+            extremes = _Extremes.of(operations[at])
             found = None if extremes is None else _find(extremes, block)
+            at += 1
             if found is not None:
                 _merge(*found)
                 count += 1
+                # Two of the operations are gone, and those that moved stand before.
+                operations = [op.operation for op in block.operations]
+                at += len(found[2])
     return count
 
 
