@@ -121,8 +121,21 @@ def product_parts(z, p, k, n, m, *, transpose):
     return 1 if transpose else parts_of(z, n)
 
 
+# Multiplications and columns of the dense matrix in one part of a transposed product, at least, and parts at
+# most.
+GROUP, COLUMNS, GROUPS = 65536, 32, 8
+
+
+def column_width(z, n, m):
+    """How many columns of the dense matrix one part of a transposed product multiplies."""
+    parts = min(z * n // GROUP, z // (2 * m + 1), GROUPS - 1) + 1
+    return ((n + parts - 1) // parts + 15) // 16 * 16
+
+
 def partial_parts(z, p, k, n, q, m):
-    return q
+    """One part for each group of rows; if there is one group, one for some columns of the dense matrix."""
+    width = column_width(z, n, m)
+    return (n + width - 1) // width if q == 1 and n > 0 else q
 
 
 def sampled_parts(z, p, m, n, k):
@@ -142,7 +155,7 @@ def csr_product(data, indices, indptr, b, out, z, p, k, n, m, part, *, transpose
     if rows != (k if transpose else m):
         return 1
     if transpose:
-        return add_rows(data, indices, indptr, b, out, z, n, m, 0, rows)
+        return add_rows(data, indices, indptr, b, out, z, n, m, 0, rows, n)
     parts = parts_of(z, n)
     first, last = first_row(indptr, rows, z, part, parts), first_row(indptr, rows, z, part + 1, parts)
     if n == 1:
@@ -154,12 +167,18 @@ def csr_product(data, indices, indptr, b, out, z, p, k, n, m, part, *, transpose
     "csr_partial_product", _partial, errors=ERRORS, flags="reassoc contract", cost=_cost, parts=partial_parts
 )
 def csr_partial_product(data, indices, indptr, b, out, z, p, k, n, q, m, part):
-    """The transposed product of one part of the rows after the other, each in a matrix of its own."""
+    """The transposed product of one part of the rows after the other, each in a matrix of its own; of all
+    rows and some columns if there is one such matrix.
+    """
     rows = p - 1
     if rows != k:
         return 1
+    if q == 1:
+        width = column_width(z, n, m)
+        at = part * width
+        return add_rows(data, indices, indptr, b[at:], out[at:], z, n, m, 0, rows, min(width, n - at))
     first, last = first_row(indptr, rows, z, part, q), first_row(indptr, rows, z, part + 1, q)
-    return add_rows(data, indices, indptr, b, out[part * m * n :], z, n, m, first, last)
+    return add_rows(data, indices, indptr, b, out[part * m * n :], z, n, m, first, last, n)
 
 
 def outside(j, columns):
@@ -200,10 +219,9 @@ def matrix_rows(data, indices, indptr, b, out, z, columns, n, first, last):
                 return 3
         if type_of(out).is_complex:
             for c in range(n):
-                total = cast(0, type_of(out))
-                for t in range(start, end):
-                    total += data[t] * b[cast(indices[t], "int64") * n + c]
-                out[i * n + c] = total
+                out[i * n + c] = 0
+            for t in range(start, end):
+                add_multiple(b[cast(indices[t], "int64") * n :], out[i * n :], data[t], n)
         else:
             c = 0
             while c + 16 <= n:
@@ -223,10 +241,17 @@ def row_times_columns(data, indices, b, out, n, start, end, lanes, left):
     put(out, 0, total, left)
 
 
-def add_rows(data, indices, indptr, b, out, z, n, m, first, last):
-    """The transposed product of some rows."""
-    for i in range(m * n):
-        out[i] = 0
+def add_rows(data, indices, indptr, b, out, z, n, m, first, last, width):
+    """The transposed product of some rows and of the first columns of b, which are n apart. Sums are in the
+    order of the values, as SciPy's.
+    """
+    if width == n:
+        for i in range(m * n):
+            out[i] = 0
+    else:
+        for j in range(m):
+            for c in range(width):
+                out[j * n + c] = 0
     for i in range(first, last):
         start, end = cast(indptr[i], "int64"), cast(indptr[i + 1], "int64")
         if misplaced(start, end, z):
@@ -243,7 +268,7 @@ def add_rows(data, indices, indptr, b, out, z, n, m, first, last):
                 j = cast(indices[t], "int64")
                 if outside(j, m):
                     return 3
-                add_multiple(b[i * n :], out[j * n :], data[t], n)
+                add_multiple(b[i * n :], out[j * n :], data[t], width)
     return 0
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Apply, Variable
+from graphc.kernels.sparse import COLUMNS, GROUP, GROUPS
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.rows_arithmetic import promote
@@ -16,9 +17,6 @@ from graphc.ops.sizes import size_of
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
-
-# Multiplications in one group of rows of a transposed product, at least, and groups at most.
-_GROUP, _GROUPS = 65536, 8
 
 
 def _index_dtype(*given: str) -> str:
@@ -69,7 +67,8 @@ class CsrProduct(KernelOp):
         return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
-        """The transpose adds to rows of the result in any order: groups of rows have results of their own,
+        """The transpose adds to rows of the result in any order. Where the dense matrix has enough columns,
+        parts of it are multiplied for themselves; where it has not, groups of rows have results of their own,
         which are added up. How many groups depends on sizes only, so that results do too.
         """
         if not self.transpose:
@@ -78,10 +77,13 @@ class CsrProduct(KernelOp):
         rank = node.outputs[0].type.ndim - 2  # type: ignore[attr-defined]
         z, n = e.dim(operands[0], types[0], rank), e.dim(operands[3], types[3], rank + 1)
         m = e.index(node.inputs[4], operands[4])
-        work = e.arith("divui", e.arith("muli", z, n), e.const_index(_GROUP))
+        work = e.arith("divui", e.arith("muli", z, n), e.const_index(GROUP))
         filled = e.arith("divui", z, e.arith("addi", e.arith("addi", m, m), e.const_index(1)))
-        few = e.arith("minui", e.arith("minui", work, filled), e.const_index(_GROUPS - 1))
-        groups = e.arith("addi", few, e.const_index(1))
+        few = e.arith("minui", e.arith("minui", work, filled), e.const_index(GROUPS - 1))
+        one = e.const_index(1)
+        most = e.arith("divui", n, e.const_index(COLUMNS))
+        by_columns = e.arith("minui", e.arith("divui", most, e.arith("addi", few, one)), one)
+        groups = e.arith("addi", e.arith("muli", few, e.arith("subi", one, by_columns)), one)
         out = e.type_of(node.outputs[0])
         sizes = out[len("tensor<") :].split("x")
         partial = "tensor<" + "x".join([*sizes[:rank], "?", *sizes[rank:]])
