@@ -127,12 +127,17 @@ _DTYPES = ["float32", "float64", "complex64", "complex128"]
 _DTYPES += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 _SPARSE = {
     "SparseFromDense": _class("SparseFromDense", _sparse_from_dense),
-    "DenseFromSparse": _class("DenseFromSparse", lambda structured=True: sparse.dense_from_sparse),
+    "DenseFromSparse": _class(
+        "DenseFromSparse", lambda structured=True: partial(sparse.dense_from_sparse, structured=structured)
+    ),
     "Remove0": _class("Remove0", lambda inplace=False: sparse.remove0),
     "Cast": _class("Cast", lambda out_type: partial(sparse.cast, dtype=out_type)),
     "HStack": _class("HStack", partial(_stack, sparse.hstack)),
     "VStack": _class("VStack", partial(_stack, sparse.vstack)),
-    "SpSum": _class("SpSum", lambda axis=None, sparse_grad=True: partial(sparse.sp_sum, axis=axis)),
+    "SpSum": _class(
+        "SpSum",
+        lambda axis=None, sparse_grad=True: partial(sparse.sp_sum, axis=axis, sparse_grad=sparse_grad),
+    ),
     "AddSSData": _class("AddSSData", lambda: sparse.add_s_s_data),
     "CSMProperties": _class("CSMProperties", lambda: sparse.csm_properties),
     "GetItemList": _class("GetItemList", lambda: sparse.get_item_list),

@@ -143,7 +143,7 @@ def _fastmath(level: str | None) -> str:
 
 def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
     """The graph with ops such as `OpFromGraph` replaced by their graphs, whose constants become cells too."""
-    if not any(hasattr(node.op, "inner_outputs") for node in fgraph.nodes):
+    if not any(hasattr(node.op, "inline_on") for node in fgraph.nodes):
         return fgraph
     from graphc.graph.op_from_graph import expand
 

@@ -215,6 +215,8 @@ class OpFromGraph(Op):
 def expand(outputs: Sequence[Variable], memo: dict[Variable, Variable] | None = None) -> list[Variable]:
     """Replace every `OpFromGraph` below ``outputs``, nested ones too, by its graph.
 
+    Other ops that only have rules for derivatives of their own say by `inline_on` what they stand for.
+
     Args:
         outputs: variables of a graph.
         memo: gains an entry for each variable that was replaced.
@@ -230,6 +232,8 @@ def expand(outputs: Sequence[Variable], memo: dict[Variable, Variable] | None = 
             if any(x.type != inner.type for x, inner in zip(inputs, op.inner_inputs, strict=True)):
                 op = op.make_node(*inputs).op  # type: ignore[assignment]
             replaced = expand(op.inline_on(inputs))
+        elif hasattr(node.op, "inline_on"):
+            replaced = node.op.inline_on(inputs)
         elif any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
             replaced = node.clone_with_new_inputs(inputs, strict=False).outputs
         else:

@@ -10,14 +10,12 @@ from graphc.sparse.arithmetic import (
     add_s_s_data,
     cast,
     col_scale,
-    diag,
     dot,
     mul,
     neg,
     row_scale,
     sampling_dot,
     sp_ones_like,
-    sp_sum,
     sp_zeros_like,
     structured_add_s_v,
     structured_dot,
@@ -39,12 +37,17 @@ from graphc.sparse.basic import (
     csm_indptr,
     csm_properties,
     csr_matrix,
-    dense_from_sparse,
     matrix,
     shape,
 )
 from graphc.sparse.comparisons import eq, ge, gt, le, lt, neq
-from graphc.sparse.conversion import csc_from_dense, csr_from_dense, remove0, square_diagonal
+from graphc.sparse.conversion import (
+    csc_from_dense,
+    csr_from_dense,
+    dense_from_sparse,
+    remove0,
+    square_diagonal,
+)
 from graphc.sparse.elementwise import FUNCTIONS
 from graphc.sparse.shared import share_matrix as shared
 from graphc.sparse.structure import (
@@ -59,6 +62,7 @@ from graphc.sparse.structure import (
     hstack,
     vstack,
 )
+from graphc.sparse.sums import diag, sp_sum
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
 
 # PyTensor's further names of the same functions: by what the operands are.

@@ -16,19 +16,21 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
-from graphc.ops.axes import normalize_axis
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sparse import CsrProduct, CsrSampledProduct
 from graphc.sparse.basic import (
     CSM,
+    Regular,
+    as_dense,
     as_sparse_or_tensor_variable,
     as_sparse_variable,
     csm_data,
     csm_properties,
-    dense_from_sparse,
+    in_format,
     is_sparse,
     positions,
     same_pattern,
+    same_places,
     size_along,
 )
 from graphc.sparse.conversion import SparseFromDense
@@ -49,7 +51,11 @@ def transpose(x: Any) -> Any:
     other = "csc" if x.type.format == "csr" else "csr"
     known = x.type.shape[::-1]
     swapped = pt.stack([size_along(x, 1), size_along(x, 0)]) if None not in known else sizes[::-1]
-    return CSM(other)(data, indices, indptr, swapped)
+    return Regular(_transposed)(CSM(other)(data, indices, indptr, swapped), x)
+
+
+def _transposed(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+    return [transpose(g)]
 
 
 # -- products ------------------------------------------------------------------------------------------------
@@ -153,7 +159,12 @@ def structured(function: Callable[[Any], Any], x: Any) -> Any:
 
 def neg(x: Any) -> Any:
     """The negative."""
-    return structured(lambda v: -v, x)
+    x = as_sparse_variable(x)
+    return Regular(_negative)(structured(lambda v: -v, x), x)
+
+
+def _negative(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+    return [neg(g)]
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -165,8 +176,16 @@ def cast(x: Any, dtype: Any) -> Any:
             np.exceptions.ComplexWarning,
             stacklevel=2,
         )
-        return structured(lambda v: pt.cast(pt.real(v), dtype), x)
-    return structured(lambda v: pt.cast(v, dtype), x)
+        return Regular(_cast_back)(structured(lambda v: pt.cast(pt.real(v), dtype), x), x)
+    return Regular(_cast_back)(structured(lambda v: pt.cast(v, dtype), x), x)
+
+
+def _cast_back(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+    (x,) = sources
+    kinds = g.type.numpy_dtype.kind, x.type.numpy_dtype.kind
+    if kinds == ("c", "f"):
+        g = structured(pt.real, g)
+    return [g if kinds[1] not in "fc" else cast(g, x.type.dtype)]
 
 
 def sp_ones_like(x: Any) -> Any:
@@ -196,9 +215,9 @@ def add(x: Any, y: Any) -> Any:
     x, y = _two(x, y, "add")
     if is_sparse(x) and is_sparse(y):
         if same_pattern(x, y):
-            return with_data(x, csm_data(x) + csm_data(y))
+            return Regular(same_places)(with_data(x, csm_data(x) + csm_data(y)), x, y)
         return SparseSparse("add")(x, y)
-    return (dense_from_sparse(x) if is_sparse(x) else x) + (dense_from_sparse(y) if is_sparse(y) else y)
+    return (as_dense(x) if is_sparse(x) else x) + (as_dense(y) if is_sparse(y) else y)
 
 
 def sub(x: Any, y: Any) -> Any:
@@ -217,13 +236,18 @@ def mul(x: Any, y: Any) -> Any:
     x, y = _two(x, y, "mul")
     if is_sparse(x) and is_sparse(y):
         if same_pattern(x, y):
-            return with_data(x, csm_data(x) * csm_data(y))
+            return Regular(_factors)(with_data(x, csm_data(x) * csm_data(y)), x, y)
         return SparseSparse("mul")(x, y)
     if is_sparse(y):
         x, y = y, x
     if y.type.ndim > 2:
         raise TypeError(f"a sparse matrix is multiplied by at most 2 dimensions, got {y} of type {y.type}")
     return with_data(x, csm_data(x) * _along(y, x))
+
+
+def _factors(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+    x, y = sources
+    return [in_format(mul(g, y), x.type.format), in_format(mul(g, x), y.type.format)]
 
 
 def _along(y: Any, x: Any) -> Any:
@@ -267,32 +291,6 @@ def structured_add_s_v(x: Any, v: Any) -> Any:
     return with_data(x, csm_data(x) + _along(v, x))
 
 
-def sp_sum(x: Any, axis: int | None = None, sparse_grad: bool = False) -> Any:
-    """Sums of a sparse matrix: of all elements, or along an axis, a vector.
-
-    Args:
-        x: sparse matrix.
-        axis: 0, 1, or None for all elements.
-        sparse_grad: accepted for compatibility: gradients have values where the matrix has them.
-    """
-    x = as_sparse_variable(x)
-    if axis is None:
-        return pt.sum(csm_data(x))
-    kept = 1 - normalize_axis(axis, 2, "sp_sum")
-    zeros = pt.zeros(size_along(x, kept), dtype=x.type.dtype)
-    return pt.inc_subtensor(zeros[positions(x)[kept]], csm_data(x))
-
-
-def diag(x: Any) -> Any:
-    """The main diagonal of a sparse matrix, a vector."""
-    x = as_sparse_variable(x)
-    rows, columns = positions(x)
-    size = pt.minimum(size_along(x, 0), size_along(x, 1))
-    values = pt.switch(pt.eq(rows, columns), csm_data(x), 0)
-    inside = pt.minimum(rows, pt.maximum(size - 1, 0))
-    return pt.inc_subtensor(pt.zeros(size, dtype=x.type.dtype)[inside], values)
-
-
 class SparseSparse(Op):
     """Sum, product of elements, or matrix product of two sparse matrices of one format, by SciPy.
 
@@ -328,10 +326,11 @@ class SparseSparse(Op):
         if g is None:
             return [None, None]
         if self.kind == "add":
-            return [g, g]
+            return same_places(g, (x, y), None)
         if self.kind == "mul":
-            return [mul(g, y), mul(g, x)]
-        return [true_dot(g, transpose(y)), true_dot(transpose(x), g)]
+            return _factors(g, (x, y), None)
+        terms = true_dot(g, transpose(y)), true_dot(transpose(x), g)
+        return [in_format(t, v.type.format) for t, v in zip(terms, (x, y), strict=True)]  # type: ignore[attr-defined]
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]

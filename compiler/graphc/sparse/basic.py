@@ -7,7 +7,7 @@ Compiled code works on the arrays of a sparse matrix, which are tensors: `CSMPro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from typing import cast as typed
 
@@ -21,6 +21,9 @@ from graphc.ops._pt import pt
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
 from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.type import TensorType
+
+# Cotangents of sparse matrices: of the value's cotangent, the matrices, and a parameter.
+Rule = Callable[[Any, Sequence[Any], Any], list[Any]]
 
 
 def is_sparse(x: Any) -> bool:
@@ -131,6 +134,11 @@ class ConvertFormat(Op):
         return [None if t is None else self(t)]  # type: ignore[list-item]
 
 
+def in_format(x: Any, format: str) -> Any:
+    """A sparse matrix in a format."""
+    return x if x.type.format == format else ConvertFormat(format)(x)
+
+
 class CSMProperties(Op):
     """Values, indices, indptr and shape (int64) of a sparse matrix."""
 
@@ -210,6 +218,51 @@ class CSM(Op):
         return [None if t is None else self(t, *inputs[1:])]  # type: ignore[list-item]
 
 
+class Regular(Op):
+    """A value that is known how to compute, with a rule for gradients at places that are not stored.
+
+    Inputs are the value, a sparse matrix or a tensor, and the sparse matrices that it is made of. Of a sparse
+    value, a cotangent with values at the same places goes the way of the arrays, which is compiled.
+
+    Args:
+        rule: a module's function ``(g, sources, parameter)`` to one cotangent, with values wherever it is not
+            zero, for each of the matrices.
+        parameter: of the rule.
+    """
+
+    __props__ = ("rule", "parameter")
+    view_map = {0: [0]}
+
+    def __init__(self, rule: Rule, parameter: Any = None) -> None:
+        self.rule, self.parameter = rule, parameter
+
+    def make_node(self, value: Any, *sources: Any) -> Apply:  # type: ignore[override]
+        return Apply(self, [value, *sources], [value.type.make_variable()])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+        output_storage[0][0] = inputs[0]
+
+    def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
+        """What runs: the value."""
+        return [inputs[0]]
+
+    def pullback(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        (value, *sources), (g,) = inputs, cotangents
+        if g is None or (is_sparse(g) and same_pattern(g, value)):
+            return [g, *[None] * len(sources)]
+        return [None, *self.rule(g, sources, self.parameter)]
+
+    def pushforward(
+        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    ) -> list[Variable | None]:
+        return [tangents[0]]
+
+    def __str__(self) -> str:
+        return f"Regular{{{self.rule.__name__}}}"
+
+
 def static_shape(sizes: Any) -> tuple[int | None, ...]:
     """What is known of a vector of two sizes."""
     from graphc.ops.sizes import known_size, vector_entries
@@ -233,6 +286,8 @@ def CSC(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
 def csm_properties(x: Any) -> tuple[Any, Any, Any, Any]:
     """Values, indices, indptr and shape of a sparse matrix, as tensors."""
     x = as_sparse_variable(x)
+    if x.owner is not None and isinstance(x.owner.op, Regular):
+        return csm_properties(x.owner.inputs[0])
     if x.owner is not None and isinstance(x.owner.op, CSM):
         data, indices, indptr, shape = x.owner.inputs
         return data, indices, indptr, shape
@@ -293,9 +348,9 @@ def positions(x: Any) -> tuple[Any, Any]:
 def values_at(x: Any, pattern: Any) -> Any:
     """The elements of a sparse matrix, or of a dense one, at the places of another sparse matrix."""
     if is_sparse(x):
-        if x.owner is not None and isinstance(x.owner.op, CSM) and same_pattern(x, pattern):
+        if same_pattern(x, pattern):
             return csm_data(x)
-        x = dense_from_sparse(x)
+        x = as_dense(x)
     rows, columns = positions(pattern)
     flat = pt.reshape(x, (-1,))
     return flat[rows * size_along(pattern, 1) + columns]
@@ -307,11 +362,16 @@ def same_pattern(x: Any, y: Any) -> bool:
     return x.type.format == y.type.format and all(m is n for m, n in zip(a[1:3], b[1:3], strict=True))
 
 
-def dense_from_sparse(x: Any) -> Any:
-    """A sparse matrix as a tensor."""
+def as_dense(x: Any) -> Any:
+    """A sparse matrix as a tensor, whose gradients have values where the matrix has them."""
     x = as_sparse_variable(x)
     rows, columns = positions(x)
     sizes = [size_along(x, 0), size_along(x, 1)]
     flat = pt.zeros(sizes[0] * sizes[1], dtype=x.type.dtype)
     filled = pt.inc_subtensor(flat[rows * sizes[1] + columns], csm_data(x))
     return pt.reshape(filled, sizes)
+
+
+def same_places(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+    """Rule of functions that only rearrange the values of a matrix: the cotangent itself."""
+    return [in_format(g, x.type.format) for x in sources]

@@ -9,7 +9,7 @@ from typing import Any
 from graphc.graph.basic import Apply
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
-from graphc.sparse.basic import as_sparse_variable, dense_from_sparse, is_sparse
+from graphc.sparse.basic import as_dense, as_sparse_variable, is_sparse
 from graphc.sparse.type import SparseTensorType
 
 _COMPARISONS = {
@@ -54,7 +54,7 @@ def _comparison(kind: str, words: str) -> Callable[[Any, Any], Any]:
     def function(x: Any, y: Any) -> Any:
         if is_sparse(x) and is_sparse(y):
             return Compare(kind)(x, y)
-        x, y = (dense_from_sparse(v) if is_sparse(v) else v for v in (x, y))
+        x, y = (as_dense(v) if is_sparse(v) else v for v in (x, y))
         return getattr(pt, kind)(x, y)
 
     function.__name__ = function.__qualname__ = kind

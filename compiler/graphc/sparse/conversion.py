@@ -11,7 +11,15 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
-from graphc.sparse.basic import CSM, as_sparse_variable, csm_properties, dense_from_sparse, is_sparse
+from graphc.sparse.basic import (
+    CSM,
+    Regular,
+    as_dense,
+    as_sparse_variable,
+    csm_properties,
+    is_sparse,
+    same_places,
+)
 from graphc.sparse.type import SparseTensorType
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
@@ -51,7 +59,7 @@ class SparseFromDense(Op):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         g = cotangents[0]
-        return [None if g is None else dense_from_sparse(g) if is_sparse(g) else g]
+        return [None if g is None else as_dense(g) if is_sparse(g) else g]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         t = tangents[0]
@@ -66,6 +74,22 @@ def csr_from_dense(x: Any) -> Any:
 def csc_from_dense(x: Any) -> Any:
     """A matrix of compressed columns from a tensor of at most 2 dimensions."""
     return SparseFromDense("csc")(x)
+
+
+def dense_from_sparse(x: Any, structured: bool = True) -> Any:
+    """A sparse matrix as a tensor.
+
+    Args:
+        x: sparse matrix.
+        structured: whether its gradient has values only where the matrix has them; else it has them wherever
+            the gradient by the tensor is not zero.
+    """
+    x = as_sparse_variable(x)
+    return as_dense(x) if structured else Regular(_from_dense)(as_dense(x), x)
+
+
+def _from_dense(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+    return [SparseFromDense(x.type.format)(g) for x in sources]
 
 
 class NotZero(Op):
@@ -96,7 +120,7 @@ def remove0(x: Any) -> Any:
     x = as_sparse_variable(x)
     data, indices, indptr, sizes = csm_properties(x)
     places, indices, indptr = NotZero()(data, indices, indptr)
-    return CSM(x.type.format)(data[places], indices, indptr, sizes)
+    return Regular(same_places)(CSM(x.type.format)(data[places], indices, indptr, sizes), x)
 
 
 def square_diagonal(diagonal: Any) -> Any:

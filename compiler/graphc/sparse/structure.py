@@ -15,13 +15,18 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
+from graphc.sparse.arithmetic import true_dot
 from graphc.sparse.basic import (
     CSM,
+    Regular,
     as_sparse_variable,
     csm_data,
     csm_properties,
+    in_format,
     is_sparse,
     put_together,
+    same_places,
+    size_along,
 )
 from graphc.sparse.conversion import csr_from_dense, remove0
 from graphc.sparse.type import FORMATS
@@ -143,7 +148,38 @@ def get_item_list(x: Any, index: Any) -> Any:
         raise IndexError(
             f"rows of a sparse matrix are a vector of integers, got {index} of type {index.type}"
         )
-    return _made("rows", [x], (index.type.shape[0], x.type.shape[1]), [pt.cast(index, "int64")])
+    rows = pt.cast(index, "int64")
+    made = _made("rows", [x], (index.type.shape[0], x.type.shape[1]), [rows])
+    return Regular(_rows_added)(made, x, rows)
+
+
+def _selection(format: str, values: Any, at: Any, size: Any) -> Any:
+    """A sparse matrix with one value in each row (csr) or column (csc), at given positions.
+
+    Args:
+        format: ``"csr"`` or ``"csc"``.
+        values: vector of k values.
+        at: vector of k positions, negative ones from the end; or one position for all.
+        size: of the other axis.
+    """
+    count = values.shape[0]
+    at = pt.zeros(count, dtype="int64") + pt.switch(pt.lt(at, 0), at + size, at)
+    sizes = pt.stack([count, size] if format == "csr" else [size, count])
+    return CSM(format)(values, at, pt.arange(count + 1), sizes)
+
+
+def _rows_added(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+    x, rows = sources
+    ones = pt.ones(rows.shape, dtype=g.type.dtype)
+    return [in_format(true_dot(_selection("csc", ones, rows, size_along(x, 0)), g), x.type.format), None]
+
+
+def _elements_added(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+    x, *at = sources
+    values = pt.flatten(g)
+    rows = _selection("csc", values, at[0], size_along(x, 0))
+    columns = _selection("csr", pt.ones_like(values), at[1], size_along(x, 1))
+    return [in_format(true_dot(rows, columns), x.type.format), None, None]
 
 
 def get_item_2d(x: Any, index: Any) -> Any:
@@ -218,7 +254,7 @@ def get_item_2lists(x: Any, ind1: Any, ind2: Any) -> Any:
             raise IndexError(f"an index of a sparse matrix has at most one axis, got {i} of type {i.type}")
     places = Positions(x.type.format)(*csm_properties(x)[1:], *at)
     nothing = pt.zeros(1, dtype=x.type.dtype)
-    return pt.concatenate([nothing, csm_data(x)])[places]
+    return Regular(_elements_added)(pt.concatenate([nothing, csm_data(x)])[places], x, *at)
 
 
 def get_item_scalar(x: Any, index: Any) -> Any:
@@ -255,7 +291,19 @@ def _stacked(blocks: Any, axis: int, format: str | None, dtype: Any, what: str) 
     known: list[int | None] = [None, None]
     known[axis] = None if None in along else sum(along)
     known[1 - axis] = next(iter(other), None)
-    return _made(what, matrices, known, format=format or "csc")
+    made = _made(what, matrices, known, format=format or "csc")
+    return Regular(_blocks, (axis,))(made, *matrices)
+
+
+def _blocks(g: Any, sources: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
+    """The part of a cotangent that belongs to each of some matrices, which follow each other along axes."""
+    parts, start = [], [pt.constant(np.int64(0))] * 2
+    for x in sources:
+        stop = [start[axis] + size_along(x, axis) for axis in (0, 1)]
+        index = tuple(slice(start[axis], stop[axis]) if axis in axes else slice(None) for axis in (0, 1))
+        parts.append(in_format(get_item_2d(g, index), x.type.format))
+        start = stop
+    return parts
 
 
 def hstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
@@ -282,7 +330,7 @@ def block_diag(*matrices: Any, format: str = "csc") -> Any:
     blocks = [as_sparse_variable(x) for x in blocks]
     columns = list(zip(*(x.type.shape for x in blocks), strict=True))
     known = [None if None in sizes else sum(sizes) for sizes in columns]
-    return _made("block_diag", blocks, known, format=format)
+    return Regular(_blocks, (0, 1))(_made("block_diag", blocks, known, format=format), *blocks)
 
 
 # -- order ---------------------------------------------------------------------------------------------------
@@ -291,7 +339,7 @@ def block_diag(*matrices: Any, format: str = "csc") -> Any:
 def ensure_sorted_indices(x: Any) -> Any:
     """A sparse matrix with sorted indices in each row (or column, if compressed by columns)."""
     x = as_sparse_variable(x)
-    return _made("same", [x], x.type.shape)
+    return Regular(same_places)(_made("same", [x], x.type.shape), x)
 
 
 def clean(x: Any) -> Any:

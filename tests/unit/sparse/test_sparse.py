@@ -236,3 +236,58 @@ def test_constants_do_not_change_with_the_matrix(format):
     np.testing.assert_array_equal(f()[0].toarray(), want)
     np.testing.assert_allclose(f()[1], want.sum(1))
     assert x.data is not a and x.eval().sum() > 0
+
+
+# Functions whose gradients have values at places that their matrices do not store.
+REGULAR = {
+    "cast": lambda x: sp.cast(x, "float64"),
+    "transpose and negative": lambda x: sp.neg(x.T),
+    "sum of one pattern": lambda x: x + sp.neg(x) + x + x,
+    "product of one pattern": lambda x: x * sp.sqr(x),
+    "hstack": lambda x: sp.hstack([x, x + x], format="csr"),
+    "vstack": lambda x: sp.vstack([x, sp.neg(x)], format="csc"),
+    "block_diag": lambda x: sp.block_diag(x, x),
+    "rows": lambda x: x[np.array([1, -1, 1])],
+    "elements": lambda x: sp.get_item_2lists(x, [0, 1, 1], [1, 2, -1]),
+    "element": lambda x: x[-1, 1],
+    "sums of columns": lambda x: sp.sp_sum(x, 0, sparse_grad=False),
+    "sum": lambda x: sp.sp_sum(x, sparse_grad=False),
+    "diagonal": sp.diag,
+    "without zeros": sp.clean,
+    "product": lambda x: sp.true_dot(x, x.T),
+}
+
+
+def test_gradients_at_all_places():
+    x = np.array([[1.0, 0, 2], [0, 0, 3], [4, 0, 0], [0, 5, 0]])
+
+    def of_dense(function, format):
+        def whole(d):
+            found = function(getattr(sp, f"{format}_from_dense")(d))
+            sparse = isinstance(found, sp.SparseVariable)
+            return sp.dense_from_sparse(found, structured=False) if sparse else found
+
+        return whole
+
+    cases = {
+        f"{name}, {format}": (of_dense(function, format), [x])
+        for name, function in REGULAR.items()
+        for format in ("csr", "csc")
+    }
+    verify_grads(cases)
+
+
+def test_gradients_at_stored_places_stay_compiled():
+    """A cotangent with the values' own places takes the way of the arrays."""
+    A, c = sp.csr_matrix("A", dtype="float64"), pt.dmatrix("c")
+    b = sp.clean(A)
+    moved = sp.cast(sp.neg(b + b).T, "float32")
+    g = graphc.grad(((moved @ c) ** 2).sum() + sp.sp_sum(moved), A)
+    f = graphc.function([A, c], [g, moved])
+    assert not any("SparseSparse" in str(node) or "Regular" in str(node) for node in f.fgraph.nodes)
+    a = random("csr")
+    x, ones = a.toarray(), np.ones((7, 2))
+    got, _ = f(a, ones)
+    want = np.where(x, -2 * (2 * (-2 * x.T @ ones) @ ones.T + 1).T, 0)
+    np.testing.assert_allclose(got.toarray(), want, rtol=1e-5)
+    np.testing.assert_array_equal(got.indices, a.indices)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sums and the diagonal of a sparse matrix, as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.ops._pt import pt
+from graphc.ops.axes import normalize_axis
+from graphc.sparse.basic import CSM, Regular, as_sparse_variable, csm_data, positions, size_along
+from graphc.sparse.conversion import SparseFromDense
+
+
+def sp_sum(x: Any, axis: int | None = None, sparse_grad: bool = True) -> Any:
+    """Sums of a sparse matrix: of all elements, or along an axis, a vector.
+
+    Args:
+        x: sparse matrix.
+        axis: 0, 1, or None for all elements.
+        sparse_grad: whether the gradient has values only where the matrix has them; else every element has
+            one, as many as in a dense matrix.
+    """
+    x = as_sparse_variable(x)
+    if axis is None:
+        total, kept = pt.sum(csm_data(x)), None
+    else:
+        kept = 1 - normalize_axis(axis, 2, "sp_sum")
+        zeros = pt.zeros(size_along(x, kept), dtype=x.type.dtype)
+        total = pt.inc_subtensor(zeros[positions(x)[kept]], csm_data(x))
+    return total if sparse_grad else Regular(_of_all, kept)(total, x)
+
+
+def _of_all(g: Any, sources: Sequence[Any], kept: int | None) -> list[Any]:
+    """Every element has the cotangent of the sum that it is part of; ``kept`` is the axis of the sums."""
+    (x,) = sources
+    along = g if kept is None else pt.dimshuffle(g, (0, "x") if kept == 0 else ("x", 0))
+    return [SparseFromDense(x.type.format)(pt.alloc(along, size_along(x, 0), size_along(x, 1)))]
+
+
+def diag(x: Any) -> Any:
+    """The main diagonal of a sparse matrix, a vector. Its gradient has values on the whole diagonal."""
+    x = as_sparse_variable(x)
+    rows, columns = positions(x)
+    size = pt.minimum(size_along(x, 0), size_along(x, 1))
+    values = pt.switch(pt.eq(rows, columns), csm_data(x), 0)
+    inside = pt.minimum(rows, pt.maximum(size - 1, 0))
+    found = pt.inc_subtensor(pt.zeros(size, dtype=x.type.dtype)[inside], values)
+    return Regular(_on_diagonal)(found, x)
+
+
+def _on_diagonal(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
+    (x,) = sources
+    sizes = [size_along(x, 0), size_along(x, 1)]
+    starts = pt.minimum(pt.arange(sizes[x.type.format == "csc"] + 1), g.shape[0])
+    return [CSM(x.type.format)(g, pt.arange(g.shape[0]), starts, pt.stack(sizes))]
