@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from graphc.errors import MissingInputError
@@ -240,6 +240,27 @@ def expand(outputs: Sequence[Variable], memo: dict[Variable, Variable] | None = 
             continue
         memo.update(zip(node.outputs, replaced, strict=True))
     return [memo.get(y, y) for y in outputs]
+
+
+def without_rules(outputs: Sequence[Variable], roots: Collection[Variable]) -> Sequence[Variable]:
+    """The outputs with the values of ops that only have rules for derivatives, where these depend on roots.
+
+    Their further inputs are no part of the value, and need not be computed for a batch of it.
+    """
+    memo: dict[Variable, Variable] = {}
+    depends = set(roots)
+    for node in toposort(outputs, blockers=roots):
+        if depends.isdisjoint(node.inputs):
+            continue
+        depends.update(node.outputs)
+        inputs = [memo.get(x, x) for x in node.inputs]
+        if hasattr(node.op, "inline_on") and not isinstance(node.op, OpFromGraph):
+            memo.update(zip(node.outputs, node.op.inline_on(inputs), strict=True))
+        elif any(x in memo for x in node.inputs):
+            memo.update(
+                zip(node.outputs, node.clone_with_new_inputs(inputs, strict=False).outputs, strict=True)
+            )
+    return [memo.get(y, y) for y in outputs] if memo else outputs
 
 
 def _check(inputs: Any, outputs: Any, kwargs: dict[str, Any]) -> None:

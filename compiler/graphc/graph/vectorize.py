@@ -13,6 +13,7 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
+from graphc.graph.op_from_graph import without_rules
 from graphc.graph.replace import checked_constants, checked_replacements, rebuild
 from graphc.graph.traversal import toposort
 from graphc.graph.vectorize_loop import RowsRead, last_rows_read, loop_over_batch
@@ -51,6 +52,7 @@ def _batch(
                 f"got {new} of type {new.type}"
             )
         memo[old] = new
+    outputs = without_rules(outputs, set(replace))
     nodes = list(toposort(outputs, blockers=set(replace)))
     rows_read = last_rows_read(nodes, outputs)
     for node in nodes:

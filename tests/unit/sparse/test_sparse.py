@@ -13,6 +13,7 @@ from gradient_batches import verify_grads
 import graphc
 import graphc.sparse as sp
 import graphc.tensor as pt
+from graphc.graph.vectorize import vectorize_graph
 
 RNG = np.random.default_rng(0)
 
@@ -291,3 +292,19 @@ def test_gradients_at_stored_places_stay_compiled():
     want = np.where(x, -2 * (2 * (-2 * x.T @ ones) @ ones.T + 1).T, 0)
     np.testing.assert_allclose(got.toarray(), want, rtol=1e-5)
     np.testing.assert_array_equal(got.indices, a.indices)
+
+
+def test_batches_of_values():
+    """Functions with dense results run on a batch of the values of one pattern."""
+    a = random("csr", 5, 5)
+    v, batch = pt.dvector("v"), pt.dmatrix("batch")
+    x = sp.CSR(v, a.indices, a.indptr, a.shape)
+    outputs = [sp.diag(x), sp.sp_sum(sp.hstack([x, x.T]), 0), sp.sp_sum(x, 1, sparse_grad=False)]
+    outputs += [sp.get_item_2lists(x, [0, 1], [1, 1]), sp.dense_from_sparse(x, structured=False)]
+    one, many = (
+        graphc.function([v], outputs),
+        graphc.function([batch], vectorize_graph(outputs, {v: batch})),
+    )
+    values = np.stack([a.data, 2 * a.data])
+    for k, found in enumerate(many(values)):
+        np.testing.assert_allclose(found, [one(each)[k] for each in values], rtol=1e-14)
