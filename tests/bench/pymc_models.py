@@ -36,7 +36,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RESULTS = ROOT / "results" / "pymc.json"
 MODES = ("GRAPHC", "GRAPHC_RAW", "GRAPHC_GRAD", "NUMBA", "JAX")
-ROUNDS, SECONDS = 5, 0.15
+ROUNDS, SECONDS = 4, 0.1
 
 Row = dict[str, dict[str, Any]]
 # One process imports everything, those that compile are copies of it.
