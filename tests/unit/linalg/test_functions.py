@@ -67,10 +67,17 @@ def test_norms(compare, random, dtype):
             for axes in ((0, 2), (2, 1))
             for k in (False, True)
         ]
-        return [*found, norm(x), norm(x[0], 1), norm(x[0, 0], 3), norm(x, keepdims=True)]
+        return [*found, norm(x[0]), norm(x[0], 1), norm(x[0, 0], 3), norm(x[0], keepdims=True)]
 
     x = (random(3, 4, 5) * 3).astype(dtype) if dtype == "int64" else random(3, 4, 5, dtype=dtype)
-    compare(lambda x: every(L.norm, x), lambda x: every(np.linalg.norm, x), x)
+    compare(
+        lambda x: [*every(L.norm, x), L.norm(x), L.norm(x, keepdims=True)],
+        lambda x: [
+            *every(np.linalg.norm, x),
+            *(np.linalg.norm(x, axis=(-2, -1), keepdims=k) for k in (False, True)),  # as PyTensor
+        ],
+        x,
+    )
 
 
 def test_norms_of_the_array_standard_and_condition_numbers(compare, random):
