@@ -8,7 +8,8 @@ import pymc as pm
 import pytensor
 import pytest
 
-import graphc.interop.pytensor  # noqa: F401
+import graphc
+from graphc.interop.pytensor.stored import StoredFunction
 
 rng = np.random.default_rng(4)
 X, Y = rng.normal(size=(50, 3)), rng.normal(size=50)
@@ -88,3 +89,15 @@ def test_variational_inference_on_parts_of_the_data():
 def test_draws(make):
     ours, theirs = (pm.draw(make(), 3, random_seed=3, mode=mode) for mode in BOTH)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_a_model_that_the_disk_knows(regression, tmp_path):
+    """PyMC makes modes of its own around graphc's linker."""
+    start = regression.initial_point()
+    with graphc.config.change_flags(cache_dir=str(tmp_path)):
+        first, second = (regression.compile_dlogp(mode="GRAPHC") for _ in range(2))
+    assert isinstance(second.f.vm.jit_fn, StoredFunction)
+    np.testing.assert_array_equal(first(start), second(start))
+    with regression:
+        pm.set_data({"x": X[:7] * 3, "seen": Y[:7]})
+    np.testing.assert_array_equal(first(start), second(start))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor
-from pytensor.compile.mode import predefined_linkers, register_linker, register_mode
+from pytensor.compile.mode import Mode, predefined_linkers, register_linker, register_mode
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.link.basic import JITLinker
@@ -19,7 +19,7 @@ import graphc
 from graphc.function.types import Function
 from graphc.graph.basic import Variable
 from graphc.interop.pytensor.graphs import converted
-from graphc.interop.pytensor.maker import GraphcMode, known
+from graphc.interop.pytensor.maker import compile_with_cache, known
 from graphc.interop.pytensor.stored import store
 from graphc.interop.pytensor.types import is_generator
 from graphc.tensor.random.state import generator_of
@@ -116,11 +116,11 @@ LINKER = GraphcLinker()
 _REWRITES = ["minimum_compile", "ShapeOpt", "UnShapeOpt", "canonicalize", "stabilize", "specialize"]
 _EXCLUDED = list(GraphcLinker.incompatible_rewrites)
 MODES = {
-    "GRAPHC": GraphcMode(
+    "GRAPHC": Mode(
         LINKER,
         RewriteDatabaseQuery(include=_REWRITES, exclude=_EXCLUDED),
     ),
-    "GRAPHC_RAW": GraphcMode(LINKER, RewriteDatabaseQuery(include=["minimum_compile"], exclude=_EXCLUDED)),
+    "GRAPHC_RAW": Mode(LINKER, RewriteDatabaseQuery(include=["minimum_compile"], exclude=_EXCLUDED)),
 }
 
 
@@ -129,6 +129,7 @@ def register() -> None:
     if "graphc" in predefined_linkers:
         return
     register_linker("graphc", LINKER)
+    compile_with_cache(GraphcLinker)
     for name, mode in MODES.items():
         register_mode(name, mode)
     # The setting takes names from a list of PyTensor's own.

@@ -9,6 +9,7 @@ from typing import Any
 from pytensor.compile import FunctionMaker
 from pytensor.compile.mode import Mode
 from pytensor.graph.fg import FunctionGraph
+from pytensor.link.basic import Linker
 
 from graphc.config import config
 from graphc.function.types import Function
@@ -17,13 +18,20 @@ from graphc.interop.pytensor.stored import StoredFunction, load
 from graphc.interop.pytensor.types import is_dense
 
 
-class GraphcMode(Mode):  # type: ignore[misc]
-    """A mode whose functions come from the disk without PyTensor's rewrites, where they are known."""
+def compile_with_cache(linker: type[Linker]) -> None:
+    """Modes of a linker look graphs up in the disk cache before they are rewritten.
 
-    @property
-    def function_maker(self) -> type[FunctionMaker]:
-        """The class that compiles functions in this mode."""
-        return CachingMaker
+    PyMC makes a plain mode of its own around the linker of the mode that it is given, so that a subclass of
+    `Mode` would be lost: which class compiles functions is said for all modes.
+    """
+    theirs = Mode.__dict__.get("function_maker")  # absent before PyTensor 3
+
+    def function_maker(mode: Mode) -> Any:
+        if isinstance(mode.linker, linker):
+            return CachingMaker
+        return FunctionMaker if theirs is None else theirs.__get__(mode)
+
+    Mode.function_maker = property(function_maker)
 
 
 class Known:
