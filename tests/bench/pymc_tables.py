@@ -114,7 +114,8 @@ def page(rows: dict[str, Row], sampled: dict[str, Row]) -> str:
     for title, key in MEANS:
         cells = [title, *(_mean(rows, key, peers) for peers in (("NUMBA",), ("JAX",), PEERS))]
         means.append("| " + " | ".join(cells) + " |")
-    return PAGE.format(
+    text = PAGE if sampled else PAGE[: PAGE.index("\n## Sampling")]
+    return text.format(
         ran=", ".join(map(str, ran)),
         means="\n".join(means),
         missed="\n".join(_missed(rows)),
