@@ -12,24 +12,25 @@ from graphc.ops._pt import pt
 from graphc.ops.elementwise import register, ufunc_rule
 
 
-def _tanh(x: Any) -> Any:
-    """NumPy's; of an infinite real part the imaginary part is 0 with its own sign, as in the array API."""
-    out = np.tanh(x)
+def _zero_at_infinity(out: Any, x: Any, infinite: str, zero: str) -> Any:
+    """A complex result; where one part of x is infinite, its other part is the 0 with the sign of x's."""
     if out.dtype.kind != "c":
         return out
-    out = np.array(out)
-    out.imag = np.where(np.isinf(np.real(x)), np.copysign(np.zeros_like(out.imag), np.imag(x)), out.imag)
+    out, x = np.array(out), np.asarray(x)
+    part = getattr(out, zero)
+    signed = np.copysign(np.zeros_like(part), getattr(x, zero))
+    setattr(out, zero, np.where(np.isinf(getattr(x, infinite)), signed, part))
     return out
+
+
+def _tanh(x: Any) -> Any:
+    """NumPy's; of an infinite real part the imaginary part is 0 with its own sign, as in the array API."""
+    return _zero_at_infinity(np.tanh(x), x, "real", "imag")
 
 
 def _tan(x: Any) -> Any:
     """NumPy's, or tanh(i x) / i where that has another 0."""
-    out = np.tan(x)
-    if out.dtype.kind != "c":
-        return out
-    out = np.array(out)
-    out.real = np.where(np.isinf(np.imag(x)), np.copysign(np.zeros_like(out.real), np.real(x)), out.real)
-    return out
+    return _zero_at_infinity(np.tan(x), x, "imag", "real")
 
 
 _DEGREE = float(np.pi / 180)

@@ -13,63 +13,44 @@ from graphc.ops import optimize
 _MODULE = "pytensor.tensor.optimize"
 
 
-def _inner(op: Any, c: Converter) -> tuple[Values, Any]:
-    """The variables of the inner graph, the one that is solved for first, and what is minimised or zero."""
+def _solved(op: Any, inputs: Values, c: Converter, made_by: Any, role: str, *options: str) -> Any:
+    """The results of graphc's op of the same search.
+
+    Args:
+        op: PyTensor's.
+        inputs: of the node.
+        c: what converts its graph.
+        made_by: the class of graphc's op.
+        role: of the value of the inner graph, which is minimised or zero.
+        options: attributes that both ops have.
+    """
     converter = Converter(c)
-    inputs = [converter.new_input(variable) for variable in op.fgraph.inputs]
+    inner = [converter.new_input(variable) for variable in op.fgraph.inputs]
     (value,) = converter.convert(op.fgraph.outputs[:1])
-    return inputs, value
+    made = made_by(*inner, **{role: value}, **{name: getattr(op, name) for name in options})
+    return list(made.make_node(*inputs).outputs)
 
 
 @converts("MinimizeScalarOp", module=_MODULE)
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
-    inner, value = _inner(op, c)
-    made = optimize.MinimizeScalarOp(
-        *inner, objective=value, method=op.method, optimizer_kwargs=op.optimizer_kwargs
-    )
-    return list(made.make_node(*inputs).outputs)
+    return _solved(op, inputs, c, optimize.MinimizeScalarOp, "objective", "method", "optimizer_kwargs")
 
 
 @converts("MinimizeOp", module=_MODULE)
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     if op.hessp:
         raise NoConversion("products of the Hessian with vectors")
-    inner, value = _inner(op, c)
-    made = optimize.MinimizeOp(
-        *inner,
-        objective=value,
-        method=op.method,
-        jac=op.jac,
-        hess=op.hess,
-        use_vectorized_jac=op.use_vectorized_jac,
-        optimizer_kwargs=op.optimizer_kwargs,
-    )
-    return list(made.make_node(*inputs).outputs)
+    options = ("method", "jac", "hess", "use_vectorized_jac", "optimizer_kwargs")
+    return _solved(op, inputs, c, optimize.MinimizeOp, "objective", *options)
 
 
 @converts("RootScalarOp", module=_MODULE)
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
-    inner, value = _inner(op, c)
-    made = optimize.RootScalarOp(
-        *inner,
-        equation=value,
-        method=op.method,
-        jac=op.jac,
-        hess=op.hess,
-        optimizer_kwargs=op.optimizer_kwargs,
-    )
-    return list(made.make_node(*inputs).outputs)
+    options = ("method", "jac", "hess", "optimizer_kwargs")
+    return _solved(op, inputs, c, optimize.RootScalarOp, "equation", *options)
 
 
 @converts("RootOp", module=_MODULE)
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
-    inner, value = _inner(op, c)
-    made = optimize.RootOp(
-        *inner,
-        equations=value,
-        method=op.method,
-        jac=op.jac,
-        use_vectorized_jac=op.use_vectorized_jac,
-        optimizer_kwargs=op.optimizer_kwargs,
-    )
-    return list(made.make_node(*inputs).outputs)
+    options = ("method", "jac", "use_vectorized_jac", "optimizer_kwargs")
+    return _solved(op, inputs, c, optimize.RootOp, "equations", *options)
