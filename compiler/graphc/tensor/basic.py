@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ def is_weak_scalar(x: Any) -> bool:
     return type(x) in (bool, int, float, complex)
 
 
+def _is_masked(x: Any) -> bool:
+    """Whether ``x`` has a mask. `numpy.ma` takes 8 ms to import: who has none has not imported it either."""
+    return type(x) is not np.ndarray and "numpy.ma" in sys.modules and isinstance(x, np.ma.MaskedArray)
+
+
 def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> TensorConstant:
     """A constant tensor.
 
@@ -50,7 +56,7 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
         if name is None and dtype is None and ndim in (None, x.type.ndim):
             return x
         x = _stripped(x.data, ndim)
-    if isinstance(x, np.ma.MaskedArray):
+    if _is_masked(x):
         raise NotImplementedError("tensors have no masks; fill the masked elements first: x.filled(value)")
     if dtype is None and (type(x) is float or (type(x) in (list, tuple) and not x)):
         dtype = config.floatX
