@@ -106,7 +106,7 @@ def _context() -> Any:
 
 
 def _signature(text: str) -> Signature:
-    from graphc.passes._constants import element_dtype
+    from graphc.ir.constants import element_dtype
     from graphc_dialects._mlir import ir
 
     def spec(tensor: Any) -> ArraySpec:

@@ -155,8 +155,8 @@ def test_a_long_chain_of_loops(mode: str) -> None:
 
 def test_what_a_body_assumes_is_not_remembered_behind_it() -> None:
     """A size outside of a body was named by a value of the body, which does not dominate it."""
-    from graphc.passes._dims import DimKeys
-    from graphc.passes._walk import walk
+    from graphc.ir.dims import DimKeys
+    from graphc.ir.walk import walk
     from graphc_dialects._mlir import ir
     from graphc_dialects.dialect import new_context
 

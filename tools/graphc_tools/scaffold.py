@@ -45,7 +45,7 @@ class {cls}(Pass):
     max_operations: int = 100000
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import functions, walk
+        from graphc.ir.walk import functions, walk
 
         found = [op for function in functions(module) for op in walk(function)]
         if len(found) > self.max_operations:

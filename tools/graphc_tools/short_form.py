@@ -52,7 +52,7 @@ def short_form(module: Any, arguments: Sequence[str] = (), *, checks: bool = Tru
         arguments: names of the function's arguments; by default those in their locations.
         checks: show `graphc.check` too.
     """
-    from graphc.passes._walk import functions
+    from graphc.ir.walk import functions
 
     function = next(f for f in functions(module) if f.attributes["sym_name"].value == "main")
     writer = _Writer(arguments, checks)

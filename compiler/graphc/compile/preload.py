@@ -39,7 +39,7 @@ def _preload() -> None:
 
     for name in _DIALECTS:
         _mlir.dialect_module(name)
-    for package in ("passes", "lowering", "lowering.math", "codegen"):
+    for package in ("ir", "passes", "lowering", "lowering.math", "codegen"):
         parent = importlib.import_module(f"graphc.{package}")
         for info in pkgutil.iter_modules(parent.__path__):
             if info.name.lstrip("_").startswith("scan_"):

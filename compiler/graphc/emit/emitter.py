@@ -17,7 +17,7 @@ from graphc.errors import CompileError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
-from graphc.lowering.types import NAMES
+from graphc.ir.types import NAMES
 from graphc.tensor.type import TensorType
 
 # Larger constants are arguments, so that code depends on the structure of a graph and not on data.

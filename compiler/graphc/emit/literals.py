@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.location import SourceLocation
-from graphc.lowering.types import NAMES
+from graphc.ir.types import NAMES
 
 # Nothing in these strings is escaped.
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphc.function.memory_sizes import Argument, Number, Sizes
-from graphc.passes._packing import Interval, aligned, live_bytes, pack
+from graphc.ir.packing import Interval, aligned, live_bytes, pack
 
 _KINDS = {"scf.if": "conditional"}
 _DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "index": "int64"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
 from graphc.lowering.scan_buffers import allocate, any_layout
 from graphc_dialects._mlir import ir
 

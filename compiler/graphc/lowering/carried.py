@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
 from graphc_dialects._mlir import ir
 
 # (position, carried values) -> their new values

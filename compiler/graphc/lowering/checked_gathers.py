@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
 from graphc_dialects._mlir import ir
 
 # What may be done before the check although it stands behind it.

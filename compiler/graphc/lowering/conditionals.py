@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering import build
-from graphc.lowering.kinds import VIEWS
+from graphc.ir import build
+from graphc.ir.kinds import VIEWS
+from graphc.ir.types import dtype_of
+from graphc.ir.walk import walk
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
-from graphc.lowering.types import dtype_of
-from graphc.passes._walk import walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of, conditional_size
 

@@ -9,11 +9,12 @@ from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
+from graphc.ir.kinds import REDUCTIONS, VIEWS, static_shape
+from graphc.ir.scan_view import scans
 from graphc.lowering.destinations import Destinations
 from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.kinds import REDUCTIONS, VIEWS, static_shape
 from graphc.lowering.returns import emit_return
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
@@ -23,7 +24,6 @@ from graphc.lowering.slices import slice_in_place
 from graphc.lowering.structural import STRUCTURAL, reshape
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.lowering.units import Units
-from graphc.passes._scan import scans
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_sizes
 

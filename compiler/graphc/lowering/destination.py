@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
 from graphc.lowering.layouts import reinterpret
 from graphc_dialects._mlir import ir
 

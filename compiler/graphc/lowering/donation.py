@@ -17,16 +17,16 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from graphc.ir.kinds import VIEWS
+from graphc.ir.ownership import RENAMES
+from graphc.ir.scan_view import scans
+from graphc.ir.walk import walk
 from graphc.lowering.donation_starts import Reads, Refused, Start, find_start, require_harmless
 from graphc.lowering.equal_sizes import have_same_sizes
-from graphc.lowering.kinds import VIEWS
 from graphc.lowering.recurrences import RECURRENCES, cheap_chain
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.units import Units, ancestors
 from graphc.passes._base import fail, record
-from graphc.passes._ownership import RENAMES
-from graphc.passes._scan import scans
-from graphc.passes._walk import walk
 from graphc.passes.poll_interrupts import PollInterrupts
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

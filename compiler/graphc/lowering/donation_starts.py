@@ -6,12 +6,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
-from graphc.lowering.kinds import REDUCTIONS, VIEWS, static_shape
+from graphc.ir.kinds import REDUCTIONS, VIEWS, static_shape
+from graphc.ir.ownership import RENAMES, renames, updates_in_place
+from graphc.ir.scan_view import ScanView, name_of, retention, writes_of
 from graphc.lowering.recurrences import RECURRENCES
 from graphc.lowering.units import Units
 from graphc.lowering.vector_products import is_vector_product
-from graphc.passes._ownership import RENAMES, renames, updates_in_place
-from graphc.passes._scan import ScanView, name_of, retention, writes_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import root_of
 

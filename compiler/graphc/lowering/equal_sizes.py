@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from graphc.lowering import build
-from graphc.lowering.kinds import REDUCTIONS, is_elementwise, reduced_axes, static_shape
+from graphc.ir import build
+from graphc.ir.kinds import REDUCTIONS, is_elementwise, reduced_axes, static_shape
+from graphc.ir.scan_view import ScanView, name_of, retention
 from graphc.lowering.recurrences import RECURRENCES
-from graphc.passes._scan import ScanView, name_of, retention
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import root_of
 

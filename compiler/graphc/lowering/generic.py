@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.lowering import build
-from graphc.lowering.kinds import REDUCTIONS, VIEWS, reduced_axes, rows, static_shape
+from graphc.ir import build
+from graphc.ir.constants import read_constant
+from graphc.ir.kinds import REDUCTIONS, VIEWS, reduced_axes, rows, static_shape
+from graphc.ir.types import dtype_of, storage_name
 from graphc.lowering.reductions import REDUCERS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
-from graphc.lowering.types import dtype_of, storage_name
-from graphc.passes._constants import read_constant
 from graphc_dialects._mlir import ir
 
 ZERO = "0"  # the coordinate of a broadcast or dropped dimension

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
 from graphc.lowering.layouts import Factors, Product, is_contiguous, product_of
 from graphc_dialects._mlir import ir
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering.kinds import REDUCTIONS, VIEWS
+from graphc.ir.kinds import REDUCTIONS, VIEWS
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import root_of
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
 from graphc_dialects._mlir import ir
 
 Factors = Counter[Any]  # how often each value is a factor; constants are counted as numbers

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphc.lowering.kinds import VIEWS, static_shape
-from graphc.passes._walk import inputs_of
+from graphc.ir.kinds import VIEWS, static_shape
+from graphc.ir.walk import inputs_of
 from graphc_dialects._mlir import ir
 
 # Operations whose result is their first operand's memory.

@@ -22,7 +22,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.lowering import build, partial_reductions
+from graphc.ir import build
+from graphc.lowering import partial_reductions
 from graphc.lowering.carried import carry, loop
 from graphc.lowering.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir

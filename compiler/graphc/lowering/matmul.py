@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.lowering import build, pointers
+from graphc.ir import build
+from graphc.lowering import pointers
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
 from graphc.passes._base import fail

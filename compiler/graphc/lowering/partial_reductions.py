@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from graphc.lowering import build
+from graphc.ir import build
 from graphc_dialects._mlir import ir
 
 PARTS = 64

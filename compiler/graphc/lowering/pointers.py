@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering import build
-from graphc.lowering.types import dtype_of
+from graphc.ir import build
+from graphc.ir.types import dtype_of
 from graphc_dialects._mlir import ir
 
 

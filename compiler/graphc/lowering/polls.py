@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.codegen.interrupts import TICK, progress_symbol
-from graphc.lowering import build
-from graphc.passes._scan import scan_name
+from graphc.ir import build
+from graphc.ir.scan_view import scan_name
 from graphc_dialects._mlir import ir
 
 

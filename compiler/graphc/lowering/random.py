@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering import build, calls
+from graphc.ir import build
+from graphc.lowering import calls
 from graphc.lowering.scan_buffers import allocate, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from graphc.lowering.kinds import GATHERED_OPERANDS, REDUCTIONS, VIEWS, is_elementwise, static_shape
+from graphc.ir.kinds import GATHERED_OPERANDS, REDUCTIONS, VIEWS, is_elementwise, static_shape
 
 CHEAP = frozenset(
     f"graphc.{name}"

@@ -29,13 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.lowering import build, partial_reductions
+from graphc.ir import build
+from graphc.ir.kinds import VIEWS, is_elementwise, static_shape
+from graphc.ir.types import dtype_of
+from graphc.lowering import partial_reductions
 from graphc.lowering.carried import loop
 from graphc.lowering.generic import ZERO, GenericBuilder
-from graphc.lowering.kinds import VIEWS, is_elementwise, static_shape
 from graphc.lowering.recompute import CHEAP
 from graphc.lowering.scalar import Scalar, ScalarBuilder
-from graphc.lowering.types import dtype_of
 from graphc_dialects._mlir import ir
 
 Step = Callable[[Any, list[Scalar]], Scalar]

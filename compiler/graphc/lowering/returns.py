@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
+from graphc.ir.kinds import VIEWS, static_shape
 from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.kinds import VIEWS, static_shape
 from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import write, write_apart
 from graphc_dialects._mlir import ir

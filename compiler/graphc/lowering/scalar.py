@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.types import compute_name
 from graphc.lowering import complex_functions
 from graphc.lowering.scalar_calls import CallMixin
 from graphc.lowering.scalar_cast import CastMixin
 from graphc.lowering.scalar_complex import ComplexMixin
-from graphc.lowering.types import compute_name
 
 # Contraction into fused multiply-add is the one liberty taken with elementwise arithmetic.
 _CONTRACT = "#arith.fastmath<contract>"

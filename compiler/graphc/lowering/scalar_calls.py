@@ -29,7 +29,7 @@ class CallMixin:
 
     def call(self: Any, symbol: str, *xs: Any) -> Any:
         """A pure C function whose operands and result have one dtype."""
-        from graphc.lowering.build import declare
+        from graphc.ir.build import declare
 
         dtype = xs[0].dtype
         kind = self.type(dtype)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.lowering import build
+from graphc.ir import build
+from graphc.ir.kinds import static_shape
 from graphc.lowering.generic import ZERO, Coordinates, GenericBuilder
-from graphc.lowering.kinds import static_shape
 from graphc.lowering.scalar import Scalar
 from graphc_dialects._mlir import ir
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
+from graphc.ir.scan_view import ScanView
 from graphc.lowering.carried import loop
 from graphc.lowering.polls import Polls
 from graphc.lowering.scalar_work import is_one_element
 from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows, have_no_elements
-from graphc.passes._scan import ScanView
 from graphc_dialects._mlir import ir
 
 

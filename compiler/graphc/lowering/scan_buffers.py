@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
+from graphc.ir.kinds import static_shape
 from graphc.lowering.generic import GenericBuilder
-from graphc.lowering.kinds import static_shape
 from graphc.lowering.layouts import strided
 from graphc.lowering.unit_axes import drop_axes
 from graphc_dialects._mlir import ir

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from graphc.lowering import build
+from graphc.ir import build
+from graphc.ir.scan_view import ScanView, retention, taps_of, writes_of
+from graphc.ir.types import dtype_of
 from graphc.lowering.generic import fill_buffer
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import Stack, copy, initial_row, read, row_pointer_type, write, write_apart
-from graphc.lowering.types import dtype_of
-from graphc.passes._scan import ScanView, retention, taps_of, writes_of
 from graphc_dialects._mlir import ir
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.lowering import build
+from graphc.ir import build
+from graphc.ir.constants import read_constant
+from graphc.ir.kinds import static_shape
+from graphc.ir.types import dtype_of, storage_name
 from graphc.lowering.generic import fill
-from graphc.lowering.kinds import static_shape
 from graphc.lowering.scalar import Scalar, ScalarBuilder
-from graphc.lowering.types import dtype_of, storage_name
-from graphc.passes._constants import read_constant
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 

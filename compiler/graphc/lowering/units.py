@@ -13,10 +13,10 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
+from graphc.ir.kinds import REDUCTIONS, is_elementwise
+from graphc.ir.walk import inputs_of
 from graphc.lowering.inheritance import computed_with
-from graphc.lowering.kinds import REDUCTIONS, is_elementwise
 from graphc.lowering.liveness import Liveness
-from graphc.passes._walk import inputs_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import root_of
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.lowering import build
+from graphc.ir import build
+from graphc.ir.ownership import updates_in_place
+from graphc.ir.types import dtype_of
 from graphc.lowering.scalar import Scalar, ScalarBuilder
-from graphc.lowering.types import dtype_of
-from graphc.passes._ownership import updates_in_place
 from graphc_dialects._mlir import ir
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
+from graphc.ir.kinds import VIEWS, static_shape
 from graphc.lowering.destination import Destination, Size, add
 from graphc.lowering.destinations import is_empty
-from graphc.lowering.kinds import VIEWS, static_shape
 from graphc.lowering.scan_buffers import allocate, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_type

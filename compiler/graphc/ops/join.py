@@ -11,7 +11,7 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.lowering.types import NAMES
+from graphc.ir.types import NAMES
 from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
 from graphc.ops.elementwise import cast_to, is_discrete

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from graphc.passes._lifetimes import VIEWS
+from graphc.ir.lifetimes import VIEWS
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.dims import broadcasts
+from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._check_sizes import PREDICATES, SizeChecks
-from graphc.passes._dims import broadcasts
-from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._shape_rules import size_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES

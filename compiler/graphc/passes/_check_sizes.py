@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.passes._rewrite import Rewriter
+from graphc.ir.rewrite import Rewriter
 from graphc.passes._shape_rules import size_of
 from graphc_dialects._mlir import ir
 

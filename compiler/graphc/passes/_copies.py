@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.lifetimes import VIEWS
 from graphc.passes._buffer_sizes import item_size, size_of
-from graphc.passes._lifetimes import VIEWS
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 

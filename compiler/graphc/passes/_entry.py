@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from graphc.ir.constants import CONSTANTS, ELEMENTS, element_dtype
 from graphc.passes._base import fail
-from graphc.passes._constants import CONSTANTS, ELEMENTS, element_dtype
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._scan import ScanView, scans
+from graphc.ir.scan_view import ScanView, scans
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import Outside, UnknownSize
 

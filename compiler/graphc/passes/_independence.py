@@ -7,10 +7,10 @@ import math
 import re
 from typing import Any
 
-from graphc.lowering import build
-from graphc.passes._lifetimes import VIEWS
+from graphc.ir import build
+from graphc.ir.lifetimes import VIEWS
+from graphc.ir.walk import walk
 from graphc.passes._loop_cost import minimum_of
-from graphc.passes._walk import walk
 from graphc_dialects._mlir import ir
 
 _HARMLESS = ("arith.", "math.", "complex.", "scf.for", "scf.if", "scf.yield", "memref.dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._affine import key_of
+from graphc.ir.affine import key_of
 from graphc_dialects._base import const_index, wrapped
 from graphc_dialects._mlir import ir
 

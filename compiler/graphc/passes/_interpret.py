@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._constants import CONSTANTS, element_dtype, read_constant
-from graphc.passes._interpret_scan import ScanRun
-from graphc.passes._interpret_write import WRITES
-from graphc.passes._references import (
+from graphc.ir.constants import CONSTANTS, element_dtype, read_constant
+from graphc.ir.references import (
     elementwise_reference,
     evaluate,
     kernel_reference,
     random_reference,
 )
-from graphc.passes._walk import functions
+from graphc.ir.walk import functions
+from graphc.passes._interpret_scan import ScanRun
+from graphc.passes._interpret_write import WRITES
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.errors import ERRORS

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._constants import element_dtype
+from graphc.ir.constants import element_dtype
 from graphc_dialects.scan_verify import declarations
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._linear_sizes import Form, LinearSizes, constant, plus
-from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._tiling import MAX_TILES, Joined, Tile, arrange
 from graphc_dialects._mlir import ir
 

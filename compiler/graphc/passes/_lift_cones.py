@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter
+from graphc.ir.scan_view import mark_reread
 from graphc.passes._lift_rules import Part, Parts, check_of, rule_of, slice_of
-from graphc.passes._rewrite import Rewriter
-from graphc.passes._scan import mark_reread
 
 _MOST_OPERATIONS = 200
 _MOST_SLICES = 4

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.passes._check_rules import CheckInserter
-from graphc.passes._rewrite import Rewriter, tensor_type
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.passes._algebra import kind, registrar
+from graphc.ir.algebra import kind, registrar
+from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes._base import integer
-from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}

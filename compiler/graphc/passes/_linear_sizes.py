@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._rewrite import Rewriter
+from graphc.ir.rewrite import Rewriter
 
-# A constant, and how often each size is added; sizes are named by their keys (graphc.passes._dims).
+# A constant, and how often each size is added; sizes are named by their keys (graphc.ir.dims).
 Form = tuple[int, frozenset[tuple[Any, int]]]
 _LARGEST = 2**31  # factors up to here: sums of sizes cannot overflow in practice
 _DEPTH = 32

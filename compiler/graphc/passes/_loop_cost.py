@@ -11,7 +11,7 @@ import math
 import re
 from typing import Any
 
-from graphc.lowering import build
+from graphc.ir import build
 from graphc_dialects._mlir import ir
 
 # Iterations of an inner loop whose bounds are only known inside.

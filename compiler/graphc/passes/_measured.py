@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter, is_tensor
 from graphc.passes._check_rules import CheckInserter, rules
-from graphc.passes._rewrite import Rewriter, is_tensor
 from graphc.passes._shape_rules import size_of
 
 # They have the sizes of an operand, or fewer elements.

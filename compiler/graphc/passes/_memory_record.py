@@ -15,10 +15,10 @@ from collections.abc import Container, Iterator
 from functools import reduce
 from typing import Any
 
+from graphc.ir.lifetimes import Lifetimes
+from graphc.ir.walk import walk_for
 from graphc.passes._buffer_sizes import item_size, size_of
 from graphc.passes._copies import find_copy
-from graphc.passes._lifetimes import Lifetimes
-from graphc.passes._walk import walk_for
 from graphc.passes._workspace import Workspace
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir

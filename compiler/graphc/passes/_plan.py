@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.lifetimes import Lifetimes
 from graphc.passes._buffer_sizes import Mover, buffer_size, item_size
-from graphc.passes._lifetimes import Lifetimes
 from graphc.passes._workspace import Buffer, Code, Workspace
 from graphc_dialects._mlir import ir
 

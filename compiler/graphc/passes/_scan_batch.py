@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes._constants import CONSTANTS
-from graphc.passes._dims import DimKeys, broadcasts
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView
+from graphc.ir.constants import CONSTANTS
+from graphc.ir.dims import DimKeys, broadcasts
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView
 from graphc.passes._scan_index import CannotBatch, binary, compare, copy_index, select
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir

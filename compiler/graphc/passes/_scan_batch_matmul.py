@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._rewrite import tensor_type
+from graphc.ir.rewrite import tensor_type
 from graphc.passes._scan_batch import Batch, Batcher
 from graphc.passes._scan_index import binary
 from graphc_dialects._base import dim_of

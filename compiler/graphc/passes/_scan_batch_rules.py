@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._constants import CONSTANTS, read_constant
-from graphc.passes._rewrite import tensor_type
+from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.totality import never_fails
 from graphc.passes._scan_batch import Batch, Batcher, Rule, attributes_of
 from graphc.passes._scan_batch_matmul import matmul
 from graphc.passes._scan_index import CannotBatch
-from graphc.passes._totality import never_fails
 from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
@@ -197,7 +197,7 @@ def _iota(b: Batcher, op: Any, xs: list[Batch]) -> Any:
 
 
 def _literal(b: Batcher, number: int, type_: Any) -> Any:
-    from graphc.passes._constants import constant_attribute, element_dtype
+    from graphc.ir.constants import constant_attribute, element_dtype
 
     array = np.asarray(number, element_dtype(type_.element_type))
     name, attribute = constant_attribute(array, type_)

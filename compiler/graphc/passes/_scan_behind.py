@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from graphc.passes._rewrite import erase_unused
-from graphc.passes._scan import ScanView, name_of
+from graphc.ir.rewrite import erase_unused
+from graphc.ir.scan_view import ScanView, name_of
 from graphc.passes._scan_batch import Batch, Batcher
 from graphc.passes._scan_batch_rules import is_total, rule_of
 from graphc.passes._scan_cost import is_expensive, loop_elements, needed_in_loop, row_elements

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._constants import read_constant
-from graphc.passes._scan import ScanView
-from graphc.passes._scan_rows import create, definition, index
+from graphc.ir.constants import read_constant
+from graphc.ir.known_rows import create, definition, index
+from graphc.ir.scan_view import ScanView
 from graphc_dialects._mlir import ir
 
 

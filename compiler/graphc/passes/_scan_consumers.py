@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from graphc.passes._affine import Evaluator, Linear, Range, Region, exactly, is_negative, key_of
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import name_of
+from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, is_negative, key_of
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import name_of
 from graphc.passes._scan_length import Length
 from graphc_dialects._mlir import ir
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._rewrite import is_removable
-from graphc.passes._scan import ScanView, retention
-from graphc.passes._walk import walk
+from graphc.ir.rewrite import is_removable
+from graphc.ir.scan_view import ScanView, retention
+from graphc.ir.walk import walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 

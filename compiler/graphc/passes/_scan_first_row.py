@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._scan import ScanView, name_of, scan_name, taps_of
+from graphc.ir.scan_view import ScanView, name_of, scan_name, taps_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.affine import same_size
+from graphc.ir.dims import DimKeys
+from graphc.ir.known_rows import cast_static, create, definition
+from graphc.ir.rewrite import is_removable, tensor_type
+from graphc.ir.scan_view import ScanView
+from graphc.ir.walk import inputs_of
 from graphc.names import unique_name
-from graphc.passes._affine import same_size
-from graphc.passes._dims import DimKeys
-from graphc.passes._rewrite import is_removable, tensor_type
-from graphc.passes._scan import ScanView
 from graphc.passes._scan_length import Length
 from graphc.passes._scan_numbering import Numbering
-from graphc.passes._scan_rows import cast_static, create, definition
 from graphc.passes._scan_time import Row, row_of_trace
-from graphc.passes._walk import inputs_of
 from graphc_dialects._mlir import ir
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._constants import CONSTANTS
-from graphc.passes._scan import ScanView
+from graphc.ir.constants import CONSTANTS
+from graphc.ir.scan_view import ScanView
 from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._affine import same_size
-from graphc.passes._constants import constant_attribute, element_dtype
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, is_padded, name_of, retention, taps_of, writes_of
-from graphc.passes._walk import walk
+from graphc.ir.affine import same_size
+from graphc.ir.constants import constant_attribute, element_dtype
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView, is_padded, name_of, retention, taps_of, writes_of
+from graphc.ir.walk import walk
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size

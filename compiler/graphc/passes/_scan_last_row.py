@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._affine import Evaluator, Linear, Range, Region, exactly, key_of, over
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, retention, taps_of
+from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, key_of, over
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView, retention, taps_of
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import trace_size

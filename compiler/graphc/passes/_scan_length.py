@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from graphc.passes._affine import (
+from graphc.ir.affine import (
     Evaluator,
     Linear,
     Range,
@@ -16,7 +16,7 @@ from graphc.passes._affine import (
     key_of,
     over,
 )
-from graphc.passes._scan import ScanView, name_of, retention, taps_of
+from graphc.ir.scan_view import ScanView, name_of, retention, taps_of
 from graphc_dialects._mlir import ir
 
 Found = TypeVar("Found")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._rewrite import is_removable
-from graphc.passes._scan import SCAN, name_of
-from graphc.passes._walk import walk
+from graphc.ir.rewrite import is_removable
+from graphc.ir.scan_view import SCAN, name_of
+from graphc.ir.walk import walk
 from graphc_dialects.scan_verify import DECLARATIONS, declarations
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.passes._constants import CONSTANTS, constant_identity
-from graphc.passes._scan import ScanView, name_of, taps_of, writes_of
+from graphc.ir.constants import CONSTANTS, constant_identity
+from graphc.ir.scan_view import ScanView, name_of, taps_of, writes_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import DECLARATIONS
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, is_padded, name_of, retention, taps_of
-from graphc.passes._scan_rows import cast_static, create, index
+from graphc.ir.known_rows import cast_static, create, index
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView, is_padded, name_of, retention, taps_of
 from graphc_dialects._mlir import ir
 
 

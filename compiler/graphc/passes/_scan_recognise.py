@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, name_of, taps_of, writes_of
+from graphc.ir.known_rows import known_splat
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView, name_of, taps_of, writes_of
 from graphc.passes._scan_batch import Batch, Batcher
-from graphc.passes._scan_rows import known_splat
 from graphc.passes._scan_stack import build
 from graphc_dialects._mlir import ir
 

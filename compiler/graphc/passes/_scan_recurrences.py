@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphc.lowering.kinds import static_shape
-from graphc.passes._rewrite import erase_unused, tensor_type
-from graphc.passes._scan import ScanView, is_padded, retention
+from graphc.ir.kinds import static_shape
+from graphc.ir.rewrite import erase_unused, tensor_type
+from graphc.ir.scan_view import ScanView, is_padded, retention
 from graphc.passes._scan_batch import Batch, Batcher
 from graphc.passes._scan_index import CannotBatch, binary
 from graphc.passes._scan_last_row import LastRowUses

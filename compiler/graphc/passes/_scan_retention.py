@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._affine import Evaluator, Linear, Region, is_negative, key_of, same_size
+from graphc.ir.affine import Evaluator, Linear, Region, is_negative, key_of, same_size
+from graphc.ir.scan_view import ScanView, retention, set_retention, taps_of, writes_of
 from graphc.passes._index_code import as_value, larger, subtract
 from graphc.passes._move_up import move_up, operations_after
-from graphc.passes._scan import ScanView, retention, set_retention, taps_of, writes_of
 from graphc.passes._scan_consumers import Consumer, Seen, bounds_of, consumers, set_rows
 from graphc.passes._scan_length import Length, head_of
 from graphc_dialects._mlir import ir

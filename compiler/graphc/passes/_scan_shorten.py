@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.passes._affine import Linear, key_of
+from graphc.ir.affine import Linear, key_of
+from graphc.ir.scan_view import ScanView, name_of, retention, writes_of
 from graphc.passes._index_code import add, as_value, larger, smaller, subtract
 from graphc.passes._move_up import move_up
-from graphc.passes._scan import ScanView, name_of, retention, writes_of
 from graphc.passes._scan_consumers import Consumer, Seen, consumers, set_rows
 from graphc.passes._scan_length import Length, head_of
 from graphc_dialects._mlir import ir

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, name_of, retention, taps_of, writes_of
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
 from graphc.passes._scan_batch import Batcher
 from graphc.passes._scan_index import binary, coefficient, copy_index
 from graphc_dialects._base import const_index, constant_value, dim_of

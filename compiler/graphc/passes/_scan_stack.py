@@ -8,15 +8,15 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from graphc.lowering.kinds import REDUCTIONS, is_elementwise
-from graphc.passes._constants import CONSTANTS
-from graphc.passes._rewrite import erase_unused, tensor_type
-from graphc.passes._scan import ScanView
+from graphc.ir.constants import CONSTANTS
+from graphc.ir.kinds import REDUCTIONS, is_elementwise
+from graphc.ir.rewrite import erase_unused, tensor_type
+from graphc.ir.scan_view import ScanView
+from graphc.ir.walk import inputs_of
 from graphc.passes._scan_batch import Batch, Batcher
 from graphc.passes._scan_cost import row_elements
 from graphc.passes._scan_index import binary, coefficient, copy_index
 from graphc.passes._scan_sources import is_sequence_row, sequence_stack
-from graphc.passes._walk import inputs_of
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 
@@ -205,7 +205,7 @@ def replace_traces(view: ScanView, name: str, value: Any) -> None:
 
 def drop_if_empty(view: ScanView) -> bool:
     """Erases a scan that declares nothing any more and checks nothing; returns whether it did."""
-    from graphc.passes._walk import walk
+    from graphc.ir.walk import walk
 
     if view.declarations() or any(op.name == "graphc.check" for op in walk(view.op)):
         return False

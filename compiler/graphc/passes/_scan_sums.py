@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._constants import CONSTANTS, read_constant
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, taps_of, writes_of
+from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView, taps_of, writes_of
 from graphc.passes._scan_batch import Batch, Batcher
 from graphc.passes._scan_batch_matmul import flags_of, product
 from graphc.passes._scan_behind import Behind

@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes._affine import Evaluator, Linear, key_of
-from graphc.passes._dims import DimKeys
-from graphc.passes._scan import ScanView, name_of, retention, taps_of, writes_of
+from graphc.ir.affine import Evaluator, Linear, key_of
+from graphc.ir.dims import DimKeys
+from graphc.ir.known_rows import definition
+from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
 from graphc.passes._scan_consumers import bounds_of
 from graphc.passes._scan_length import Length
-from graphc.passes._scan_rows import definition
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._constants import read_constant
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, name_of, retention, taps_of, writes_of
-from graphc.passes._scan_rows import (
+from graphc.ir.constants import read_constant
+from graphc.ir.known_rows import (
     Known,
     cast_static,
     create,
@@ -23,6 +21,8 @@ from graphc.passes._scan_rows import (
     literal,
     row_of,
 )
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphc.passes._affine import key_of
-from graphc.passes._constants import CONSTANTS, read_constant
+from graphc.ir.affine import key_of
+from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.rewrite import tensor_type
 from graphc.passes._index_code import add, as_value, multiply
-from graphc.passes._rewrite import tensor_type
 from graphc.passes._scan_consumers import Bounds, bounds_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize

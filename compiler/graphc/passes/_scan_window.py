@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._rewrite import tensor_type
-from graphc.passes._scan import ScanView, retention, taps_of, writes_of
-from graphc.passes._scan_rows import create, index
+from graphc.ir.known_rows import create, index
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView, retention, taps_of, writes_of
 from graphc_dialects._mlir import ir
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._algebra import registrar
+from graphc.ir.algebra import registrar
+from graphc.ir.rewrite import Rewriter, RuleTable
 from graphc.passes._base import fail
-from graphc.passes._rewrite import Rewriter, RuleTable
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
 from graphc_dialects.scan_shapes import UnknownSize

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from graphc.ir.rewrite import RuleTable
 from graphc.passes import _simplify_arithmetic, _simplify_functions, _simplify_logic, _simplify_structure
-from graphc.passes._rewrite import RuleTable
 
 RULES: RuleTable = {}
 for _module in (_simplify_arithmetic, _simplify_functions, _simplify_logic, _simplify_structure):

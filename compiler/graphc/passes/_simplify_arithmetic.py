@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._algebra import is_normal, kind, negated, registrar, split_constant, unary, unit_splat
-from graphc.passes._rewrite import Rewriter, RuleTable
+from graphc.ir.algebra import is_normal, kind, negated, registrar, split_constant, unary, unit_splat
+from graphc.ir.rewrite import Rewriter, RuleTable
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._algebra import kind, registrar, split_constant
-from graphc.passes._rewrite import Rewriter, RuleTable
+from graphc.ir.algebra import kind, registrar, split_constant
+from graphc.ir.rewrite import Rewriter, RuleTable
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)

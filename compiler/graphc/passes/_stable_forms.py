@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._algebra import is_normal, kind, negated, registrar, split_constant, unary
-from graphc.passes._rewrite import Rewriter, RuleTable, tensor_type
+from graphc.ir.algebra import is_normal, kind, negated, registrar, split_constant, unary
+from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}

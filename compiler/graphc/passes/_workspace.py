@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.lowering.build import declare
+from graphc.ir.build import declare
+from graphc.ir.packing import ALIGNMENT, Interval, aligned, pack
 from graphc.passes._buffer_sizes import Size
-from graphc.passes._packing import ALIGNMENT, Interval, aligned, pack
 from graphc_dialects._mlir import ir
 
 # Bytes of one buffer above which there is no memory on any machine: sums of fewer than 2**14 stay exact.

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.lowering.kinds import VIEWS
-from graphc.passes._rewrite import Rewriter, tensor_type
+from graphc.ir.kinds import VIEWS
+from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.passes._shape_rules import size_of
 from graphc_dialects._mlir import ir
 

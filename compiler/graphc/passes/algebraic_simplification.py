@@ -66,7 +66,7 @@ class AlgebraicSimplification(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import apply_rules
+        from graphc.ir.rewrite import apply_rules
         from graphc.passes._simplify import RULES
 
         apply_rules(module, RULES, self.count)

@@ -48,7 +48,7 @@ class ArenaAllocation(Pass):
     stage = "llvm"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import LOOPS
+        from graphc.ir.walk import LOOPS
         from graphc_dialects._mlir import ir
 
         replaced = 0
@@ -131,7 +131,7 @@ class ArenaAllocation(Pass):
 
 def _return_if(ir: Any, call: Any, predicate: int, status: Callable[[], Any]) -> None:
     """Ends a kernel behind a call whose result is equal, or not equal, to zero."""
-    from graphc.passes._walk import split_after
+    from graphc.ir.walk import split_after
 
     block = call.block
     if not _returns_status(ir, block.owner):
@@ -240,6 +240,6 @@ def _arguments(function: Any) -> Any:
 
 
 def _calls(function: Any) -> list[Any]:
-    from graphc.passes._walk import walk_for
+    from graphc.ir.walk import walk_for
 
     return [op for op in walk_for(function, ("llvm.call",)) if "callee" in op.attributes]

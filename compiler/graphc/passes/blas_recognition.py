@@ -30,8 +30,8 @@ class BlasRecognition(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter
-        from graphc.passes._walk import functions
+        from graphc.ir.rewrite import Rewriter
+        from graphc.ir.walk import functions
 
         for function in functions(module):
             rules: Any = {
@@ -114,7 +114,7 @@ def _has_one_use(value: Any) -> bool:
 
 def _oriented(rewriter: Any, value: Any, transposed: bool) -> Any:
     """The operand as the product reads it."""
-    from graphc.passes._rewrite import tensor_type
+    from graphc.ir.rewrite import tensor_type
     from graphc_dialects._mlir import ir
 
     if not transposed:
@@ -154,7 +154,7 @@ def _outer_product(rewriter: Any, op: Any) -> Any:
 
 def _inner_product(rewriter: Any, op: Any) -> Any:
     """One row times one column: sum(a * b) over the last axis."""
-    from graphc.passes._rewrite import tensor_type
+    from graphc.ir.rewrite import tensor_type
     from graphc_dialects._mlir import ir
 
     result = op.results[0].type

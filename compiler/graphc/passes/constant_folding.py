@@ -33,8 +33,8 @@ class ConstantFolding(Pass):
     max_elements: int = 64
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter
-        from graphc.passes._walk import functions
+        from graphc.ir.rewrite import Rewriter
+        from graphc.ir.walk import functions
 
         for function in functions(module):
             rewriter = Rewriter(function, {"*": [self._fold]})
@@ -45,7 +45,7 @@ class ConstantFolding(Pass):
         name = op.name
         if not name.startswith("graphc.") or name.startswith(_NOT_FOLDED):
             return None
-        from graphc.passes._rewrite import is_tensor, tensor_type
+        from graphc.ir.rewrite import is_tensor, tensor_type
 
         values = []
         for operand in op.operands:
@@ -55,7 +55,7 @@ class ConstantFolding(Pass):
             values.append(value)
         if not values or not is_tensor(op.results[0]) or not self._is_small(op, values):
             return None
-        from graphc.passes._references import evaluate
+        from graphc.ir.references import evaluate
 
         element_type = op.results[0].type.element_type
         try:

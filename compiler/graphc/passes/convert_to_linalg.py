@@ -52,7 +52,7 @@ class ConvertToLinalg(Pass):
 
 def _check_element_types(function: Any) -> None:
     """Refuses tensors of element types that have no storage type."""
-    from graphc.lowering.types import dtype_of
+    from graphc.ir.types import dtype_of
     from graphc_dialects._mlir import ir
 
     seen: set[Any] = set()

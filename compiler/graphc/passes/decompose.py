@@ -30,8 +30,8 @@ class Decompose(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import Rewriter
-        from graphc.passes._walk import functions
+        from graphc.ir.rewrite import Rewriter
+        from graphc.ir.walk import functions
 
         for function in functions(module):
             rules: Any = {
@@ -51,7 +51,7 @@ class _Normaliser:
     """The pieces both expansions share."""
 
     def __init__(self, rewriter: Any, op: Any) -> None:
-        from graphc.passes._rewrite import tensor_type
+        from graphc.ir.rewrite import tensor_type
         from graphc_dialects._mlir import ir
 
         self._ir, self._rw, self._tensor_type = ir, rewriter, tensor_type

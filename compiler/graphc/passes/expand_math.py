@@ -35,8 +35,8 @@ class ExpandMath(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
+        from graphc.ir.walk import walk_for
         from graphc.lowering.math import expansions
-        from graphc.passes._walk import walk_for
 
         table = dict(expansions())
         for name in filter(None, self.keep.split(",")):

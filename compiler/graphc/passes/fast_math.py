@@ -42,8 +42,8 @@ class FastMath(Pass):
     level: str = ""
 
     def run(self, module: Any) -> None:
+        from graphc.ir.walk import walk, walk_for
         from graphc.lowering.loops import SUM_FLAGS
-        from graphc.passes._walk import walk, walk_for
         from graphc_dialects._mlir import ir
 
         level = self.level

@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.lowering.clusters import UnitGraph
-from graphc.lowering.kinds import (
+from graphc.ir.kinds import (
     GATHERED_OPERANDS,
     REDUCTIONS,
     is_elementwise,
     reduced_axes,
     static_shape,
 )
+from graphc.lowering.clusters import UnitGraph
 from graphc.lowering.recompute import Recomputation
 from graphc.passes._base import Pass
 
@@ -56,7 +56,7 @@ class Fusion(Pass):
     max_inputs: int = 16
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import functions, walk
+        from graphc.ir.walk import functions, walk
 
         for function in functions(module):
             regions = [region for op in [function, *walk(function)] for region in op.regions]
@@ -122,7 +122,7 @@ class _Planner:
     def add(self, op: Any) -> None:
         name, operands = op.name, list(op.operands)
         if len(op.regions):
-            from graphc.passes._walk import inputs_of
+            from graphc.ir.walk import inputs_of
 
             operands = inputs_of(op)
         results = list(op.results)

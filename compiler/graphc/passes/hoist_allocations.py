@@ -53,7 +53,7 @@ class HoistAllocations(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import walk_for
+        from graphc.ir.walk import walk_for
 
         loops: dict[Any, list[Any]] = {}
         for op in walk_for(module.operation, ("memref.alloc",)):
@@ -138,7 +138,7 @@ def _is_invariant(value: Any, loop: Any) -> bool:
 
 def _give_back(module: Any, loop: Any) -> None:
     """Frees at the end of each iteration what it allocated."""
-    from graphc.lowering.build import declare
+    from graphc.ir.build import declare
     from graphc_dialects._mlir import ir
 
     i64 = ir.IntegerType.get_signless(64)

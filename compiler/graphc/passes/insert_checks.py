@@ -42,10 +42,10 @@ class InsertChecks(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
+        from graphc.ir.rewrite import Rewriter
+        from graphc.ir.walk import functions
         from graphc.passes._check_rules import rules
         from graphc.passes._hoist_checks import hoist_checks
-        from graphc.passes._rewrite import Rewriter
-        from graphc.passes._walk import functions
 
         for function in functions(module):
             inserter, table = rules()

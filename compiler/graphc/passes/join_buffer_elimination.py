@@ -54,9 +54,9 @@ class JoinBufferElimination(Pass):
     min_eligible: int = 2
 
     def run(self, module: Any) -> None:
+        from graphc.ir.rewrite import Rewriter
+        from graphc.ir.walk import functions, walk
         from graphc.passes._join_rules import JoinRules
-        from graphc.passes._rewrite import Rewriter
-        from graphc.passes._walk import functions, walk
         from graphc.passes._write_joins import JoinWriter
 
         for function in functions(module):

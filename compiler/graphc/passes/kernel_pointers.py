@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.walk import walk_for
 from graphc.passes._base import Pass, fail
-from graphc.passes._walk import walk_for
 
 
 @dataclass
@@ -54,7 +54,7 @@ class KernelPointers(Pass):
 
     def _replace_empty(self, op: Any, buffer: Any) -> None:
         """Replaces a part of what has no elements; upstream makes such views, and refuses them."""
-        from graphc.lowering import build
+        from graphc.ir import build
         from graphc.lowering.geometry import kept_axes, view_operands
         from graphc.lowering.layouts import reinterpret
         from graphc_dialects._mlir import ir
@@ -79,7 +79,8 @@ class KernelPointers(Pass):
         self.count("views without elements")
 
     def _pointer(self, op: Any, buffer: Any) -> Any:
-        from graphc.lowering import build, pointers
+        from graphc.ir import build
+        from graphc.lowering import pointers
         from graphc.lowering.geometry import is_proven_contiguous
         from graphc.lowering.scan_buffers import allocate, copy
         from graphc_dialects._mlir import ir

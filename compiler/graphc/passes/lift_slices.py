@@ -35,9 +35,9 @@ class LiftSlices(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
+        from graphc.ir.rewrite import Rewriter
+        from graphc.ir.walk import functions, walk
         from graphc.passes._lift_cones import Lifting
-        from graphc.passes._rewrite import Rewriter
-        from graphc.passes._walk import functions, walk
 
         for function in functions(module):
             if not any(op.name == "graphc.slice" for op in walk(function)):

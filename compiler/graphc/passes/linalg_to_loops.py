@@ -28,10 +28,10 @@ class LinalgToLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
+        from graphc.ir.walk import functions, walk
         from graphc.lowering.checked_gathers import merge_checked_gathers
         from graphc.lowering.fills import lower_copy, lower_fill
         from graphc.lowering.loops import LoopNest
-        from graphc.passes._walk import functions, walk
 
         merged = sum(map(merge_checked_gathers, functions(module)))
         if merged:

@@ -40,9 +40,9 @@ class LinearSystems(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
+        from graphc.ir.rewrite import Rewriter
+        from graphc.ir.walk import functions, walk
         from graphc.passes._linear_rules import rules
-        from graphc.passes._rewrite import Rewriter
-        from graphc.passes._walk import functions, walk
 
         for function in functions(module):
             operations = list(walk(function))

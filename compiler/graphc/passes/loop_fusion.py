@@ -50,7 +50,7 @@ class LoopFusion(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import blocks_outside_loops, functions
+        from graphc.ir.walk import blocks_outside_loops, functions
 
         for function in functions(module):
             for block in blocks_outside_loops(function):

@@ -53,7 +53,7 @@ class MatmulToBlas(Pass):
     threshold: int = 4096
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import walk
+        from graphc.ir.walk import walk
 
         for product in list(_products(walk(module.operation))):
             kind = product.lower(self.threshold)

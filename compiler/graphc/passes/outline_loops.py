@@ -48,7 +48,7 @@ class OutlineLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import blocks_outside_loops, functions
+        from graphc.ir.walk import blocks_outside_loops, functions
 
         for function in functions(module):
             blocks = blocks_outside_loops(function)
@@ -64,9 +64,9 @@ class OutlineLoops(Pass):
 
 def _find(block: Any) -> list[tuple[list[Any], Any]]:
     """The nests of a block that can be parts, with the stores of their results."""
+    from graphc.ir.walk import walk
     from graphc.passes._captured import Captured
     from graphc.passes._independence import is_view
-    from graphc.passes._walk import walk
     from graphc_dialects._mlir import ir
 
     operations = [op.operation for op in block.operations]

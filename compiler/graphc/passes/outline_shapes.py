@@ -27,7 +27,7 @@ class OutlineShapes(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import functions
+        from graphc.ir.walk import functions
 
         named = {function.attributes["sym_name"].value: function for function in functions(module)}
         main = named.get("main")
@@ -40,9 +40,9 @@ class OutlineShapes(Pass):
         self._outline(main)
 
     def _outline(self, main: Any) -> None:
-        from graphc.passes._rewrite import Rewriter, erase_unused
+        from graphc.ir.rewrite import Rewriter, erase_unused
+        from graphc.ir.walk import walk
         from graphc.passes._shape_rules import RULES
-        from graphc.passes._walk import walk
         from graphc_dialects._mlir import ir
 
         shapes = main.clone(ip=ir.InsertionPoint(main))
@@ -89,8 +89,8 @@ class OutlineShapes(Pass):
 
     def _erase_conditionals(self, shapes: Any) -> None:
         """Erases the conditionals that no size needs: their checks stay in @main."""
-        from graphc.passes._rewrite import is_removable
-        from graphc.passes._walk import walk
+        from graphc.ir.rewrite import is_removable
+        from graphc.ir.walk import walk
 
         for op in reversed(walk(shapes)):
             used = any(next(result.uses, None) is not None for result in op.results)
@@ -103,7 +103,7 @@ class OutlineShapes(Pass):
         Checks in scans and conditionals do not count: they stay in @main, and here too if a size depends on
         the operation around them.
         """
-        from graphc.passes._walk import inputs_of, walk
+        from graphc.ir.walk import inputs_of, walk
 
         protecting = self._protecting_checks(shapes)
         cheap: dict[Any, bool] = {}
@@ -128,8 +128,8 @@ class OutlineShapes(Pass):
 
     def _protecting_checks(self, shapes: Any) -> set[Any]:
         """The checks in front of operations that a size needs, and that would do harm where a check fails."""
-        from graphc.passes._totality import Totality
-        from graphc.passes._walk import inputs_of, walk
+        from graphc.ir.totality import Totality
+        from graphc.ir.walk import inputs_of, walk
 
         totality = Totality({result: op for op in walk(shapes) for result in op.results})
         operations = [op.operation for op in shapes.regions[0].blocks[0].operations]

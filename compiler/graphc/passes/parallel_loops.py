@@ -40,7 +40,7 @@ class ParallelLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import functions
+        from graphc.ir.walk import functions
 
         for function in functions(module):
             for block in function.regions[0].blocks:
@@ -72,7 +72,7 @@ class _Outlining:
     """Makes one loop a call; the insertion point is in front of it."""
 
     def __init__(self, module: Any, loop: Any, number: int) -> None:
-        from graphc.lowering import build
+        from graphc.ir import build
 
         self._module, self._loop, self._number = module, loop, number
         self._lower, self._upper, self._step = loop.operands
@@ -81,7 +81,7 @@ class _Outlining:
     def is_worthwhile(self) -> bool:
         """Whether the loop may be long; makes the code of its cost."""
         from graphc.codegen.splits import THRESHOLD_PICOSECONDS
-        from graphc.lowering import build
+        from graphc.ir import build
         from graphc.passes._loop_cost import unit_cost
 
         step = self._constant_step
@@ -96,10 +96,10 @@ class _Outlining:
         return not (short and self._cost.fixed * (extent or 0) < THRESHOLD_PICOSECONDS)
 
     def outline(self) -> None:
-        from graphc.lowering import build
+        from graphc.ir import build
+        from graphc.ir.walk import walk
         from graphc.passes._captured import Captured
         from graphc.passes._independence import is_gemm
-        from graphc.passes._walk import walk
         from graphc_dialects._mlir import ir
 
         members = walk(self._loop)

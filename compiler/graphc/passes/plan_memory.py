@@ -45,9 +45,9 @@ class PlanMemory(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
+        from graphc.ir.walk import blocks_outside_loops, functions
         from graphc.passes._memory_record import attach, record_function
         from graphc.passes._plan import Planner
-        from graphc.passes._walk import blocks_outside_loops, functions
 
         records: list[dict[str, Any]] = []
         count = 0

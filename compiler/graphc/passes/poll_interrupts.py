@@ -42,7 +42,7 @@ class PollInterrupts(Pass):
     few: int = 16
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import functions, walk_for
+        from graphc.ir.walk import functions, walk_for
 
         if not _declarations(module):
             return
@@ -59,7 +59,7 @@ class PollInterrupts(Pass):
 
     def _forget_unused(self, module: Any) -> None:
         """Drops declarations of what nothing calls."""
-        from graphc.passes._walk import walk_for
+        from graphc.ir.walk import walk_for
 
         used = {_callee(op) for op in walk_for(module.operation, ("func.call",))}
         for name, op in _declarations(module):
@@ -67,7 +67,7 @@ class PollInterrupts(Pass):
                 op.erase()
 
     def _place(self, call: Any, loop: Any) -> None:
-        from graphc.passes._walk import walk
+        from graphc.ir.walk import walk
 
         steps = _static_steps(loop)
         scalar = not any(op.name in _LONG and op != call for op in walk(loop))

@@ -32,8 +32,8 @@ class ScanInplace(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._ownership import owns_memory
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.ownership import owns_memory
+        from graphc.ir.scan_view import ScanView, scans
         from graphc_dialects._mlir import ir
 
         for op in scans(module.operation):

@@ -35,7 +35,7 @@ class ScanMerge(Pass):
     max_operations: int = 300
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import functions
+        from graphc.ir.walk import functions
 
         for function in functions(module):
             while self._merge_once(function):
@@ -43,11 +43,11 @@ class ScanMerge(Pass):
 
     def _merge_once(self, function: Any) -> bool:
         """Fuses the first pair that can be; says whether there was one."""
-        from graphc.passes._dims import DimKeys
-        from graphc.passes._scan import scans
+        from graphc.ir.dims import DimKeys
+        from graphc.ir.scan_view import scans
+        from graphc.ir.walk import walk
         from graphc.passes._scan_fuse import Fusion, resolve_sizes
         from graphc.passes._scan_length import Length
-        from graphc.passes._walk import walk
 
         found = list(reversed(scans(function)))
         blocks = {op.block for op in found}
@@ -75,7 +75,7 @@ class ScanMerge(Pass):
 
     def _pairs(self, block: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
         """Pairs of scans that run alike, with the operations between them; neighbours first."""
-        from graphc.passes._scan import SCAN, ScanView
+        from graphc.ir.scan_view import SCAN, ScanView
 
         operations = [op.operation for op in block.operations]
         places = [position for position, op in enumerate(operations) if op.name == SCAN]

@@ -35,7 +35,7 @@ class ScanMergeInouts(Pass):
     rounds: int = 8
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
 
         found = scans(module.operation)
         for _ in range(self.rounds):
@@ -59,7 +59,7 @@ class ScanMergeInouts(Pass):
             self.count("traces merged", merged)
 
     def _merge_states(self, view: Any, numbering: Any) -> None:
-        from graphc.passes._scan import name_of
+        from graphc.ir.scan_view import name_of
         from graphc_dialects._mlir import ir
 
         groups: dict[int, list[Any]] = {}
@@ -86,7 +86,7 @@ class ScanMergeInouts(Pass):
 
     def _pairs(self, view: Any, equal: list[Any]) -> Any:
         """Yields (declaration, the one that takes its place), after the traces were replaced."""
-        from graphc.passes._scan import name_of
+        from graphc.ir.scan_view import name_of
         from graphc.passes._scan_parts import kept_rows, part_of_same, replace_traces
 
         order = ("all", "steps", "last")
@@ -105,7 +105,7 @@ class ScanMergeInouts(Pass):
             yield op, chosen
 
     def _merge_outputs_into_states(self, view: Any, numbering: Any) -> None:
-        from graphc.passes._scan import name_of, writes_of
+        from graphc.ir.scan_view import name_of, writes_of
         from graphc.passes._scan_parts import part_of_state, replace_traces
 
         rows: dict[int, list[tuple[Any, int]]] = {}

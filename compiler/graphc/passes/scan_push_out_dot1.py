@@ -41,7 +41,7 @@ class ScanPushOutDot1(Pass):
     max_row_growth: int = 4
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
 
         for scan in scans(module.operation):
             view = ScanView(scan)

@@ -35,9 +35,9 @@ class ScanPushOutNonSeq(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
-        from graphc.passes._totality import Totality
-        from graphc.passes._walk import functions, walk
+        from graphc.ir.scan_view import ScanView, scans
+        from graphc.ir.totality import Totality
+        from graphc.ir.walk import functions, walk
 
         for function in functions(module):
             found = scans(function)
@@ -49,7 +49,7 @@ class ScanPushOutNonSeq(Pass):
                 self._hoist(ScanView(op), totality)
 
     def _hoist(self, view: Any, totality: Any) -> None:
-        from graphc.passes._walk import inputs_of
+        from graphc.ir.walk import inputs_of
 
         invariant = self._invariant(view, totality)
         wanted: set[Any] = set()
@@ -64,8 +64,8 @@ class ScanPushOutNonSeq(Pass):
 
     def _invariant(self, view: Any, totality: Any) -> list[Any]:
         """Operations that may be moved, in order."""
-        from graphc.passes._totality import POSITIONAL
-        from graphc.passes._walk import inputs_of
+        from graphc.ir.totality import POSITIONAL
+        from graphc.ir.walk import inputs_of
         from graphc_dialects._base import constant_value
         from graphc_dialects.scan_verify import DECLARATIONS
 

@@ -43,7 +43,7 @@ class ScanPushOutOutput(Pass):
     max_row_growth: int = 4
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
 
         for scan in scans(module.operation):
             view = ScanView(scan)
@@ -52,7 +52,7 @@ class ScanPushOutOutput(Pass):
                 pass
 
     def _move_outputs(self, view: Any) -> int:
-        from graphc.passes._scan import retention
+        from graphc.ir.scan_view import retention
         from graphc.passes._scan_behind import Behind
 
         collects = [op for name, op in view.collects().items() if view.traces(name)]
@@ -123,7 +123,7 @@ class _Move:
 
     def apply(self, behind: Any) -> bool:
         """Moves the work; whether that was possible."""
-        from graphc.passes._scan import name_of
+        from graphc.ir.scan_view import name_of
         from graphc.passes._scan_index import CannotBatch
 
         added = behind.keep_rows(self.new_rows)

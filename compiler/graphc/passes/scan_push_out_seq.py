@@ -48,7 +48,7 @@ class ScanPushOutSeq(Pass):
     max_row_growth: int = 4
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
         from graphc_dialects._base import constant_value
 
         for scan in scans(module.operation):
@@ -58,7 +58,7 @@ class ScanPushOutSeq(Pass):
                 self._push(view)
 
     def _push(self, view: Any) -> None:
-        from graphc.passes._rewrite import erase_unused
+        from graphc.ir.rewrite import erase_unused
 
         plan = _Plan(view, self.max_row_growth)
         frontier = plan.frontier()

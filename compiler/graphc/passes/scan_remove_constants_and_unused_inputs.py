@@ -37,8 +37,8 @@ class ScanRemoveConstantsAndUnusedInputs(Pass):
     rounds: int = 8
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import scans
-        from graphc.passes._walk import functions
+        from graphc.ir.scan_view import scans
+        from graphc.ir.walk import functions
 
         for function in functions(module):
             for _ in range(self.rounds):
@@ -48,12 +48,12 @@ class ScanRemoveConstantsAndUnusedInputs(Pass):
 
     def _round(self, function: Any, found: list[Any]) -> bool:
         """Applies every rule once to the scans of a function; says whether any did something."""
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
+        from graphc.ir.walk import walk
         from graphc.passes._scan_conditions import simplify_conditions
         from graphc.passes._scan_liveness import Liveness
         from graphc.passes._scan_uniform import UniformScan, replace_uniform_reads
         from graphc.passes._scan_window import shrink
-        from graphc.passes._walk import walk
 
         before = sum(self.statistics.values())
         for op in found:

@@ -29,7 +29,7 @@ class ScanRowSizes(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
         from graphc.passes._scan_first_row import specify_rows
 
         for op in scans(module.operation):

@@ -42,7 +42,7 @@ class ScanSaveMem(Pass):
     reread: bool = False
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
 
         found = scans(module.operation)
         for op in found:

@@ -53,7 +53,7 @@ class ScanToAssociative(Pass):
     reassociate: bool = False
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
         from graphc.passes._scan_recurrences import Recognition
         from graphc.passes._scan_stack import drop_if_empty
 

@@ -40,7 +40,7 @@ class ScanToMap(Pass):
     max_row_growth: int = 4
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
         from graphc.passes._scan_stack import drop_if_empty
         from graphc_dialects._mlir import ir
 
@@ -60,8 +60,8 @@ class ScanToMap(Pass):
 
     def _move(self, view: Any, name: str) -> bool:
         """Moves one output out of a scan, if it can be."""
-        from graphc.passes._rewrite import erase_unused
-        from graphc.passes._scan import is_padded, mark_reread, retention
+        from graphc.ir.rewrite import erase_unused
+        from graphc.ir.scan_view import is_padded, mark_reread, retention
         from graphc.passes._scan_index import CannotBatch
         from graphc.passes._scan_last_row import LastRowUses
         from graphc.passes._scan_stack import (

@@ -39,7 +39,7 @@ class ScanToReduce(Pass):
     reassociate: bool = False
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
         from graphc.passes._scan_stack import drop_if_empty
 
         for op in scans(module.operation):
@@ -54,7 +54,7 @@ class ScanToReduce(Pass):
 
     def _move(self, view: Any, name: str) -> bool:
         """Turns one state into a reduction, if it can be."""
-        from graphc.passes._rewrite import erase_unused
+        from graphc.ir.rewrite import erase_unused
         from graphc.passes._scan_index import CannotBatch
         from graphc.passes._scan_last_row import LastRowUses
         from graphc.passes._scan_recognise import fold_of, is_simple_state
@@ -139,7 +139,7 @@ def _fits(b: Any, stack: Any, initial: Any) -> bool:
 
 def _reduce(b: Any, stack: Any, kind: str) -> Any:
     """A reduction along the first axis."""
-    from graphc.passes._rewrite import tensor_type
+    from graphc.ir.rewrite import tensor_type
     from graphc_dialects._mlir import ir
 
     shape = list(stack.type.shape)[1:]

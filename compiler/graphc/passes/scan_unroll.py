@@ -39,7 +39,7 @@ class ScanUnroll(Pass):
     max_operations: int = 64
 
     def run(self, module: Any) -> None:
-        from graphc.passes._scan import ScanView, scans
+        from graphc.ir.scan_view import ScanView, scans
         from graphc.passes._scan_iterations import unroll
 
         for op in scans(module.operation):
@@ -50,8 +50,8 @@ class ScanUnroll(Pass):
 
     def _wanted(self, view: Any) -> int | None:
         """The number of steps, if the scan is to be unrolled."""
-        from graphc.passes._affine import key_of
-        from graphc.passes._walk import walk
+        from graphc.ir.affine import key_of
+        from graphc.ir.walk import walk
         from graphc_dialects._mlir import ir
 
         asked = view.op.attributes.get("unroll")

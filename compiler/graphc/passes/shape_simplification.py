@@ -29,8 +29,8 @@ class ShapeSimplification(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
+        from graphc.ir.rewrite import apply_rules
         from graphc.passes._measured import check_measured
-        from graphc.passes._rewrite import apply_rules
         from graphc.passes._shape_rules import RULES
 
         for rewriter in apply_rules(module, RULES, self.count, erase=False):
@@ -41,7 +41,7 @@ class ShapeSimplification(Pass):
             self._remove_true_checks(rewriter)
 
     def _remove_true_checks(self, rewriter: Any) -> None:
-        from graphc.passes._walk import walk
+        from graphc.ir.walk import walk
 
         for op in walk(rewriter.function):
             if op.name == "graphc.check" and rewriter.constant(op.operands[0]) in (True, -1, 1):

@@ -44,7 +44,7 @@ class Stabilize(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._rewrite import apply_rules
+        from graphc.ir.rewrite import apply_rules
         from graphc.passes._stable_forms import RULES
 
         apply_rules(module, RULES, self.count)

@@ -46,7 +46,7 @@ class UnpackArguments(Pass):
     stage = "llvm"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import LOOPS
+        from graphc.ir.walk import LOOPS
         from graphc_dialects._mlir import ir
 
         operations = [op.operation for op in module.body.operations]
@@ -264,7 +264,7 @@ def _needed(argument: Any, buffer: _Buffer) -> tuple[_Position, ...]:
 
 def _read(use: Any, buffer: _Buffer) -> Iterable[_Position] | None:
     """What an operation reads of an operand's descriptor besides the pointer; None if that is not known."""
-    from graphc.lowering.build import constant_value
+    from graphc.ir.build import constant_value
 
     op = use.owner
     name = op.name

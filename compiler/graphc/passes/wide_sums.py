@@ -32,7 +32,7 @@ class WideSums(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.passes._walk import functions, walk
+        from graphc.ir.walk import functions, walk
 
         for function in functions(module):
             for op in [op for op in walk(function) if op.name in _REDUCTIONS]:
@@ -41,7 +41,7 @@ class WideSums(Pass):
 
 
 def _widen(op: Any) -> bool:
-    from graphc.passes._rewrite import tensor_type
+    from graphc.ir.rewrite import tensor_type
     from graphc_dialects._mlir import ir
 
     x, result = op.operands[0], op.results[0]

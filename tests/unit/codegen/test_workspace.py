@@ -14,7 +14,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.codegen.workspace import SLOTS, WorkspaceTable
-from graphc.passes._packing import Interval, aligned, pack
+from graphc.ir.packing import Interval, aligned, pack
 
 from ._memory_code import POINTER, SIZE, function, load
 

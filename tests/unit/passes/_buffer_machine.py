@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._packing import Interval, aligned, pack
+from graphc.ir.packing import Interval, aligned, pack
 from graphc_dialects._mlir import ir
 
 _ARITH = {

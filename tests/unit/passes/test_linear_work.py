@@ -6,11 +6,11 @@ from __future__ import annotations
 import graphc.tensor as pt
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
+from graphc.ir.packing import Interval
 from graphc.lowering.clusters import UnitGraph
 from graphc.passes import _join_rules
 from graphc.passes._base import run_pipeline
 from graphc.passes._buffer_sizes import Size
-from graphc.passes._packing import Interval
 from graphc.passes._workspace import Buffer, Workspace
 from graphc.pipelines import pipeline
 from graphc_dialects._mlir import ir

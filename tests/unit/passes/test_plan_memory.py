@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphc.ir.packing import Interval, Layout, _place, aligned, live_bytes, pack
+from graphc.ir.walk import functions, walk
 from graphc.passes._base import run_pipeline
-from graphc.passes._packing import Interval, Layout, _place, aligned, live_bytes, pack
 from graphc.passes._plan import Planner
-from graphc.passes._walk import functions, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

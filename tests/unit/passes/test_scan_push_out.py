@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.passes._affine import Linear
+from graphc.ir.affine import Linear
+from graphc.ir.scan_view import ScanView, scans
 from graphc.passes._base import find, run_pipeline
 from graphc.passes._interpret import run_function
-from graphc.passes._scan import ScanView, scans
 from graphc.passes._scan_batch_rules import rule_of
 from graphc.passes._scan_last_row import LastRowUses
 from graphc_dialects._mlir import ir

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._rewrite import Rewriter, Rule, RuleTable
+from graphc.ir.rewrite import Rewriter, Rule, RuleTable
 
 
 def registrar(table: RuleTable) -> Callable[..., Callable[[Rule], Rule]]:
@@ -73,7 +73,7 @@ def unary(rewriter: Rewriter, name: str, value: Any) -> Any:
 
 def guarded(rewriter: Rewriter, x: Any, bound: float, value: Any) -> Any:
     """`value where x >= bound else nan`."""
-    from graphc.passes._rewrite import tensor_type
+    from graphc.ir.rewrite import tensor_type
     from graphc_dialects._mlir import ir
 
     condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._constants import CONSTANTS, read_constant
-from graphc.passes._dims import DimKeys, broadcasts
-from graphc.passes._scan import SCAN
-from graphc.passes._scan_rows import definition
+from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.dims import DimKeys, broadcasts
+from graphc.ir.known_rows import definition
+from graphc.ir.scan_view import SCAN
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of

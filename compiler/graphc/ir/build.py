@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.lowering.types import dtype_of, storage_name
+from graphc.ir.types import dtype_of, storage_name
 from graphc_dialects._base import const_index as const_index
 from graphc_dialects._base import constant_value as constant_value
 from graphc_dialects._mlir import ir

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._constants import CONSTANTS, constant_attribute, element_dtype, read_constant
-from graphc.passes._references import evaluate
-from graphc.passes._rewrite import tensor_type
+from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
+from graphc.ir.references import evaluate
+from graphc.ir.rewrite import tensor_type
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 

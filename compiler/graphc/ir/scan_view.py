@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.walk import walk
 from graphc.names import unique_name
-from graphc.passes._walk import walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import DECLARATIONS, is_inside
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from graphc.passes._constants import CONSTANTS
+from graphc.ir.constants import CONSTANTS
 from graphc_dialects._mlir import ir
 
 Found = TypeVar("Found")

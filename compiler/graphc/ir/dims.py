@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graphc.passes._constants import CONSTANTS
+from graphc.ir.constants import CONSTANTS
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import read_results
 from graphc_dialects.elementwise import ELEMENTWISE

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._constants import CONSTANTS, constant_attribute, element_dtype, read_constant
-from graphc.passes._dims import DimKeys, broadcasts
-from graphc.passes._walk import functions, walk
+from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
+from graphc.ir.dims import DimKeys, broadcasts
+from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes._scan import ScanView, name_of
+from graphc.ir.scan_view import ScanView, name_of
 from graphc_dialects._mlir import ir
 
 # Operations whose result is their operand's memory: the same elements in the same order.

@@ -52,9 +52,9 @@ def elementwise_reference(name: str) -> Reference:
 
 def kernel_reference(op: Any, operands: list[Any]) -> list[Any]:
     """The results of a kernel operation, in the dtypes of its result types."""
+    from graphc.ir.constants import element_dtype
     from graphc.kernels import find
     from graphc.lowering.kernels import attributes_of
-    from graphc.passes._constants import element_dtype
 
     found = find(op.name[7:]).reference(attributes_of(op), *operands)
     values = found if isinstance(found, tuple) else (found,)
