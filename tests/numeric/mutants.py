@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from graphc.passes._base import discover
+from graphc.passes.manager.base import discover
 from graphc.pipelines import PIPELINES
 from graphc_tools._driver import split_source
 from graphc_tools._usage import UsageError

@@ -17,8 +17,8 @@ from scan_modules import Limits, ScanCase, assert_close
 
 import graphc
 import graphc.tensor as pt
-from graphc.passes._base import discover, find, run_pipeline
 from graphc.passes._interpret import run_function
+from graphc.passes.manager.base import discover, find, run_pipeline
 from graphc.pipelines import PIPELINES
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context

@@ -9,9 +9,9 @@ import traceback
 from collections.abc import Iterator
 from typing import TextIO
 
-from graphc.passes._base import Pass, PassError
-from graphc.passes._parse import parse_pipeline
-from graphc.passes._run import PipelineReport, run_pipeline
+from graphc.passes.manager.base import Pass, PassError
+from graphc.passes.manager.parse import parse_pipeline
+from graphc.passes.manager.run import PipelineReport, run_pipeline
 from graphc_dialects._mlir import ir, passmanager
 from graphc_dialects.diagnostics import Diagnostic, collect
 from graphc_dialects.dialect import new_context

@@ -8,7 +8,7 @@ import linecache
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from graphc.passes._run import PipelineReport
+from graphc.passes.manager.run import PipelineReport
 from graphc_dialects.diagnostics import Diagnostic
 
 _STANDARD_INPUT = "-"

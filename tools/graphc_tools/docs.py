@@ -34,7 +34,7 @@ _STAGE_TEXT = {
 
 def passes_page() -> str:
     """Markdown with every pass: documentation, options, and the example of its doctest before and after."""
-    from graphc.passes._base import STAGES, discover, find
+    from graphc.passes.manager.base import STAGES, discover, find
 
     classes = [find(flag) for flag in discover()]
     lines = [

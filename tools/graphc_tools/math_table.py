@@ -48,7 +48,7 @@ def _kernels(name: str, dtype: str) -> Iterator[Callable[..., Any] | None]:
     from graphc.codegen.object import host_target
     from graphc.codegen.veclib import add_vector_variants, is_available
     from graphc.lowering.math import expansions
-    from graphc.passes.expand_math import ExpandMath
+    from graphc.passes.buffer.expand_math import ExpandMath
 
     yield compile_unary(name, dtype, ExpandMath()) if f"math.{name}" in expansions() else None
     target = host_target()

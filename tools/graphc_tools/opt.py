@@ -124,7 +124,7 @@ def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]
 
 def list_passes(stdout: TextIO) -> None:
     """Prints every pass of graphc with its stage, summary and options."""
-    from graphc.passes._base import STAGES, discover, find
+    from graphc.passes.manager.base import STAGES, discover, find
 
     classes = [find(flag) for flag in discover()]
     for stage in STAGES:

@@ -3,8 +3,8 @@
 
     python -m graphc_tools.scaffold remove-identity --stage graph --summary "Removes graphc.identity."
 
-The module is found by its name; nothing has to be registered. What it does is then yours to write: the
-scaffold counts the operations it visits.
+The module is found by its name; nothing has to be registered, and it may move to a folder of the stage. What
+it does is then yours to write: the scaffold counts the operations it visits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from graphc.passes._base import STAGES, discover, flag_of
+from graphc.passes.manager.base import STAGES, discover, flag_of
 
 ROOT = Path(__file__).resolve().parents[2]
 _HEADER = "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
@@ -26,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes._base import Pass, fail
+from graphc.passes.manager.base import Pass, fail
 
 
 @dataclass
@@ -101,7 +101,7 @@ def scaffold(name: str, stage: str, summary: str, root: Path = ROOT) -> list[Pat
         )
     module_name = name.replace("-", "_")
     flag = flag_of(module_name)
-    module = root / "compiler" / "graphc" / "passes" / f"{module_name}.py"
+    module = root / "compiler" / "graphc" / "passes" / stage / f"{module_name}.py"
     if flag in discover() or module.exists():
         raise ValueError(f"there is a pass {flag} already")
     if not summary.endswith("."):

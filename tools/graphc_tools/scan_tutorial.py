@@ -141,7 +141,7 @@ class _Example:
         """Name, counters and short form behind each entry of the pipeline, from the first pass for scans to
         the last. What there is before them comes first, without a name.
         """
-        from graphc.passes._base import run_pipeline
+        from graphc.passes.manager.base import run_pipeline
         from graphc.pipelines import pipeline
         from graphc_dialects._mlir import ir
         from graphc_dialects.dialect import new_context
@@ -209,7 +209,7 @@ def _order() -> list[str]:
 
 def _passes() -> list[str]:
     """A section for each pass, in the order of the pipeline: what it does, why there, and a picture."""
-    from graphc.passes._base import find
+    from graphc.passes.manager.base import find
 
     reasons: dict[str, list[str]] = {}
     for text, reason in _graph_stage():
@@ -238,7 +238,7 @@ def _passes() -> list[str]:
 
 def _picture(flag: str) -> tuple[str, list[str]]:
     """The comment of a pass's doctest, and what the pass changes there."""
-    from graphc.passes._base import run_pipeline
+    from graphc.passes.manager.base import run_pipeline
     from graphc_dialects._mlir import ir
     from graphc_dialects.dialect import new_context
     from graphc_tools.short_form import short_form

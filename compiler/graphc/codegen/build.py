@@ -49,7 +49,7 @@ def build_artifact(
         opt_level: 0 to 3.
         tiers: native entries to include; the one this process uses if not given.
         extra: data for the manifest that the runtime does not read.
-        memory: the memory plans of the kernel's functions (see `graphc.passes._memory_record`).
+        memory: the memory plans of the kernel's functions (see `graphc.passes.buffer.memory._record`).
         flush: as `graphc.codegen.kernel.kernel_wrappers` had it.
         on_ir: see `compile_to_object`.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Defines the functions that split loops among threads (see `graphc.passes.parallel_loops`).
+"""Defines the functions that split loops among threads (see `graphc.passes.buffer.parallel.parallel_loops`).
 
 `graphc_split_<n>(lower, upper, cost, alignment, captured...)` is inlined into the kernel: it compares the
 work with a threshold and either calls the body, or puts what is captured into memory and lets `graphc_share`

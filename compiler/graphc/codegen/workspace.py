@@ -7,8 +7,8 @@ linked to its context, blocks of the arena among them (their capacity is 0; see 
 At its end each workspace goes back to the first free slot of its pool. Slots are taken and given by atomic
 exchange, so that each thread that calls at the same time has a workspace of its own.
 
-`graphc.passes.plan_memory` writes the calls of these functions. Their attributes keep LLVM from spending time
-on them: they are the same in every object, and none is in a loop.
+`graphc.passes.buffer.memory.plan_memory` writes the calls of these functions. Their attributes keep LLVM from
+spending time on them: they are the same in every object, and none is in a loop.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class WorkspaceTable:
 
 
 def workspace_table(record: dict[str, Any]) -> WorkspaceTable:
-    """From the record of a workspace (see `graphc.passes._memory_record`)."""
+    """From the record of a workspace (see `graphc.passes.buffer.memory._record`)."""
     if record["fixed"]:
         return WorkspaceTable(record["number"])
     rows = [(b["first"], b["last"], b["units"], b["key"]) for b in record["buffers"]]

@@ -28,7 +28,7 @@ class Job:
         signature: arguments and results of calls.
         used: how many of the signature's arguments `@main` has; the others are cells that are only written.
         donate: arguments that results may be computed in, as `graphc.lowering.donation.Request` has them.
-        fastmath: a level of `graphc.passes.fast_math`; empty for the flags that lowering sets.
+        fastmath: a level of `graphc.passes.buffer.fast_math`; empty for the flags that lowering sets.
         flush_denormals: compute with denormal numbers flushed to zero.
         renew: do not use parts from the disk.
     """

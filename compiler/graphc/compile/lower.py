@@ -25,7 +25,7 @@ class Lowered:
         passes: name and seconds of each pass.
         stages: name and IR text of the module after emission and after each stage, if they were asked for.
         seconds: time of each step: "load MLIR", "parse", "passes", "translate".
-        memory: the memory plan of each function (see `graphc.passes._memory_record`).
+        memory: the memory plan of each function (see `graphc.passes.buffer.memory._record`).
         donated: pairs of an argument and the result that is computed in its memory.
         spares: pairs of an argument that nothing reads and the result that may be computed in its memory.
         kept: pairs of an argument that was offered for this and the reason why it is not used.
@@ -95,8 +95,8 @@ def lower(
         text: a module with `@main`.
         mode: a key of `graphc.pipelines.PIPELINES`.
         keep_stages: record the IR at each stage (slower: upstream passes run one by one).
-        donate: arguments that results may be computed in (see `graphc.passes.convert_to_linalg`).
-        fastmath: a level of `graphc.passes.fast_math`; empty for the flags that lowering sets.
+        donate: arguments that results may be computed in (see `graphc.passes.tensor.convert_to_linalg`).
+        fastmath: a level of `graphc.passes.buffer.fast_math`; empty for the flags that lowering sets.
 
     Raises:
         CompileError: a pass or the verifier refused the module; the message carries MLIR's diagnostics.
@@ -126,7 +126,7 @@ def pipeline_of(text: str, mode: str, fastmath: str) -> list[tuple[str, str]]:
 
 
 def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastmath: str) -> Lowered:
-    from graphc.passes._base import run_pipeline
+    from graphc.passes.manager.base import run_pipeline
 
     start = time.perf_counter()
     from graphc.codegen.handoff import to_llvmlite

@@ -11,6 +11,13 @@ from functools import cache
 _DIALECTS = "arith bufferization builtin cf func linalg llvm math memref scf tensor".split()
 
 
+# The compiler, less what only graphs with loops need.
+_PACKAGES = (
+    *("ir", "passes.manager", "passes.graph", "passes.tensor", "passes.buffer", "passes.llvm"),
+    *("lowering", "codegen"),
+)
+
+
 def preload(has_scan: bool = False) -> None:
     """Imports the bindings, the dialect, the compiler's own modules and llvmlite; once per process.
 
@@ -22,12 +29,16 @@ def preload(has_scan: bool = False) -> None:
         _preload_scan()
 
 
+def _import_all(package: str) -> None:
+    """Imports the modules of a package of graphc, and those of its folders."""
+    parent = importlib.import_module(f"graphc.{package}")
+    for info in pkgutil.walk_packages(parent.__path__, f"{parent.__name__}."):
+        importlib.import_module(info.name)
+
+
 @cache
 def _preload_scan() -> None:
-    passes = importlib.import_module("graphc.passes")
-    for info in pkgutil.iter_modules(passes.__path__):
-        if info.name.lstrip("_").startswith("scan_"):
-            importlib.import_module(f"graphc.passes.{info.name}")
+    _import_all("passes.loops")
 
 
 @cache
@@ -39,12 +50,8 @@ def _preload() -> None:
 
     for name in _DIALECTS:
         _mlir.dialect_module(name)
-    for package in ("ir", "passes", "lowering", "lowering.math", "codegen"):
-        parent = importlib.import_module(f"graphc.{package}")
-        for info in pkgutil.iter_modules(parent.__path__):
-            if info.name.lstrip("_").startswith("scan_"):
-                continue  # only graphs with loops need these
-            importlib.import_module(f"graphc.{package}.{info.name}")
+    for package in _PACKAGES:
+        _import_all(package)
     importlib.import_module("graphc.pipelines")
     keep_context(new_context())
     host_target()

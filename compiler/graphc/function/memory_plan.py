@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``Function.memory_plan``: where a compiled function keeps its intermediate values, and for how long.
 
-The plan is part of the manifest of the compiled code (`graphc.passes._memory_record` writes it), so functions
-that come from the cache or from a pickle have it too.
+The plan is part of the manifest of the compiled code (`graphc.passes.buffer.memory._record` writes it), so
+functions that come from the cache or from a pickle have it too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sizes in a memory plan: expressions of the sizes of arguments, as text and as numbers.
 
-The expressions are those of the manifest's record (see `graphc.passes._memory_record`).
+The expressions are those of the manifest's record (see `graphc.passes.buffer.memory._record`).
 """
 
 from __future__ import annotations

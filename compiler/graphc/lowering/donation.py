@@ -26,8 +26,8 @@ from graphc.lowering.equal_sizes import have_same_sizes
 from graphc.lowering.recurrences import RECURRENCES, cheap_chain
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.units import Units, ancestors
-from graphc.passes._base import fail, record
-from graphc.passes.poll_interrupts import PollInterrupts
+from graphc.passes.buffer.poll_interrupts import PollInterrupts
+from graphc.passes.manager.base import fail, record
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
@@ -228,7 +228,7 @@ class Donations:
 
 
 def _is_long(scan: Any) -> bool:
-    """Whether a loop may end early by a signal (see `graphc.passes.poll_interrupts`)."""
+    """Whether a loop may end early by a signal (see `graphc.passes.buffer.poll_interrupts`)."""
     steps = constant_value(scan.operands[0])
     return steps is None or steps > PollInterrupts.few
 

@@ -10,7 +10,7 @@ from graphc.ir import build
 from graphc.lowering import pointers
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
-from graphc.passes._base import fail
+from graphc.passes.manager.base import fail
 from graphc_dialects._mlir import ir
 
 # Largest size of a product that gets a function of its own.

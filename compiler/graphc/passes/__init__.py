@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Passes: one file each, found by `graphc.passes._base.discover`."""
+"""Passes: one file each, found by `graphc.passes.manager.base.discover`."""

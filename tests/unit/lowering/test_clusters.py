@@ -8,8 +8,8 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.lowering import clusters
-from graphc.lowering.clusters import UnitGraph
+from graphc.passes.graph.fusion import _clusters
+from graphc.passes.graph.fusion._clusters import UnitGraph
 
 
 class Plain:
@@ -69,7 +69,7 @@ def programs(draw):
 @given(programs(), st.sampled_from([1, 3, 1 << 60]))
 def test_agrees_with_search(steps, distance):
     # Labels that are close together are given anew again and again.
-    with patch.multiple(clusters, _FAR=distance, _NEAR=min(distance, 1 << 20)):
+    with patch.multiple(_clusters, _FAR=distance, _NEAR=min(distance, 1 << 20)):
         compare(steps)
 
 

@@ -18,7 +18,7 @@ from graphc.compile.lower import lower
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.lowering.unit_axes import unit_dimshuffle
-from graphc.passes._base import run_pipeline
+from graphc.passes.manager.base import run_pipeline
 from graphc.pipelines import FAST_RUN
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_dialects.dialect import new_context

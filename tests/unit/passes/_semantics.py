@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._base import run_pipeline
 from graphc.passes._interpret import run_function
+from graphc.passes.manager.base import run_pipeline
 from graphc.tensor.compare import tolerances
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from graphc.passes._base import Pass, PassError, discover, fail, find
-from graphc.passes._parse import parse_pipeline, split_top_level
-from graphc.passes._run import run_pipeline
+from graphc.passes.manager.base import Pass, PassError, discover, fail, find
+from graphc.passes.manager.parse import parse_pipeline, split_top_level
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.diagnostics import collect
 from graphc_dialects.dialect import new_context
@@ -184,9 +184,9 @@ def test_pass_at_the_wrong_stage_is_refused() -> None:
 
 def test_discovery_imports_no_pass_and_no_mlir() -> None:
     code = (
-        "import sys; from graphc.passes._base import discover; assert discover();"
+        "import sys; from graphc.passes.manager.base import discover; assert discover();"
         "assert not [n for n in sys.modules if 'mlir' in n], 'MLIR was loaded';"
-        "assert 'graphc.passes.fusion' not in sys.modules"
+        "assert 'graphc.passes.graph.fusion.fusion' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -14,9 +14,9 @@ from pipelines import Graph, compile_text, module_of
 import graphc
 import graphc.tensor as pt
 from graphc.ir.rewrite import Rewriter
-from graphc.passes._base import run_pipeline
-from graphc.passes._linear_sizes import LinearSizes, constant, plus
-from graphc.passes._tiling import Joined, Tile, arrange
+from graphc.passes.graph.joins._linear_sizes import LinearSizes, constant, plus
+from graphc.passes.graph.joins._tiling import Joined, Tile, arrange
+from graphc.passes.manager.base import run_pipeline
 from graphc.pipelines import FAST_RUN
 from graphc_dialects._mlir import ir
 

@@ -12,8 +12,8 @@ import pytest
 import graphc.tensor as pt
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
-from graphc.passes._base import run_pipeline
 from graphc.passes._interpret import run_function
+from graphc.passes.manager.base import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -7,11 +7,11 @@ import graphc.tensor as pt
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.packing import Interval
-from graphc.lowering.clusters import UnitGraph
-from graphc.passes import _join_rules
-from graphc.passes._base import run_pipeline
-from graphc.passes._buffer_sizes import Size
-from graphc.passes._workspace import Buffer, Workspace
+from graphc.passes.buffer.memory._buffer_sizes import Size
+from graphc.passes.buffer.memory._workspace import Buffer, Workspace
+from graphc.passes.graph.fusion._clusters import UnitGraph
+from graphc.passes.graph.joins import _rules
+from graphc.passes.manager.base import run_pipeline
 from graphc.pipelines import pipeline
 from graphc_dialects._mlir import ir
 
@@ -56,8 +56,8 @@ def test_merging_readers_of_one_value(monkeypatch):
 
 def test_chains_of_updates_are_arranged_when_they_may_fill_the_whole(monkeypatch):
     calls = []
-    original = _join_rules.arrange
-    monkeypatch.setattr(_join_rules, "arrange", lambda *given: calls.append(given) or original(*given))
+    original = _rules.arrange
+    monkeypatch.setattr(_rules, "arrange", lambda *given: calls.append(given) or original(*given))
     lowered(*elements(50), "graphc-join-buffer-elimination")
     assert not calls
     x = pt.tensor("x", dtype="float64", shape=(50,))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pipelines import OPTIONAL, compile_text, interpret, with_options, without
 
-from graphc.passes._base import run_pipeline
+from graphc.passes.manager.base import run_pipeline
 from graphc.pipelines import FAST_RUN
 from graphc_dialects._mlir import ir
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.passes._base import STAGES, Pass
-from graphc.passes._parse import normalise
-from graphc.passes._run import run_pipeline
-from graphc.passes.legality import illegal_operation, is_legal
+from graphc.passes.manager.base import STAGES, Pass
+from graphc.passes.manager.legality import illegal_operation, is_legal
+from graphc.passes.manager.parse import normalise
+from graphc.passes.manager.run import run_pipeline
 from graphc.pipelines import PIPELINES
 from graphc_dialects._mlir import ir, passmanager
 from graphc_dialects.dialect import new_context

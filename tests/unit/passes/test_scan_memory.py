@@ -10,8 +10,8 @@ import pytest
 
 from graphc.ir.affine import Evaluator, Linear, Range, Region, Split, exactly, is_negative, over
 from graphc.ir.scan_view import ScanView, retention, scans
-from graphc.passes._base import PassError, find, run_pipeline
 from graphc.passes._interpret import run_function
+from graphc.passes.manager.base import PassError, find, run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import assert_same, context, function

@@ -8,10 +8,10 @@ import pytest
 
 from graphc.ir.affine import Linear
 from graphc.ir.scan_view import ScanView, scans
-from graphc.passes._base import find, run_pipeline
 from graphc.passes._interpret import run_function
-from graphc.passes._scan_batch_rules import rule_of
-from graphc.passes._scan_last_row import LastRowUses
+from graphc.passes.loops._batch_rules import rule_of
+from graphc.passes.loops._last_row import LastRowUses
+from graphc.passes.manager.base import find, run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context

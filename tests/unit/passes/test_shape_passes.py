@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.passes._base import PassError, run_pipeline
 from graphc.passes._interpret import run_function
+from graphc.passes.manager.base import PassError, run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import assert_same, context, function, outcome

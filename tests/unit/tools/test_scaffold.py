@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import graphc.passes
-from graphc.passes._base import discover, find
+import graphc.passes.graph
+from graphc.passes.manager.base import discover, find
 from graphc_tools.lit_format import parse_command, run_command
 from graphc_tools.scaffold import scaffold
 
@@ -18,13 +18,14 @@ from graphc_tools.scaffold import scaffold
 @pytest.fixture
 def scaffolded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     files = scaffold("sample-pass", "graph", "Counts operations.", root=tmp_path)
-    monkeypatch.setattr(graphc.passes, "__path__", [*graphc.passes.__path__, str(files[0].parent)])
+    path = [*graphc.passes.graph.__path__, str(files[0].parent)]
+    monkeypatch.setattr(graphc.passes.graph, "__path__", path)
     importlib.invalidate_caches()
     discover.cache_clear()
     find.cache_clear()
     yield files
     monkeypatch.undo()
-    sys.modules.pop("graphc.passes.sample_pass", None)
+    sys.modules.pop("graphc.passes.graph.sample_pass", None)
     discover.cache_clear()
     find.cache_clear()
 

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Neighbouring loop nests over the same rows become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass
+
+# Operations that may stand between two loops: they touch no memory that a loop writes.
+_TRANSPARENT = (
+    "arith.",
+    "memref.alloc",
+    "memref.dim",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.reinterpret_cast",
+    "memref.extract_strided_metadata",
+)
+_VIEWS = (
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.subview",
+    "memref.reinterpret_cast",
+    "memref.extract_strided_metadata",
+)
+
+
+@dataclass
+class LoopFusion(Pass):
+    """Fuses neighbouring `scf.for` nests whose iteration i needs only iteration i of the one before.
+
+    Both nests have equal bounds. Row-wise work such as a softmax (a maximum, a sum of exponentials, a
+    division per row) then visits each row while it is in the first-level cache instead of sweeping the whole
+    array three times.
+
+    Two nests are fused if both carry no values, at least one contains another loop, and every buffer that one
+    of them writes and both access is always indexed by the outer induction variable in the same position.
+    Nests in regions of conditionals count too, unless they are in a loop.
+    Distinct allocations and function arguments do not overlap (the entry point guarantees it for arguments);
+    buffers reached through views are left alone.
+
+    Source: Kennedy and McKinley, "Maximizing loop parallelism and improving data locality via loop fusion"
+    (1993).
+    """
+
+    stage = "buffer"
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.walk import blocks_outside_loops, functions
+
+        for function in functions(module):
+            for block in blocks_outside_loops(function):
+                self._fuse_block(block)
+
+    def _fuse_block(self, block: Any) -> None:
+        previous: Any = None
+        for op in [op.operation for op in block.operations]:
+            if op.name == "scf.for" and not len(op.results):
+                if previous is not None and _can_fuse(previous, op):
+                    _fuse(previous, op)
+                    self.count("fused loops")
+                previous = op
+            elif not op.name.startswith(_TRANSPARENT):
+                previous = None
+
+
+def _can_fuse(first: Any, second: Any) -> bool:
+    if list(first.operands) != list(second.operands):
+        return False
+    left, right = _Accesses(first), _Accesses(second)
+    if left.opaque or right.opaque or not (left.nested or right.nested):
+        return False
+    shared = (left.written & right.touched) | (right.written & left.touched)
+    for root in shared:
+        positions = left.positions(root) & right.positions(root)
+        if not positions:
+            return False
+    return True
+
+
+class _Accesses:
+    """Which buffers a loop nest reads and writes, and where its induction variable stands in the indices."""
+
+    def __init__(self, loop: Any) -> None:
+        self.opaque = False
+        self.nested = False
+        self.written: set[Any] = set()
+        self.touched: set[Any] = set()
+        self._positions: dict[Any, set[int]] = {}
+        self._variable = loop.regions[0].blocks[0].arguments[0]
+        self._collect(loop)
+
+    def positions(self, root: Any) -> set[int]:
+        """Index positions that hold the induction variable in every access of the buffer."""
+        return self._positions[root]
+
+    def _collect(self, op: Any) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in block.operations:
+                    self._visit(inner.operation)
+
+    def _visit(self, op: Any) -> None:
+        if op.name == "memref.load":
+            self._access(op.operands[0], list(op.operands)[1:])
+        elif op.name == "memref.store":
+            self._access(op.operands[1], list(op.operands)[2:])
+            self.written.add(_root(op.operands[1]))
+        elif op.name in ("scf.for", "scf.if"):
+            self.nested = self.nested or op.name == "scf.for"
+            self._collect(op)
+        elif not op.name.startswith(("arith.", "math.", "complex.", "scf.yield", "memref.dim")):
+            self.opaque = True
+
+    def _access(self, buffer: Any, indices: list[Any]) -> None:
+        root = _root(buffer)
+        self.touched.add(root)
+        found = {position for position, index in enumerate(indices) if index == self._variable}
+        if root != buffer:
+            found = set()
+        self._positions[root] = self._positions.get(root, found) & found
+
+
+def _root(buffer: Any) -> Any:
+    """The buffer behind a chain of views."""
+    from graphc_dialects._mlir import ir
+
+    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in _VIEWS:
+        buffer = buffer.owner.operands[0]
+    return buffer
+
+
+def _fuse(first: Any, second: Any) -> None:
+    """Moves the body of the first loop to the start of the second and erases the first."""
+    source, target = first.regions[0].blocks[0], second.regions[0].blocks[0]
+    source.arguments[0].replace_all_uses_with(target.arguments[0])
+    anchor = target.operations[0].operation
+    for op in [op.operation for op in source.operations][:-1]:
+        op.move_before(anchor)
+    first.erase()

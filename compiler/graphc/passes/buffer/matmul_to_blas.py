@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products become calls: of BLAS if they are large, of vector code otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass
+
+# What may stand between the fill of a result and its product: operations that read no elements (the body of
+# the fill itself among them).
+_TRANSPARENT = (
+    "arith.",
+    "linalg.fill",
+    "linalg.yield",
+    "memref.alloc",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.dim",
+    "memref.expand_shape",
+    "memref.subview",
+)
+
+
+@dataclass
+class MatmulToBlas(Pass):
+    """Replaces matrix products on buffers by calls.
+
+    Rules, in this order:
+
+    * Integers, booleans, and layouts in which neither dimension of a matrix is contiguous stay loops, and so
+      do outer products (k = 1) and dot products (m = n = 1), which LLVM vectorises.
+    * Sizes that are all known, at most 16, with m * n * k at most `threshold`:
+      `graphc_<s,d>block_<m>_<n>_<k>_<nt><nt>`, a function for just these sizes with the result in registers.
+      Complex products of so few operations stay loops.
+    * Everything else: `graphc_<s,d,c,z>gemm`. It decides at run time: up to 16384 multiplications (32768 if
+      the second operand is transposed), or 262144 where the result is one row or one column, vector code is
+      faster than a call of BLAS.
+
+    Matrices may be parts of larger arrays, as in loops, whose bodies read one step of a sequence. A result
+    that is filled with zeros for the product alone need not be. Batched products loop over the batch.
+
+    Options:
+        threshold: largest m * n * k of a product that is compiled for its sizes.
+
+    Source: PyTensor's BLAS rewrites; the reference BLAS interface; Goto and van de Geijn, "Anatomy of
+    high-performance matrix multiplication" (2008), for register tiles.
+    """
+
+    stage = "buffer"
+    threshold: int = 4096
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.walk import walk
+
+        for product in list(_products(walk(module.operation))):
+            kind = product.lower(self.threshold)
+            if kind is not None:
+                self.count(kind)
+
+
+def _products(operations: list[Any]) -> Iterator[Any]:
+    """The products among operations in order, each with the fill that serves it alone."""
+    from graphc.lowering.matmul import Product
+
+    fills: dict[Any, Any] = {}
+    for op in operations:
+        if op.name == "linalg.generic" and "graphc.matmul" in op.attributes:
+            yield Product(op, fills.get(op.operands[2]))
+        # Whatever opens or ends a block clears too.
+        if not op.name.startswith(_TRANSPARENT):
+            fills.clear()
+        elif op.name == "linalg.fill" and _is_zero(op.operands[0]):
+            fills[op.operands[1]] = op
+
+
+def _is_zero(value: Any) -> bool:
+    from graphc_dialects._mlir import ir
+
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return False
+    if owner.name == "arith.constant":
+        attribute = owner.attributes["value"]
+        return isinstance(attribute, ir.FloatAttr) and attribute.value == 0.0
+    return owner.name == "complex.create" and all(map(_is_zero, owner.operands))

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Intermediate buffers get places in one workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass
+
+
+@dataclass
+class PlanMemory(Pass):
+    """Replaces the allocations of a function by parts of one block of memory, its workspace.
+
+    Planned is every `memref.alloc` in the block of a function; those in loops stay with the call's arena
+    (see arena-allocation), and so do those that are returned. A region of a conditional that is in no loop
+    has a workspace of its own, which is only taken if the region is chosen.
+
+    * The lifetime of a buffer is the interval from the first to the last operation of the block that uses it
+      or something that may hold its address: views, results of `arith.select` and of loops that it goes
+      through, integers made of its address. Uses in a region count for the operation that has the region. A
+      buffer whose address is stored lives to the end.
+    * Buffers are placed by size, the largest first, each in the smallest gap that no buffer of an overlapping
+      lifetime takes. Offsets are multiples of 64 bytes.
+    * Sizes that are known, or that have all their unknown factors in common, are placed when compiling.
+      Otherwise the same algorithm runs in a call whose sizes differ from those of the call before.
+    * The memory is taken by `graphc_workspace_<n>(bytes)` or `graphc_plan_<n>(sizes)`, which give null where
+      there is none; a size that is too large for any memory asks for -1 bytes. Sizes are computed in front of
+      that, as far as that needs no element that the function computes; if it does, those buffers get a
+      workspace of their own.
+    * `graphc_buffer` and `graphc_planned_buffer` begin the lifetime of a buffer, `graphc_end` ends it. They
+      are no code, but keep LLVM from moving an access out of the lifetime, and tell it that two buffers that
+      live at the same time do not overlap.
+
+    Options:
+        record: describe the plan in the module's attribute `graphc.memory`, for the manifest.
+
+    Source: Pisarchyk and Lee, "Efficient memory management for deep neural net inference" (2020); XLA's
+    buffer assignment; PyTensor's allocation of temporaries in its virtual machine.
+    """
+
+    record: bool = False
+
+    stage = "buffer"
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.walk import blocks_outside_loops, functions
+        from graphc.passes.buffer.memory._plan import Planner
+        from graphc.passes.buffer.memory._record import attach, record_function
+
+        records: list[dict[str, Any]] = []
+        count = 0
+        for function in functions(module):
+            if len(function.regions[0].blocks) != 1:
+                continue
+            for block in blocks_outside_loops(function):
+                planner = Planner(module, block)
+                workspaces = planner.plan(count)
+                if self.record and (block == function.regions[0].blocks[0] or _allocates(block)):
+                    records.append(record_function(function, planner.lifetimes, workspaces))
+                for workspace in workspaces:
+                    planner.rewrite(workspace)
+                    self.count("buffers", len(workspace.buffers))
+                for name, number in planner.left.items():
+                    self.count(name, number)
+                count += len(workspaces)
+        self.count("workspaces", count)
+        if self.record:
+            attach(module, records)
+
+
+def _allocates(block: Any) -> bool:
+    return any(op.operation.name in ("memref.alloc", "memref.alloca") for op in block.operations)

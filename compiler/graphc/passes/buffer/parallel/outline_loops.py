@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loop nests of long functions become functions of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass
+
+# What a nest may contain: nothing that needs the context of a call or may end it.
+_ALLOWED = (
+    "arith.",
+    "math.",
+    "complex.",
+    "scf.for",
+    "scf.if",
+    "scf.yield",
+    "memref.load",
+    "memref.store",
+    "memref.dim",
+)
+_ALLOCATIONS = ("memref.alloc", "memref.alloca")
+_PLACES = ("graphc_buffer", "graphc_planned_buffer")
+
+
+@dataclass
+class OutlineLoops(Pass):
+    """Moves the loop nests of a long function to functions `@graphc_part_<n>(captured...)`.
+
+    They are in the function's block, or in branches of conditionals there.
+
+    Many of LLVM's passes look at a whole function for each of its loops, so that a function with n loops
+    takes time n squared. A part is an `scf.for` with the stores of its results behind it. It gets the memory
+    that it uses as arguments, which do not overlap: different arguments of the function, allocations, or
+    places of a workspace. Parts are not inlined; as LLVM drops arguments that nothing reads, calling one
+    takes some ten nanoseconds. Functions with fewer than `minimum` such nests stay as they are.
+
+    Left in their place are nests with calls, checks or allocations, those that use memory of unknown origin,
+    and those whose results are used for anything but stores.
+
+    Attributes:
+        minimum: functions with this many nests are long.
+    """
+
+    minimum: int = 48
+
+    stage = "buffer"
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.walk import blocks_outside_loops, functions
+
+        for function in functions(module):
+            blocks = blocks_outside_loops(function)
+            nests = sum(op.operation.name == "scf.for" for block in blocks for op in block.operations)
+            if nests < self.minimum:
+                continue
+            parts = [part for block in blocks for part in _find(block)]
+            if len(parts) >= self.minimum:
+                for ops, captured in parts:
+                    _outline(module, ops, captured, self.statistics.get("parts", 0))
+                    self.count("parts")
+
+
+def _find(block: Any) -> list[tuple[list[Any], Any]]:
+    """The nests of a block that can be parts, with the stores of their results."""
+    from graphc.ir.walk import walk
+    from graphc.passes.buffer.parallel._captured import Captured
+    from graphc.passes.buffer.parallel._independence import is_view
+    from graphc_dialects._mlir import ir
+
+    operations = [op.operation for op in block.operations]
+    found = []
+    for position, op in enumerate(operations):
+        if op.name != "scf.for":
+            continue
+        inside = walk(op)
+        if not all(inner.name.startswith(_ALLOWED) or is_view(inner) for inner in inside):
+            continue
+        stores = _stores(operations, position)
+        if stores is None:
+            continue
+        captured = Captured([op, *inside, *stores])
+        if all(_is_known(ir, value) for value in captured.values):
+            found.append(([op, *stores], captured))
+    return found
+
+
+def _stores(operations: list[Any], position: int) -> list[Any] | None:
+    """The operations directly behind a loop that store its results; None if others use them too."""
+    results = set(operations[position].results)
+    uses = sum(1 for result in results for _ in result.uses)
+    stores = []
+    for op in operations[position + 1 :] if results else ():
+        if op.name != "memref.store" or op.operands[0] not in results:
+            break
+        stores.append(op)
+    return stores if len(stores) == uses else None
+
+
+def _is_known(ir: Any, value: Any) -> bool:
+    """Whether a value is a scalar, or memory that no other captured value overlaps."""
+    if not isinstance(value.type, ir.MemRefType):
+        return str(value.type) in ("index", "i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return bool(owner.owner.operation.name == "func.func")
+    if owner.name == "func.call":
+        return ir.FlatSymbolRefAttr(owner.attributes["callee"]).value in _PLACES
+    return owner.name in _ALLOCATIONS
+
+
+def _outline(module: Any, ops: list[Any], captured: Any, number: int) -> None:
+    """Moves operations to a new function, and calls it in their place."""
+    from graphc_dialects._mlir import ir
+
+    name = f"graphc_part_{number}"
+    types = [value.type for value in captured.values]
+    with ops[0].location:
+        with ir.InsertionPoint(module.body):
+            attributes = {
+                "sym_name": ir.StringAttr.get(name),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+                "sym_visibility": ir.StringAttr.get("private"),
+                "graphc.part": ir.UnitAttr.get(),
+                "llvm.no_inline": ir.UnitAttr.get(),
+            }
+            part = ir.Operation.create("func.func", attributes=attributes, regions=1)
+        callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
+        ir.Operation.create("func.call", [], captured.values, callee, ip=ir.InsertionPoint(ops[0]))
+        body = ir.Block.create_at_start(part.regions[0], types)
+        with ir.InsertionPoint(body):
+            end = ir.Operation.create("func.return")
+        for op in ops:
+            op.move_before(end)
+        with ir.InsertionPoint(ops[0]):
+            captured.replace(list(body.arguments))

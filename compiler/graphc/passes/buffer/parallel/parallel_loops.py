@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops whose iterations several cores can share become functions of a range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass
+
+# A range of a loop without inner loops begins at a multiple of this many iterations, so that the vectorised
+# part of each range, and hence each result, is the same however the work is split.
+_ALIGNMENT = 1024
+
+
+@dataclass
+class ParallelLoops(Pass):
+    """Outlines independent `scf.for` loops of a function's block, so that several cores can share them.
+
+    The body goes to a function `@graphc_body_<n>(lower, upper, captured...)`, and the loop becomes a call
+    of `@graphc_split_<n>(lower, upper, cost, alignment, captured...)`, which `graphc.codegen.splits`
+    defines: it calls the body once for the whole range where the work is small (the range times `cost`,
+    picoseconds estimated from the sizes at run time, stays below 40 microseconds), and otherwise gives
+    ranges to the threads of the pool. Memory is captured as a whole, and views of it are made again in the
+    body, so that its arguments do not overlap.
+
+    The function is `@graphc_split_products_<n>` where the body is a product of matrices of any size, one for
+    each position in a batch: large ones are divided themselves.
+
+    Left alone are loops that carry values, that contain checks, allocations or calls other than products of
+    matrices, whose iterations may depend on each other, and those that are known to be short.
+
+    Attributes:
+        limit: outline at most this many loops, the first ones of the module: each takes LLVM some
+            milliseconds.
+    """
+
+    limit: int = 32
+
+    stage = "buffer"
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.walk import functions
+
+        for function in functions(module):
+            for block in function.regions[0].blocks:
+                self._visit(module, block)
+
+    def _visit(self, module: Any, block: Any) -> None:
+        for op in [op.operation for op in block.operations]:
+            if op.name == "scf.if":
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self._visit(module, inner)
+            elif op.name == "scf.for" and self.statistics.get("split loops", 0) < self.limit:
+                self._split(module, op)
+
+    def _split(self, module: Any, loop: Any) -> None:
+        from graphc.passes.buffer.parallel._independence import is_independent
+        from graphc_dialects._mlir import ir
+
+        if not is_independent(loop):
+            return
+        with ir.InsertionPoint(loop), loop.location:
+            split = _Outlining(module, loop, self.statistics.get("split loops", 0))
+            if split.is_worthwhile():
+                split.outline()
+                self.count("split loops")
+
+
+class _Outlining:
+    """Makes one loop a call; the insertion point is in front of it."""
+
+    def __init__(self, module: Any, loop: Any, number: int) -> None:
+        from graphc.ir import build
+
+        self._module, self._loop, self._number = module, loop, number
+        self._lower, self._upper, self._step = loop.operands
+        self._constant_step = build.constant_value(self._step)
+
+    def is_worthwhile(self) -> bool:
+        """Whether the loop may be long; makes the code of its cost."""
+        from graphc.codegen.splits import THRESHOLD_PICOSECONDS
+        from graphc.ir import build
+        from graphc.passes.buffer.parallel._loop_cost import unit_cost
+
+        step = self._constant_step
+        if step is None:
+            return False
+        bounds = build.constant_value(self._lower), build.constant_value(self._upper)
+        extent = None if None in bounds else bounds[1] - bounds[0]  # type: ignore[operator]
+        if extent is not None and extent <= step:
+            return False
+        self._cost = unit_cost(self._loop)
+        short = extent is not None and not self._cost.varying
+        return not (short and self._cost.fixed * (extent or 0) < THRESHOLD_PICOSECONDS)
+
+    def outline(self) -> None:
+        from graphc.ir import build
+        from graphc.ir.walk import walk
+        from graphc.passes.buffer.parallel._captured import Captured
+        from graphc.passes.buffer.parallel._independence import is_gemm
+        from graphc_dialects._mlir import ir
+
+        members = walk(self._loop)
+        used = {x for op in members for x in op.operands}
+        bounds = [x for x in (self._lower, self._upper) if x not in used]
+        captured = Captured([self._loop, *members], without=bounds)
+        values = captured.values
+        index = build.index_type()
+        types = [value.type for value in values]
+        inside = [op.operation.name for op in self._loop.regions[0].blocks[0].operations]
+        nested = "scf.for" in inside or "func.call" in inside
+        step = self._constant_step or 1
+        alignment = step if nested or step != 1 else _ALIGNMENT
+        operands = [self._lower, self._upper, self._cost.value(), build.const_index(alignment), *values]
+        products = any(op.name == "func.call" and is_gemm(op) for op in members)
+        name = f"graphc_split_{'products_' if products else ''}{self._number}"
+        build.create("func.call", [], operands, callee=ir.FlatSymbolRefAttr.get(name))
+        self._declare(name, [index] * 4 + types)
+        body = self._define(f"graphc_body_{self._number}", [index] * 2 + types)
+        lower, upper, *arguments = body.arguments
+        with ir.InsertionPoint(body):
+            end = build.create("func.return", [], [])
+        self._loop.move_before(end)
+        with ir.InsertionPoint(self._loop):
+            captured.replace(arguments)
+        self._loop.operands[0], self._loop.operands[1] = lower, upper
+
+    def _declare(self, name: str, types: list[Any]) -> None:
+        from graphc_dialects._mlir import ir
+
+        with ir.InsertionPoint.at_block_begin(self._module.body):
+            self._function(name, types)
+
+    def _define(self, name: str, types: list[Any]) -> Any:
+        from graphc_dialects._mlir import ir
+
+        with ir.InsertionPoint(self._module.body):
+            op = self._function(name, types)
+        return ir.Block.create_at_start(op.regions[0], types)
+
+    def _function(self, name: str, types: list[Any]) -> Any:
+        from graphc_dialects._mlir import ir
+
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+            "sym_visibility": ir.StringAttr.get("private"),
+        }
+        return ir.Operation.create("func.func", attributes=attributes, regions=1)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where loops look whether they are to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass, fail, record
+
+_POLLS = ("graphc_tick", "graphc_progress_")
+_LOOPS = ("scf.for", "scf.while", "scf.parallel", "scf.forall")
+# Operations whose time depends on sizes, or is not known.
+_LONG = (*_LOOPS, "func.call", "llvm.call", "memref.copy", "linalg.generic", "linalg.fill")
+_READS = ("memref.load", "memref.dim", "vector.load", "vector.transfer_read")
+
+
+@dataclass
+class PollInterrupts(Pass):
+    """Decides which loops notice Ctrl-C, and how often they look.
+
+    `convert-to-linalg` puts a call of `graphc_tick` (or of `graphc_progress_<name>`) at the end of each
+    iteration of a loop made from a scan. A tick costs about a nanosecond and hinders LLVM in loops of scalars
+    only, so:
+
+    * a loop whose iterations contain no other loop, call or copy becomes a loop over blocks of `block`
+      iterations, and the tick moves to the end of a block, the last one excepted. With at most `block`
+      iterations it loses the tick;
+    * a loop of at most `few` iterations loses its tick: loops in it have their own. Reports of progress stay;
+    * a kernel that overwrites the value of a shared variable in place (`graphc.donated`) must not end once it
+      has begun to: what comes then has no tick.
+
+    Loops over the elements of arrays have none either; arrays end.
+
+    Options:
+        block: iterations of scalar loops between two ticks.
+        few: loops with no more iterations have no tick.
+    """
+
+    stage = "buffer"
+    block: int = 16384
+    few: int = 16
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.walk import functions, walk_for
+
+        if not _declarations(module):
+            return
+        for function in functions(module):
+            calls = [op for op in walk_for(function, ("func.call",)) if _is_poll(op)]
+            protected = _first_write(module, function) if calls else None
+            for call in calls:
+                if protected is not None and _position(function, call) >= protected:
+                    call.erase()
+                    self.count("removed in front of what must not be interrupted")
+                elif call.parent.name in _LOOPS:
+                    self._place(call, call.parent.operation)
+        self._forget_unused(module)
+
+    def _forget_unused(self, module: Any) -> None:
+        """Drops declarations of what nothing calls."""
+        from graphc.ir.walk import walk_for
+
+        used = {_callee(op) for op in walk_for(module.operation, ("func.call",))}
+        for name, op in _declarations(module):
+            if name not in used:
+                op.erase()
+
+    def _place(self, call: Any, loop: Any) -> None:
+        from graphc.ir.walk import walk
+
+        steps = _static_steps(loop)
+        scalar = not any(op.name in _LONG and op != call for op in walk(loop))
+        few = self.block if scalar else self.few
+        if steps is not None and steps <= few and not len(call.operands):
+            call.erase()
+            self.count("removed from short loops")
+        elif scalar and loop.name == "scf.for":
+            _in_blocks(loop, call, self.block)
+            self.count("loops in blocks")
+        else:
+            self.count("loops that tick")
+
+
+def _declarations(module: Any) -> list[tuple[str, Any]]:
+    """What is called in loops is declared in the module; names and operations."""
+    from graphc_dialects._mlir import ir
+
+    operations = [op.operation for op in module.body.operations]
+    named = [
+        (ir.StringAttr(op.attributes["sym_name"]).value, op)
+        for op in operations
+        if "sym_name" in op.attributes
+    ]
+    return [(name, op) for name, op in named if name.startswith(_POLLS)]
+
+
+def _callee(op: Any) -> str:
+    from graphc_dialects._mlir import ir
+
+    return ir.FlatSymbolRefAttr(op.attributes["callee"]).value if op.name == "func.call" else ""
+
+
+def _is_poll(op: Any) -> bool:
+    return _callee(op).startswith(_POLLS)
+
+
+def _static_steps(loop: Any) -> int | None:
+    """The number of iterations of an `scf.for`, or at most that many, if it is known."""
+    if loop.name != "scf.for":
+        return None
+    from graphc_dialects._base import constant_value
+
+    low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
+    if low is None or high is None or not step:
+        return None
+    return max(-(-(high - low) // step), 0)
+
+
+def _in_blocks(loop: Any, call: Any, size: int) -> None:
+    """Makes a loop the inner one of a loop over blocks of iterations, at whose end the call stands."""
+    from graphc_dialects._mlir import ir
+
+    def create(name: str, results: list[Any], operands: list[Any], **attributes: Any) -> Any:
+        return ir.Operation.create(name, results, operands, attributes)
+
+    index = ir.IndexType.get()
+    low, high, step, *initial = loop.operands
+    types = [value.type for value in initial]
+    with ir.InsertionPoint(loop), loop.location:
+        block_size = create("arith.constant", [index], [], value=ir.IntegerAttr.get(index, size)).result
+        stride = create("arith.muli", [index], [step, block_size]).result
+        outer = ir.Operation.create(
+            "scf.for", results=types, operands=[low, high, stride, *initial], regions=1
+        )
+    body = ir.Block.create_at_start(outer.regions[0], [index, *types])
+    for old, new in zip(loop.results, outer.results, strict=True):
+        old.replace_all_uses_with(new)
+    with ir.InsertionPoint(body), loop.location:
+        start, *carried = body.arguments
+        following = create("arith.addi", [index], [start, stride]).result
+        end = create("arith.minsi", [index], [following, high]).result
+        more = create(
+            "arith.cmpi",
+            [ir.IntegerType.get_signless(1)],
+            [following, high],
+            predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2),
+        ).result
+        condition = ir.Operation.create("scf.if", operands=[more], regions=2)
+        then = ir.Block.create_at_start(condition.regions[0], [])
+        with ir.InsertionPoint(then):
+            end_of_then = create("scf.yield", [], [])
+        create("scf.yield", [], list(loop.results))
+    call.move_before(end_of_then)
+    if len(call.operands):
+        call.operands[0] = following
+    loop.move_before(condition)
+    loop.operands[0], loop.operands[1] = start, end
+    for position, value in enumerate(carried, 3):
+        loop.operands[position] = value
+
+
+# -- what must not be interrupted ---------------------------------------------------------------------------
+
+
+def _first_write(module: Any, function: Any) -> int | None:
+    """The position in the function's block of what may first write to the array of a cell; None if nothing
+    does.
+    """
+    from graphc_dialects._mlir import ir
+
+    attributes = module.operation.attributes
+    if "graphc.donated" not in attributes or "graphc.donate" not in attributes:
+        return None
+    if ir.StringAttr(function.attributes["sym_name"]).value != "main":
+        return None
+    arguments = list(function.regions[0].blocks[0].arguments)
+    try:
+        cells = {argument for argument, _, is_cell in record(module.operation, "graphc.donate") if is_cell}
+        pairs = [argument for argument, _ in record(module.operation, "graphc.donated")["pairs"]]
+        written = [arguments[argument] for argument in pairs if argument in cells]
+    except (TypeError, ValueError, LookupError):
+        fail(module.operation, "'graphc.donate' and 'graphc.donated' must be those of convert-to-linalg")
+    found = [_position(function, op) for argument in written for op in _writers(argument, set())]
+    return min(found, default=None)
+
+
+def _writers(value: Any, seen: set[Any]) -> list[Any]:
+    """The operations that may write to a buffer: all that use it or a view of it, but for reads."""
+    found: list[Any] = []
+    if value in seen:
+        return found
+    seen.add(value)
+    for use in value.uses:
+        op = use.owner.operation
+        if op.name in _READS:
+            continue
+        if op.name in _LOOPS:
+            inner = [a for region in op.regions for block in region.blocks for a in block.arguments]
+            aliases = [*op.results, *inner]
+        elif op.name == "scf.yield":
+            parent = op.parent.operation
+            inner = [a for region in parent.regions for block in region.blocks for a in block.arguments]
+            aliases = [*parent.results, *inner]
+        elif len(op.results):
+            aliases = list(op.results)
+        else:
+            found.append(op)
+            continue
+        if op.name in ("func.call", "llvm.call"):
+            found.append(op)
+        for alias in aliases:
+            if _may_alias(alias):
+                found += _writers(alias, seen)
+    return found
+
+
+def _may_alias(value: Any) -> bool:
+    text = str(value.type)
+    return text.startswith(("memref", "!llvm.ptr", "index", "i64"))
+
+
+def _position(function: Any, op: Any) -> int:
+    """The position in the function's block of an operation, or of the one that contains it."""
+    while op.parent.operation != function:
+        op = op.parent.operation
+    return [other.operation for other in function.regions[0].blocks[0].operations].index(op)

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Joins that are found, made smaller, or removed. The checks of all operations must have been inserted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.passes.graph.joins._linear_sizes import Form, LinearSizes, constant, plus
+from graphc.passes.graph.joins._tiling import MAX_TILES, Joined, Tile, arrange
+from graphc_dialects._mlir import ir
+
+
+class JoinRules:
+    """The rules, for one sweep over one function."""
+
+    def __init__(self) -> None:
+        self._known: LinearSizes | None = None
+
+    def table(self) -> RuleTable:
+        """The rules by operation."""
+        return {
+            "graphc.join": [self.trivial_join, self.join_of_joins, self.join_of_slices],
+            "graphc.slice": [self.slice_of_join],
+            "graphc.reduce_sum": [self.sum_of_join],
+            "graphc.update_slice": [self.updates_as_join],
+            "graphc.broadcast_to": [self.useless_broadcast],
+        }
+
+    def _sizes(self, rw: Rewriter) -> LinearSizes:
+        if self._known is None:
+            self._known = LinearSizes(rw)
+        return self._known
+
+    # -- joins -----------------------------------------------------------------------------------------------
+
+    def trivial_join(self, rw: Rewriter, op: Any) -> Any:
+        """Of one operand; operands without elements along the axis go."""
+        axis = _axis(op)
+        operands = [uncast(rw, x) for x in op.operands]
+        if len(operands) == 1:
+            return operands[0]
+        full = [x for x in operands if x.type.shape[axis] != 0] or operands[:1]
+        return None if len(full) == len(operands) else join(rw, full, axis, op.results[0].type)
+
+    def join_of_joins(self, rw: Rewriter, op: Any) -> Any:
+        """Along one axis, where nothing else needs the inner one."""
+        axis, parts, found = _axis(op), [], False
+        for operand in op.operands:
+            value = uncast(rw, operand)
+            inner = rw.defining(value, "graphc.join")
+            only = _is_used_once(value) and (value == operand or _is_used_once(operand))
+            if inner is not None and _axis(inner) == axis and only and inner.block == op.block:
+                parts += list(inner.operands)
+                found = True
+            else:
+                parts.append(value)
+        return join(rw, [uncast(rw, x) for x in parts], axis, op.results[0].type) if found else None
+
+    def join_of_slices(self, rw: Rewriter, op: Any) -> Any:
+        """Neighbouring slices of one array are a slice."""
+        axis, sizes = _axis(op), self._sizes(rw)
+        slices = [rw.defining(uncast(rw, x), "graphc.slice") for x in op.operands]
+        if any(x is None for x in slices):
+            return None
+        source = slices[0].operands[0]
+        rank = len(source.type.shape)
+        first, position, total = _Bounds(slices[0], rank), None, None
+        for each in slices:
+            bounds = _Bounds(each, rank)
+            start = sizes.of(sizes.without_empty(bounds.offsets[axis], bounds.sizes[axis]))
+            if each.operands[0] != source or rw.constant(bounds.strides[axis]) != 1:
+                return None
+            if not self._same_elsewhere(rw, bounds, first, axis) or position not in (None, start):
+                return None
+            position = plus(start, sizes.of(bounds.sizes[axis]))
+            size = bounds.sizes[axis]
+            total = size if total is None else rw.index_op("addi", total, size)
+        offset = sizes.without_empty(first.offsets[axis], first.sizes[axis])
+        return self._slice(rw, source, first.replaced(axis, offset, total), op.results[0].type)
+
+    def _same_elsewhere(self, rw: Rewriter, a: _Bounds, b: _Bounds, axis: int) -> bool:
+        sizes = self._sizes(rw)
+        pairs = (
+            pair
+            for dim in range(len(a.sizes))
+            if dim != axis
+            for pair in zip(a.along(dim), b.along(dim), strict=True)
+        )
+        return all(sizes.of(x) == sizes.of(y) for x, y in pairs)
+
+    def _slice(self, rw: Rewriter, source: Any, bounds: _Bounds, kind: Any) -> Any:
+        """A slice, or the array itself where it is all of it."""
+        if self._is_whole(rw, source, bounds):
+            return source
+        return rw.create("graphc.slice", [source, *bounds.offsets, *bounds.sizes, *bounds.strides], kind)
+
+    def _is_whole(self, rw: Rewriter, source: Any, bounds: _Bounds) -> bool:
+        sizes = self._sizes(rw)
+        return all(
+            sizes.of(bounds.offsets[axis]) == constant(0)
+            and rw.constant(bounds.strides[axis]) == 1
+            and sizes.of(bounds.sizes[axis]) == sizes.of_dim(source, axis)
+            for axis in range(len(bounds.sizes))
+        )
+
+    # -- readers of joins ------------------------------------------------------------------------------------
+
+    def slice_of_join(self, rw: Rewriter, op: Any) -> Any:
+        """Within one operand."""
+        value = op.operands[0]
+        while rw.defining(value, "graphc.specify_shape") or rw.defining(value, "tensor.cast"):
+            value = rw.defs[value].operands[0]
+        source = rw.defining(value, "graphc.join")
+        if source is None:
+            return None
+        axis, sizes = _axis(source), self._sizes(rw)
+        bounds = _Bounds(op, len(value.type.shape))
+        if rw.constant(bounds.strides[axis]) != 1:
+            return None
+        offset = sizes.without_empty(bounds.offsets[axis], bounds.sizes[axis])
+        start, size = sizes.of(offset), sizes.of(bounds.sizes[axis])
+        position = constant(0)
+        for operand in source.operands:
+            x = uncast(rw, operand)
+            end = plus(position, sizes.of_dim(x, axis))
+            if sizes.at_most(position, start) and sizes.at_most(plus(start, size), end):
+                return self._part(rw, op, x, axis, (bounds, offset, plus(start, position, -1)))
+            position = end
+        return None
+
+    def _part(self, rw: Rewriter, op: Any, x: Any, axis: int, where: tuple[_Bounds, Any, Form]) -> Any:
+        """The slice in terms of the operand it is within."""
+        bounds, offset, inside = where
+        sizes = self._sizes(rw)
+        others = [dim for dim in range(len(bounds.sizes)) if dim != axis]
+        whole = all(
+            sizes.of(bounds.offsets[dim]) == constant(0)
+            and rw.constant(bounds.strides[dim]) == 1
+            and sizes.of(bounds.sizes[dim]) == sizes.of_dim(op.operands[0], dim)
+            for dim in others
+        )
+        if whole and inside == constant(0) and sizes.of(bounds.sizes[axis]) == sizes.of_dim(x, axis):
+            return x
+        if inside[1] or offset != bounds.offsets[axis]:
+            return None
+        moved = bounds.replaced(axis, rw.index(inside[0]), bounds.sizes[axis])
+        operands = [x, *moved.offsets, *moved.sizes, *moved.strides]
+        return rw.create("graphc.slice", operands, op.results[0].type)
+
+    def sum_of_join(self, rw: Rewriter, op: Any) -> Any:
+        """Sums of the operands, added or joined, where the join is only summed."""
+        value = op.operands[0]
+        source = rw.defining(value, "graphc.join")
+        if source is None or any(use.owner.operation.name != "graphc.reduce_sum" for use in value.uses):
+            return None
+        axis, axes, kind = _axis(source), list(op.attributes["axes"]), op.results[0].type
+        parts = [uncast(rw, x) for x in source.operands]
+        if axis in axes:
+            sums = [rw.create("graphc.reduce_sum", [x], kind, axes=op.attributes["axes"]) for x in parts]
+            total = sums[0]
+            for each in sums[1:]:
+                total = rw.create("graphc.add", [total, each], kind)
+            return total
+        kept = [dim for dim in range(len(value.type.shape)) if dim not in axes]
+        loose = list(kind.shape)
+        loose[kept.index(axis)] = -1
+        loose_kind = tensor_type(loose, kind.element_type)
+        sums = [rw.create("graphc.reduce_sum", [x], loose_kind, axes=op.attributes["axes"]) for x in parts]
+        return join(rw, sums, kept.index(axis), kind)
+
+    def useless_broadcast(self, rw: Rewriter, op: Any) -> Any:
+        """To the sizes that the operand has, as assignments to slices ask for."""
+        x, *targets = op.operands
+        if len(x.type.shape) != len(targets):
+            return None
+        sizes = self._sizes(rw)
+        same = all(sizes.of(size) == sizes.of_dim(x, axis) for axis, size in enumerate(targets))
+        return x if same else None
+
+    # -- joins in other forms --------------------------------------------------------------------------------
+
+    def updates_as_join(self, rw: Rewriter, op: Any) -> Any:
+        """A chain of updates that sets every element is a join, whatever it started from."""
+        tiles: list[Tile] = []
+        value, update = op.results[0], op
+        sizes, rank = self._sizes(rw), len(op.results[0].type.shape)
+        whole = [sizes.of_dim(value, axis) for axis in range(rank)]
+        first = last = False
+        while update is not None and len(tiles) < MAX_TILES:
+            tile = self._tile(rw, update, rank)
+            if tile is None:
+                return None
+            tiles.insert(0, tile)
+            # Arranging takes long: not before there are blocks in the first and in the last corner.
+            first = first or all(offset == constant(0) for offset in tile.offsets)
+            last = last or all(tile.end(axis) == whole[axis] for axis in range(rank))
+            found = arrange(sizes, [constant(0)] * rank, whole, tiles) if first and last else None
+            if isinstance(found, Joined):
+                return self._emit(rw, found, value.type)
+            inner = update.operands[0]
+            update = rw.defining(inner, "graphc.update_slice") if _is_used_once(inner) else None
+        return None
+
+    def _tile(self, rw: Rewriter, update: Any, rank: int) -> Tile | None:
+        y = update.operands[1]
+        if update.attributes["accumulate"].value:
+            return None
+        sizes, bounds = self._sizes(rw), _Bounds(update, rank, tensors=2)
+        if any(rw.constant(stride) != 1 for stride in bounds.strides):
+            return None
+        offsets = [
+            sizes.without_empty(offset, size)
+            for offset, size in zip(bounds.offsets, bounds.sizes, strict=True)
+        ]
+        return Tile([sizes.of(x) for x in offsets], [sizes.of(x) for x in bounds.sizes], y)
+
+    def _emit(self, rw: Rewriter, found: Any, kind: Any) -> Any:
+        if isinstance(found, Tile):
+            return found.value
+        parts = [self._emit(rw, part, None) for part in found.parts]
+        if kind is None:
+            kind = _common_type(parts, found.axis)
+        return join(rw, parts, found.axis, kind)
+
+
+class _Bounds:
+    """Offsets, sizes and strides of a slice or update."""
+
+    def __init__(self, op: Any, rank: int, tensors: int = 1) -> None:
+        values = list(op.operands)[tensors:]
+        self.offsets, self.sizes, self.strides = values[:rank], values[rank : 2 * rank], values[2 * rank :]
+
+    def along(self, axis: int) -> tuple[Any, Any, Any]:
+        """Offset, size and stride of one axis."""
+        return self.offsets[axis], self.sizes[axis], self.strides[axis]
+
+    def replaced(self, axis: int, offset: Any, size: Any) -> _Bounds:
+        """With another offset and size along an axis."""
+        new = object.__new__(_Bounds)
+        new.offsets, new.sizes, new.strides = list(self.offsets), list(self.sizes), list(self.strides)
+        new.offsets[axis], new.sizes[axis] = offset, size
+        return new
+
+
+def _axis(op: Any) -> int:
+    return int(op.attributes["axis"].value)
+
+
+def uncast(rw: Rewriter, value: Any) -> Any:
+    """The tensor before casts of its static shape."""
+    while rw.defining(value, "tensor.cast") is not None:
+        value = rw.defs[value].operands[0]
+    return value
+
+
+def join(rw: Rewriter, values: list[Any], axis: int, kind: Any) -> Any:
+    """`graphc.join`, of operands cast to one type."""
+    common = _common_type(values, axis)
+    operands = [rw.cast_static(value, common) for value in values]
+    i64 = ir.IntegerType.get_signless(64)
+    return rw.create("graphc.join", operands, kind, axis=ir.IntegerAttr.get(i64, axis))
+
+
+def _common_type(values: list[Any], axis: int) -> Any:
+    shapes = [list(value.type.shape) for value in values]
+    shape = [sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True)]
+    shape[axis] = -1
+    return tensor_type(shape, values[0].type.element_type)
+
+
+def _is_used_once(value: Any) -> bool:
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Blocks that make up a whole: which joins put them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.graph.joins._linear_sizes import Form, LinearSizes, plus
+
+MAX_TILES = 64
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A block.
+
+    Attributes:
+        offsets: where it begins, along each axis. sizes: along each axis.
+        value: what is there.
+    """
+
+    offsets: Sequence[Form]
+    sizes: Sequence[Form]
+    value: Any
+
+    def end(self, axis: int) -> Form:
+        """Where it ends."""
+        return plus(self.offsets[axis], self.sizes[axis])
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Parts side by side along an axis."""
+
+    axis: int
+    parts: list[Joined | Tile]
+
+
+def arrange(
+    known: LinearSizes, offsets: list[Form], sizes: list[Form], tiles: list[Tile]
+) -> Joined | Tile | None:
+    """How blocks fill a region, with straight cuts only. None if they do not, or if it is not certain.
+
+    Args:
+        known: compares sizes.
+        offsets: where the region begins. sizes: of the region.
+        tiles: blocks in the region.
+    """
+    if len(tiles) == 1:
+        tile = tiles[0]
+        return tile if list(tile.offsets) == offsets and list(tile.sizes) == sizes else None
+    for axis in range(len(sizes)):
+        bands = _bands(known, (offsets[axis], plus(offsets[axis], sizes[axis])), axis, tiles)
+        if bands is None or len(bands) < 2:
+            continue
+        parts = []
+        for start, size, inside in bands:
+            part = arrange(
+                known,
+                [*offsets[:axis], start, *offsets[axis + 1 :]],
+                [*sizes[:axis], size, *sizes[axis + 1 :]],
+                inside,
+            )
+            if part is None:
+                break
+            parts.append(part)
+        else:
+            return Joined(axis, parts)
+    return None
+
+
+def _bands(
+    known: LinearSizes, region: tuple[Form, Form], axis: int, tiles: list[Tile]
+) -> list[tuple[Form, Form, list[Tile]]] | None:
+    """Cuts across an axis that go through no block: start and size of each band, and the blocks in it."""
+    position, end = region
+    bands = []
+    rest = list(tiles)
+    while rest:
+        found = None
+        for size in dict.fromkeys(tile.sizes[axis] for tile in rest if tile.offsets[axis] == position):
+            stop = plus(position, size)
+            inside = [
+                tile
+                for tile in rest
+                if known.at_most(position, tile.offsets[axis]) and known.at_most(tile.end(axis), stop)
+            ]
+            behind = [tile for tile in rest if known.at_most(stop, tile.offsets[axis])]
+            if len(inside) + len(behind) == len(rest) and not any(x is y for x in inside for y in behind):
+                found = stop, size, inside, behind
+                break
+        if found is None:
+            return None
+        stop, size, inside, behind = found
+        bands.append((position, size, inside))
+        position, rest = stop, behind
+    return bands if position == end else None

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rewrites joins as writes into the parts of one buffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphc.ir.kinds import VIEWS
+from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.passes.graph.shapes._rules import size_of
+from graphc_dialects._mlir import ir
+
+# Results that are not computed where they could be written: arguments of the operation, literals, sizes.
+_NOT_COMPUTED = VIEWS | {
+    "graphc.constant",
+    "graphc.reshape",
+    "graphc.specify_shape",
+    "graphc.scan_prev",
+}
+_ABSORBED = frozenset({"graphc.dimshuffle", "graphc.reshape", "graphc.specify_shape", "tensor.cast"})
+
+
+@dataclass
+class _Stream:
+    """What is written into one part.
+
+    Attributes:
+        operand: of the join, without casts of its static shape.
+        value: what is written: the operand, or what it is a view of.
+        views: the absorbed operations, the last one first.
+        eligible: whether the value can be computed in its part.
+    """
+
+    operand: Any
+    value: Any
+    views: list[Any] = field(default_factory=list)
+    eligible: bool = False
+
+
+class JoinWriter:
+    """The rule, and what it has to remember.
+
+    Args:
+        min_eligible: smallest number of eligible operands for which a join is rewritten.
+
+    Attributes:
+        counts: what has been done.
+    """
+
+    def __init__(self, min_eligible: int) -> None:
+        self._min_eligible = min_eligible
+        self._placed: set[Any] = set()
+        self.counts: dict[str, int] = {}
+
+    def write(self, rw: Rewriter, op: Any) -> Any:
+        """The tensor of a `write_join` that replaces a join, or None."""
+        axis = op.attributes["axis"].value
+        streams = [self._stream(op, x, axis) for x in op.operands]
+        placed: set[Any] = set()
+        for stream in streams:
+            stream.eligible = stream.eligible and stream.value not in self._placed | placed
+            if stream.eligible:
+                placed.add(stream.value)
+            else:
+                stream.value, stream.views = stream.operand, []
+        if len(placed) < self._min_eligible or not self._agree(op, axis, streams):
+            return None
+        self._placed |= placed
+        self._count("joins", 1)
+        self._count("values computed in place", len(placed))
+        self._count("absorbed views", sum(len(stream.views) for stream in streams))
+        self._count("copied operands", len(streams) - len(placed))
+        return self._emit(rw, op, axis, streams)
+
+    def _count(self, name: str, number: int) -> None:
+        if number:
+            self.counts[name] = self.counts.get(name, 0) + number
+
+    def _stream(self, join: Any, operand: Any, axis: int) -> _Stream:
+        """Walks up from an operand to what computes it."""
+        while _defining(operand) == "tensor.cast":
+            operand = operand.owner.operands[0]
+        # A slice lies in one piece only if nothing comes before the joined axis.
+        contiguous = all(size == 1 for size in list(join.results[0].type.shape)[:axis])
+        stream = _Stream(operand, operand)
+        value = operand
+        views: list[Any] = []
+        while _defining(value) in _ABSORBED and value.owner.operation.block == join.block:
+            view = value.owner.operation
+            if view.name == "graphc.reshape" and not contiguous:
+                break
+            if view.name == "graphc.dimshuffle" and not _keeps_order(view):
+                contiguous = False
+            views.append(view)
+            value = view.operands[0]
+        if _is_computed(value, join.block):
+            stream.value, stream.views, stream.eligible = value, views, True
+        return stream
+
+    def _emit(self, rw: Rewriter, op: Any, axis: int, streams: list[_Stream]) -> Any:
+        kind = self._kind(op, axis, streams)
+        sizes = [size_of(rw, streams[0].operand, dim) for dim in range(len(kind.shape))]
+        parts = [size_of(rw, stream.operand, axis) for stream in streams]
+        total = parts[0]
+        for part in parts[1:]:
+            total = _sum(rw, total, part)
+        sizes[axis] = total
+        sizes = [
+            rw.index(known) if known >= 0 else size for size, known in zip(sizes, kind.shape, strict=True)
+        ]
+        with ir.InsertionPoint(rw.anchor), op.location:
+            buffer = _create("graphc.write_buffer", ["buffer"], sizes, type=ir.TypeAttr.get(kind)).result
+            split = _create(
+                "graphc.write_split", ["buffer"] * len(parts), [buffer, *parts], axis=op.attributes["axis"]
+            )
+        tokens = [self._write(rw, stream, part) for stream, part in zip(streams, split.results, strict=True)]
+        return rw.create("graphc.write_join", [buffer, *tokens], op.results[0].type)
+
+    def _agree(self, op: Any, axis: int, streams: list[_Stream]) -> bool:
+        """Whether no operand is known not to fit: a check in front of the join will say so."""
+        shape = self._kind(op, axis, streams).shape
+        return all(
+            dim == axis or size == want or size < 0
+            for stream in streams
+            for dim, (size, want) in enumerate(zip(stream.operand.type.shape, shape, strict=True))
+        )
+
+    def _kind(self, op: Any, axis: int, streams: list[_Stream]) -> Any:
+        """The type of the result, with all sizes that are known of some operand."""
+        kind = op.results[0].type
+        shape = list(kind.shape)
+        for dim in range(len(shape)):
+            known = [stream.operand.type.shape[dim] for stream in streams if dim != axis]
+            shape[dim] = next((size for size in (shape[dim], *known) if size >= 0), -1)
+        return tensor_type(shape, kind.element_type)
+
+    def _write(self, rw: Rewriter, stream: _Stream, buffer: Any) -> Any:
+        for view in stream.views:
+            buffer = self._inverse(rw, view, buffer)
+        with ir.InsertionPoint(rw.anchor), _location_of(stream.value, rw.anchor):
+            return _create("graphc.write", ["token"], [stream.value, buffer]).result
+
+    def _inverse(self, rw: Rewriter, view: Any, buffer: Any) -> Any:
+        """The buffer for the operand of a view, in that of its result."""
+        if view.name in ("graphc.specify_shape", "tensor.cast"):
+            return buffer
+        source = view.operands[0]
+        attributes = {"type": ir.TypeAttr.get(source.type)}
+        sizes = []
+        if view.name == "graphc.dimshuffle":
+            places = {axis: position for position, axis in enumerate(view.attributes["order"])}
+            order = [places.get(axis, -1) for axis in range(len(source.type.shape))]
+            attributes["order"] = ir.DenseI64ArrayAttr.get(order)
+        else:
+            sizes = [size_of(rw, source, axis) for axis in range(len(source.type.shape))]
+        with ir.InsertionPoint(rw.anchor), view.location:
+            return _create("graphc.write_view", ["buffer"], [buffer, *sizes], **attributes).result
+
+
+def _create(name: str, results: list[str], operands: list[Any], **attributes: Any) -> Any:
+    types = [ir.Type.parse(f"!graphc.{kind}") for kind in results]
+    return ir.Operation.create(name, types, operands, attributes)
+
+
+def _sum(rw: Rewriter, a: Any, b: Any) -> Any:
+    known = rw.constant(a), rw.constant(b)
+    if None in known:
+        return rw.index_op("addi", a, b)
+    return rw.index(sum(known))
+
+
+def _defining(value: Any) -> str:
+    owner = value.owner
+    return "" if isinstance(owner, ir.Block) else owner.name
+
+
+def _location_of(value: Any, otherwise: Any) -> Any:
+    owner = value.owner
+    return otherwise.location if isinstance(owner, ir.Block) else owner.location
+
+
+def _keeps_order(dimshuffle: Any) -> bool:
+    axes = [axis for axis in dimshuffle.attributes["order"] if axis >= 0]
+    return axes == sorted(axes)
+
+
+def _is_computed(value: Any, block: Any) -> bool:
+    """Whether an operation of the block computes a value in memory that is chosen for it."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.block != block:
+        return False
+    if owner.name == "scf.if":
+        return True  # Each region computes its value there.
+    return owner.name.startswith("graphc.") and owner.name not in _NOT_COMPUTED

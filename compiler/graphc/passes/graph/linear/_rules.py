@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The rules of the linear-systems pass; its docstring lists them with their reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.ir.algebra import kind, registrar
+from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.passes.manager.base import integer
+from graphc_dialects._mlir import ir
+
+RULES: RuleTable = {}
+_rule = registrar(RULES)
+# `assume` of a system.
+_GENERAL, _POSITIVE = 0, 3
+# A batch of smaller matrices is quicker with one factorization for each system.
+_LARGE = 32
+
+
+def _flag(op: Any, name: str) -> bool:
+    return bool(integer(op, name))
+
+
+def _raises(op: Any) -> bool:
+    """Whether a solver raises where there is no solution; else that is NaN."""
+    return "check" not in op.attributes or bool(integer(op, "check"))
+
+
+def _i64(number: int) -> Any:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(number))
+
+
+def _has_one_use(value: Any) -> bool:
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
+
+
+def _swapped(rw: Rewriter, x: Any) -> Any:
+    """The matrices transposed."""
+    shape = list(x.type.shape)
+    rank = len(shape)
+    order = [*range(rank - 2), rank - 1, rank - 2]
+    type_ = tensor_type([shape[axis] for axis in order], x.type.element_type)
+    return rw.create("graphc.dimshuffle", [x], type_, order=ir.DenseI64ArrayAttr.get(order))
+
+
+def _unswapped(rw: Rewriter, x: Any) -> tuple[Any, bool]:
+    """The matrices that x is the transpose of, or x; and whether it is."""
+    view = rw.defining(x, "graphc.dimshuffle")
+    if view is None:
+        return x, False
+    order = list(view.attributes["order"])
+    rank = len(order)
+    if rank < 2 or rank != len(view.operands[0].type.shape):
+        return x, False
+    if order != [*range(rank - 2), rank - 1, rank - 2]:
+        return x, False
+    return view.operands[0], True
+
+
+def _result_type(a: Any, b: Any) -> Any:
+    """Of a system: the sizes of b, and what is known of them from a."""
+    matrix, sizes = list(a.type.shape), list(b.type.shape)
+    sizes[-2] = max(sizes[-2], *matrix[-2:])
+    batch = [max(x, y) for x, y in zip(matrix[:-2], sizes[:-2], strict=True)]
+    return tensor_type([*batch, *sizes[-2:]], b.type.element_type)
+
+
+def _solve(rw: Rewriter, a: Any, b: Any, transposed: bool) -> Any:
+    attributes = {"assume": _i64(_GENERAL), "lower": _i64(0), "transposed": _i64(transposed)}
+    return rw.create("graphc.solve", [a, b], _result_type(a, b), **attributes)
+
+
+def _triangular(
+    rw: Rewriter, a: Any, b: Any, lower: bool, trans: int, unit: bool = False, check: bool = True
+) -> Any:
+    attributes = {"lower": _i64(lower), "trans": _i64(trans), "unit_diagonal": _i64(unit)}
+    if not check:
+        attributes["check"] = _i64(0)
+    return rw.create("graphc.solve_triangular", [a, b], _result_type(a, b), **attributes)
+
+
+# Inverses ---------------------------------------------------------------------------------------------------
+
+
+def _inverted(rw: Rewriter, x: Any) -> tuple[Any, bool] | None:
+    """A of inv(A) or its transpose, and whether it is transposed, if nobody else uses the inverse."""
+    inner, turned = _unswapped(rw, x)
+    if not _has_one_use(x) or (turned and not _has_one_use(inner)):
+        return None
+    a = rw.operand_of(inner, "graphc.inv")
+    return None if a is None else (a, turned)
+
+
+@_rule("matmul")
+def product_with_inverse(rw: Rewriter, op: Any) -> Any:
+    """inv(A) @ b and b @ inv(A)."""
+    a, b = op.operands
+    flip_a, flip_b = _flag(op, "transpose_a"), _flag(op, "transpose_b")
+    if kind(rw, op.results[0]) not in "fc" or a == b:
+        return None
+    found = _inverted(rw, a)
+    if found is not None:
+        matrix, turned = found
+        right = _swapped(rw, b) if flip_b else b
+        return _solve(rw, matrix, right, turned ^ flip_a)
+    found = _inverted(rw, b)
+    if found is None:
+        return None
+    matrix, turned = found
+    right = a if flip_a else _swapped(rw, a)
+    return _swapped(rw, _solve(rw, matrix, right, not (turned ^ flip_b)))
+
+
+@_rule("inv")
+def inverse_of_inverse(rw: Rewriter, op: Any) -> Any:
+    return rw.operand_of(op.operands[0], "graphc.inv")
+
+
+# Determinants -----------------------------------------------------------------------------------------------
+
+
+def _only_in_logarithms(value: Any) -> bool:
+    """Whether a determinant is only used in log, abs and sign, and its magnitude only in log."""
+    for use in value.uses:
+        user = use.owner.operation
+        if user.name == "graphc.abs":
+            if any(each.owner.operation.name != "graphc.log" for each in user.results[0].uses):
+                return False
+        elif user.name not in ("graphc.log", "graphc.sign"):
+            return False
+    return True
+
+
+def _sign_and_logarithm(rw: Rewriter, determinant: Any) -> tuple[Any, Any] | None:
+    a = rw.operand_of(determinant, "graphc.det")
+    if a is None or not _only_in_logarithms(determinant):
+        return None
+    type_ = determinant.type
+    element = type_.element_type
+    if isinstance(element, ir.ComplexType):
+        element = ir.ComplexType(element).element_type
+    sign, logarithm = rw.create_all("graphc.slogdet", [a], [type_, tensor_type(type_.shape, element)])
+    return sign, logarithm
+
+
+@_rule("log")
+def log_of_determinant(rw: Rewriter, op: Any) -> Any:
+    """log(det(A)) of real matrices, log(abs(det(A)))."""
+    x = op.operands[0]
+    inner = rw.operand_of(x, "graphc.abs")
+    if inner is not None:
+        found = _sign_and_logarithm(rw, inner)
+        return None if found is None else found[1]
+    if kind(rw, x) != "f":
+        return None
+    found = _sign_and_logarithm(rw, x)
+    if found is None:
+        return None
+    sign, logarithm = found
+    condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))
+    negative = rw.create("graphc.lt", [sign, rw.scalar_like(0, sign)], condition)
+    return rw.create("graphc.switch", [negative, rw.scalar_like(float("nan"), x), logarithm], x.type)
+
+
+@_rule("sign")
+def sign_of_determinant(rw: Rewriter, op: Any) -> Any:
+    if kind(rw, op.operands[0]) != "f":
+        return None
+    found = _sign_and_logarithm(rw, op.operands[0])
+    return None if found is None else found[0]
+
+
+# Cholesky factors -------------------------------------------------------------------------------------------
+
+
+def _factor(rw: Rewriter, x: Any) -> tuple[Any, bool, bool] | None:
+    """(the factor, whether it is lower, whether x is its transpose) where x is a Cholesky factor."""
+    inner, turned = _unswapped(rw, x)
+    op = rw.defining(inner, "graphc.cholesky")
+    return None if op is None else (inner, bool(integer(op, "lower")), turned)
+
+
+def _factor_of_product(rw: Rewriter, x: Any) -> tuple[Any, bool] | None:
+    """A real Cholesky factor and whether it is lower, where x is L @ L.T or U.T @ U."""
+    product = rw.defining(x, "graphc.matmul")
+    if product is None or kind(rw, x) != "f":
+        return None
+    (left, turn_left), (right, turn_right) = (_unswapped(rw, v) for v in product.operands)
+    turn_left ^= _flag(product, "transpose_a")
+    turn_right ^= _flag(product, "transpose_b")
+    op = rw.defining(left, "graphc.cholesky")
+    if op is None or left != right or turn_left == turn_right:
+        return None
+    lower = bool(integer(op, "lower"))
+    return (left, lower) if turn_right == lower else None
+
+
+@_rule("cholesky")
+def factor_of_product(rw: Rewriter, op: Any) -> Any:
+    found = _factor_of_product(rw, op.operands[0])
+    if found is None or found[1] != bool(integer(op, "lower")):
+        return None
+    return found[0]
+
+
+@_rule("solve")
+def system_of_factor(rw: Rewriter, op: Any) -> Any:
+    """solve(L, b): L is triangular."""
+    a, b = op.operands
+    if integer(op, "assume") != _GENERAL:
+        return None
+    found = _factor(rw, a)
+    if found is None:
+        return None
+    factor, lower, turned = found
+    trans = int(turned ^ bool(integer(op, "transposed")))
+    return _triangular(rw, factor, b, lower, trans, check=_raises(op))
+
+
+@_rule("solve")
+def system_of_product(rw: Rewriter, op: Any) -> Any:
+    """solve(L @ L.T, b): the factor is there."""
+    a, b = op.operands
+    found = _factor_of_product(rw, a) if _raises(op) else None
+    if found is None:
+        return None
+    return _by_factor(rw, found[0], b, found[1])
+
+
+def _by_factor(rw: Rewriter, factor: Any, b: Any, lower: bool) -> Any:
+    first, then = (0, 1) if lower else (1, 0)
+    return _triangular(rw, factor, _triangular(rw, factor, b, lower, first), lower, then)
+
+
+# Factorizations that serve several systems ------------------------------------------------------------------
+
+
+class _Shared:
+    """Which systems of a function share the factors of their matrix, and the factors made so far."""
+
+    def __init__(self, operations: Sequence[Any]) -> None:
+        self._systems: dict[Any, list[Any]] = {}
+        self._factors: dict[Any, list[tuple[Any, Any]]] = {}
+        for op in operations:
+            if op.name == "graphc.solve" and _raises(op):
+                self._systems.setdefault(self._key(op), []).append(op.block)
+
+    @staticmethod
+    def _key(op: Any) -> Any:
+        return op.operands[0], integer(op, "assume"), integer(op, "lower")
+
+    def wants_factors(self, op: Any) -> bool:
+        """Whether there is another system of this matrix in the block, or the block is a loop's."""
+        shape = op.operands[0].type.shape
+        if len(shape) > 2 and shape[-1] < _LARGE:
+            return False
+        block = op.block
+        if sum(other == block for other in self._systems.get(self._key(op), ())) > 1:
+            return True
+        return integer(op, "assume") == _GENERAL and _is_invariant(op, block)
+
+    def factors(self, rw: Rewriter, op: Any) -> Any:
+        """The factors of the matrix, made in front of the first system of the block."""
+        made = self._factors.setdefault(self._key(op), [])
+        block = op.block
+        for where, factors in made:
+            if where == block:
+                return factors
+        make = _lu if integer(op, "assume") == _GENERAL else _cholesky
+        factors = make(rw, op)
+        made.append((block, factors))
+        return factors
+
+    def system_with_shared_factors(self, rw: Rewriter, op: Any) -> Any:
+        """solve(A, b) where the factors of A serve others, too."""
+        a, b = op.operands
+        general = integer(op, "assume") == _GENERAL
+        if not _raises(op):
+            return None
+        if not general and (integer(op, "assume") != _POSITIVE or kind(rw, a) != "f"):
+            return None
+        if not self.wants_factors(op):
+            return None
+        factors = self.factors(rw, op)
+        if not general:
+            return _by_factor(rw, factors, b, bool(integer(op, "lower")))
+        lu, order = factors
+        if integer(op, "transposed"):
+            return _permuted(
+                rw, _triangular(rw, lu, _triangular(rw, lu, b, False, 1), True, 1, True), order, 1
+            )
+        return _triangular(rw, lu, _triangular(rw, lu, _permuted(rw, b, order, 0), True, 0, True), False, 0)
+
+
+def _is_invariant(op: Any, block: Any) -> bool:
+    """Whether the system is in a loop and its matrix is not."""
+    parent = block.owner
+    if parent.operation.name != "graphc.scan":
+        return False
+    owner = op.operands[0].owner
+    where = owner if isinstance(owner, ir.Block) else owner.operation.block
+    return bool(where != block)
+
+
+def _permuted(rw: Rewriter, x: Any, order: Any, inverse: int) -> Any:
+    sizes = list(x.type.shape)
+    sizes[-2] = max(sizes[-2], order.type.shape[-1])
+    type_ = tensor_type(sizes, x.type.element_type)
+    return rw.create("graphc.permute_rows", [x, order], type_, inverse=_i64(inverse))
+
+
+def _lu(rw: Rewriter, op: Any) -> tuple[Any, Any]:
+    """The factors, and the order of rows."""
+    a = op.operands[0]
+    *batch, m, n = a.type.shape
+    size, n = rw.dim(a, len(batch) + 1), max(m, n)
+    pivots = tensor_type([*batch, n], ir.IntegerType.get_signless(32))
+    lu, exchanged = rw.create_all("graphc.lu_factor", [a, size], [a.type, pivots])
+    order = tensor_type([*batch, n], ir.IntegerType.get_signless(64))
+    return lu, rw.create("graphc.pivot_to_permutation", [exchanged, size], order)
+
+
+def _cholesky(rw: Rewriter, op: Any) -> Any:
+    a = op.operands[0]
+    return rw.create("graphc.cholesky", [a], a.type, lower=op.attributes["lower"], check=_i64(1))
+
+
+def rules(operations: Sequence[Any]) -> RuleTable:
+    """The rules for a function with these operations."""
+    shared = _Shared(operations)
+
+    def system_with_shared_factors(rw: Rewriter, op: Any) -> Any:
+        return shared.system_with_shared_factors(rw, op)
+
+    return {**RULES, "graphc.solve": [*RULES["graphc.solve"], system_with_shared_factors]}

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Brings matrix products into the forms BLAS has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass
+
+
+@dataclass
+class BlasRecognition(Pass):
+    """Folds transpositions into matrix products and turns degenerate products into cheaper operations.
+
+    * `matmul(a.T, b)` and `matmul(a, b.T)` become flags of the product: BLAS reads either order.
+    * `matmul(a, b).T` becomes `matmul(b.T, a.T)`, if the untransposed product has no other use.
+    * A product with a summed dimension of 1 (an outer product) becomes an elementwise multiplication, which
+      fuses with what surrounds it.
+    * A product of a single row and a single column (an inner product of vectors) becomes the sum of an
+      elementwise product, which fuses as well. The order of the summation may differ from BLAS's.
+    * `matmul(-a, b)` becomes `-matmul(a, b)`; other scalar factors stay, because moving one can overflow.
+
+    Matrix-vector products stay products with one dimension of 1; the lowering calls `gemv` or a loop for
+    them.
+
+    Source: PyTensor's `tensor/rewriting/blas.py`.
+    """
+
+    stage = "graph"
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.rewrite import Rewriter
+        from graphc.ir.walk import functions
+
+        for function in functions(module):
+            rules: Any = {
+                "graphc.matmul": [
+                    _fold_operand_transpose,
+                    _outer_product,
+                    _inner_product,
+                    _pull_out_negation,
+                ],
+                "graphc.dimshuffle": [_fold_result_transpose],
+            }
+            rewriter = Rewriter(function, rules)
+            rewriter.run()
+            for name, number in rewriter.counts.items():
+                self.count(name.strip("_").replace("_", " "), number)
+
+
+def _flags(op: Any) -> tuple[bool, bool]:
+    return bool(op.attributes["transpose_a"].value), bool(op.attributes["transpose_b"].value)
+
+
+def _matmul(rewriter: Any, a: Any, b: Any, type_: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    from graphc_dialects._mlir import ir
+
+    flags = {"transpose_a": ir.BoolAttr.get(transpose_a), "transpose_b": ir.BoolAttr.get(transpose_b)}
+    return rewriter.create("graphc.matmul", [a, b], type_, **flags)
+
+
+def _swaps_last_two(order: list[int]) -> bool:
+    rank = len(order)
+    return rank >= 2 and order == [*range(rank - 2), rank - 1, rank - 2]
+
+
+def _untransposed(rewriter: Any, value: Any) -> Any:
+    """The matrix whose transpose `value` is, or None."""
+    op = rewriter.defining(value, "graphc.dimshuffle")
+    if op is None or not _swaps_last_two(list(op.attributes["order"])):
+        return None
+    source = op.operands[0]
+    return source if len(source.type.shape) == len(value.type.shape) else None
+
+
+def _fold_operand_transpose(rewriter: Any, op: Any) -> Any:
+    """matmul(transpose(a), b) -> matmul(a, b) with the flag toggled."""
+    a, b = op.operands
+    transpose_a, transpose_b = _flags(op)
+    source_a, source_b = _untransposed(rewriter, a), _untransposed(rewriter, b)
+    if source_a is None and source_b is None:
+        return None
+    return _matmul(
+        rewriter,
+        a if source_a is None else source_a,
+        b if source_b is None else source_b,
+        op.results[0].type,
+        transpose_a ^ (source_a is not None),
+        transpose_b ^ (source_b is not None),
+    )
+
+
+def _fold_result_transpose(rewriter: Any, op: Any) -> Any:
+    """transpose(matmul(a, b)) -> matmul(b, a) with both flags toggled and swapped; also through a neg."""
+    value, order = op.operands[0], list(op.attributes["order"])
+    if not _swaps_last_two(order) or len(order) != len(value.type.shape):
+        return None
+    negated = rewriter.operand_of(value, "graphc.neg")
+    product = rewriter.defining(value if negated is None else negated, "graphc.matmul")
+    if product is None or not (_has_one_use(value) and (negated is None or _has_one_use(negated))):
+        return None
+    a, b = product.operands
+    transpose_a, transpose_b = _flags(product)
+    type_ = op.results[0].type
+    result = _matmul(rewriter, b, a, type_, not transpose_b, not transpose_a)
+    return result if negated is None else rewriter.create("graphc.neg", [result], type_)
+
+
+def _has_one_use(value: Any) -> bool:
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
+
+
+def _oriented(rewriter: Any, value: Any, transposed: bool) -> Any:
+    """The operand as the product reads it."""
+    from graphc.ir.rewrite import tensor_type
+    from graphc_dialects._mlir import ir
+
+    if not transposed:
+        return value
+    shape = value.type.shape
+    rank = len(shape)
+    order = [*range(rank - 2), rank - 1, rank - 2]
+    type_ = tensor_type([shape[axis] for axis in order], value.type.element_type)
+    return rewriter.create("graphc.dimshuffle", [value], type_, order=ir.DenseI64ArrayAttr.get(order))
+
+
+def _summed_sizes(op: Any) -> tuple[int, int]:
+    """Static sizes of the summed dimension as the two operands know them; negative where dynamic."""
+    a, b = op.operands
+    transpose_a, transpose_b = _flags(op)
+    return a.type.shape[-2 if transpose_a else -1], b.type.shape[-1 if transpose_b else -2]
+
+
+def _broadcasts(op: Any) -> bool:
+    """Whether a size is 1 in one operand and unknown in the other: an elementwise product would broadcast,
+    where the product of matrices demands a 1.
+    """
+    a, b = op.operands
+    pairs = [*zip(list(a.type.shape)[:-2], list(b.type.shape)[:-2], strict=True), _summed_sizes(op)]
+    return any((m == 1) != (n == 1) for m, n in pairs)
+
+
+def _outer_product(rewriter: Any, op: Any) -> Any:
+    """A summed dimension of 1: every element is one product."""
+    if _summed_sizes(op) != (1, 1) or _broadcasts(op):
+        return None
+    a, b = op.operands
+    transpose_a, transpose_b = _flags(op)
+    a, b = _oriented(rewriter, a, transpose_a), _oriented(rewriter, b, transpose_b)
+    return rewriter.create("graphc.mul", [a, b], op.results[0].type)
+
+
+def _inner_product(rewriter: Any, op: Any) -> Any:
+    """One row times one column: sum(a * b) over the last axis."""
+    from graphc.ir.rewrite import tensor_type
+    from graphc_dialects._mlir import ir
+
+    result = op.results[0].type
+    if list(result.shape[-2:]) != [1, 1] or str(result.element_type) in ("f16", "i1"):
+        return None
+    if _broadcasts(op):
+        return None
+    a, b = op.operands
+    transpose_a, transpose_b = _flags(op)
+    a, b = _oriented(rewriter, a, transpose_a), _oriented(rewriter, b, not transpose_b)
+    rank = len(result.shape)
+    shape = [x if x >= 0 else y for x, y in zip(a.type.shape, b.type.shape, strict=True)]
+    product = rewriter.create("graphc.mul", [a, b], tensor_type(shape, result.element_type))
+    summed = tensor_type(shape[:-1], result.element_type)
+    axes = ir.DenseI64ArrayAttr.get([rank - 1])
+    # As accurate as BLAS's.
+    narrow = {} if str(result.element_type) in ("f64", "complex<f64>") else {"narrow": ir.UnitAttr.get()}
+    total = rewriter.create("graphc.reduce_sum", [product], summed, axes=axes, **narrow)
+    order = ir.DenseI64ArrayAttr.get([*range(rank - 1), -1])
+    return rewriter.create("graphc.dimshuffle", [total], result, order=order)
+
+
+def _pull_out_negation(rewriter: Any, op: Any) -> Any:
+    """A negated operand: the sign of every product changes exactly."""
+    a, b = op.operands
+    x, y = (rewriter.operand_of(value, "graphc.neg") for value in (a, b))
+    if (x is None and y is None) or str(a.type.element_type) == "i1":
+        return None
+    type_ = op.results[0].type
+    product = _matmul(rewriter, a if x is None else x, b if y is None else y, type_, *_flags(op))
+    return product if x is not None and y is not None else rewriter.create("graphc.neg", [product], type_)

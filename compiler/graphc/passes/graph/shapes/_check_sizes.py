@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What checks are made of: comparisons of sizes, their sums and products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.ir.rewrite import Rewriter
+from graphc.passes.graph.shapes._rules import size_of
+from graphc_dialects._mlir import ir
+
+# More elements than memory holds: sums and small multiples of it are still numbers of 64 bits.
+_MOST = 1 << 62
+_MOST_IN_MEMORY = 1 << 48
+PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
+
+
+class SizeChecks:
+    """Builds checks of sizes before the operation that a rewriter visits.
+
+    Args:
+        location: of the checks; by default that of the visited operation.
+
+    Attributes:
+        inserted: how many checks there are.
+    """
+
+    def __init__(self, location: Any = None) -> None:
+        self._location = location
+        self.inserted = 0
+
+    def compare(self, rw: Rewriter, predicate: str, a: Any, b: Any) -> Any:
+        i64, i1 = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
+        return rw.create("arith.cmpi", [a, b], i1, predicate=ir.IntegerAttr.get(i64, PREDICATES[predicate]))
+
+    def check(
+        self, rw: Rewriter, condition: Any, given: Any, expected: Any, message: str, error: str
+    ) -> None:
+        attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get(error)}
+        location, point = self._location or rw.anchor.location, ir.InsertionPoint(rw.anchor)
+        ir.Operation.create(
+            "graphc.check", [], [condition, given, expected], attributes, loc=location, ip=point
+        )
+        self.inserted += 1
+
+    def equal(self, rw: Rewriter, a: tuple[Any, int], b: tuple[Any, int], message: str) -> None:
+        """Dimensions of two tensors, given as (value, axis), agree; `given` is that of a."""
+        keys = rw.dims.shape(a[0])[a[1]], rw.dims.shape(b[0])[b[1]]
+        if not rw.dims.same(*keys):
+            self.equal_sizes(rw, keys, size_of(rw, *a), size_of(rw, *b), message)
+
+    def equal_size(
+        self, rw: Rewriter, a: tuple[Any, int], size: Any, message: str, error: str = "ValueError"
+    ) -> None:
+        """A dimension of a tensor agrees with an index value."""
+        keys = rw.dims.shape(a[0])[a[1]], rw.dims.size(size)
+        if not rw.dims.same(*keys):
+            self.equal_sizes(rw, keys, size_of(rw, *a), size, message, error)
+
+    def equal_sizes(
+        self,
+        rw: Rewriter,
+        keys: tuple[Any, Any],
+        given: Any,
+        expected: Any,
+        message: str,
+        error: str = "ValueError",
+    ) -> None:
+        self.check(rw, self.compare(rw, "eq", given, expected), given, expected, message, error)
+        if not all(isinstance(key, int) for key in keys):
+            rw.dims.assume_equal(*keys)
+
+    def not_negative(self, rw: Rewriter, size: Any, name: str) -> None:
+        key = ("not negative", rw.dims.size(size))
+        if key in rw.reified or rw.dims.is_size(size):
+            return
+        rw.reified[key] = size
+        zero = rw.index(0)
+        message = f"{name}: negative dimensions are not allowed, but {{given}} was given"
+        self.check(rw, self.compare(rw, "ge", size, zero), size, zero, message, "ValueError")
+
+    def fits_memory(self, rw: Rewriter, sizes: Sequence[Any], name: str) -> None:
+        """Sizes that are not those of one array make no more elements than memory holds, those of 0 left out,
+        with which arrays can be longer: sums and products of sizes are then right.
+        """
+        keys = [key for key in (rw.dims.size(size) for size in sizes) if key not in (0, 1)]
+        sources = {None if isinstance(key, int) or key[0] != "dim" else key[1] for key in keys}
+        if (len(sources) <= 1 and None not in sources) or all(isinstance(key, int) for key in keys):
+            return
+        done = ("fits memory", *keys)
+        if done in rw.reified:
+            return
+        positive = [
+            size if isinstance(rw.dims.size(size), int) else rw.index_op("maxsi", size, rw.index(1))
+            for size in sizes
+            if rw.dims.size(size) != 0
+        ]
+        count, most = self.product(rw, positive, bounded=True), rw.index(_MOST_IN_MEMORY)
+        rw.reified[done] = count
+        message = f"{name}: {{given}} elements or more were asked for, memory holds at most {{expected}}"
+        self.check(rw, self.compare(rw, "le", count, most), count, most, message, "ValueError")
+
+    def sum_of_sizes(self, rw: Rewriter, operands: Sequence[Any], axis: int) -> None:
+        """No size is so large that their sum could be too large. Arrays that are that long have no elements,
+        so that only a size of 0 elsewhere lets them exist.
+        """
+        shape = rw.dims.shape(operands[0])
+        if all(isinstance(key, int) and key for i, key in enumerate(shape) if i != axis):
+            return
+        sizes = {rw.dims.shape(x)[axis]: size_of(rw, x, axis) for x in operands}
+        dynamic = [size for key, size in sizes.items() if not isinstance(key, int)]
+        if not dynamic:
+            return
+        bits = dynamic[0]
+        for size in dynamic[1:]:
+            bits = rw.index_op("ori", bits, size)
+        most = rw.index(_MOST_IN_MEMORY)
+        message = (
+            "join: a size along the joined axis is about {given}, memory holds at most {expected} elements"
+        )
+        self.check(rw, self.compare(rw, "le", bits, most), bits, most, message, "ValueError")
+
+    def product(self, rw: Rewriter, sizes: Sequence[Any], bounded: bool = False) -> Any:
+        """The product of sizes; if `bounded`, of any sizes (not negative) up to `_MOST`, meaning more."""
+        total = None
+        for size in sizes:
+            if rw.constant(size) != 1:
+                multiply = self._bounded_product if bounded else self._plain_product
+                total = size if total is None else multiply(rw, total, size)
+        return rw.index(1) if total is None else total
+
+    def _plain_product(self, rw: Rewriter, a: Any, b: Any) -> Any:
+        return rw.index_op("muli", a, b)
+
+    def _bounded_product(self, rw: Rewriter, a: Any, b: Any) -> Any:
+        most = rw.index(_MOST)
+        fits = self.compare(rw, "le", b, rw.index_op("divsi", most, rw.index_op("maxsi", a, rw.index(1))))
+        return rw.create("arith.select", [fits, rw.index_op("muli", a, b), most], a.type)

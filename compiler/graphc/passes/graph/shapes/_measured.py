@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks of operations of which nothing but sizes was read, before they are erased.
+
+A size is computed from other sizes by what an operation says of its result, and that is true only where the
+operation would not have failed: `specify_shape(x, (3,))` has 3 elements if x has, and the number of elements
+of an outer product is the product of two sizes if there can be such an array. Conditions on elements (indices
+in range, exponents) would cost the computation that nobody asked for, and are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.ir.rewrite import Rewriter, is_tensor
+from graphc.passes.graph.shapes._check_rules import CheckInserter, rules
+from graphc.passes.graph.shapes._rules import size_of
+
+# They have the sizes of an operand, or fewer elements.
+_NO_LARGER = (
+    "graphc.reduce_",
+    "graphc.dimshuffle",
+    "graphc.slice",
+    "graphc.reshape",
+    "graphc.arg",
+    "tensor.",
+)
+
+
+class _SizeInserter(CheckInserter):
+    """The checks of sizes alone."""
+
+    def pow(self, rw: Rewriter, op: Any) -> None:
+        self.elementwise(rw, op)
+
+    def _indices(self, rw: Rewriter, x: Any, indices: Any, axis: int) -> None:
+        pass
+
+    def results_fit(self, rw: Rewriter, op: Any) -> None:
+        """There can be arrays as large as the results, so that products of their sizes are right."""
+        if op.name.startswith(_NO_LARGER):
+            return
+        for result in op.results:
+            if is_tensor(result) and len(result.type.shape) > 1 and min(result.type.shape) < 0:
+                sizes = [size_of(rw, result, axis) for axis in range(len(result.type.shape))]
+                self.fits_memory(rw, sizes, op.name[7:])
+
+
+def check_measured(rewriter: Rewriter) -> int:
+    """Adds the checks of operations that a sweep measured and that nobody needs any more, and of those that
+    only they need; returns how many. What is in loops and branches, which may not run, has none.
+
+    Args:
+        rewriter: after its sweep, with what it left unused.
+    """
+    wanted = _unused_behind(rewriter)
+    if not wanted:
+        return 0
+    inserter, measured = _SizeInserter(), set(rewriter.measured)
+    _, table = rules(inserter)
+
+    def visit(rw: Rewriter, op: Any) -> None:
+        if op in wanted:
+            for rule in table.get(op.name, ()):
+                rule(rw, op)
+            if op in measured:
+                inserter.results_fit(rw, op)
+
+    Rewriter(rewriter.function, {op.name: [visit] for op in wanted}).run(erase=False)
+    return inserter.inserted
+
+
+def _unused_behind(rewriter: Rewriter) -> set[Any]:
+    """The unused operations that were measured, and those whose results these read."""
+    if not rewriter.measured:
+        return set()
+    unused, block = set(rewriter.unused()), rewriter.function.regions[0].blocks[0]
+    found: set[Any] = set()
+    pending = list(rewriter.measured)
+    while pending:
+        op = pending.pop()
+        if op in unused and op not in found and not len(op.regions) and op.block == block:
+            found.add(op)
+            pending += [rewriter.defs[x] for x in op.operands if x in rewriter.defs]
+    return found

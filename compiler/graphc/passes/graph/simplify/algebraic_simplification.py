@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Replaces expressions by cheaper ones of the same value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass
+
+
+@dataclass
+class AlgebraicSimplification(Pass):
+    """Algebraic identities on elementwise operations, reductions and views.
+
+    *Exact* rules give the same bits, but for the sign of a zero; *rounding* rules may differ in the last
+    place; *wider* rules give a finite value where the original overflowed or was NaN on the way. No rule
+    makes a finite value infinite or NaN, and none
+    drops the shape check of the operation it replaces (a computation that is not needed any
+    more goes with its checks).
+
+    Exact:
+
+    * `x + 0`, `x - 0`, `x * 1`, `x / 1`, integer `x // 1` to x; `0 - x`, `x * -1`, `x / -1` to -x;
+    * integers: `x * 0`, `x - x`, `x ^ x`, `x mod 1` to 0 (floats keep these for NaN and inf);
+    * `-(-x)`, `~~x`, `not not x`, `conj(conj(x))`, `-(x - y)` to `y - x`, `x - (-y)` to `x + y`,
+      `(-x) * (-y)` to `x * y`, `x / c` to `x * (1 / c)` for c a power of two;
+    * `sqr(-x)`, `sqr(abs(x))`, `abs(-x)`, `abs(abs(x))`, `abs(sqr(x))`, rounding of rounded or integer
+      values;
+    * `maximum(x, x)`, `maximum(maximum(x, y), y)`, constants of nested maxima; the same for minimum, and, or;
+    * `x < x`, and all comparisons of integers with themselves, to constants; `not (a == b)` to `a != b`; of
+      integers also `not (a < b)` to `a >= b`;
+    * `switch` with a constant or negated condition, or equal branches;
+    * `second(x, y)` to y of that shape, `identity(x)`, `conj` and `real` of reals;
+    * `cast` of a lossless `cast`, casts to the own dtype;
+    * functions of a 0-d tensor that has got axes to functions of it before it gets them;
+    * dimshuffle of dimshuffle, reshape of reshape (where the inner one cannot fail).
+
+    Rounding:
+
+    * `(x + c) + d` to `x + (c + d)`: integers (exact), and floats if c and d have one sign, so that tricks
+      with large constants keep working;
+    * `sqr(abs(x))` of a complex x to the sum of the squares of its parts, infinite where one of them is;
+    * `x * x` to sqr; pow with exponent 0, 1, 2, 3, 4, -1, -2, 1/2, -1/2, 3/2 to products and roots;
+    * `exp(log(x))`, `exp(log1p(x))`, `expm1(log(x))`, `expm1(log1p(x))`, `sqr(sqrt(x))` to x, 1 + x, x - 1,
+      x, x, with NaN outside the domain as before;
+    * `sum(-x)` to `-sum(x)`; `sum(x * c)` to `sum(x) * c` for integers, and floats with finite abs(c) >= 1;
+    * reductions of reductions, over no axes, over axes of size 1; sums over a permuted operand.
+
+    Rounding and wider:
+
+    * `1 / x` to reciprocal, `1 / (1 / x)` to x, `x * (1 / y)` to `x / y`, `x / (1 / y)` to `x * y`,
+      `1 / (x / y)` to `y / x`;
+    * `(x * c) * d`, `(x / c) / d`, `(x * c) / d` to one operation, if the combined constant is neither zero,
+      subnormal nor infinite;
+    * `sqrt(sqr(x))` to abs(x), `log(exp(x))` to x, `1 / exp(x)` to exp(-x), `log(1 / x)` to -log(x).
+
+    `pow(x, 1/2)` is the square root, but inf for -inf, as in C. (`x ** 0.5` of a graph is `sqrt(x)`, which is
+    NaN there, as in NumPy.) Powers of -1/2 and 3/2 give 0 and inf there. For smaller constants
+    `sum(x * c)` stays, because sum(x) can overflow.
+
+    Source: PyTensor's `tensor/rewriting/math.py` and `elemwise.py` (`local_add_neg_to_sub`,
+    `local_pow_specialize`, `AlgebraicCanonizer`, ...).
+    """
+
+    stage = "graph"
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.rewrite import apply_rules
+        from graphc.passes.graph.simplify._rules import RULES
+
+        apply_rules(module, RULES, self.count)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Heap buffers come from the call's arena."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from graphc.passes.manager.base import Pass
+
+_MOST_BYTES = 2.0**60
+_ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
+_EQUAL, _NOT_EQUAL = 0, 1  # llvm.icmp
+# What takes the context, by the beginning of its name, and its other arguments and its result.
+_WITH_CONTEXT = {
+    "graphc_mark": ("", "i64"),
+    "graphc_release_to": (", i64", ""),
+    "graphc_workspace_": (", i64", "i64"),
+    "graphc_plan_": (", !llvm.ptr, !llvm.ptr, i64, i64, i64", "i64"),
+    "graphc_tick": ("", "i64"),
+    "graphc_progress_": (", i64, i64", "i64"),
+}
+_TAKES_MEMORY = ("graphc_workspace_", "graphc_plan_")
+_GIVES_STATUS = ("graphc_tick", "graphc_progress_")
+# Polls touch nothing that kernels compute with.
+_POLLS = (
+    "memory_effects = #llvm.memory_effects<other = none, argMem = readwrite, inaccessibleMem = readwrite,"
+    " errnoMem = none, targetMem0 = none, targetMem1 = none>"
+)
+
+
+@dataclass
+class ArenaAllocation(Pass):
+    """Replaces calls of `malloc` in kernels by `graphc_alloc(ctx, bytes)` and removes `free`.
+
+    The context is the kernel's first argument. The entry point frees the arena when the call ends, whether
+    the kernel succeeded or a check failed, so that no path leaks. A kernel that gets no memory returns -1.
+    Where bytes are a product of sizes that are known at run time only, a product too large for memory asks
+    for -1 bytes, which `graphc_alloc` refuses: modulo 2**64 it could be a small number.
+
+    Calls of `graphc_mark` and `graphc_release_to` (see hoist-allocations), `graphc_workspace_<n>` and
+    `graphc_plan_<n>` (see plan-memory) get the context too. The last two give 0 where there is no memory.
+    So do `graphc_tick` and `graphc_progress_<name>` (see poll-interrupts), whose status, if it is not 0, the
+    kernel returns.
+    """
+
+    stage = "llvm"
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.walk import LOOPS
+        from graphc_dialects._mlir import ir
+
+        replaced = 0
+        for function in list(module.body.operations):
+            op = function.operation
+            # A function without arguments has no context: a loop that has nothing left to do.
+            if op.name != "llvm.func" or not len(op.regions[0].blocks) or not len(_arguments(op)):
+                continue
+            if op.attributes["sym_name"].value.startswith(LOOPS):
+                continue  # Their first argument is no context, and they allocate nothing.
+            context = _arguments(op)[0]
+            for call in reversed(_calls(op)):
+                callee = ir.FlatSymbolRefAttr(call.attributes["callee"]).value
+                if callee == "malloc":
+                    self._replace(ir, call, context)
+                    replaced += 1
+                elif callee == "free":
+                    call.erase()
+                elif callee.startswith(tuple(_WITH_CONTEXT)):
+                    new = _pass_context(ir, call, context)
+                    if callee.startswith(_TAKES_MEMORY):
+                        self._return_on_null(ir, new)
+                    elif callee.startswith(_GIVES_STATUS):
+                        self._return_on_status(ir, new)
+        if replaced:
+            self._declare(ir, module)
+        self._redeclare(ir, module)
+        self.count("allocations", replaced)
+
+    def _replace(self, ir: Any, call: Any, context: Any) -> None:
+        with ir.InsertionPoint(call), call.location:
+            new = ir.Operation.create(
+                "llvm.call",
+                results=[call.results[0].type],
+                operands=[context, _checked_bytes(ir, call.operands[0])],
+                attributes={
+                    "callee": ir.FlatSymbolRefAttr.get("graphc_alloc"),
+                    "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 0]),
+                    "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+                },
+            )
+        call.results[0].replace_all_uses_with(new.results[0])
+        call.erase()
+        self._return_on_null(ir, new)
+
+    def _return_on_null(self, ir: Any, call: Any) -> None:
+        """`if (!memory) return -1;` behind an allocation of a kernel."""
+        i64 = ir.IntegerType.get_signless(64)
+
+        def minus_one() -> Any:
+            attributes = {"value": ir.IntegerAttr.get(i64, -1)}
+            return ir.Operation.create("llvm.mlir.constant", results=[i64], attributes=attributes).result
+
+        _return_if(ir, call, _EQUAL, minus_one)
+
+    def _return_on_status(self, ir: Any, call: Any) -> None:
+        """`if (status) return status;` behind a poll."""
+        _return_if(ir, call, _NOT_EQUAL, lambda: call.result)
+
+    def _redeclare(self, ir: Any, module: Any) -> None:
+        """Gives the declarations of what takes the context that argument."""
+        for function in list(module.body.operations):
+            op = function.operation
+            name = ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
+            prefix = next(filter(name.startswith, _WITH_CONTEXT), None)
+            if prefix is not None:
+                arguments, result = _WITH_CONTEXT[prefix]
+                op.erase()
+                attributes = "no_unwind"
+                if prefix in _GIVES_STATUS:
+                    attributes += f", {_POLLS}"
+                text = f"llvm.func @{name}(!llvm.ptr{arguments})" + (f" -> {result}" if result else "")
+                text += f" attributes {{{attributes}}}"
+                ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+
+    def _declare(self, ir: Any, module: Any) -> None:
+        text = "llvm.func @graphc_alloc(!llvm.ptr, i64) -> (!llvm.ptr {llvm.noalias}) attributes {no_unwind}"
+        ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+
+
+def _return_if(ir: Any, call: Any, predicate: int, status: Callable[[], Any]) -> None:
+    """Ends a kernel behind a call whose result is equal, or not equal, to zero."""
+    from graphc.ir.walk import split_after
+
+    block = call.block
+    if not _returns_status(ir, block.owner):
+        return
+    rest = split_after(call)
+    failed = rest.create_after()
+    with ir.InsertionPoint(failed), call.location:
+        ir.Operation.create("llvm.return", operands=[status()])
+    with ir.InsertionPoint(block), call.location:
+        zero = ir.Operation.create("llvm.mlir.zero", results=[call.result.type]).result
+        ends = ir.Operation.create(
+            "llvm.icmp",
+            results=[ir.IntegerType.get_signless(1)],
+            operands=[call.result, zero],
+            attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)},
+        ).result
+        ir.Operation.create(
+            "llvm.cond_br",
+            operands=[ends],
+            successors=[failed, rest],
+            attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
+        )
+
+
+def _pass_context(ir: Any, call: Any, context: Any) -> Any:
+    """Calls a function with the context before its other arguments; returns the new call."""
+    operands = [context, *call.operands]
+    with ir.InsertionPoint(call), call.location:
+        new = ir.Operation.create(
+            "llvm.call",
+            results=[result.type for result in call.results],
+            operands=operands,
+            attributes={
+                "callee": call.attributes["callee"],
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+                "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+            },
+        )
+    for old, result in zip(call.results, new.results, strict=True):
+        old.replace_all_uses_with(result)
+    call.erase()
+    return new
+
+
+def _checked_bytes(ir: Any, size: Any) -> Any:
+    """The bytes, or -1 if they are a product that overflows; computed once more in floats, which do not."""
+    if getattr(size.owner, "name", "") not in ("llvm.ptrtoint", "llvm.add", "llvm.mul"):
+        return size
+    types = _Types(ir.IntegerType.get_signless(64), ir.F64Type.get())
+    product = _as_float(ir, size, types)
+    if product is None:
+        return size
+    limit = _number(ir, types.real, ir.FloatAttr.get(types.real, _MOST_BYTES))
+    minus_one = _number(ir, types.integer, ir.IntegerAttr.get(types.integer, -1))
+    predicate = ir.IntegerAttr.get(types.integer, _ORDERED_LESS_OR_EQUAL)
+    truth = ir.IntegerType.get_signless(1)
+    fits = ir.Operation.create("llvm.fcmp", [truth], [product, limit], {"predicate": predicate}).result
+    return ir.Operation.create("llvm.select", [types.integer], [fits, size, minus_one]).result
+
+
+class _Types(NamedTuple):
+    integer: Any
+    real: Any
+
+
+def _number(ir: Any, type_: Any, value: Any) -> Any:
+    return ir.Operation.create("llvm.mlir.constant", [type_], attributes={"value": value}).result
+
+
+def _as_float(ir: Any, value: Any, types: _Types) -> Any:
+    """A number of bytes or elements as a float, through the operations that multiply sizes; None if it is
+    known when compiling.
+    """
+    op: Any = value.owner
+    name = "" if isinstance(op, ir.Block) else op.name
+    if name == "llvm.mlir.constant":
+        return None
+    if name == "llvm.ptrtoint" and getattr(op.operands[0].owner, "name", "") == "llvm.getelementptr":
+        # The address of element n behind null: n times the size of an element, which is 16 at most.
+        address = op.operands[0].owner
+        count = _as_float(ir, address.operands[1], types) if len(address.operands) == 2 else None
+        if count is None:
+            return None
+        largest = _number(ir, types.real, ir.FloatAttr.get(types.real, 16.0))
+        return ir.Operation.create("llvm.fmul", [types.real], [count, largest]).result
+    if name in ("llvm.mul", "llvm.add"):
+        parts = [_as_float(ir, x, types) for x in op.operands]
+        if all(part is None for part in parts):
+            return None
+        parts = [
+            ir.Operation.create("llvm.sitofp", [types.real], [x]).result if part is None else part
+            for part, x in zip(parts, op.operands, strict=True)
+        ]
+        return ir.Operation.create(f"llvm.f{name[5:]}", [types.real], parts).result
+    return ir.Operation.create("llvm.sitofp", [types.real], [value]).result
+
+
+def _returns_status(ir: Any, function: Any) -> bool:
+    return "-> i64" in str(function.attributes["function_type"]) or "i64 (" in str(
+        function.attributes["function_type"]
+    )
+
+
+def _arguments(function: Any) -> Any:
+    return function.regions[0].blocks[0].arguments
+
+
+def _calls(function: Any) -> list[Any]:
+    from graphc.ir.walk import walk_for
+
+    return [op for op in walk_for(function, ("llvm.call",)) if "callee" in op.attributes]

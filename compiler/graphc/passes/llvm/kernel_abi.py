@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gives compiled functions the kernel ABI: a context argument, a status result, checks that return early."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass
+
+
+@dataclass
+class KernelAbi(Pass):
+    """Makes `@main` and `@shapes` (in cf form) return a status, and each `graphc.check` a branch.
+
+    * A context pointer becomes the first argument. The attribute `graphc.buffers` lists the positions that
+      the data pointers of buffer arguments will have in the llvm dialect: they do not overlap, which the
+      entry point guarantees, and `noalias-buffers` says so. (Upstream's conversion drops `llvm.noalias`.)
+    * Functions with the attribute `graphc.part` (see outline-loops) are called by kernels, and only get that
+      list.
+    * Index results of `@shapes` are stored through a pointer that becomes its last argument.
+    * A failed check stores what was given and expected in the context and returns its site number + 1; the
+      module attribute `graphc.sites` lists message, error class and graph node of each site. Success returns
+      0.
+    """
+
+    stage = "llvm"
+
+    def run(self, module: Any) -> None:
+        from graphc_dialects._mlir import ir
+
+        sites: list[Any] = []
+        for function in list(module.body.operations):
+            op = function.operation
+            if op.name == "func.func" and len(function.regions[0].blocks):
+                _Function(op, sites).rewrite()
+        module.operation.attributes["graphc.sites"] = ir.ArrayAttr.get(sites)
+        self.statistics["checks"] = len(sites)
+
+
+class _Function:
+    """The rewrite of one function."""
+
+    def __init__(self, op: Any, sites: list[Any]) -> None:
+        from graphc_dialects._mlir import ir
+
+        self._ir = ir
+        self._op = op
+        self._sites = sites
+        self._i64 = ir.IntegerType.get_signless(64)
+        self._pointer = ir.Type.parse("!llvm.ptr")
+
+    def rewrite(self) -> None:
+        ir = self._ir
+        function_type = ir.FunctionType(ir.TypeAttr(self._op.attributes["function_type"]).value)
+        if "graphc.part" in self._op.attributes:
+            self._op.attributes["graphc.buffers"] = self._data_pointers(function_type.inputs)
+            return
+        entry = self._op.regions[0].blocks[0]
+        location = self._op.location
+        self._results = len(function_type.results)
+        # Bindings append arguments only at the end: all old ones are re-added behind the context.
+        old = list(entry.arguments)
+        self._context = entry.add_argument(self._pointer, location)
+        for argument in old:
+            argument.replace_all_uses_with(entry.add_argument(argument.type, argument.location))
+        for _ in old:
+            entry.erase_argument(0)
+        inputs = [self._pointer, *function_type.inputs]
+        if self._results:
+            self._out = entry.add_argument(self._pointer, location)
+            inputs.append(self._pointer)
+        self._op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, [self._i64]))
+        if "arg_attrs" in self._op.attributes:
+            # Those of the old arguments; no later pass reads them.
+            del self._op.attributes["arg_attrs"]
+        self._op.attributes["graphc.buffers"] = self._data_pointers(inputs)
+        for block in list(self._op.regions[0].blocks):
+            self._rewrite_block(block)
+
+    def _data_pointers(self, inputs: list[Any]) -> Any:
+        """Positions, once each memref is two pointers, an offset, sizes and strides."""
+        positions = []
+        at = 0
+        for kind in inputs:
+            is_buffer = isinstance(kind, self._ir.MemRefType)
+            if is_buffer:
+                positions.append(at + 1)
+            at += 3 + 2 * self._ir.MemRefType(kind).rank if is_buffer else 1
+        return self._ir.DenseI32ArrayAttr.get(positions)
+
+    def _rewrite_block(self, block: Any) -> None:
+        """Splits the block behind each check, last check first, so that every operation moves once."""
+        last = list(block.operations)[-1].operation
+        if last.name == "func.return":
+            self._return(last)
+        behind: list[Any] = []  # last one first
+        for op in reversed([op.operation for op in block.operations]):
+            if op.name != "graphc.check":
+                behind.append(op)
+                continue
+            rest = block.create_after()
+            for other in reversed(behind):
+                rest.append(other)
+            behind = [self._branch(op, rest)]
+
+    def _return(self, op: Any) -> None:
+        ir = self._ir
+        with ir.InsertionPoint(op), op.location:
+            for position, value in enumerate(op.operands):
+                number = self._create("arith.index_cast", [self._i64], [value]).result
+                self._store(number, self._out, position)
+            zero = self._constant(0)
+            self._create("func.return", [], [zero])
+        op.erase()
+
+    def _branch(self, check: Any, rest: Any) -> Any:
+        """Goes on in a block, or returns, instead of a check; the operation that does."""
+        ir = self._ir
+        condition, given, expected = check.operands
+        failed = rest.create_after()
+        self._sites.append(self._site(check))
+        with ir.InsertionPoint(failed), check.location:
+            for position, value in enumerate((given, expected)):
+                self._store(
+                    self._create("arith.index_cast", [self._i64], [value]).result, self._context, position + 1
+                )
+            self._create("func.return", [], [self._constant(len(self._sites))])
+        with ir.InsertionPoint(check), check.location:
+            branch = ir.Operation.create(
+                "cf.cond_br",
+                operands=[condition],
+                successors=[rest, failed],
+                attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
+            )
+        check.erase()
+        return branch
+
+    def _site(self, check: Any) -> Any:
+        node = re.search(r'"(n\d+)"', str(check.location))
+        attributes = {name: check.attributes[name] for name in ("message", "error")}
+        attributes["node"] = self._ir.StringAttr.get(node.group(1) if node else "")
+        return self._ir.DictAttr.get(attributes)
+
+    def _create(self, name: str, results: list[Any], operands: list[Any], **attributes: Any) -> Any:
+        return self._ir.Operation.create(name, results=results, operands=operands, attributes=attributes)
+
+    def _constant(self, value: int) -> Any:
+        return self._create(
+            "arith.constant", [self._i64], [], value=self._ir.IntegerAttr.get(self._i64, value)
+        ).result
+
+    def _store(self, value: Any, pointer: Any, position: int) -> None:
+        """`((int64_t *)pointer)[position] = value`."""
+        ir = self._ir
+        if position:
+            pointer = self._create(
+                "llvm.getelementptr",
+                [self._pointer],
+                [pointer],
+                elem_type=ir.TypeAttr.get(self._i64),
+                rawConstantIndices=ir.DenseI32ArrayAttr.get([position]),
+            ).result
+        self._create("llvm.store", [], [value, pointer])

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Work behind a loop: on rows of sequences, of kept states and outputs, and of outputs added for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from graphc.ir.rewrite import erase_unused
+from graphc.ir.scan_view import ScanView, name_of
+from graphc.passes.loops._batch import Batch, Batcher
+from graphc.passes.loops._batch_rules import is_total, rule_of
+from graphc.passes.loops._cost import is_expensive, loop_elements, needed_in_loop, row_elements
+from graphc.passes.loops._index import CannotBatch, copy_size
+from graphc.passes.loops._last_row import LastRowUses
+from graphc.passes.loops._sources import KeptRows, first_iteration, is_sequence_row
+from graphc_dialects._base import const_index
+from graphc_dialects._mlir import ir
+from graphc_dialects.scan_shapes import steps_of
+
+_VIEWS = frozenset({"graphc.dimshuffle", "graphc.neg", "tensor.cast"})
+# Longer chains are cut: rules call each other along them.
+_DEPTH = 64
+
+
+class Behind:
+    """Plans and builds work behind one scan.
+
+    Use it as a context manager: inside, the insertion point is right behind the scan; at the end what the
+    body and the work behind it left unused is erased.
+
+    Args:
+        view: the scan.
+        growth: rows of intermediate stacks have at most so many times the elements of an iteration's rows.
+        movable: declarations whose own needs do not keep work in the loop.
+    """
+
+    def __init__(self, view: ScanView, growth: int, movable: Iterable[Any] = ()) -> None:
+        self.view = view
+        self._limit = growth * loop_elements(view)
+        self.needed = needed_in_loop(view, frozenset(movable))
+        self._planned: dict[Any, frozenset[Any]] = {}
+        self._fixed: dict[Any, bool] = {}
+        self._positions: dict[Any, int] = {}
+        self._used: dict[str, bool] = {}
+
+    def __enter__(self) -> Behind:
+        self._before = {op.operation for op in self.view.op.block.operations}
+        self._location = self.view.op.location
+        self._location.__enter__()
+        # What follows the scan may be erased, so an operation of our own marks the place.
+        with ir.InsertionPoint.after(self.view.op):
+            self._anchor = const_index(0).owner
+        self._point = ir.InsertionPoint(self._anchor)
+        self._point.__enter__()
+        self.steps = steps_of(self.view.op)
+        self.rows = KeptRows(self.view, first_iteration(self.view, self.steps))
+        self.batcher = Batcher(self.view, self.steps, self.rows)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._point.__exit__(*error)
+        self._anchor.erase()
+        self._location.__exit__(*error)
+        if error[0] is None:
+            operations = [op.operation for op in self.view.op.block.operations]
+            erase_unused([op for op in operations if op not in self._before])
+            erase_unused(self.view.work())
+
+    # -- plans -----------------------------------------------------------------------------------------------
+
+    def is_fixed(self, value: Any, depth: int = _DEPTH) -> bool:
+        """Whether a value is the same in all iterations and can be had outside."""
+        if value not in self._fixed:
+            self._fixed[value] = self._find_fixed(value, depth)
+        return self._fixed[value]
+
+    def _find_fixed(self, value: Any, depth: int) -> bool:
+        if not self.view.is_inside(value):
+            return True
+        op = value.owner
+        if isinstance(op, ir.Block) or not depth or not is_total(op.operation):
+            return False
+        return all(self.is_fixed(x, depth - 1) for x in op.operands if _is_tensor(x))
+
+    def is_kept(self, value: Any) -> bool:
+        """Whether the rows of a value are in memory anyway."""
+        if is_sequence_row(self.view, value):
+            return True
+        declaration = self.rows.declaration(value)
+        return declaration is not None and self._is_used(declaration)
+
+    def _is_used(self, declaration: Any) -> bool:
+        """Whether more than the last row of a trace is used."""
+        name = name_of(declaration)
+        if name not in self._used:
+            traces = self.view.traces(name)
+            uses = any(use.owner.name != "tensor.dim" for trace in traces for use in trace.results[0].uses)
+            self._used[name] = uses and not LastRowUses(self.view, name).only
+        return self._used[name]
+
+    def new_rows(self, value: Any, keep: bool = True) -> frozenset[Any]:
+        """The values whose rows have to be kept in addition, so that the stack of a value can be computed
+        behind the loop without repeating its expensive work.
+
+        Args:
+            value: a tensor of the body.
+            keep: the rows of the value itself may be taken if they are in memory.
+        """
+        if not keep:
+            return self._find_new_rows(value, _DEPTH, False)
+        if value not in self._planned:
+            self._planned[value] = self._find_new_rows(value, _DEPTH, True)
+        return self._planned[value]
+
+    def _find_new_rows(self, value: Any, depth: int, keep: bool) -> frozenset[Any]:
+        if self.is_fixed(value) or (keep and self.is_kept(value)):
+            return frozenset()
+        op = value.owner
+        itself = frozenset([value])
+        if not self._can_move(value, depth):
+            return itself
+        found: set[Any] = set()
+        for x in op.operands:
+            if _is_tensor(x):
+                if x not in self._planned:
+                    self._planned[x] = self._find_new_rows(x, depth - 1, True)
+                found |= self._planned[x]
+        stays = op.operation in self.needed and op.name not in _VIEWS
+        # Where rows become smaller is the place to cut.
+        cut = stays or self.elements(found) > row_elements(value.type)
+        return itself if found and cut else frozenset(found)
+
+    def elements(self, values: Iterable[Any]) -> int:
+        """How many elements an iteration adds to memory if the rows of values are kept."""
+        sizes = {}
+        for value in values:
+            declaration = self.rows.declaration(value)
+            key = value if declaration is None else name_of(declaration)
+            sizes[key] = row_elements(value.type)
+        return sum(sizes.values())
+
+    def _can_move(self, value: Any, depth: int) -> bool:
+        op = value.owner
+        if isinstance(op, ir.Block) or not depth or rule_of(op.name) is None:
+            return False
+        if op.operation in self.needed and is_expensive(op.operation):
+            return False
+        return row_elements(value.type) <= self._limit
+
+    def work(self, value: Any, stop: frozenset[Any]) -> list[Any]:
+        """The operations that computing a value's stack moves behind the loop (not those that stay too)."""
+        found: list[Any] = []
+        seen: set[Any] = set()
+        pending = [value]
+        while pending:
+            x = pending.pop()
+            if x in seen or x in stop or self.is_fixed(x) or (x != value and self.is_kept(x)):
+                continue
+            seen.add(x)
+            op = x.owner.operation
+            if op not in self.needed:
+                found.append(op)
+            pending += [operand for operand in op.operands if _is_tensor(operand)]
+        return found
+
+    def can_keep(self, values: Iterable[Any]) -> bool:
+        """Whether stacks of values have sizes that are known outside."""
+        try:
+            for value in values:
+                for axis, size in enumerate(value.type.shape):
+                    if size < 0:
+                        copy_size(self.view, value, axis)
+        except CannotBatch:
+            return False
+        return True
+
+    # -- building --------------------------------------------------------------------------------------------
+
+    def keep_rows(self, values: Iterable[Any]) -> list[Any]:
+        """Collects values in the body; returns the new operations."""
+        added = []
+        for value in sorted(values, key=self.position):
+            if self.rows.declaration(value) is not None:
+                continue
+            attributes = {
+                "state": ir.StringAttr.get(self.view.with_unique(self._name(value))),
+                "keep": ir.StringAttr.get("steps"),
+            }
+            end = self.view.end
+            collect = ir.Operation.create(
+                "graphc.scan_collect",
+                [],
+                [value],
+                attributes,
+                loc=value.owner.location if not isinstance(value.owner, ir.Block) else end.location,
+                ip=ir.InsertionPoint(end),
+            )
+            self.rows.add(collect)
+            added.append(collect)
+        return added
+
+    def _name(self, value: Any) -> str:
+        owner = value.owner
+        return "rows" if isinstance(owner, ir.Block) else f"{owner.name.rpartition('.')[2]}_rows"
+
+    def position(self, value: Any) -> int:
+        """The place of a value in the body, for a fixed order."""
+        if not self._positions:
+            for number, op in enumerate(self.view.operations()):
+                self._positions.update(dict.fromkeys(op.results, number))
+        return self._positions.get(value, -1)
+
+    def drop_rows(self, collects: Iterable[Any]) -> None:
+        """Undoes `keep_rows` for operations whose rows nothing uses."""
+        for collect in collects:
+            traces = self.view.traces(name_of(collect))
+            if all(next(trace.results[0].uses, None) is None for trace in traces):
+                for trace in traces:
+                    trace.erase()
+                self.rows.forget(collect)
+                collect.erase()
+
+    def replan(self) -> None:
+        """Forgets plans that were made before rows were kept in addition."""
+        self._planned.clear()
+        self._used.clear()
+
+    def stack(self, value: Any) -> Any:
+        """The stack of a value (also of one that is the same in all iterations).
+
+        Raises:
+            CannotBatch: it cannot be computed here.
+        """
+        return self.batcher.repeated(self.batcher.get(value))
+
+    def batch(self, value: Any) -> Batch:
+        """A value outside."""
+        return self.batcher.get(value)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value.type, ir.RankedTensorType)

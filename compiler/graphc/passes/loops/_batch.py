@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Computes values of a scan's body for many iterations at once, outside of the loop.
+
+A value of the body becomes a *stack*: a tensor with one row for each iteration, stored by `t`. Values that
+are the same in all iterations stay as they are. `graphc.passes.loops._batch_rules` says how each operation
+is done on stacks.
+
+Nothing that is built here can fail where the loop would not have run. With rows, an operation on stacks
+fails where the operation on rows would have failed in some iteration; without rows, sizes that would not fit
+are replaced by sizes that do (`Batcher.fit`), which costs nothing since there are no elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.ir.constants import CONSTANTS
+from graphc.ir.dims import DimKeys, broadcasts
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView
+from graphc.passes.loops._index import CannotBatch, binary, compare, copy_index, select
+from graphc_dialects._base import const_index, dim_of
+from graphc_dialects._mlir import ir
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A value of the body, outside.
+
+    Attributes:
+        value: a tensor; a stack has rows along its first axis.
+        stacked: whether it is a stack, and not the same in all iterations.
+    """
+
+    value: Any
+    stacked: bool
+
+
+Rule = Callable[["Batcher", Any, list[Batch]], Any]
+Source = Callable[["Batcher", Any], Any]
+
+
+class _Definitions:
+    """The operation that defines a value, in the form `DimKeys` asks for it."""
+
+    def get(self, value: Any) -> Any:
+        owner = value.owner
+        return None if isinstance(owner, ir.Block) else owner.operation
+
+
+class Batcher:
+    """Builds stacks at the current insertion point, which must stay the same while it is used.
+
+    Args:
+        view: the scan.
+        rows: index value: how many rows the stacks have.
+        source: gives the stack of a value that needs no computation (a row of a sequence, of a trace), or
+            None.
+    """
+
+    def __init__(self, view: ScanView, rows: Any, source: Source) -> None:
+        self.view = view
+        self.rows = rows
+        self.dims = DimKeys(_Definitions())  # type: ignore[arg-type]
+        key = self.dims.size(rows)
+        self.static_rows = key if isinstance(key, int) and key >= 0 else -1
+        self._source = source
+        self._known: dict[Any, Batch | None] = {}
+        self._fitted: dict[Any, Any] = {}
+        self._no_rows: Any = None
+        self._has_checks = any(op.name == "graphc.check" for op in view.operations())
+
+    # -- values ----------------------------------------------------------------------------------------------
+
+    def get(self, value: Any) -> Batch:
+        """What stands for a value of the body whose operands (if there is no stack of it yet) are built.
+
+        Raises:
+            CannotBatch: there is none.
+        """
+        if value not in self._known:
+            self._known[value] = self._get(value)
+        batch = self._known[value]
+        if batch is None:
+            raise CannotBatch("no rule")
+        return batch
+
+    def _get(self, value: Any) -> Batch | None:
+        if not self.view.is_inside(value):
+            return Batch(value, False)
+        stack = self._source(self, value)
+        if stack is not None:
+            return Batch(self.cast(stack, self.stack_type(value.type)), True)
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            return None
+        try:
+            with owner.location:
+                return self._build(owner.operation)
+        except CannotBatch:
+            return None
+
+    def _build(self, op: Any) -> Batch | None:
+        from graphc.passes.loops._batch_rules import rule_of
+
+        rule = rule_of(op.name)
+        if op.name in CONSTANTS:
+            return Batch(self._clone(op, []), False)
+        if rule is None:
+            return None
+        tensors = [self.get(x) for x in op.operands if isinstance(x.type, ir.RankedTensorType)]
+        if any(batch.stacked for batch in tensors):
+            return Batch(rule(self, op, tensors), True)
+        return Batch(self._invariant(op, tensors), False)
+
+    def _invariant(self, op: Any, tensors: list[Batch]) -> Any:
+        """An operation that is the same in all iterations, provided it cannot fail without any."""
+        from graphc.passes.loops._batch_rules import is_total
+
+        if not is_total(op):
+            raise CannotBatch(f"{op.name} of values that do not change might fail")
+        values = iter(tensors)
+        operands = [
+            next(values).value if isinstance(x.type, ir.RankedTensorType) else self.index(x)
+            for x in op.operands
+        ]
+        return self._clone(op, operands)
+
+    def _clone(self, op: Any, operands: list[Any]) -> Any:
+        return self.create(op.name, operands, op.results[0].type, **attributes_of(op))
+
+    # -- building blocks of rules ----------------------------------------------------------------------------
+
+    def create(self, name: str, operands: Sequence[Any], type_: Any, **attributes: Any) -> Any:
+        """The result of a new operation."""
+        return ir.Operation.create(name, [type_], list(operands), attributes).result
+
+    def stack_type(self, row: Any) -> Any:
+        """The type of a stack of rows of a type."""
+        return tensor_type([self.static_rows, *row.shape], row.element_type)
+
+    def cast(self, value: Any, type_: Any) -> Any:
+        """`tensor.cast` where types differ in what is static."""
+        return value if value.type == type_ else self.create("tensor.cast", [value], type_)
+
+    def index(self, value: Any) -> Any:
+        """An index value of the body that does not depend on the iteration."""
+        return copy_index(self.view, value)
+
+    def size(self, value: Any) -> Any:
+        """Such an index value that is asked for as a size: 0 instead of a negative one without rows."""
+        size = self.index(value)
+        if self.static_rows > 0 or self.dims.is_size(size):
+            return size
+        return select(self.no_rows, binary("maxsi", size, const_index(0)), size)
+
+    @property
+    def no_rows(self) -> Any:
+        """An i1: there are no rows."""
+        if self._no_rows is None:
+            self._no_rows = compare(0, self.rows, const_index(0))
+        return self._no_rows
+
+    @property
+    def checked_in_body(self) -> bool:
+        """Whether bounds may rely on a check that is made in the body."""
+        return self._has_checks
+
+    def dimshuffle(self, value: Any, order: Sequence[int]) -> Any:
+        """`graphc.dimshuffle`, composed with one before it; nothing if nothing changes."""
+        owner = value.owner
+        if not isinstance(owner, ir.Block) and owner.name == "graphc.dimshuffle":
+            inner = list(ir.DenseI64ArrayAttr(owner.attributes["order"]))
+            order = [inner[axis] if axis >= 0 else -1 for axis in order]
+            value = owner.operands[0]
+        shape = value.type.shape
+        if list(order) == list(range(len(shape))):
+            return value
+        result = tensor_type([1 if axis < 0 else shape[axis] for axis in order], value.type.element_type)
+        return self.create("graphc.dimshuffle", [value], result, order=ir.DenseI64ArrayAttr.get(list(order)))
+
+    def reshape(self, value: Any, sizes: Sequence[Any], shape: Sequence[int]) -> Any:
+        """`graphc.reshape` to index values whose static values, where known, are `shape`."""
+        result = tensor_type(shape, value.type.element_type)
+        return self.create("graphc.reshape", [value, *sizes], result)
+
+    def aligned(self, batch: Batch) -> Any:
+        """A stack, or an invariant with a first axis of 1."""
+        if batch.stacked:
+            return batch.value
+        return self.dimshuffle(batch.value, [-1, *range(len(batch.value.type.shape))])
+
+    def repeated(self, batch: Batch) -> Any:
+        """A stack; that of an invariant has equal rows."""
+        if batch.stacked:
+            return batch.value
+        shape = batch.value.type.shape
+        sizes = [dim_of(batch.value, axis) for axis in range(len(shape))]
+        return self.create(
+            "graphc.broadcast_to", [batch.value, self.rows, *sizes], self.stack_type(batch.value.type)
+        )
+
+    # -- sizes that have to agree ----------------------------------------------------------------------------
+
+    def fit(self, stack: Any, axis: int, size: Any) -> Any:
+        """The stack, with `size` along an axis if there are no rows, and as it is if there are."""
+        key = self.dims.size(size)
+        if self.static_rows > 0 or self.dims.same(self.dims.shape(stack)[axis], key):
+            return stack
+        memo = (stack, axis, key)
+        if memo not in self._fitted:
+            self._fitted[memo] = self._resized(stack, axis, size)
+        return self._fitted[memo]
+
+    def _resized(self, stack: Any, axis: int, size: Any) -> Any:
+        owner = stack.owner
+        name = "" if isinstance(owner, ir.Block) else owner.name
+        rank = len(stack.type.shape)
+        if name == "graphc.dimshuffle":
+            order = list(ir.DenseI64ArrayAttr(owner.attributes["order"]))
+            return self.dimshuffle(self.fit(owner.operands[0], order[axis], size), order)
+        shape = list(stack.type.shape)
+        shape[axis] = -1
+        type_ = tensor_type(shape, stack.type.element_type)
+        if name == "graphc.slice":
+            operands = list(owner.operands)
+            operands[1 + rank + axis] = select(self.no_rows, size, operands[1 + rank + axis])
+            return self.create(name, operands, type_)
+        sizes = [dim_of(stack, i) for i in range(rank)]
+        sizes[axis] = select(self.no_rows, size, sizes[axis])
+        # A view keeps fusion going; anything else is in memory already, where a reshape is free.
+        if name in ("", "graphc.matmul", "graphc.scan_trace"):
+            return self.reshape(stack, sizes, shape)
+        bounds = [const_index(0)] * rank + sizes + [const_index(1)] * rank
+        return self.create("graphc.slice", [stack, *bounds], type_)
+
+    def agreeing(self, batches: Sequence[Batch], axes: Sequence[int] | None = None) -> list[Any]:
+        """Operands of an elementwise operation on stacks (or of one that needs equal sizes along `axes`).
+
+        Raises:
+            CannotBatch: invariants might disagree, which the loop finds out in its first iteration only.
+        """
+        values = [self.aligned(batch) for batch in batches]
+        rank = len(values[0].type.shape)
+        for axis in range(1, rank) if axes is None else axes:
+            wide = [i for i, x in enumerate(values) if not broadcasts(x, axis)]
+            if len(wide) < 2:
+                continue
+            fixed = [i for i in wide if not batches[i].stacked]
+            leader = (fixed or wide)[0]
+            if len({self.dims.shape(values[i])[axis] for i in fixed}) > 1:
+                raise CannotBatch("two sizes that do not change may disagree")
+            for i in wide:
+                if not self.dims.same(
+                    self.dims.shape(values[i])[axis], self.dims.shape(values[leader])[axis]
+                ):
+                    values[i] = self.fit(values[i], axis, dim_of(values[leader], axis))
+        return values
+
+
+def attributes_of(op: Any) -> dict[str, Any]:
+    """An operation's attributes by name."""
+    return {name: op.attributes[name] for name in op.attributes}

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Stacks of a body's values that exist without computation: rows of sequences and of what a scan keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
+from graphc.passes.loops._batch import Batcher
+from graphc.passes.loops._index import binary, coefficient, copy_index
+from graphc_dialects._base import const_index, constant_value, dim_of
+from graphc_dialects._mlir import ir
+
+
+def is_sequence_row(view: ScanView, value: Any) -> bool:
+    """Whether a value of the body is a row of an outside tensor, at an index that moves with `t`."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "graphc.scan_seq":
+        return False
+    x, index = owner.operands
+    return not view.is_inside(x) and coefficient(view, index) in (1, -1)
+
+
+def sequence_stack(b: Batcher, value: Any, first: Any) -> Any:
+    """The rows of a sequence from iteration `first` on; the sequence itself if these are all of its rows."""
+    x, index = value.owner.operands
+    step = coefficient(b.view, index)
+    offset = copy_index(b.view, index, first)
+    whole = step == 1 and constant_value(offset) == 0
+    return rows_of(b, x, offset, step or 1, whole)
+
+
+def rows_of(b: Batcher, x: Any, offset: Any, step: int = 1, from_start: bool = True) -> Any:
+    """`b.rows` rows of a tensor."""
+    if from_start and b.dims.same(b.dims.shape(x)[0], b.dims.size(b.rows)):
+        return x
+    shape = x.type.shape
+    rank = len(shape)
+    zero, one = const_index(0), const_index(1)
+    bounds = [offset, *[zero] * (rank - 1), b.rows, *(dim_of(x, axis) for axis in range(1, rank))]
+    strides = [one if step == 1 else const_index(step), *[one] * (rank - 1)]
+    type_ = tensor_type([b.static_rows, *shape[1:]], x.type.element_type)
+    return b.create("graphc.slice", [x, *bounds, *strides], type_)
+
+
+class SequenceRows:
+    """Rows of sequences only: what there is before the loop."""
+
+    def __call__(self, b: Batcher, value: Any) -> Any:
+        if not is_sequence_row(b.view, value):
+            return None
+        with value.owner.location:
+            return sequence_stack(b, value, const_index(0))
+
+
+class KeptRows:
+    """Rows of sequences, states and outputs: what there is behind the loop.
+
+    Args:
+        view: the scan.
+        first: index value: the smallest `t` that was run.
+    """
+
+    def __init__(self, view: ScanView, first: Any) -> None:
+        self._view = view
+        self._first = first
+        self._traces: dict[str, Any] = {}
+        self._kept: dict[Any, Any] = {}
+        self._carries = view.carries()
+        for carry in self._carries.values():
+            if writes_of(carry) == [0] and retention(carry)[0] != "last":
+                self._kept.setdefault(carry.operands[1], carry)
+        for collect in view.collects().values():
+            if retention(collect)[0] != "last":
+                self._kept.setdefault(collect.operands[0], collect)
+
+    def declaration(self, value: Any) -> Any:
+        """The `scan_carry` or `scan_collect` whose kept rows are the rows of a value, or None."""
+        known = self._kept.get(value)
+        if known is not None:
+            return known
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.name != "graphc.scan_prev":
+            return None
+        if owner.operands[0] != self._view.index:
+            return None
+        carry = self._carries[name_of(owner)]
+        return carry if writes_of(carry) == [0] and retention(carry)[0] == "all" else None
+
+    def add(self, collect: Any) -> None:
+        """Makes the rows of a new `scan_collect` known."""
+        self._kept[collect.operands[0]] = collect
+
+    def forget(self, collect: Any) -> None:
+        """Makes no more use of a `scan_collect`."""
+        known = self._kept.get(collect.operands[0])
+        if known is not None and known == collect:
+            del self._kept[collect.operands[0]]
+
+    def __call__(self, b: Batcher, value: Any) -> Any:
+        if is_sequence_row(self._view, value):
+            with value.owner.location:
+                return sequence_stack(b, value, self._first)
+        declaration = self.declaration(value)
+        return None if declaration is None else self._rows(b, value, declaration)
+
+    def _rows(self, b: Batcher, value: Any, declaration: Any) -> Any:
+        keep, _ = retention(declaration)
+        trace = self._trace(b, declaration)
+        if declaration.name == "graphc.scan_collect" or keep == "steps":
+            return trace
+        window = -taps_of(declaration)[0]
+        tap = 0 if value in self._kept else ir.IntegerAttr(value.owner.attributes["tap"]).value
+        offset = -tap if self._view.reverse else window + tap
+        return rows_of(b, trace, const_index(offset), 1, False)
+
+    def _trace(self, b: Batcher, declaration: Any) -> Any:
+        name = name_of(declaration)
+        if name not in self._traces:
+            with declaration.location:
+                self._traces[name] = self._new_trace(b, declaration)
+        return self._traces[name]
+
+    def _new_trace(self, b: Batcher, declaration: Any) -> Any:
+        source = declaration.operands[0]
+        is_state = declaration.name == "graphc.scan_carry"
+        row = list(source.type.shape)[1:] if is_state else list(source.type.shape)
+        extra = -taps_of(declaration)[0] if is_state and retention(declaration)[0] == "all" else 0
+        rows = b.static_rows + extra if b.static_rows >= 0 else -1
+        trace = b.create(
+            "graphc.scan_trace",
+            [self._view.op.results[0]],
+            tensor_type([rows, *row], source.type.element_type),
+            state=declaration.attributes["state"],
+        )
+        if not extra:
+            self._assume(b, b.dims.shape(trace)[0], b.dims.size(b.rows))
+        if is_state:
+            for axis in range(1, len(row) + 1):
+                self._assume(b, b.dims.shape(trace)[axis], b.dims.shape(source)[axis])
+        return trace
+
+    def _assume(self, b: Batcher, a: Any, c: Any) -> None:
+        if not (isinstance(a, int) and isinstance(c, int)):
+            b.dims.assume_equal(a, c)
+
+
+def first_iteration(view: ScanView, steps: Any) -> Any:
+    """The smallest `t` that was run: a reverse scan that was ended early leaves out the first ones."""
+    if view.stop is None or not view.reverse:
+        return const_index(0)
+    return binary("subi", view.steps, steps)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Does work on sequences in one operation before the loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass
+
+
+@dataclass
+class ScanPushOutSeq(Pass):
+    """Computes what depends on sequences and non-sequences only before the loop, for all iterations at once.
+
+    A product `x_t @ U` of each row becomes one product `X @ U` of matrices, `exp(x_t)` one vectorised sweep
+    over X; the loop reads rows of the result instead. Rows of a product on one side of which all iterations
+    have the same matrix are folded into one large product, other products become batched ones.
+
+    What moves:
+
+    * matrix products, elementary functions and reductions (and softmax, integer division), with the cheap
+      operations they need;
+    * cheap arithmetic after these, if it is the only one to use the moved value: the sequence that the loop
+      reads is then the result of the arithmetic, and not larger;
+    * never arithmetic alone: an iteration does it in the time it takes to load a stored result.
+
+    What stays:
+
+    * everything in a scan with a stop condition, which may end before most of the rows are needed;
+    * values whose rows have more than `max-row-growth` times the elements of all rows that an iteration reads
+      from sequences and computes for states and outputs: memory grows by no more than that factor. Unknown
+      sizes count as 64;
+    * what may fail for other reasons than sizes (`take` at positions that are not literals from rows), slices
+      whose bounds a check in the body protects, and reads at indices other than `t + c` and `c - t`;
+    * work of a loop of a literal 0 or 1 iterations.
+
+    Only the rows of a sequence that the loop reads are used. Without iterations nothing can fail: operands
+    whose sizes would not fit have no elements then, and take the sizes that fit.
+
+    Options:
+        max-row-growth: limit on the memory of stacks, see above.
+
+    Source: PyTensor's `scan_push_out_seq`.
+    """
+
+    stage = "graph"
+    max_row_growth: int = 4
+
+    def run(self, module: Any) -> None:
+        from graphc.ir.scan_view import ScanView, scans
+        from graphc_dialects._base import constant_value
+
+        for scan in scans(module.operation):
+            view = ScanView(scan)
+            steps = constant_value(view.steps)
+            if view.stop is None and (steps is None or steps > 1):
+                self._push(view)
+
+    def _push(self, view: Any) -> None:
+        from graphc.ir.rewrite import erase_unused
+
+        plan = _Plan(view, self.max_row_growth)
+        frontier = plan.frontier()
+        if not frontier:
+            return
+        before = {op.operation for op in view.op.block.operations}
+        pushed = _build(view, plan, frontier)
+        erase_unused([op.operation for op in view.op.block.operations if op.operation not in before])
+        for op in view.work():
+            self._count_dead(op, plan)
+        erase_unused(view.work())
+        self.count("sequences added", pushed)
+
+    def _count_dead(self, op: Any, plan: Any) -> None:
+        if op in plan.moved and all(next(result.uses, None) is None for result in op.results):
+            self.count("products pushed" if op.name == "graphc.matmul" else "operations pushed")
+
+
+class _Plan:
+    """Which operations of a body can be done on stacks, and which of them should."""
+
+    def __init__(self, view: Any, growth: int) -> None:
+        from graphc.passes.loops._cost import loop_elements
+
+        self.view = view
+        self.operations = view.work()
+        self._limit = growth * loop_elements(view)
+        self._fixed: set[Any] = set()
+        self._stackable: set[Any] = set()
+        self._heavy: set[Any] = set()
+        self.moved: set[Any] = set()
+        for op in self.operations:
+            if len(op.results) == 1:
+                self._visit(op)
+
+    def _visit(self, op: Any) -> None:
+        from graphc.passes.loops._batch_rules import is_total, rule_of
+        from graphc.passes.loops._sources import is_sequence_row
+        from graphc_dialects._mlir import ir
+
+        result = op.results[0]
+        if is_sequence_row(self.view, result):
+            self._stackable.add(result)
+            return
+        tensors = [x for x in op.operands if isinstance(x.type, ir.RankedTensorType)]
+        is_tensor = isinstance(result.type, ir.RankedTensorType)
+        if not is_tensor or not (is_total(op) or rule_of(op.name)) or len(op.regions):
+            return
+        if all(self._is_fixed(x) for x in tensors):
+            if is_total(op):
+                self._fixed.add(result)
+            return
+        if all(self._is_fixed(x) or x in self._stackable for x in tensors):
+            self._decide(op, result, tensors)
+
+    def _is_fixed(self, value: Any) -> bool:
+        return value in self._fixed or not self.view.is_inside(value)
+
+    def _decide(self, op: Any, result: Any, tensors: list[Any]) -> None:
+        from graphc.passes.loops._cost import is_expensive, row_elements, users_of
+
+        size = row_elements(result.type)
+        # A row that is gathered is read by the loop as well, so it does not count as growth.
+        if size > self._limit and op.name != "graphc.take":
+            return
+        self._stackable.add(result)
+        heavy = [x for x in tensors if x in self._heavy]
+        if not is_expensive(op) and not heavy:
+            return
+        self._heavy.add(result)
+        follows = all(
+            x.owner.operation in self.moved and set(users_of(self.view, x)) == {op} for x in heavy
+        ) and size <= max((row_elements(x.type) for x in heavy), default=0)
+        if is_expensive(op) or follows:
+            self.moved.add(op)
+
+    def frontier(self) -> list[Any]:
+        """Moved values that the loop goes on to use."""
+        from graphc.passes.loops._cost import users_of
+
+        return [
+            op.results[0]
+            for op in self.operations
+            if op in self.moved and any(user not in self.moved for user in users_of(self.view, op.results[0]))
+        ]
+
+    def closure(self, values: list[Any]) -> list[Any]:
+        """The values that some values are computed from, and these, operands first."""
+        wanted = set(values)
+        chosen = []
+        for op in reversed(self.operations):
+            if len(op.results) == 1 and op.results[0] in wanted:
+                chosen.append(op.results[0])
+                if op.results[0] in self._stackable or op.results[0] in self._fixed:
+                    wanted.update(op.operands)
+        return chosen[::-1]
+
+
+def _build(view: Any, plan: _Plan, frontier: list[Any]) -> int:
+    """Builds the stacks before the loop and lets the body read rows of them; returns how many it reads."""
+    from graphc.passes.loops._batch import Batcher
+    from graphc.passes.loops._index import CannotBatch
+    from graphc.passes.loops._sources import SequenceRows
+    from graphc_dialects._mlir import ir
+
+    stacks = {}
+    with ir.InsertionPoint(view.op), view.op.location:
+        batcher = Batcher(view, view.steps, SequenceRows())
+        for value in plan.closure(frontier):
+            if not isinstance(value.type, ir.RankedTensorType):
+                continue
+            try:
+                stacks[value] = batcher.get(value)
+            except CannotBatch:
+                continue
+    pushed = 0
+    for value in frontier:
+        batch = stacks.get(value)
+        if batch is not None:
+            op = value.owner.operation
+            with ir.InsertionPoint(op), op.location:
+                row = ir.Operation.create("graphc.scan_seq", [value.type], [batch.value, view.index]).result
+            value.replace_all_uses_with(row)
+            pushed += 1
+    return pushed

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a pass is, and how passes are found."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import pkgutil
+import typing
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, ClassVar, Literal, NoReturn
+
+from graphc.errors import CompileError
+
+Stage = Literal["graph", "tensor", "buffer", "llvm"]
+STAGES: tuple[Stage, ...] = ("graph", "tensor", "buffer", "llvm")
+_PREFIX = "graphc-"
+
+
+class PassError(CompileError):
+    """A pass cannot treat the module it was given; the diagnostic is already emitted."""
+
+
+@dataclass
+class Pass:
+    """Base of all passes.
+
+    A subclass is a dataclass in a file of its own in a folder of `graphc.passes`. The file name with hyphens
+    is its flag, its fields are its options, its docstring is its documentation.
+
+    Attributes:
+        stage: which IR it takes and leaves: graph, tensor, buffer or llvm (see
+            `graphc.passes.manager.legality`).
+        statistics: counters that `run` adds to.
+    """
+
+    stage: ClassVar[Stage]
+    statistics: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def run(self, module: Any) -> None:
+        """Rewrites the module in place. Raises PassError (through `fail`) for IR it must not accept."""
+        raise NotImplementedError(f"{type(self).__name__} does not define run")
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Adds to a counter."""
+        self.statistics[name] = self.statistics.get(name, 0) + number
+
+    @classmethod
+    def flag(cls) -> str:
+        """Its name in pipelines and, after `--`, on the command line: `graphc-constant-folding`."""
+        return flag_of(cls.__module__.rpartition(".")[2])
+
+    @classmethod
+    def options(cls) -> dict[str, Any]:
+        """Option names, with hyphens, and their default values."""
+        return {item.name.replace("_", "-"): item.default for item in fields(cls) if item.init}
+
+    @classmethod
+    def from_options(cls, text: str) -> Pass:
+        """The pass with options given as `key=value` separated by spaces, the way MLIR writes them.
+
+        Raises:
+            ValueError: an option does not exist or its value cannot be read.
+        """
+        hints = typing.get_type_hints(cls)
+        known = {item.name for item in fields(cls) if item.init}
+        values: dict[str, Any] = {}
+        for word in text.split():
+            key, equals, value = word.partition("=")
+            name = key.replace("-", "_")
+            if name not in known:
+                listed = ", ".join(sorted(cls.options())) or "none"
+                raise ValueError(f"pass {cls.flag()} has no option '{key}'; its options are: {listed}")
+            values[name] = _parse_value(cls, key, value if equals else "true", hints[name])
+        return cls(**values)
+
+    def __str__(self) -> str:
+        """Its pipeline text, with the options that differ from the defaults."""
+        changed = [
+            f"{item.name.replace('_', '-')}={_format_value(getattr(self, item.name))}"
+            for item in fields(self)
+            if item.init and getattr(self, item.name) != item.default
+        ]
+        return self.flag() + (f"{{{' '.join(changed)}}}" if changed else "")
+
+
+def _parse_value(cls: type[Pass], key: str, text: str, kind: Any) -> Any:
+    if kind is bool and text in ("true", "false", "0", "1"):
+        return text in ("true", "1")
+    if kind is int and text.lstrip("-").isdigit():
+        return int(text)
+    if kind is str:
+        return text
+    if kind is float:
+        try:
+            return float(text)
+        except ValueError:
+            pass
+    raise ValueError(f"pass {cls.flag()}: option '{key}' expects {kind.__name__}, but was given '{text}'")
+
+
+def _format_value(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def fail(op: Any, message: str) -> NoReturn:
+    """Emits an error diagnostic at the op's location and raises PassError."""
+    location = op.location
+    location.emit_error(message)
+    raise PassError(f"{location}: {message}")
+
+
+# -- attributes: verifiers do not know those that only passes set or read ---------------------------
+
+
+def integer(op: Any, name: str) -> int:
+    """The integer or boolean attribute `name`.
+
+    Raises:
+        PassError: it is missing, or something else.
+    """
+    value = getattr(op.attributes.get(name), "value", None)
+    if not isinstance(value, int):
+        fail(op, f"needs an integer attribute '{name}'")
+    return value
+
+
+def record(op: Any, name: str) -> Any:
+    """What the string attribute `name` holds as JSON.
+
+    Raises:
+        PassError: it is missing, or something else.
+    """
+    try:
+        return json.loads(op.attributes.get(name).value)
+    except (AttributeError, TypeError, ValueError):
+        fail(op, f"needs an attribute '{name}' that is a string of JSON")
+
+
+# -- discovery -------------------------------------------------------------------------------------
+
+
+def flag_of(module_name: str) -> str:
+    """`constant_folding` -> `graphc-constant-folding`."""
+    return _PREFIX + module_name.replace("_", "-")
+
+
+@cache
+def discover() -> dict[str, str]:
+    """Flag to module name of every pass. Only lists files: no pass is imported."""
+    package = importlib.import_module("graphc.passes")
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    names = {info.name.rpartition(".")[2]: info.name for info in found if _may_hold_pass(info)}
+    return {flag_of(name): names[name] for name in sorted(names)}
+
+
+def _may_hold_pass(info: pkgutil.ModuleInfo) -> bool:
+    """Names with underscores are helpers, the manager's modules are what all passes use."""
+    helper = info.name.rpartition(".")[2].startswith("_")
+    return not (info.ispkg or helper or info.name.startswith("graphc.passes.manager."))
+
+
+@cache
+def find(flag: str) -> type[Pass]:
+    """The pass class of a flag such as `graphc-fusion`.
+
+    Raises:
+        ValueError: there is no such pass.
+    """
+    name = discover().get(flag)
+    if name is None:
+        raise ValueError(f"no pass named '{flag}'; the passes are: {', '.join(discover())}")
+    module = importlib.import_module(name)
+    classes = [
+        item
+        for item in vars(module).values()
+        if inspect.isclass(item) and issubclass(item, Pass) and item.__module__ == module.__name__
+    ]
+    if len(classes) != 1:
+        raise ValueError(f"{name} must define exactly one Pass, but defines {len(classes)}")
+    return classes[0]
+
+
+def run_pipeline(module: Any, entries: Any, **options: Any) -> Any:
+    """Runs passes of ours and of upstream on a module; see `graphc.passes.manager.run.run_pipeline`."""
+    from graphc.passes.manager.run import run_pipeline as run
+
+    return run(module, entries, **options)

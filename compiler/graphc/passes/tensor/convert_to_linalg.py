@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From the graphc dialect to linalg on tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.passes.manager.base import Pass, fail
+
+
+@dataclass
+class ConvertToLinalg(Pass):
+    """Turns every cluster of fused operations into one `linalg.generic`; the rest becomes tensor and scf.
+
+    Element types become storage types (signless; one byte for bool). Each tensor result becomes a buffer
+    argument that is written with `bufferization.materialize_in_destination`, so that the last loop writes
+    straight into the caller's memory. Functions that return index values (`@shapes`) keep their results.
+
+    The module attribute `graphc.donate`, a JSON list of `[argument, [result, ...], keep]`, names arguments
+    that a result may be computed in, where that takes no copy. The buffer of such a result is the argument;
+    `graphc.donated` then lists these pairs, arguments that are not read, which callers may pass as the buffer
+    of a result (`spares`), and why other arguments are not used. With `keep`, the argument must be intact if
+    a check fails.
+
+    An `scf.if` loses its tensor results: each region computes what it gave where the value is wanted (the
+    caller's memory, a part of a join, a row of a scan, or new memory); results of one element are scalars.
+
+    Operations without a `cluster` attribute (the fusion pass did not run) get a loop of their own.
+    """
+
+    stage = "tensor"
+
+    def run(self, module: Any) -> None:
+        from graphc.lowering.conditionals import place_results
+        from graphc.lowering.converter import FunctionConverter
+        from graphc.lowering.donation import Donations
+        from graphc_dialects._mlir import ir
+
+        for function in list(module.body.operations):
+            if function.operation.name == "func.func" and len(function.regions[0].blocks):
+                _check_element_types(function)
+                self.count("results of conditionals", place_results(function.operation))
+                donations = Donations.of_module(module, function.operation)
+                if donations.pairs or donations.spares or donations.notes:
+                    text = ir.StringAttr.get(donations.to_json())
+                    module.operation.attributes["graphc.donated"] = text
+                FunctionConverter(function.operation, donations).run()
+                self.count("donated arguments", len(donations.pairs))
+                self.count("functions", 1)
+
+
+def _check_element_types(function: Any) -> None:
+    """Refuses tensors of element types that have no storage type."""
+    from graphc.ir.types import dtype_of
+    from graphc_dialects._mlir import ir
+
+    seen: set[Any] = set()
+    for op in function.regions[0].blocks[0].operations:
+        for result in op.results:
+            result_type = result.type
+            if result_type in seen:
+                continue
+            seen.add(result_type)
+            if not isinstance(result_type, ir.RankedTensorType) or isinstance(
+                result_type.element_type, ir.IndexType
+            ):
+                continue
+            try:
+                dtype_of(result_type.element_type)
+            except TypeError as error:
+                fail(op, str(error))
