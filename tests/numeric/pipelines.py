@@ -84,7 +84,7 @@ def compile_text(text: str, entries: Sequence[Entry], opt_level: int = 2) -> Any
 
 def interpret(text: str, values: Sequence[np.ndarray]) -> list[Any]:
     """What a graph-stage module computes, by the interpreter."""
-    from graphc.passes._interpret import run_function
+    from graphc.backends.interpret.interpreter import run_function
     from graphc_dialects._mlir import ir
 
     with _context(), ir.Location.unknown(), np.errstate(all="ignore"):

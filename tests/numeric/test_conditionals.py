@@ -17,7 +17,7 @@ from scan_modules import Limits, ScanCase, assert_close
 
 import graphc
 import graphc.tensor as pt
-from graphc.passes._interpret import run_function
+from graphc.backends.interpret.interpreter import run_function
 from graphc.passes.manager.base import discover, find, run_pipeline
 from graphc.pipelines import PIPELINES
 from graphc_dialects._mlir import ir

@@ -51,7 +51,7 @@ def check_meaning(graph: JoinGraph, option: str, before: bool = True) -> None:
         option: of the pass.
         before: compare the results without the pass too.
     """
-    from graphc.passes._interpret import run_function
+    from graphc.backends.interpret.interpreter import run_function
     from graphc.passes.manager.base import run_pipeline
     from graphc_dialects._mlir import ir
     from graphc_dialects.dialect import new_context

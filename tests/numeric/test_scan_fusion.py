@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.passes._interpret import run_function
+from graphc.backends.interpret.interpreter import run_function
 from graphc.passes.manager.base import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context

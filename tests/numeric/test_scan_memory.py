@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphc.tensor as pt
+from graphc.backends.interpret.interpreter import run_function
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.scan_view import retention, scans
 from graphc.ir.walk import walk
-from graphc.passes._interpret import run_function
 from graphc.passes.manager.base import run_pipeline
 from graphc.scan import spec as roles
 from graphc.scan.op import Scan

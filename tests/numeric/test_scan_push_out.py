@@ -12,10 +12,10 @@ from scan_push_out_bodies import BodyCase
 
 import graphc
 import graphc.tensor as pt
+from graphc.backends.interpret.interpreter import run_function
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.scan_view import ScanView, scans
-from graphc.passes._interpret import run_function
 from graphc.passes.manager.base import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context

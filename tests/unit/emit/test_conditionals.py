@@ -14,6 +14,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc import grad, ifelse
+from graphc.backends.interpret import interpreter
 from graphc.emit import emit_module
 from graphc.emit.conditional_plan import MAX_DEPTH
 from graphc.emit.conditionals import obstacle
@@ -23,7 +24,6 @@ from graphc.function.reference import ReferenceExecutor
 from graphc.graph.demand import MAX_PRODUCTS
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ops.elementwise import Elementwise
-from graphc.passes import _interpret
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 
@@ -215,14 +215,14 @@ def test_random_graphs_run_what_lazy_evaluation_runs(seed, monkeypatch):
     module = emit_module(graph)
     names = {f"n{i}": node for i, node in enumerate(module.nodes)}
     ran: set[Any] = set()
-    original = _interpret._Frame._execute
+    original = interpreter._Frame._execute
 
     def execute(self: Any, op: Any) -> None:
         if op.name.startswith("graphc.") and op.name != "graphc.check":
             ran.add(names.get(str(op.location).split('"')[1]))
         original(self, op)
 
-    monkeypatch.setattr(_interpret._Frame, "_execute", execute)
+    monkeypatch.setattr(interpreter._Frame, "_execute", execute)
     with new_context():
         parsed = ir.Module.parse(module.text)
         assert parsed.operation.verify()
@@ -230,7 +230,7 @@ def test_random_graphs_run_what_lazy_evaluation_runs(seed, monkeypatch):
             values = [np.array([0.3, -1.2]), np.array([2.0, 0.7]), *map(np.array, bits)]
             known = ReferenceExecutor(graph).run_all(values)
             ran.clear()
-            for v, got in zip(graph.outputs, _interpret.run_function(parsed, values), strict=True):
+            for v, got in zip(graph.outputs, interpreter.run_function(parsed, values), strict=True):
                 np.testing.assert_allclose(got, known[v])
             elementwise = [node for node in graph.nodes if isinstance(node.op, Elementwise)]
             assert {n for n in elementwise if n in ran} == {n for n in elementwise if n.outputs[0] in known}

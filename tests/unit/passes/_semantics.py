@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.passes._interpret import run_function
+from graphc.backends.interpret.interpreter import run_function
 from graphc.passes.manager.base import run_pipeline
 from graphc.tensor.compare import tolerances
 from graphc_dialects._mlir import ir

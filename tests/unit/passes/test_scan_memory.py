@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphc.backends.interpret.interpreter import run_function
 from graphc.ir.affine import Evaluator, Linear, Range, Region, Split, exactly, is_negative, over
 from graphc.ir.scan_view import ScanView, retention, scans
-from graphc.passes._interpret import run_function
 from graphc.passes.manager.base import PassError, find, run_pipeline
 from graphc_dialects._mlir import ir
 

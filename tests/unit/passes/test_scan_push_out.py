@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphc.backends.interpret.interpreter import run_function
 from graphc.ir.affine import Linear
 from graphc.ir.scan_view import ScanView, scans
-from graphc.passes._interpret import run_function
 from graphc.passes.loops._batch_rules import rule_of
 from graphc.passes.loops._last_row import LastRowUses
 from graphc.passes.manager.base import find, run_pipeline

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc.backends.interpret.scan import ScanRun
+from graphc.backends.interpret.write import WRITES
 from graphc.ir.constants import CONSTANTS, element_dtype, read_constant
 from graphc.ir.references import (
     elementwise_reference,
@@ -19,8 +21,6 @@ from graphc.ir.references import (
     random_reference,
 )
 from graphc.ir.walk import functions
-from graphc.passes._interpret_scan import ScanRun
-from graphc.passes._interpret_write import WRITES
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.errors import ERRORS
