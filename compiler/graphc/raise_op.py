@@ -85,7 +85,7 @@ class CheckAndRaise(Op):
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
         """The conditions of all elements of the batch must hold."""
-        from graphc.graph.vectorize import repeat
+        from graphc.transforms.vectorize import repeat
 
         value = inputs[0] if batched[0] else repeat(inputs[0], size)
         return [self(value, *inputs[1:])]

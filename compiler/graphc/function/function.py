@@ -145,7 +145,7 @@ def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
     """The graph with ops such as `OpFromGraph` replaced by their graphs, whose constants become cells too."""
     if not any(hasattr(node.op, "inline_on") for node in fgraph.nodes):
         return fgraph
-    from graphc.graph.op_from_graph import expand
+    from graphc.transforms.op_from_graph import expand
 
     results = expand(fgraph.outputs)
     return FunctionGraph([*inputs, *_cells(inputs, results)], results)

@@ -3,8 +3,8 @@
 
 A Jacobian is one pullback through the graph, batched over the rows: the cotangent is an identity matrix and
 every op of
-the pullback gets one more axis in front (`graphc.graph.vectorize`). The graph does not grow with the number
-of rows, and that number may be known at run time only. Where an op has no batching rule, the rows are
+the pullback gets one more axis in front (`graphc.transforms.vectorize`). The graph does not grow with the
+number of rows, and that number may be known at run time only. Where an op has no batching rule, the rows are
 unrolled, which needs a static number of them.
 """
 
@@ -33,8 +33,8 @@ def _static_size(x: Variable) -> int | None:
 
 def _rows_batched(flat: Variable, wrt: list[Variable], options: dict[str, Any]) -> list[Variable]:
     """Jacobian of a vector, one pullback batched over the rows; shape ``(rows, *w.shape)``."""
-    from graphc.graph.vectorize import batch_graph
     from graphc.ops._pt import pt
+    from graphc.transforms.vectorize import batch_graph
 
     row = flat.type.clone(dtype=gradient_dtype(flat))()
     pulled = pullback(flat, wrt, row, **options)

@@ -12,11 +12,11 @@ from graphc.emit.literals import dense
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
-from graphc.ops.batching import all_batched
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
+from graphc.transforms.batching import all_batched
 
 _UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 Variables = Sequence[Variable]

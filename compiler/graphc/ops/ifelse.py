@@ -136,7 +136,7 @@ class IfElse(Op):
     def _batch_values(
         self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
     ) -> list[Variable]:
-        from graphc.graph.vectorize import repeat
+        from graphc.transforms.vectorize import repeat
 
         values = list(inputs[1:])
         for k in range(self.n):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.vectorize import repeat
 from graphc.ops._pt import pt
 from graphc.ops.matrices import (
     Maybe,
@@ -23,6 +22,7 @@ from graphc.ops.matrices import (
     transposed,
 )
 from graphc.ops.sizes import sizes_of
+from graphc.transforms.vectorize import repeat
 
 # What is known of a matrix, by the number that the kernel knows it by.
 ASSUMPTIONS = {"gen": 0, "sym": 1, "her": 2, "pos": 3}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A loop over a batch of inputs (see `graphc.graph.vectorize`)."""
+"""A loop over a batch of inputs (see `graphc.transforms.vectorize`)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.traversal import ancestors, toposort
-from graphc.graph.vectorize import batch_graph, repeat
 from graphc.ops._pt import pt
 from graphc.ops.sizes import known_size
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.tensor.type import TensorType
+from graphc.transforms.vectorize import batch_graph, repeat
 
 
 def batch(

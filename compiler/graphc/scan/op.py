@@ -106,7 +106,7 @@ class Scan(Op):
     @cached_property
     def compiled_graph(self) -> FunctionGraph:
         """The inner graph with ops such as `OpFromGraph` replaced by their graphs."""
-        from graphc.graph.op_from_graph import expand
+        from graphc.transforms.op_from_graph import expand
 
         return FunctionGraph(self.inner_inputs, expand(self.inner_outputs))
 

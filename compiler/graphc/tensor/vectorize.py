@@ -11,11 +11,11 @@ from typing import Any
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Variable
-from graphc.graph.vectorize import batch_graph, vectorize_graph
 from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import size_of
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
+from graphc.transforms.vectorize import batch_graph, vectorize_graph
 
 __all__ = ["vectorize", "vmap"]
 

@@ -63,7 +63,7 @@ def test_dtypes_and_discrete_inputs(jax):
 
 
 def test_batches(jax):
-    from graphc.graph.vectorize import vectorize_graph
+    from graphc.transforms.vectorize import vectorize_graph
 
     x, w, many = pt.dmatrix("x"), pt.dmatrix("w"), pt.dtensor3("many")
     y = graphc.wrap_jax(layer)(x, {"w": w})["y"]

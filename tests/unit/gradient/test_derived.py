@@ -10,7 +10,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.errors import DisconnectedInputError
 from graphc.gradient import grad, hessian, jacobian
-from graphc.graph.vectorize import vectorize_graph
+from graphc.transforms.vectorize import vectorize_graph
 
 
 def run(inputs, outputs, *values):

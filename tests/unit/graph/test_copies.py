@@ -12,11 +12,11 @@ from graphc.errors import MissingInputError, UnusedInputError
 from graphc.graph.basic import Apply
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
-from graphc.graph.op_from_graph import OpFromGraph
 from graphc.graph.printing import as_string
 from graphc.graph.replace import clone, clone_get_equiv, clone_replace
 from graphc.graph.traversal import graph_inputs, walk
-from graphc.graph.vectorize import vectorize_graph
+from graphc.transforms.op_from_graph import OpFromGraph
+from graphc.transforms.vectorize import vectorize_graph
 
 
 def test_clone_replace_copies_roots():

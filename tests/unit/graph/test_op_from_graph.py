@@ -10,7 +10,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.graph.op_from_graph import OpFromGraph, expand
+from graphc.transforms.op_from_graph import OpFromGraph, expand
 
 
 def run(inputs, outputs, *values):

@@ -10,8 +10,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.graph.op_from_graph import OpFromGraph
 from graphc.graph.traversal import ancestors
+from graphc.transforms.op_from_graph import OpFromGraph
 
 
 def chain(n):

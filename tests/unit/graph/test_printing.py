@@ -11,8 +11,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.graph.op_from_graph import OpFromGraph
 from graphc.graph.printing import debugprint, letters, pprint
+from graphc.transforms.op_from_graph import OpFromGraph
 
 
 def text(graph, **options):

@@ -7,7 +7,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.graph.replace import clone_replace, graph_replace
-from graphc.graph.vectorize import vectorize_graph
+from graphc.transforms.vectorize import vectorize_graph
 
 S, X = pt.tensor("s", dtype="float64", shape=(4,)), pt.vector("x")
 FOUR = np.array([1.0, 2.0, 4.0, 8.0])

@@ -9,7 +9,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 import graphc.tensor.linalg as L
-from graphc.graph.vectorize import vectorize_graph
+from graphc.transforms.vectorize import vectorize_graph
 
 
 def kalman(y, a, c, q, r, p0):

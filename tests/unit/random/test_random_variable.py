@@ -13,12 +13,12 @@ from gradient_batches import verify_grads
 import graphc
 import graphc.tensor as pt
 from graphc.errors import NullTypeGradError, UndefinedGradientError
-from graphc.graph.vectorize import vectorize_graph
 from graphc.tensor import random
 from graphc.tensor.random import RandomVariable
 from graphc.tensor.random.distributions import DISTRIBUTIONS, MOST_PARAMETERS
 from graphc.tensor.random.native import NATIVE
 from graphc.tensor.random.pathwise import RULES
+from graphc.transforms.vectorize import vectorize_graph
 
 MODES = ["fast_run", "fast_compile", "reference"]
 

@@ -13,7 +13,7 @@ from gradient_batches import verify_grads
 import graphc
 import graphc.sparse as sp
 import graphc.tensor as pt
-from graphc.graph.vectorize import vectorize_graph
+from graphc.transforms.vectorize import vectorize_graph
 
 RNG = np.random.default_rng(0)
 

@@ -2,8 +2,8 @@
 """Adds batch axes in front of some variables of a graph, and so of all that is computed from them.
 
 An op says how by ``batch(node, inputs, batched, size) -> list of outputs``; the rules of graphc's own ops are
-in `graphc.ops.batching`. Where there is no rule, or none for the inputs that are batched, a loop applies the
-op to one element of the batch after the other (`graphc.graph.vectorize_loop`).
+in `graphc.transforms.batching`. Where there is no rule, or none for the inputs that are batched, a loop
+applies the op to one element of the batch after the other (`graphc.transforms.vectorize_loop`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
-from graphc.graph.op_from_graph import without_rules
 from graphc.graph.replace import checked_constants, checked_replacements, rebuild
 from graphc.graph.traversal import toposort
-from graphc.graph.vectorize_loop import RowsRead, last_rows_read, loop_over_batch
+from graphc.transforms.op_from_graph import without_rules
+from graphc.transforms.vectorize_loop import RowsRead, last_rows_read, loop_over_batch
 
 
 def batch_graph(
@@ -234,7 +234,7 @@ def _batch_node(
     """The outputs of a node for a batch of some of its inputs; an output of unchanged rank is the same for
     all.
     """
-    from graphc.ops.batching import rule_of
+    from graphc.transforms.batching import rule_of
 
     inputs = [memo.get(x, x) for x in node.inputs]
     batched = [_is_batched(x, memo) for x in node.inputs]

@@ -12,7 +12,7 @@ from graphc.graph.basic import Variable
 from graphc.graph.equality import equal_computations
 
 if TYPE_CHECKING:
-    from graphc.graph.op_from_graph import OpFromGraph
+    from graphc.transforms.op_from_graph import OpFromGraph
 
 Terms = list[Variable | None]
 
@@ -88,7 +88,7 @@ def _overridden(
 
 
 def _call(rule: Any, arguments: tuple[list, ...]) -> Terms:
-    from graphc.graph.op_from_graph import OpFromGraph
+    from graphc.transforms.op_from_graph import OpFromGraph
 
     if isinstance(rule, OpFromGraph):
         result = rule(*[v for group in arguments for v in group])
@@ -176,7 +176,7 @@ def _build(
     from graphc.gradient.accumulate import Cotangents
     from graphc.gradient.connectivity import Paths
     from graphc.gradient.forward import tangents_of
-    from graphc.graph.op_from_graph import OpFromGraph
+    from graphc.transforms.op_from_graph import OpFromGraph
 
     xs, ys = op.inner_inputs, op.inner_outputs
     if what == "pullback":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Batches of indexed arrays, and of indices (see `graphc.ops.batching`).
+"""Batches of indexed arrays, and of indices (see `graphc.transforms.batching`).
 
 Where each element of a batch has indices of its own, the batch axis and the indexed one are joined, and the
 indices count in both.
@@ -12,7 +12,6 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Variable
-from graphc.graph.vectorize import repeat
 from graphc.ops._pt import pt
 from graphc.ops.advanced import Put, Take
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
@@ -20,6 +19,7 @@ from graphc.ops.create import Iota
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.ops.subtensor import IncSubtensor, Subtensor
 from graphc.tensor.shaping import product_of
+from graphc.transforms.vectorize import repeat
 
 
 def with_axis(x: Any, is_batched: bool) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How each op gets one more axis in front (see `graphc.graph.vectorize`).
+"""How each op gets one more axis in front (see `graphc.transforms.vectorize`).
 
 A rule is a function of ``(op, node, inputs, batched, size)``: the node without the batch, its inputs with it,
 which of them have the axis, and its size. It returns the outputs with the axis, or without it where they are
@@ -15,16 +15,8 @@ from typing import Any
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
-from graphc.graph.vectorize import repeat
 from graphc.ops._pt import pt
 from graphc.ops.advanced import Put, Take
-from graphc.ops.batching_indices import (
-    batch_inc_subtensor,
-    batch_put,
-    batch_subtensor,
-    batch_take,
-    with_axis,
-)
 from graphc.ops.create import Iota
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
@@ -36,6 +28,14 @@ from graphc.ops.shape import MakeVector, Shape, Shape_i
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.subtensor import IncSubtensor, Subtensor
+from graphc.transforms.batching_indices import (
+    batch_inc_subtensor,
+    batch_put,
+    batch_subtensor,
+    batch_take,
+    with_axis,
+)
+from graphc.transforms.vectorize import repeat
 
 Rule = Callable[[Any, Apply, Sequence[Any], Sequence[bool], Any], list[Variable]]
 

@@ -160,21 +160,21 @@ class OpFromGraph(Op):
     def pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        from graphc.graph.op_from_graph_derivatives import pullback
+        from graphc.transforms.op_from_graph_derivatives import pullback
 
         return pullback(self, inputs, outputs, cotangents)
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        from graphc.graph.op_from_graph_derivatives import pushforward
+        from graphc.transforms.op_from_graph_derivatives import pushforward
 
         return pushforward(self, inputs, outputs, tangents)
 
     def batch(
         self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Any
     ) -> list[Variable]:
-        from graphc.graph.vectorize import batch_graph
+        from graphc.transforms.vectorize import batch_graph
 
         inner = self.inline_on(node.inputs)
         replace = {x: b for x, b, is_batched in zip(node.inputs, inputs, batched, strict=True) if is_batched}
@@ -193,7 +193,7 @@ class OpFromGraph(Op):
             return False
         if not same_graph(self.inner_inputs, self.inner_outputs, other.inner_inputs, other.inner_outputs):
             return False
-        from graphc.graph.op_from_graph_derivatives import same_overrides
+        from graphc.transforms.op_from_graph_derivatives import same_overrides
 
         return same_overrides(self, other)
 
