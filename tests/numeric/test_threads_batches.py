@@ -51,8 +51,8 @@ def test_kernels_without_memory_for_scratch():
     import ctypes
 
     from graphc.codegen.object import compile_to_object
-    from graphc.codegen.parts import Part
     from graphc.kernels.define import kernel_parts
+    from graphc.native.parts import Part
 
     symbol = "graphc_kernel.sort.f64-f64."
     types = "ptr, ptr, ptr, i64, i64, i64, i64"

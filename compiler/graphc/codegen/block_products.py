@@ -8,7 +8,7 @@ An n or a t stands for an operand as it is, or transposed.
 
 from __future__ import annotations
 
-from graphc.codegen.vector_ir import VectorWriter
+from graphc.native.vector_ir import VectorWriter
 
 _ROWS = 8  # sums kept in registers
 _SUMS = 4  # fewer would wait for the latency of additions

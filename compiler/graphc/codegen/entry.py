@@ -11,7 +11,7 @@ from graphc.codegen.entry_calls import COMMON
 from graphc.codegen.entry_donation import COPY, Lender
 from graphc.codegen.entry_runs import MANY_EQUAL, Readers, runs, sizes_of
 from graphc.codegen.entry_tiers import ITEM_SIZE, BufferTier, StructTier, Tier
-from graphc.codegen.ir_writer import Writer
+from graphc.native.ir_writer import Writer
 from graphc_runtime import interrupts
 from graphc_runtime.layout import tuple_items
 from graphc_runtime.manifest import Signature

@@ -13,10 +13,10 @@ from functools import cache, partial
 
 from graphc.codegen import llvm
 from graphc.codegen.divide import Piece, divide
-from graphc.codegen.parts import Part, PartStore
 from graphc.codegen.share import share
 from graphc.config import config
 from graphc.errors import CompileError
+from graphc.native.parts import Part, PartStore
 from graphc_runtime import elf
 from graphc_runtime.threads import usable_cores
 from graphc_runtime.worker import checkpoint

@@ -11,7 +11,7 @@ from graphc.codegen.blas import PARAMETERS
 from graphc.codegen.block_products import block_product
 from graphc.codegen.row_products import SUMS, dot_products, row_product
 from graphc.codegen.small_products import small_product, square, transposition
-from graphc.codegen.vector_ir import VectorWriter, register_bytes
+from graphc.native.vector_ir import VectorWriter, register_bytes
 
 _GEMM = re.compile(r"^declare void @graphc_([sdcz])gemm\(.*\n", re.MULTILINE)
 _BLOCK = re.compile(r"^declare void @graphc_([sd])block_(\d+)_(\d+)_(\d+)_([nt])([nt])\(.*\n", re.MULTILINE)

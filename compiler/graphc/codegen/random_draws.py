@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from graphc.codegen.ir_writer import Writer
+from graphc.native.ir_writer import Writer
 
 TYPES = {"d": "double", "f": "float", "q": "i64", "l": "i32", "h": "i16", "b": "i8"}
 # How the calling convention passes numbers that are narrower than a register.

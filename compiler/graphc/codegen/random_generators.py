@@ -11,7 +11,7 @@ Number Generation" (2014); J. Salmon et al., "Parallel random numbers: as easy a
 
 from __future__ import annotations
 
-from graphc.codegen.ir_writer import Writer
+from graphc.native.ir_writer import Writer
 
 # Words of a state vector, the same as in graphc.tensor.random.state; the last two are the spare half.
 WORDS = {"pcg64": 6, "philox": 13}

@@ -11,7 +11,7 @@ call them in each iteration; beyond, BLAS with its threads is faster.
 
 from __future__ import annotations
 
-from graphc.codegen.vector_ir import Body, VectorWriter
+from graphc.native.vector_ir import Body, VectorWriter
 
 # Sums are kept in this many registers: enough to hide the latency of an addition, half of what AVX2 has.
 SUMS = 8

@@ -11,7 +11,7 @@ If b is transposed its rows are transposed into a buffer on the stack first, in 
 
 from __future__ import annotations
 
-from graphc.codegen.vector_ir import VectorWriter
+from graphc.native.vector_ir import VectorWriter
 
 # Rows of a tile. With more, sums would wait less for those before, but several tiles are under way at once.
 _HEIGHT = 4

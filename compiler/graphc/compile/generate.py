@@ -38,13 +38,13 @@ def generate(
     from graphc.codegen.interrupts import called
     from graphc.codegen.kernel import kernel_wrappers, load_arguments
     from graphc.codegen.object import host_target
-    from graphc.codegen.parts import Part, PartStore
     from graphc.codegen.products import define_products
     from graphc.codegen.random import define_random
     from graphc.codegen.splits import define_splits
     from graphc.codegen.veclib import add_vector_variants, is_available
     from graphc.kernels.define import kernel_parts
     from graphc.kernels.scalars import define_scalars
+    from graphc.native.parts import Part, PartStore
     from graphc.pipelines import OPT_LEVEL
 
     disk = disk_cache(config.cache_dir, config.cache_size_mb)

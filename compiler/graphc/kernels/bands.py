@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, conj, real, ref, sqrt, type_of, view
 from graphc.kernels.cholesky import NOT_POSITIVE
 from graphc.kernels.dense import copy, over_batch, transpose
+from graphc.native.builtins import call, conj, real, ref, sqrt, type_of, view
 
 
 @over_batch("cholesky_banded")

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc.codegen.splits import SHARE, THRESHOLD_PICOSECONDS
-from graphc.kernels.types import Value
+from graphc.native.types import Value
 from graphc_dialects.signatures import Signature
 
 _SHARE_BLAS = SHARE.replace("share", "share_blas")

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, conj, real, ref, sqrt
 from graphc.kernels.dense import SMALL, fill, over_batch
+from graphc.native.builtins import call, conj, real, ref, sqrt
 
 _NAN = float("nan")
 NOT_POSITIVE = ("LinAlgError", "the matrix is not positive definite")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, cast, ref, type_of, view
+from graphc.native.builtins import call, cast, ref, type_of, view
 
 # Elements of the patches that are held at a time, and their columns, if those are more.
 PATCHES, COLUMNS = 1 << 15, 128

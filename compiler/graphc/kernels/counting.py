@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import cast
 from graphc.kernels.searching import place_of
+from graphc.native.builtins import cast
 
 
 def _length(attributes, numbers):

@@ -6,7 +6,7 @@
 `types` are those of operands and results, `attributes` pairs of name and number, both joined by `-`. The
 function goes over the batch and returns the first status that is not 0. `cost` is the time of one element in
 picoseconds, `bytes` the size of the scratch memory, which other threads need, too (see
-`graphc.kernels.batches`). Each kernel is a part (`graphc.codegen.parts`), compiled once for all functions.
+`graphc.kernels.batches`). Each kernel is a part (`graphc.native.parts`), compiled once for all functions.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from graphc.codegen.parts import Part
 from graphc.kernels import Kernel, find
 from graphc.kernels.batches import Batches
-from graphc.kernels.translate import Translator
-from graphc.kernels.types import I64, Static, Type, Value
+from graphc.native.parts import Part
+from graphc.native.translate import Translator
+from graphc.native.types import I64, Static, Type, Value
 from graphc_dialects.signatures import SIGNATURES
 
 _DECLARATION = re.compile(r"^declare i64 @(graphc_kernel\.(\w+)\.([\w-]+)\.([\w-]*))\(.*\n", re.MULTILINE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.kernels.builtins import call, conj, imag, real, ref, sqrt, type_of
+from graphc.native.builtins import call, conj, imag, real, ref, sqrt, type_of
 from graphc_dialects.signatures import SIGNATURES
 
 # Calling LAPACK costs about as much as factoring a matrix of this size.

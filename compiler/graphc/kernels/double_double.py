@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from graphc.kernels.builtins import fma
+from graphc.native.builtins import fma
 
 
 def table(numbers: Iterable[Fraction]) -> tuple[tuple[float, ...], tuple[float, ...]]:

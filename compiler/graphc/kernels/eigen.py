@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, ref, type_of, view
 from graphc.kernels.dense import copy, over_batch, transpose, transpose_here
 from graphc.kernels.symmetric import NO_CONVERGENCE
+from graphc.native.builtins import call, ref, type_of, view
 
 
 def _eig(attributes, a):

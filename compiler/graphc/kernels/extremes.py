@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import cast, isnan, type_of, view
 from graphc.kernels.sorting import SIGN, UNSIGNED, key_of, radix_pairs
+from graphc.native.builtins import cast, isnan, type_of, view
 
 # Elements whose extreme is found before it is compared with that of others, in rows of up to twice BLOCK and
 # in longer ones.

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import type_of, view
 from graphc.kernels.fourier_any import transform_rows
 from graphc.kernels.fourier_rows import rows_in_lanes
+from graphc.native.builtins import type_of, view
 
 # Numbers in one part of the rows, and rows in one part of those that a lane each has, at least.
 ELEMENTS, SIDE_BY_SIDE = 2048, 8

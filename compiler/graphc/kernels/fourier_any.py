@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import local
 from graphc.kernels.fourier_chirp import chirp_of_complex, chirp_of_reals
 from graphc.kernels.fourier_lanes import from_lanes, stage_numbers, to_lanes
 from graphc.kernels.fourier_plan import (
@@ -22,6 +21,7 @@ from graphc.kernels.fourier_plan import (
 from graphc.kernels.fourier_real import inverse_odd, transform_odd, untangle
 from graphc.kernels.fourier_rows import rows_in_lanes
 from graphc.kernels.fourier_stages import stages
+from graphc.native.builtins import local
 
 
 def transform_rows(x, table, out, work, first, last, n, k, real, inverse, mode, radices, wide):

@@ -7,7 +7,6 @@ Source: L. Bluestein, A linear filtering approach to the computation of the disc
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import apart, cast, local, type_of
 from graphc.kernels.fourier_lanes import stage_numbers, transform_row
 from graphc.kernels.fourier_plan import (
     chirp_numbers,
@@ -16,6 +15,7 @@ from graphc.kernels.fourier_plan import (
 )
 from graphc.kernels.fourier_real import untangle
 from graphc.kernels.fourier_rows import APART, numbers_of_turns
+from graphc.native.builtins import apart, cast, local, type_of
 
 
 def end_of_chirp(n, w):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import local, put, row, type_of, view
 from graphc.kernels.fourier_lanes import put_number
 from graphc.kernels.fourier_plan import factors_of
 from graphc.kernels.fourier_stages import im_of, re_of, stages
+from graphc.native.builtins import local, put, row, type_of, view
 
 # Columns in one part of a matrix.
 COLUMNS = 16

@@ -9,8 +9,8 @@ external or hierarchical memory, 1990).
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import apart, evens, high, local, low, odds, put, row, type_of, unrolled
 from graphc.kernels.fourier_stages import im_of, re_of, stage_4, stages
+from graphc.native.builtins import apart, evens, high, local, low, odds, put, row, type_of, unrolled
 
 SQRT_1_2 = 0.7071067811865476
 

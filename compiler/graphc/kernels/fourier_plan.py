@@ -16,7 +16,7 @@ for kernels and for NumPy:
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import apart
+from graphc.native.builtins import apart
 
 # Largest prime factor that is done by its definition.
 LARGEST = 61

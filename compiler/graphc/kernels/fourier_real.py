@@ -10,10 +10,10 @@ et al., Real-valued fast Fourier transform algorithms, 1987).
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import apart, backwards, evens, local, odds, put, row, type_of
 from graphc.kernels.fourier_lanes import put_number, stage_numbers
 from graphc.kernels.fourier_plan import LARGEST, factors_of, largest_factor
 from graphc.kernels.fourier_stages import im_of, re_of, stages
+from graphc.native.builtins import apart, backwards, evens, local, odds, put, row, type_of
 
 # -- even sizes ----------------------------------------------------------------------------------------------
 

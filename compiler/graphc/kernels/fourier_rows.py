@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import local
 from graphc.kernels.fourier_lanes import pack, stage_numbers, transform_row, unpack
 from graphc.kernels.fourier_plan import factors_of
 from graphc.kernels.fourier_real import untangle
+from graphc.native.builtins import local
 
 # Numbers between planes, whose sizes are often powers of two: so that they do not share lines of the cache.
 APART = 40

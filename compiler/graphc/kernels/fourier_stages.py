@@ -12,8 +12,8 @@ The table has the roots of unity in the order of their use (see `graphc.kernels.
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import apart, evens, local, odds, put, row, type_of
 from graphc.kernels.fourier_plan import LARGEST
+from graphc.native.builtins import apart, evens, local, odds, put, row, type_of
 
 SQRT_3_4 = 0.8660254037844386
 COS_1, COS_2 = 0.30901699437494745, -0.8090169943749475

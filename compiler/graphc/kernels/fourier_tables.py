@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import apart, call, cast, type_of
 from graphc.kernels.fourier_plan import chirp_numbers, fill_stages, fill_table
+from graphc.native.builtins import apart, call, cast, type_of
 
 PI = np.pi
 

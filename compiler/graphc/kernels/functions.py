@@ -8,9 +8,9 @@ Source: N. J. Higham, "The scaling and squaring method for the matrix exponentia
 from __future__ import annotations
 
 from graphc.kernels import kernel, lu
-from graphc.kernels.builtins import cast, isnan, type_of, view
 from graphc.kernels.dense import absolute, copy, over_batch, product
 from graphc.kernels.triangular import backward, forward
+from graphc.native.builtins import cast, isnan, type_of, view
 
 # Numerator of the diagonal Pade approximant of degree 13, and the norm up to which it is exact to rounding.
 _PADE = (

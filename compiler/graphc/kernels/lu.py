@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, log, ref, type_of, view
 from graphc.kernels.dense import (
     SMALL,
     absolute,
@@ -19,6 +18,7 @@ from graphc.kernels.dense import (
     transpose,
 )
 from graphc.kernels.triangular import SINGULAR, backward, forward
+from graphc.native.builtins import call, log, ref, type_of, view
 
 _INFINITY = float("inf")
 

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, ref, type_of, view
 from graphc.kernels.dense import identity, over_batch, transpose
+from graphc.native.builtins import call, ref, type_of, view
 
 _BLOCK = 64
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import cast, isnan, type_of
+from graphc.native.builtins import cast, isnan, type_of
 
 
 def _windows(attributes, h, w, r, s):

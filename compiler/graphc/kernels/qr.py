@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, choose, local, positions, put, ref, row, type_of, view
 from graphc.kernels.dense import copy, identity, over_batch, transpose
 from graphc.kernels.small import ROWS, WIDTH, below, load, moderate, reflect, reflections, reflector
+from graphc.native.builtins import call, choose, local, positions, put, ref, row, type_of, view
 
 # LAPACK's blocks are at most that wide.
 _BLOCK = 64

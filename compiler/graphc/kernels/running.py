@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import type_of
 from graphc.kernels.scattering import larger, product, smaller
+from graphc.native.builtins import type_of
 
 KINDS = ("add", "mul", "max", "min")
 _UFUNCS = (np.add, np.multiply, np.maximum, np.minimum)

@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from graphc.kernels.builtins import floor, local
 from graphc.kernels.double_double import add, assign, divide, multiply, table
 from graphc.kernels.scalars import correction
+from graphc.native.builtins import floor, local
 
 _PI, _PI_LOW = math.pi, 1.2246467991473532e-16
 _LN2, _LN2_LOW = math.log(2.0), 2.3190468138462996e-17

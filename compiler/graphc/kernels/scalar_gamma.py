@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import call
 from graphc.kernels.scalars import correction
+from graphc.native.builtins import call
 
 
 @correction

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
-from graphc.kernels.builtins import call, exp, floor, isnan
 from graphc.kernels.scalars import scalar
+from graphc.native.builtins import call, exp, floor, isnan
 
 NAN = math.nan
 _ROUNDING = 2.0**-53

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 
-from graphc.kernels.builtins import call, exp, isnan, log
 from graphc.kernels.scalar_zeta import digamma_positive
 from graphc.kernels.scalars import scalar
+from graphc.native.builtins import call, exp, isnan, log
 
 NAN = math.nan
 INF = math.inf

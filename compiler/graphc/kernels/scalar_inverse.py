@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from graphc.kernels.builtins import call, isnan, log, sqrt
 from graphc.kernels.scalars import scalar
+from graphc.native.builtins import call, isnan, log, sqrt
 
 INF, NAN = math.inf, math.nan
 _HALF_PI = math.pi / 2

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from graphc.kernels.builtins import isnan, log, sqrt
 from graphc.kernels.scalars import scalar
+from graphc.native.builtins import isnan, log, sqrt
 
 INF, NAN = math.inf, math.nan
 # 1 / e in two parts.

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import math
 
-from graphc.kernels.builtins import call, floor, isnan, log
 from graphc.kernels.scalars import scalar
+from graphc.native.builtins import call, floor, isnan, log
 
 INF, NAN = math.inf, math.nan
 # B(2j) / (2j)!, the coefficients of the Euler-Maclaurin formula.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Scalar kernels: functions of float64 or uint64 numbers with loops, for rows of the elementwise table.
 
-A scalar kernel is a function in the kernel language (`graphc.kernels.translate`) of numbers that returns a
+A scalar kernel is a function in the kernel language (`graphc.native.translate`) of numbers that returns a
 number. Compiled loops call `graphc_scalar.<name>`; NumPy code calls its `reference`, which runs it as Python.
 """
 
@@ -93,8 +93,8 @@ def define_scalars(ir_text: str) -> str:
 
 @cache
 def _definition(symbol: str, name: str, arity: int, whole: bool) -> tuple[str, frozenset[str]]:
-    from graphc.kernels.translate import Translator
-    from graphc.kernels.types import F64, Type, Value
+    from graphc.native.translate import Translator
+    from graphc.native.types import F64, Type, Value
 
     translator = Translator()
     kind = Type("u64") if whole else F64

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import imag, real, type_of
+from graphc.native.builtins import imag, real, type_of
 
 # What happens to an element at a position: the attribute `kind` is an index of this tuple.
 KINDS = ("set", "add", "mul", "max", "min")

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, conj, imag, log, real, ref, sqrt, type_of, view
 from graphc.kernels.dense import absolute, copy, over_batch, product, transpose, transpose_here
 from graphc.kernels.symmetric import NO_CONVERGENCE
+from graphc.native.builtins import call, conj, imag, log, real, ref, sqrt, type_of, view
 
 # Orders of eigenvalues.
 NONE, LEFT, RIGHT, INSIDE, OUTSIDE = range(5)

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import cast, choose, view, word
 from graphc.kernels.sorting import less
+from graphc.native.builtins import cast, choose, view, word
 
 # The product with a word of bytes has their sum in its last byte.
 SUM_OF_BYTES = 0x0101010101010101

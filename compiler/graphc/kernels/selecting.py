@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import cast, type_of, view
 from graphc.kernels.sorting import (
     FEW,
     UNSIGNED,
@@ -25,6 +24,7 @@ from graphc.kernels.sorting import (
     sort_by_merging,
     sort_keys,
 )
+from graphc.native.builtins import cast, type_of, view
 
 
 def median_of_three(a, b, c):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.kernels.builtins import cast, choose, local, positions, put, row, spread, sqrt, total, type_of
+from graphc.native.builtins import cast, choose, local, positions, put, row, spread, sqrt, total, type_of
 
 # Largest size done here, and how many rows local matrices have: some loops do two rows at once. Routines of
 # half the width, too, were 10 % faster for half the size, but doubled the time of code generation.

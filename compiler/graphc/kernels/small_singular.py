@@ -14,7 +14,6 @@ J. Demmel and W. Kahan, "Accurate singular values of bidiagonal matrices", 1990.
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import cast, choose, copysign, local, positions, put, row, sqrt, total, type_of
 from graphc.kernels.small import (
     ROWS,
     WIDTH,
@@ -32,6 +31,7 @@ from graphc.kernels.small import (
     transposed,
 )
 from graphc.kernels.small_symmetric import turned, turned_rows
+from graphc.native.builtins import cast, choose, copysign, local, positions, put, row, sqrt, total, type_of
 
 # Sweeps that a value may take, on average.
 _SWEEPS = 30

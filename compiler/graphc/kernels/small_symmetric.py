@@ -14,7 +14,6 @@ J. H. Wilkinson, "The implicit QL algorithm", 1968.
 
 from __future__ import annotations
 
-from graphc.kernels.builtins import cast, choose, copysign, local, positions, put, row, sqrt, total, type_of
 from graphc.kernels.small import (
     ROWS,
     WIDTH,
@@ -28,6 +27,7 @@ from graphc.kernels.small import (
     sort_order,
     transposed,
 )
+from graphc.native.builtins import cast, choose, copysign, local, positions, put, row, sqrt, total, type_of
 
 _SWEEPS = 30
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from graphc.kernels import cholesky as cholesky_kernels
 from graphc.kernels import kernel, lu
-from graphc.kernels.builtins import call, ref, type_of, view
 from graphc.kernels.dense import SMALL, copy, copy_conj, fill, mirror, over_batch, transpose, transpose_here
 from graphc.kernels.triangular import SINGULAR, backward, forward
 from graphc.kernels.triangular import solve as triangular
+from graphc.native.builtins import call, ref, type_of, view
 
 _NAN = float("nan")
 GENERAL, SYMMETRIC, HERMITIAN, POSITIVE = range(4)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, cast, imag, isnan, local, real, type_of, view
+from graphc.native.builtins import call, cast, imag, isnan, local, real, type_of, view
 from graphc_runtime.numpy_sort import available
 
 UNSIGNED = {8: "u8", 16: "u16", 32: "u32", 64: "u64"}

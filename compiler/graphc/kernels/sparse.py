@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import cast, put, row, type_of
+from graphc.native.builtins import cast, put, row, type_of
 
 ERRORS = [
     ("ValueError", "the number of rows does not fit the other matrix"),

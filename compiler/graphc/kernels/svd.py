@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, conj, ref, type_of, view
 from graphc.kernels.dense import copy, identity, magnitude, over_batch
 from graphc.kernels.small import WIDTH
 from graphc.kernels.small_singular import singular
 from graphc.kernels.symmetric import NO_CONVERGENCE
+from graphc.native.builtins import call, conj, ref, type_of, view
 
 
 @over_batch("svd")

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, ref, type_of, view
 from graphc.kernels.dense import copy, copy_conj, transpose_here
 from graphc.kernels.small import WIDTH
 from graphc.kernels.small_symmetric import eigen
+from graphc.native.builtins import call, ref, type_of, view
 
 NO_CONVERGENCE = ("LinAlgError", "the algorithm did not converge")
 

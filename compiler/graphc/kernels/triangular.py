@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.kernels import kernel
-from graphc.kernels.builtins import call, conj, ref, type_of
 from graphc.kernels.dense import SMALL, copy, fill, over_batch
+from graphc.native.builtins import call, conj, ref, type_of
 
 _NAN = float("nan")
 SINGULAR = ("LinAlgError", "the matrix is singular")

@@ -9,9 +9,9 @@ from graphc.ir import build
 from graphc.ir.types import dtype_of
 from graphc.kernels import Kernel, find
 from graphc.kernels.define import symbol_of
-from graphc.kernels.types import type_of_dtype
 from graphc.lowering import calls
 from graphc.lowering.scan_buffers import allocate, read
+from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES, Signature
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from graphc.codegen.object import compile_to_object, host_target
-from graphc.codegen.parts import Part
 from graphc.codegen.products import define_products
+from graphc.native.parts import Part
 from graphc_runtime import symbols
 from graphc_runtime.loader import LoadedObject, load_object
 

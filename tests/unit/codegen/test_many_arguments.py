@@ -11,7 +11,7 @@ import graphc.tensor as pt
 from graphc.codegen import build
 from graphc.codegen.entry import entry_ir
 from graphc.codegen.kernel import LOADING, MANY_ARGUMENTS, load_arguments
-from graphc.codegen.parts import Part
+from graphc.native.parts import Part
 from graphc_runtime.manifest import ArraySpec, Signature
 
 

@@ -12,7 +12,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.codegen import object as codegen
-from graphc.codegen.parts import Part
+from graphc.native.parts import Part
 from graphc_runtime.cache import MAGIC
 
 COMPILE = """

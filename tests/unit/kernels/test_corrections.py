@@ -12,7 +12,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.kernels import corrections, double_double, scalars
-from graphc.kernels.builtins import fma
+from graphc.native.builtins import fma
 
 # psi next to its zeros, to 17 digits.
 ZEROS = {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.object import host_target
-from graphc.kernels.builtins import (
+from graphc.native.builtins import (
     apart,
     backwards,
     cast,
@@ -33,8 +33,8 @@ from graphc.kernels.builtins import (
     view,
     word,
 )
-from graphc.kernels.translate import KernelError, Translator
-from graphc.kernels.types import I64, Static, Value, type_of_dtype
+from graphc.native.translate import KernelError, Translator
+from graphc.native.types import I64, Static, Value, type_of_dtype
 
 _KEEP = []
 

@@ -12,12 +12,12 @@ import pytest
 import graphc.tensor as gt
 from graphc.codegen.handoff import to_llvmlite
 from graphc.codegen.object import compile_to_object, host_target
-from graphc.codegen.parts import Part
 from graphc.codegen.products import define_products
 from graphc.compile.lower import lower
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.lowering.unit_axes import unit_dimshuffle
+from graphc.native.parts import Part
 from graphc.passes.manager.base import run_pipeline
 from graphc.pipelines import FAST_RUN
 from graphc_dialects._mlir import ir, translate_module_to_llvmir

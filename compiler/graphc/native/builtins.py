@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What kernels may call, as Python functions: a kernel that calls no library also runs as it stands.
 
-The translator (`graphc.kernels.translate`) knows these by name.
+The translator (`graphc.native.translate`) knows these by name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.kernels.types import Type, kind_of, type_of_dtype
+from graphc.native.types import Type, kind_of, type_of_dtype
 
 
 def apart(function: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from graphc.kernels.types import BOOL, F64, I64, Static, Type, Value, literal
+from graphc.native.types import BOOL, F64, I64, Static, Type, Value, literal
 
 _FLOAT = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
 _INTEGER = {

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
 
-from graphc.kernels import builtins
-from graphc.kernels.expressions import Expressions
-from graphc.kernels.types import BOOL, I64, Slot, Static, Type, Value, float_literal
-from graphc.kernels.variables import fixed_names
+from graphc.native import builtins
+from graphc.native.expressions import Expressions
+from graphc.native.types import BOOL, I64, Slot, Static, Type, Value, float_literal
+from graphc.native.variables import fixed_names
 
 
 class KernelError(TypeError):

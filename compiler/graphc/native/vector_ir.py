@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from graphc.codegen.ir_writer import Writer
+from graphc.native.ir_writer import Writer
 
 Body = Callable[[list[str]], list[str]]
 _TYPES = {"s": ("float", "f32", 4), "d": ("double", "f64", 8)}

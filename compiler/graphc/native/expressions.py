@@ -8,9 +8,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from graphc.kernels import builtins
-from graphc.kernels.types import BOOL, F64, I64, Slot, Static, Type, Value, kind_of
-from graphc.kernels.vectors import Vectors
+from graphc.native import builtins
+from graphc.native.types import BOOL, F64, I64, Slot, Static, Type, Value, kind_of
+from graphc.native.vectors import Vectors
 
 _FOLD: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.kernels.numbers import Numbers
-from graphc.kernels.types import I64, Static, Type, Value, literal
+from graphc.native.numbers import Numbers
+from graphc.native.types import I64, Static, Type, Value, literal
 
 
 class Vectors(Numbers):
