@@ -2,7 +2,7 @@
 """How machine code notices Ctrl-C, and reports how far a loop is.
 
 Python runs signal handlers between bytecodes of the main thread, so that a loop in machine code would go on
-until its end. Such loops therefore call `graphc_poll` now and then (`graphc.codegen.interrupts`), which asks
+until its end. Such loops therefore call `graphc_poll` now and then (`graphc.library.interrupts`), which asks
 CPython every `INTERVAL` seconds, with the GIL, to run handlers that are due. If one raises, the exception is
 kept in the call's context and the kernel returns `INTERRUPTED`.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Machine code of the thread pool. Written by `python -m graphc_tools.pool` from `graphc.codegen.pool`."""
+"""Machine code of the thread pool (`graphc.library.pool.build`). Written by `python -m graphc_tools.pool`."""
 
 from __future__ import annotations
 

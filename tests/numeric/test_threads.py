@@ -272,7 +272,7 @@ def test_environment_and_end_of_process():
 
 
 def test_pool_code_is_up_to_date():
-    from graphc.codegen.pool import MACHINES
+    from graphc.library.pool.build import MACHINES
     from graphc_runtime import elf
     from graphc_runtime.image import Image
     from graphc_runtime.pool_code import OBJECT, SOURCE

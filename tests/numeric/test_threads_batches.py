@@ -51,7 +51,7 @@ def test_kernels_without_memory_for_scratch():
     import ctypes
 
     from graphc.codegen.object import compile_to_object
-    from graphc.kernels.define import kernel_parts
+    from graphc.library.define import kernel_parts
     from graphc.native.parts import Part
 
     symbol = "graphc_kernel.sort.f64-f64."

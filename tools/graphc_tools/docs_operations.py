@@ -290,7 +290,7 @@ def _class_reference(cls: Any) -> str:
     # Ops that run in Python core by core say what they do with one.
     function: Any = getattr(cls, "compute", cls.perform)
     if issubclass(cls, KernelOp) and cls.perform is KernelOp.perform:
-        from graphc.kernels import find
+        from graphc.library.registry import find
 
         function = find(cls.kernel).reference
     source = _source(function)

@@ -12,11 +12,11 @@ import textwrap
 import zlib
 from pathlib import Path
 
-from graphc.codegen.pool import MACHINES, compile_pool, pool_ir
+from graphc.library.pool.build import MACHINES, compile_pool, pool_ir
 
 PATH = Path(__file__).resolve().parents[2] / "runtime" / "graphc_runtime" / "pool_code.py"
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Machine code of the thread pool. Written by `python -m graphc_tools.pool` from `graphc.codegen.pool`."""
+"""Machine code of the thread pool (`graphc.library.pool.build`). Written by `python -m graphc_tools.pool`."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.codegen import entry
-from graphc.codegen.interrupts import called, poll_ir, tick_ir
 from graphc.codegen.object import compile_to_object, host_target
-from graphc.codegen.workspace import memory_ir, workspace_table
 from graphc.config import config
+from graphc.library.interrupts import called, poll_ir, tick_ir
+from graphc.library.memory.workspace import memory_ir, workspace_table
 from graphc.native.parts import Part, PartStore
 from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact

@@ -24,7 +24,7 @@ from functools import cached_property, partial
 from graphc.codegen import frames
 from graphc.codegen.inner_loops import LONG_BODY, outline
 from graphc.codegen.kernel import LOADING
-from graphc.codegen.splits import define_call
+from graphc.library.pool.splits import define_call
 
 # Characters of IR: smaller kernels stay in one piece.
 LARGE = 130_000
@@ -96,7 +96,7 @@ class _Nest:
 
     @property
     def replaced(self) -> frozenset[str]:
-        """The functions of a split loop that `graphc.codegen.splits.define_call` makes again."""
+        """The functions of a split loop that `graphc.library.pool.splits.define_call` makes again."""
         split_range = f"graphc_range_{self.name.rpartition('_')[2]}"
         return frozenset({self.name, split_range} if split_range in self.helpers else ())
 

@@ -32,7 +32,7 @@ def entry_ir(
         signature: arguments and results of the function.
         tiers: "struct" defines `graphc_entry` and `graphc_vectorcall`, "buffer"
             `graphc_entry_buffer`.
-        interruptible: whether the kernel polls for signals (see `graphc.codegen.interrupts`).
+        interruptible: whether the kernel polls for signals (see `graphc.library.interrupts`).
     """
     text = [COMMON]
     if signature.donated:

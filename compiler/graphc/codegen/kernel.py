@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphc.codegen.float_environment import FLUSH, SAVE, SET, environment_ir
+from graphc.library.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc_runtime.interrupts import ENVIRONMENT_WORD
 
 Shape = Sequence[int | None]

@@ -35,15 +35,15 @@ def generate(
     """
     from graphc.codegen.build import build_artifact
     from graphc.codegen.entry_tiers import ITEM_SIZE
-    from graphc.codegen.interrupts import called
     from graphc.codegen.kernel import kernel_wrappers, load_arguments
     from graphc.codegen.object import host_target
-    from graphc.codegen.products import define_products
-    from graphc.codegen.random import define_random
-    from graphc.codegen.splits import define_splits
     from graphc.codegen.veclib import add_vector_variants, is_available
-    from graphc.kernels.define import kernel_parts
-    from graphc.kernels.scalars import define_scalars
+    from graphc.library.define import kernel_parts
+    from graphc.library.interrupts import called
+    from graphc.library.pool.splits import define_splits
+    from graphc.library.products.define import define_products
+    from graphc.library.random.define import define_random
+    from graphc.library.scalars.registry import define_scalars
     from graphc.native.parts import Part, PartStore
     from graphc.pipelines import OPT_LEVEL
 

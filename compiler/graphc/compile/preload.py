@@ -15,6 +15,7 @@ _DIALECTS = "arith bufferization builtin cf func linalg llvm math memref scf ten
 _PACKAGES = (
     *("ir", "passes.manager", "passes.graph", "passes.tensor", "passes.buffer", "passes.llvm"),
     *("lowering", "codegen"),
+    *("library.memory", "library.pool", "library.products", "library.random"),
 )
 
 

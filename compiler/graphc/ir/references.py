@@ -53,7 +53,7 @@ def elementwise_reference(name: str) -> Reference:
 def kernel_reference(op: Any, operands: list[Any]) -> list[Any]:
     """The results of a kernel operation, in the dtypes of its result types."""
     from graphc.ir.constants import element_dtype
-    from graphc.kernels import find
+    from graphc.library.registry import find
     from graphc.lowering.kernels import attributes_of
 
     found = find(op.name[7:]).reference(attributes_of(op), *operands)

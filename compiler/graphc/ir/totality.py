@@ -223,7 +223,7 @@ class Totality:
 
 def never_fails(op: Any) -> bool:
     """Whether the kernel of an operation reports no errors."""
-    from graphc.kernels import find
+    from graphc.library.registry import find
     from graphc.lowering.kernels import attributes_of
 
     return not find(op.name.removeprefix("graphc.")).errors or attributes_of(op).get("check") == 0

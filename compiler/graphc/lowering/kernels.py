@@ -7,8 +7,8 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.types import dtype_of
-from graphc.kernels import Kernel, find
-from graphc.kernels.define import symbol_of
+from graphc.library.define import symbol_of
+from graphc.library.registry import Kernel, find
 from graphc.lowering import calls
 from graphc.lowering.scan_buffers import allocate, read
 from graphc.native.types import type_of_dtype

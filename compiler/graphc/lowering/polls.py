@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls in lowered scans of what notices Ctrl-C and shows progress (see graphc.codegen.interrupts)."""
+"""Calls in lowered scans of what notices Ctrl-C and shows progress (see graphc.library.interrupts)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from graphc.codegen.interrupts import TICK, progress_symbol
 from graphc.ir import build
 from graphc.ir.scan_view import scan_name
+from graphc.library.interrupts import TICK, progress_symbol
 from graphc_dialects._mlir import ir
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lowering of `graphc.random`: a call of code of `graphc.codegen.random` fills their place."""
+"""Lowering of `graphc.random`: a call of code of `graphc.library.random.define` fills their place."""
 
 from __future__ import annotations
 

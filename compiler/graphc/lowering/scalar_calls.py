@@ -22,7 +22,7 @@ class CallMixin:
 
         Args:
             symbol: a name that `graphc_runtime.symbols` resolves, such as ``special_d_erfcx``, or that of a
-                scalar kernel (`graphc.kernels.scalars`), such as ``graphc_scalar.zeta``.
+                scalar kernel (`graphc.library.scalars.registry`), such as ``graphc_scalar.zeta``.
             xs: operands of one dtype.
         """
         return self.cast(self.call(symbol, *(self.cast(x, _DOUBLE) for x in xs)), xs[0].dtype)

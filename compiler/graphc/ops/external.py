@@ -93,9 +93,9 @@ def register_kernel(name: str, doc: str, arity: int, **rules: Any) -> Elementwis
     """A row that calls the scalar kernel of its name; ``rules`` as the fields of `Row`."""
 
     def reference(*arrays: Any) -> Any:
-        from graphc.kernels import scalars
+        from graphc.library.scalars import registry
 
-        return scalars.reference(name)(*arrays)
+        return registry.reference(name)(*arrays)
 
     rules.setdefault("reference", reference)
     reference = rules.pop("reference")

@@ -21,8 +21,8 @@ REAL = {complex_: real for real, complex_ in COMPLEX.items()}
 
 def columns_table(n: Any, dtype: str) -> Any:
     """The roots of unity for transforms of columns of n numbers; None if stages do not do."""
-    from graphc.kernels import fourier_plan as plan
-    from graphc.kernels.fourier_tables import stages_table
+    from graphc.library.fourier import plan
+    from graphc.library.fourier.tables import stages_table
 
     known = known_size(n)
     if not known or plan.largest_factor(known) > plan.LARGEST:
@@ -36,7 +36,7 @@ def table(n: Any, dtype: str, real: bool) -> Any:
     if known is None:
         # Of the few kinds of algorithms, Bluestein's has the largest table.
         return FftTable(real)(pt.zeros((), dtype=dtype), n, n * 40 + 1024)
-    from graphc.kernels.fourier_tables import table_of
+    from graphc.library.fourier.tables import table_of
 
     return constant(table_of(known, real, dtype).astype(dtype))
 
@@ -50,7 +50,7 @@ def algorithm(n: Any, rows: Any, dtype: str, real: bool) -> tuple[bool, int, int
         dtype: of real and imaginary parts.
         real: whether the numbers are real.
     """
-    from graphc.kernels import fourier_plan as plan
+    from graphc.library.fourier import plan
 
     known = known_size(n)
     if not known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``KernelOp``: base of ops that do something with each core array of a batch (see `graphc.kernels`)."""
+"""``KernelOp``: base of ops that do something with each core array of a batch (see `graphc.library`)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class KernelOp(Op):
         return "->".join(",".join(f"({','.join(core)})" for core in side) for side in sides)
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
-        from graphc.kernels import find
+        from graphc.library.registry import find
 
         attributes = {name: int(value) for name, value in self._props_dict().items()}
         self._check_sizes(inputs)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Apply, Variable
-from graphc.kernels.sparse import COLUMNS, GROUP, GROUPS
+from graphc.library.products.sparse import COLUMNS, GROUP, GROUPS
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.rows_arithmetic import promote

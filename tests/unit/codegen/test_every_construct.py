@@ -12,10 +12,10 @@ from op_cases import DTYPES
 import graphc.tensor as pt
 from graphc.codegen.kernel import kernel_wrappers
 from graphc.codegen.object import compile_to_object, host_target
-from graphc.codegen.products import define_products
 from graphc.compile.lower import lower
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
+from graphc.library.products.define import define_products
 from graphc.native.parts import Part
 from graphc.ops.elementwise import OPS, ROWS
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.object import compile_to_object, host_target
-from graphc.codegen.products import define_products
+from graphc.library.products.define import define_products
 from graphc.native.parts import Part
 from graphc_runtime import symbols
 from graphc_runtime.loader import LoadedObject, load_object

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.codegen.random import define_random
-from graphc.codegen.random_draws import DRAWS
-from graphc.codegen.random_generators import WORDS
-from graphc.codegen.random_vectors import VECTORS
+from graphc.library.random.define import define_random
+from graphc.library.random.draws import DRAWS
+from graphc.library.random.generators import WORDS
+from graphc.library.random.vectors import VECTORS
 from graphc.tensor.random.state import LENGTHS
 from graphc_runtime import elf, relocate
 

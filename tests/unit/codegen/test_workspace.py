@@ -13,8 +13,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.codegen.workspace import SLOTS, WorkspaceTable
 from graphc.ir.packing import Interval, aligned, pack
+from graphc.library.memory.workspace import SLOTS, WorkspaceTable
 
 from ._memory_code import POINTER, SIZE, function, load
 

@@ -10,8 +10,8 @@ import graphc
 import graphc.tensor as pt
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
-from graphc.kernels import fourier_plan as plan
-from graphc.kernels.fourier_tables import table_of, unit_roots
+from graphc.library.fourier import plan
+from graphc.library.fourier.tables import table_of, unit_roots
 from graphc.ops.fourier import FftTable, algorithm
 from graphc.tensor import fft
 

@@ -15,9 +15,9 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.codegen.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc.codegen.object import compile_to_object, host_target
 from graphc.errors import CompileError
+from graphc.library.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc_runtime import layout, progress
 from graphc_runtime.loader import load_object
 

@@ -11,7 +11,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.kernels import corrections, double_double, scalars
+from graphc.library.scalars import corrections, double_double, registry
 from graphc.native.builtins import fma
 
 # psi next to its zeros, to 17 digits.
@@ -41,7 +41,7 @@ def test_every_lane_is_corrected() -> None:
 
 
 def test_the_reference_runs_as_python() -> None:
-    kernel = scalars.find("digamma_at_zero")
+    kernel = registry.find("digamma_at_zero")
     assert kernel(3.0, 0.0, -1.5) == 3.0
     for x, value in ZEROS.items():
         assert kernel(0.0, 1.0, x) == pytest.approx(value, rel=1e-15)
@@ -49,7 +49,7 @@ def test_the_reference_runs_as_python() -> None:
 
 def test_definition_has_vector_forms() -> None:
     declared = "declare double @graphc_scalar.digamma_at_zero(double, double, double)\n"
-    text = scalars.define_scalars(declared)
+    text = registry.define_scalars(declared)
     for lanes in corrections.LANES:
         assert f"define internal <{lanes} x double> @graphc_scalar.digamma_at_zero.x{lanes}(" in text
     (head,) = re.findall(r"^define internal double @graphc_scalar.digamma_at_zero\(.*", text, re.MULTILINE)

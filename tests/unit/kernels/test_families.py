@@ -7,13 +7,13 @@ import importlib
 
 import pytest
 
-from graphc.kernels import FAMILIES, KERNELS, find
+from graphc.library.registry import FAMILIES, KERNELS, find
 from graphc_dialects.signatures import SIGNATURES
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families_list_their_kernels(family):
-    module = importlib.import_module(f"graphc.kernels.{family}")
+    module = importlib.import_module(f"graphc.library.{family}")
     have = {name for name, kernel in KERNELS.items() if kernel.function.__module__ == module.__name__}
     assert have == set(FAMILIES[family].split())
 

@@ -12,10 +12,10 @@ import pytest
 import graphc.tensor as gt
 from graphc.codegen.handoff import to_llvmlite
 from graphc.codegen.object import compile_to_object, host_target
-from graphc.codegen.products import define_products
 from graphc.compile.lower import lower
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
+from graphc.library.products.define import define_products
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.native.parts import Part
 from graphc.passes.manager.base import run_pipeline

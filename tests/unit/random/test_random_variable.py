@@ -36,9 +36,9 @@ def test_the_guide_lists_every_function():
 
 
 def test_tables_agree():
-    from graphc.codegen.random_draws import DRAWS
-    from graphc.codegen.random_registers import FAST, TABLES
-    from graphc.codegen.random_vectors import VECTORS
+    from graphc.library.random.draws import DRAWS
+    from graphc.library.random.registers import FAST, TABLES
+    from graphc.library.random.vectors import VECTORS
 
     assert set(NATIVE) == {*DRAWS, *VECTORS}
     assert set(FAST) <= set(DRAWS) and set(TABLES) <= set(FAST)

@@ -13,9 +13,9 @@ def obstacle(name: str) -> str | None:
     Args:
         name: a key of the tables of `graphc.codegen`.
     """
-    from graphc.codegen.random_draws import DRAWS
-    from graphc.codegen.random_registers import TABLES
-    from graphc.codegen.random_vectors import VECTORS
+    from graphc.library.random.draws import DRAWS
+    from graphc.library.random.registers import TABLES
+    from graphc.library.random.vectors import VECTORS
     from graphc_runtime import npyrandom
 
     draw = DRAWS.get(name) or VECTORS[name]

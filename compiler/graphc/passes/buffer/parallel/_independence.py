@@ -239,13 +239,17 @@ class _Accesses:
 
 
 def block_sizes(call: Any) -> tuple[int, int, int] | None:
-    """The sizes of a call of a product of known sizes (see `graphc.codegen.products`); None for others."""
+    """The sizes of a call of a product of known sizes (see `graphc.library.products.define`); None for
+    others.
+    """
     match = _BLOCK.fullmatch(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
     return None if match is None else (int(match[1]), int(match[2]), int(match[3]))
 
 
 def is_gemm(call: Any) -> bool:
-    """Whether a call is a product of any sizes (see `graphc.codegen.blas`); operands 2 to 4 are its sizes."""
+    """Whether a call is a product of any sizes (see `graphc.library.products.blas`); operands 2 to 4 are its
+    sizes.
+    """
     return _GEMM.fullmatch(ir.FlatSymbolRefAttr(call.attributes["callee"]).value) is not None
 
 

@@ -18,7 +18,7 @@ class ParallelLoops(Pass):
     """Outlines independent `scf.for` loops of a function's block, so that several cores can share them.
 
     The body goes to a function `@graphc_body_<n>(lower, upper, captured...)`, and the loop becomes a call
-    of `@graphc_split_<n>(lower, upper, cost, alignment, captured...)`, which `graphc.codegen.splits`
+    of `@graphc_split_<n>(lower, upper, cost, alignment, captured...)`, which `graphc.library.pool.splits`
     defines: it calls the body once for the whole range where the work is small (the range times `cost`,
     picoseconds estimated from the sizes at run time, stays below 40 microseconds), and otherwise gives
     ranges to the threads of the pool. Memory is captured as a whole, and views of it are made again in the
@@ -80,8 +80,8 @@ class _Outlining:
 
     def is_worthwhile(self) -> bool:
         """Whether the loop may be long; makes the code of its cost."""
-        from graphc.codegen.splits import THRESHOLD_PICOSECONDS
         from graphc.ir import build
+        from graphc.library.pool.splits import THRESHOLD_PICOSECONDS
         from graphc.passes.buffer.parallel._loop_cost import unit_cost
 
         step = self._constant_step

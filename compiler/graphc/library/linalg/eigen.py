@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Eigenvalues of general matrices and Sylvester's equation, by LAPACK."""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.library.linalg.dense import copy, over_batch, transpose, transpose_here
+from graphc.library.linalg.symmetric import NO_CONVERGENCE
+from graphc.library.registry import kernel
+from graphc.native.builtins import call, ref, type_of, view
+
+
+def _eig(attributes, a):
+    return tuple(np.linalg.eig(a))
+
+
+def _eig_scratch(s):
+    return (3 * s["n"] * s["n"] + 80 * s["n"] + 64) * 16
+
+
+@kernel("eig", _eig, scratch=_eig_scratch, errors=[NO_CONVERGENCE])
+def eig(a, w, v, scratch, n):
+    if n == 0:
+        return 0
+    if type_of(a).is_complex:
+        return complex_vectors(a, w, v, scratch, n)
+    else:
+        return real_matrix(a, w, v, scratch, n)
+
+
+def complex_vectors(a, w, v, scratch, n):
+    kind = type_of(a)
+    columns = view(scratch, kind)
+    none = columns[n * n :]
+    reals = view(scratch[n * n * 32 :], kind.real)
+    work = view(scratch[n * n * 32 + n * 64 :], kind)
+    transpose(a, columns, n, n)
+    info = ref(0)
+    size, length, no, yes = ref(n), ref(n * n + n * 64), ref("N"), ref("V")
+    call("lapack_?geev", no, yes, size, columns, size, w, none, size, v, size, work, length, reals, info)
+    transpose_here(v, n)
+    return 1 if info[0] != 0 else 0
+
+
+def real_matrix(a, w, v, scratch, n):
+    kind = type_of(a)
+    columns = view(scratch, kind)
+    vectors = view(scratch[n * n * 16 :], kind)
+    re = view(scratch[n * n * 32 :], kind)
+    im, work = re[n:], re[2 * n :]
+    transpose(a, columns, n, n)
+    info = ref(0)
+    size, length, no, yes = ref(n), ref(n * n + n * 64), ref("N"), ref("V")
+    call("lapack_?geev", no, yes, size, columns, size, re, im, work, size, vectors, size, work, length, info)
+    if info[0] != 0:
+        return 1
+    # Vectors of conjugate pairs are two columns: real and imaginary parts.
+    j = 0
+    while j < n:
+        pair = im[j] != 0.0 and j + 1 < n
+        w[j] = complex(re[j], im[j])
+        if pair:
+            w[j + 1] = complex(re[j + 1], im[j + 1])
+        for i in range(n):
+            x = vectors[j * n + i]
+            if pair:
+                y = vectors[(j + 1) * n + i]
+                v[i * n + j] = complex(x, y)
+                v[i * n + j + 1] = complex(x, -y)
+            else:
+                v[i * n + j] = x
+        j += 2 if pair else 1
+    return 0
+
+
+@over_batch("sylvester")
+def _sylvester(attributes, a, b, c):
+    from scipy.linalg import solve_sylvester
+
+    return solve_sylvester(a, b, c) if c.size else c
+
+
+def _sylvester_scratch(s):
+    m, n = s["m"], s["n"]
+    return (2 * m * m + 2 * n * n + 2 * m * n + 80 * (m + n) + 64) * 16
+
+
+def schur(a, columns, vectors, work, n):
+    """The Schur form of what a is by columns, and its vectors."""
+    kind = type_of(a)
+    copy(a, columns, n * n)
+    info, none = ref(0), ref(0)
+    size, length, yes, no = ref(n), ref(n * 64), ref("V"), ref("N")
+    values = work[n * 64 :]
+    if kind.is_complex:
+        reals = view(values[n:], kind.real)
+        call(
+            "lapack_?gees", yes, no, none, size, columns, size, none, values, vectors, size, work, length,
+            reals, none, info,
+        )  # fmt: skip
+    else:
+        call(
+            "lapack_?gees", yes, no, none, size, columns, size, none, values, values[n:], vectors, size, work,
+            length, none, info,
+        )  # fmt: skip
+    return info[0]
+
+
+def columns_product(a, b, out, m, n, k, code_a, code_b):
+    """out = op(a) @ op(b) of shape (m, k), by columns; n is what is summed over."""
+    kind = type_of(a)
+    one, zero = ref(1.0, kind), ref(0.0, kind)
+    rows_a, rows_b = ref(m if code_a == "N" else n), ref(n if code_b == "N" else k)
+    a_way, b_way = ref(code_a), ref(code_b)
+    call("blas_?gemm", a_way, b_way, ref(m), ref(k), ref(n), one, a, rows_a, b, rows_b, zero, out, ref(m))
+
+
+@kernel("sylvester", _sylvester, scratch=_sylvester_scratch, errors=[NO_CONVERGENCE], flags="contract")
+def sylvester(a, b, c, out, scratch, m, n):
+    if m == 0 or n == 0:
+        return 0
+    kind = type_of(a)
+    # By columns: B' X' + X' A' = C' for the transposes.
+    s = view(scratch, kind)
+    v = s[n * n :]
+    r = v[n * n :]
+    u = r[m * m :]
+    x = u[m * m :]
+    y = x[m * n :]
+    work = y[m * n :]
+    if schur(b, s, v, work, n) != 0 or schur(a, r, u, work, m) != 0:
+        return 1
+    columns_product(v, c, x, n, n, m, "C", "N")
+    columns_product(x, u, y, n, m, m, "N", "N")
+    info, scale, plus = ref(0), ref(1.0, kind.real), ref(1)
+    rows, columns = ref(n), ref(m)
+    normal = ref("N")
+    call("lapack_?trsyl", normal, normal, plus, rows, columns, s, rows, r, columns, y, rows, scale, info)
+    for i in range(m * n):
+        y[i] = y[i] / scale[0]
+    columns_product(v, y, x, n, n, m, "N", "N")
+    columns_product(x, u, out, n, m, m, "N", "C")
+    return 0

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Convolutions of images, as matrix products of filters with patches (im2col), and the two adjoints.
+
+All three work on one image at a time and, where images are large, on some rows of the result at a time, so
+that patches stay in the cache. What cores share are parts of the result: blocks of rows, or of channels for
+the adjoints. Each part is computed from all that it depends on, so that no sums of several cores have to be
+added, and blocks depend on sizes only.
+
+Few filters for each group (depthwise convolutions) are done by loops along rows instead, since a product with
+few rows costs more to pack than to compute.
+"""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.library.registry import kernel
+from graphc.native.builtins import call, cast, ref, type_of, view
+
+# Elements of the patches that are held at a time, and their columns, if those are more.
+PATCHES, COLUMNS = 1 << 15, 128
+# How many parts a convolution of few images is divided into (the adjoint in the filters: PRODUCTS), if they
+# have as many channels or filters: smaller products take long for what they compute.
+PARTS, PRODUCTS, CHANNELS, FILTERS = 16, 4, 8, 16
+# Groups of up to so many filters are done by loops.
+FEW = 3
+
+
+def _slices(attributes, sizes, filters):
+    """For each element of a filter: its position, and the slices of image and result that meet there."""
+    h, w, r, s = sizes
+    for i in range(filters[0]):
+        for j in range(filters[1]):
+            parts = []
+            for at, size, count, name in ((i, h, r, "h"), (j, w, s, "w")):
+                stride = attributes[f"stride_{name}"]
+                start = at * attributes[f"dilation_{name}"] - attributes[f"pad_{name}"]
+                first = max(0, -(start // stride))
+                last = min(count, (size - 1 - start) // stride + 1)
+                last = max(first, last)
+                begin = start + first * stride
+                inside = (
+                    slice(begin, begin + (last - first - 1) * stride + 1, stride)
+                    if last > first
+                    else slice(0, 0)
+                )
+                parts.append((inside, slice(first, last)))
+            yield i, j, (..., parts[0][0], parts[1][0]), (..., parts[0][1], parts[1][1])
+
+
+def _grouped(x, axis, groups):
+    """With the axis of channels split into groups."""
+    axis = axis % x.ndim
+    return x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
+
+
+def _product(equation, a, b):
+    return np.einsum(equation, a, b, optimize=False) if a.dtype.kind in "iub" else np.einsum(equation, a, b)
+
+
+def _reference(attributes, x, f, r, s):
+    groups = attributes["groups"]
+    out = np.zeros((*x.shape[:-3], f.shape[-4], int(r), int(s)), x.dtype)
+    xs, fs, outs = _grouped(x, -3, groups), _grouped(f, -4, groups), _grouped(out, -3, groups)
+    for i, j, image, result in _slices(attributes, (*x.shape[-2:], int(r), int(s)), f.shape[-2:]):
+        outs[result] += np.einsum("...ngchw,...goc->...ngohw", xs[image], fs[..., i, j])
+    return out
+
+
+def _reference_input(attributes, g, f, c, h, w):
+    groups = attributes["groups"]
+    out = np.zeros((*g.shape[:-3], int(c), int(h), int(w)), g.dtype)
+    gs, fs, outs = _grouped(g, -3, groups), _grouped(f, -4, groups), _grouped(out, -3, groups)
+    for i, j, image, result in _slices(attributes, (int(h), int(w), *g.shape[-2:]), f.shape[-2:]):
+        outs[image] += np.einsum("...ngohw,...goc->...ngchw", gs[result], fs[..., i, j])
+    return out
+
+
+def _reference_filters(attributes, x, g, d, p, q):
+    groups = attributes["groups"]
+    out = np.zeros((*x.shape[:-4], g.shape[-3], int(d), int(p), int(q)), x.dtype)
+    xs, gs, outs = _grouped(x, -3, groups), _grouped(g, -3, groups), _grouped(out, -4, groups)
+    for i, j, image, result in _slices(attributes, (*x.shape[-2:], *g.shape[-2:]), (int(p), int(q))):
+        outs[..., i, j] += np.einsum("...ngchw,...ngohw->...goc", xs[image], gs[result])
+    return out
+
+
+def _scratch(sizes):
+    # Sizes are at most those of complex128.
+    return (sizes["d"] * sizes["p"] * sizes["q"] * (sizes["s"] + COLUMNS) + PATCHES) * 16
+
+
+def _cost(sizes):
+    work = 60
+    for dim in "nodpqrs":
+        work = sizes[dim] * work
+    return work
+
+
+# -- patches -------------------------------------------------------------------------------------------------
+
+
+def rows_at_once(taps, s, r):
+    """How many rows of the result have patches that fit."""
+    return max(1, min(r, max(PATCHES // max(taps * s, 1), (COLUMNS - 1) // max(s, 1) + 1)))
+
+
+def first_inside(start, stride):
+    """The first k >= 0 with start + k * stride >= 0."""
+    return 0 if start >= 0 else (stride - 1 - start) // stride
+
+
+def end_inside(start, stride, size, count):
+    """The first k behind those with start + k * stride < size, at most count."""
+    return 0 if start >= size else min(count, (size - 1 - start) // stride + 1)
+
+
+def gather(x, patches, d, h, w, p, q, s, top, rows, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w):
+    """Patches of rows top, top + 1, ... of the result: a matrix (d * p * q, rows * s)."""
+    for c in range(d):
+        for i in range(p):
+            for j in range(q):
+                to = patches[((c * p + i) * q + j) * rows * s :]
+                start = j * dilation_w - pad_w
+                first = min(first_inside(start, stride_w), s)
+                end = max(first, end_inside(start, stride_w, w, s))
+                for y in range(rows):
+                    at = (top + y) * stride_h + i * dilation_h - pad_h
+                    row = to[y * s :]
+                    if at < 0 or at >= h:
+                        for k in range(s):
+                            row[k] = 0
+                    else:
+                        for k in range(first):
+                            row[k] = 0
+                        copy_row(
+                            x[(c * h + at) * w + start + first * stride_w :],
+                            row[first:],
+                            end - first,
+                            stride_w,
+                        )
+                        for k in range(end, s):
+                            row[k] = 0
+
+
+def copy_row(x, row, count, stride):
+    for k in range(count):
+        row[k] = x[k * stride]
+
+
+def scatter(
+    patches, x, d, h, w, p, q, s, top, rows, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w
+):
+    """Adds patches to the places that `gather` takes them from."""
+    for c in range(d):
+        for i in range(p):
+            for j in range(q):
+                have = patches[((c * p + i) * q + j) * rows * s :]
+                start = j * dilation_w - pad_w
+                first = min(first_inside(start, stride_w), s)
+                end = max(first, end_inside(start, stride_w, w, s))
+                for y in range(rows):
+                    at = (top + y) * stride_h + i * dilation_h - pad_h
+                    if at >= 0 and at < h:
+                        add_row(
+                            x[(c * h + at) * w + start + first * stride_w :],
+                            have[y * s + first :],
+                            end - first,
+                            stride_w,
+                        )
+
+
+def add_row(x, row, count, stride):
+    for k in range(count):
+        x[k * stride] += row[k]
+
+
+def product(a, b, out, m, n, k, lda, ldb, ldc, transpose_a, transpose_b, accumulate):
+    """The (m, n) product of row-major matrices of k inner elements; row strides are given."""
+    kind = type_of(out)
+    one, zero = cast(1, kind), cast(0, kind)
+    call(
+        "blas_?gemm",
+        ref("T" if transpose_b else "N"),
+        ref("T" if transpose_a else "N"),
+        ref(n),
+        ref(m),
+        ref(k),
+        ref(one, kind),
+        b,
+        ref(ldb),
+        a,
+        ref(lda),
+        ref(one if accumulate else zero, kind),
+        out,
+        ref(ldc),
+    )
+
+
+# -- kernels -------------------------------------------------------------------------------------------------
+
+
+def rows_of_part(n, taps, r, s):
+    """Rows of the result in one part."""
+    fair, least = (n * r + PARTS - 1) // PARTS, (COLUMNS - 1) // max(s, 1) + 1
+    return min(rows_at_once(taps, s, r), max(fair, least))
+
+
+def conv2d_parts(
+    n, c, h, w, o, d, p, q, r, s,
+    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+):  # fmt: skip
+    rows = rows_of_part(n, d * p * q, r, s)
+    return n * ((r + rows - 1) // rows)
+
+
+@kernel("conv2d", _reference, scratch=_scratch, flags="contract", cost=_cost, parts=conv2d_parts)
+def conv2d(
+    x, f, out, scratch, n, c, h, w, o, d, p, q, r, s, part,
+    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+):  # fmt: skip
+    patches = view(scratch, type_of(x))
+    each, taps = o // groups, d * p * q
+    step = rows_of_part(n, taps, r, s)
+    blocks = (r + step - 1) // step
+    image = part // blocks
+    top = (part - image * blocks) * step
+    rows = min(step, r - top)
+    for group in range(groups):
+        have = x[(image * c + group * d) * h * w :]
+        want = out[((image * o + group * each) * r + top) * s :]
+        weights = f[group * each * taps :]
+        if each <= FEW:
+            for m in range(each):
+                few(
+                    have, weights[m * taps :], want[m * r * s :], d, h, w, p, q, s, top, rows,
+                    stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+                )  # fmt: skip
+        else:
+            gather(
+                have, patches, d, h, w, p, q, s, top, rows,
+                stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+            )  # fmt: skip
+            product(
+                weights, patches, want, each, rows * s, taps,
+                max(taps, 1), max(rows * s, 1), max(r * s, 1),
+                False, False, False,
+            )  # fmt: skip
+
+
+def few(x, f, out, d, h, w, p, q, s, top, rows, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w):
+    """Rows top, top + 1, ... of the result of one filter."""
+    for k in range(rows * s):
+        out[k] = 0
+    for c in range(d):
+        for i in range(p):
+            for j in range(q):
+                weight = f[(c * p + i) * q + j]
+                start = j * dilation_w - pad_w
+                first = min(first_inside(start, stride_w), s)
+                end = max(first, end_inside(start, stride_w, w, s))
+                for y in range(rows):
+                    at = (top + y) * stride_h + i * dilation_h - pad_h
+                    if at >= 0 and at < h:
+                        add_multiple(
+                            x[(c * h + at) * w + start + first * stride_w :],
+                            out[y * s + first :],
+                            weight,
+                            end - first,
+                            stride_w,
+                            1,
+                        )
+
+
+def add_multiple(x, out, weight, count, stride_x, stride_out):
+    for k in range(count):
+        out[k * stride_out] += weight * x[k * stride_x]
+
+
+def channels_of_part(count, d):
+    """Channels in one part, where there are `count` independent sets of d channels."""
+    return max(1, min(d, max(CHANNELS, (count * d + PARTS - 1) // PARTS)))
+
+
+def conv2d_input_parts(
+    n, o, r, s, d, p, q, c, h, w,
+    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+):  # fmt: skip
+    block = channels_of_part(n * groups, d)
+    return n * groups * ((d + block - 1) // block)
+
+
+@kernel(
+    "conv2d_input", _reference_input, scratch=_scratch, flags="contract", cost=_cost, parts=conv2d_input_parts
+)
+def conv2d_input(
+    g, f, out, scratch, n, o, r, s, d, p, q, c, h, w, part,
+    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+):  # fmt: skip
+    patches = view(scratch, type_of(g))
+    block = channels_of_part(n * groups, d)
+    blocks = (d + block - 1) // block
+    # Images and their groups are one axis.
+    group = part // blocks
+    first = (part - group * blocks) * block
+    channels = min(block, d - first)
+    each, taps = o // groups, channels * p * q
+    want = out[(group * d + first) * h * w :]
+    have = g[group * each * r * s :]
+    weights = f[(group % groups * each * d + first) * p * q :]
+    for k in range(channels * h * w):
+        want[k] = 0
+    step = rows_at_once(taps, s, r)
+    top = 0
+    while top < r:
+        rows = min(step, r - top)
+        product(
+            weights, have[top * s :], patches, taps, rows * s, each,
+            max(d * p * q, 1), max(r * s, 1), max(rows * s, 1),
+            True, False, False,
+        )  # fmt: skip
+        scatter(
+            patches, want, channels, h, w, p, q, s, top, rows,
+            stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+        )  # fmt: skip
+        top += step
+
+
+def filters_of_part(sets, each):
+    """Filters in one part, where there are so many sets of channels."""
+    wanted = (PRODUCTS + sets - 1) // max(sets, 1)
+    return max(1, min(each, max(FILTERS, (each + wanted - 1) // max(wanted, 1))))
+
+
+def conv2d_filters_parts(
+    n, c, h, w, o, r, s, d, p, q,
+    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+):  # fmt: skip
+    block = channels_of_part(groups, d)
+    sets = groups * ((d + block - 1) // block)
+    each = o // groups
+    filters = filters_of_part(sets, each)
+    return sets * ((each + filters - 1) // filters)
+
+
+@kernel(
+    "conv2d_filters",
+    _reference_filters,
+    scratch=_scratch,
+    flags="contract",
+    cost=_cost,
+    parts=conv2d_filters_parts,
+)
+def conv2d_filters(
+    x, g, out, scratch, n, c, h, w, o, r, s, d, p, q, part,
+    *, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+):  # fmt: skip
+    patches = view(scratch, type_of(x))
+    block = channels_of_part(groups, d)
+    blocks = (d + block - 1) // block
+    each, filter = o // groups, d * p * q
+    most = filters_of_part(groups * blocks, each)
+    own = part // (groups * blocks) * most
+    part = part % (groups * blocks)
+    group = part // blocks
+    first = (part - group * blocks) * block
+    channels, filters = min(block, d - first), min(most, each - own)
+    taps = channels * p * q
+    want = out[(group * each + own) * filter + first * p * q :]
+    for m in range(filters):
+        for k in range(taps):
+            want[m * filter + k] = 0
+    step = rows_at_once(taps, s, r)
+    for image in range(n):
+        have = x[(image * c + group * d + first) * h * w :]
+        from_result = g[(image * o + group * each + own) * r * s :]
+        top = 0
+        while top < r:
+            rows = min(step, r - top)
+            gather(
+                have, patches, channels, h, w, p, q, s, top, rows,
+                stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+            )  # fmt: skip
+            product(
+                from_result[top * s :], patches, want, filters, taps, rows * s,
+                max(r * s, 1), max(rows * s, 1), max(filter, 1),
+                False, True, True,
+            )  # fmt: skip
+            top += step

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Defines the functions of random draws that a kernel's text declares.
+
+    graphc_random_<generator>_<distribution>(state, next, n, out, p0, step0, p1, step1, ...)
+    graphc_random_<generator>_<distribution>(state, next, n, k, scratch, out, p0, step0, ...)
+
+fills `out` with n draws and stores the state of the generator behind them in `next`, which may be `state`.
+Parameters are arrays, from which every draw takes `step` elements: none where all draws share them. The
+second form is that of draws over vectors of length k (`graphc.library.random.vectors`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from graphc.library.random.draws import DRAWS, TYPES, DrawWriter, load_parameters
+from graphc.library.random.generators import WORDS, generator_functions
+from graphc.library.random.registers import FAST, fast_fill
+from graphc.library.random.vectors import VECTORS
+
+_DECLARED = re.compile(r"^declare void @graphc_random_([a-z0-9]+)_(\w+)\(", re.MULTILINE)
+# Bytes that NumPy keeps between draws of a call (its structure binomial_t is the largest such).
+_CACHE = 256
+_KNOWN = re.compile(r"^(?:declare|define)\b[^@\n]*@([\w.]+)\(", re.MULTILINE)
+
+
+def define_random(ir_text: str, finished: str) -> str:
+    """The text of functions in their final form, with the draws that a kernel's text declares.
+
+    Args:
+        ir_text: the kernel.
+        finished: the text of other such functions.
+
+    Returns:
+        `finished` and the definitions. They are made for code generation without optimisation: loops keep the
+        state in registers as they are written.
+    """
+    wanted = sorted(set(_DECLARED.findall(ir_text)))
+    if not wanted:
+        return finished
+    declarations: dict[str, str] = {}
+    parts = [generator_functions(name) for name in sorted({generator for generator, _ in wanted})]
+    for generator, distribution in wanted:
+        definition, needed = fill(generator, distribution)
+        parts.append(definition)
+        declarations.update((_declared_name(line), line) for line in needed)
+    known = set(_KNOWN.findall(finished))
+    lines = [line for name, line in sorted(declarations.items()) if name not in known]
+    return "\n".join([finished, *parts, *lines, ""])
+
+
+def _declared_name(line: str) -> str:
+    return re.split(r"[( ]", line.partition("@")[2])[0]
+
+
+# What every definition uses.
+_COMMON = (
+    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+    "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+    "declare i64 @llvm.fshr.i64(i64, i64, i64)",
+    "declare double @llvm.fabs.f64(double)",
+    "declare i1 @llvm.expect.i1(i1, i1)",
+)
+
+
+def fill(generator: str, distribution: str) -> tuple[str, set[str]]:
+    """The definition of one function, and the declarations that it needs.
+
+    Args:
+        generator: a key of `WORDS`.
+        distribution: a key of `DRAWS` or `VECTORS`.
+    """
+    name = f"graphc_random_{generator}_{distribution}"
+    if distribution in VECTORS:
+        return _fill_vectors(name, generator, distribution)
+    draw = DRAWS[distribution]
+    w = DrawWriter()
+    _begin(w, generator)
+    parameters = ["ptr %state", "ptr %next", "i64 %n", "ptr noalias %out", *_parameters(draw.parameters)]
+    if generator == "pcg64" and distribution in FAST:
+        fast_fill(w, distribution)
+    else:
+        _loop(w, draw.parameters, lambda values, at: _store(w, draw.result, draw.body(w, *values), at))
+    _end(w, generator)
+    return _function(name, parameters, w), {*w.declarations, *_COMMON}
+
+
+def _function(name: str, parameters: list[str], w: DrawWriter) -> str:
+    return f"define void @{name}({', '.join(parameters)}) nounwind {{\n{w.text()}}}\n"
+
+
+def _parameters(kinds: str) -> list[str]:
+    return [text for i in range(len(kinds)) for text in (f"ptr noalias readonly %p{i}", f"i64 %step{i}")]
+
+
+def _begin(w: DrawWriter, generator: str) -> None:
+    """Copies the state, so that it may be overwritten, and makes NumPy's `bitgen_t` for the copy."""
+    w.label("entry")
+    w.line(f"  %copy = alloca [{WORDS[generator]} x i64], align 16")
+    w.line("  %bitgen = alloca [5 x ptr], align 8")
+    w.line(f"  %scratch = alloca [{_CACHE} x i8], align 16")
+    w.line(f"  call void @llvm.memcpy.p0.p0.i64(ptr %copy, ptr %state, i64 {8 * WORDS[generator]}, i1 false)")
+    w.clear("%scratch", _CACHE)
+    w.store("ptr", "%copy", "%bitgen", 0)
+    for i, function in enumerate(("next64", "next32", "double", "next64"), 1):
+        w.store("ptr", f"@graphc_{generator}_{function}", "%bitgen", 8 * i)
+
+
+def _end(w: DrawWriter, generator: str) -> None:
+    w.label("done")
+    w.line(f"  call void @llvm.memcpy.p0.p0.i64(ptr %next, ptr %copy, i64 {8 * WORDS[generator]}, i1 false)")
+    w.line("  ret void")
+
+
+def _store(w: DrawWriter, kind: str, value: str, at: str) -> None:
+    pointer = w.let(f"getelementptr {TYPES[kind]}, ptr %out, i64 {at}")
+    w.line(f"  store {TYPES[kind]} {value}, ptr {pointer}")
+
+
+def _loop(w: DrawWriter, kinds: str, body: Callable[[list[str], str], None]) -> None:
+    w.line("  br label %loop")
+    w.label("loop")
+    w.line("  %i = phi i64 [ 0, %entry ], [ %i.next, %draw ]")
+    w.line(f"  br i1 {w.let('icmp slt i64 %i, %n')}, label %draw, label %done")
+    w.label("draw")
+    body(load_parameters(w, kinds), "%i")
+    w.line("  %i.next = add nuw nsw i64 %i, 1")
+    w.line("  br label %loop")
+
+
+def _fill_vectors(name: str, generator: str, distribution: str) -> tuple[str, set[str]]:
+    """Calls of a function of one draw. Sums are kept while the vector stays the same."""
+    draw = VECTORS[distribution]
+    types = ["ptr" if kind.isupper() else TYPES[kind] for kind in draw.parameters]
+    own = ", ".join(
+        [
+            "ptr %bitgen, i64 %k, ptr %scratch, ptr %cache, i1 %first, ptr %out",
+            *(f"{type_} %{label}" for type_, label in zip(types, draw.names, strict=True)),
+        ]
+    )
+    helper = f"define internal void @graphc_draw_{generator}_{distribution}({own}) nounwind {{\nentry:\n"
+    w = DrawWriter()
+    _begin(w, generator)
+
+    def body(values: list[str], i: str) -> None:
+        steps = [f"%step{j}" for j, kind in enumerate(draw.parameters) if kind.isupper()]
+        start = w.let(f"icmp eq i64 {i}, 0")
+        moves = w.let(f"icmp ne i64 {steps[0] if steps else '0'}, 0")
+        first = w.let(f"or i1 {start}, {moves}")
+        at = w.let(f"mul i64 {i}, %k") if draw.result.isupper() else i
+        out = w.let(f"getelementptr {TYPES[draw.result.lower()]}, ptr %out, i64 {at}")
+        given = [f"{type_} {value}" for type_, value in zip(types, values, strict=True)]
+        arguments = [
+            "ptr %bitgen",
+            "i64 %k",
+            "ptr %room",
+            "ptr %scratch",
+            f"i1 {first}",
+            f"ptr {out}",
+            *given,
+        ]
+        w.line(f"  call void @graphc_draw_{generator}_{distribution}({', '.join(arguments)})")
+
+    _loop(w, draw.parameters, body)
+    _end(w, generator)
+    parameters = ["ptr %state", "ptr %next", "i64 %n", "i64 %k", "ptr noalias %room", "ptr noalias %out"]
+    text = f"{helper}{draw.text}}}\n{_function(name, [*parameters, *_parameters(draw.parameters)], w)}"
+    return text, {*draw.declarations, *_COMMON}

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""LLVM IR of loops of draws that keep the state of PCG64 in registers.
+
+In the usual case a draw is a few instructions: a step of the generator (a multiplication of 128 bits, which
+bounds the speed), a look into a table, a product. In the rare other cases (the tails of the ziggurat, a
+number that a bounded draw rejects) the state from before the draw goes to memory, and NumPy's function makes
+the whole draw from there.
+
+Source: G. Marsaglia, W. Tsang, "The ziggurat method for generating random variables" (2000), with NumPy's
+tables; D. Lemire, "Fast random integer generation in an interval" (2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from graphc.library.random.draws import DRAWS, TYPES, DrawWriter, load_parameters
+from graphc.library.random.generators import double_of, load_wide, pcg64_step, store_wide
+
+_FLOAT_UNIT = "0x3E70000000000000"  # 2**-24
+_SIGN, _MANTISSA = 1, 0x000FFFFFFFFFFFFF
+
+
+@dataclass
+class Registers:
+    """Values that stand for the state while a draw is made: the wide state, and the spare half."""
+
+    state: str
+    has: str
+    spare: str
+
+
+class FastWriter:
+    """Writes one draw.
+
+    Args:
+        w: the function.
+        before: the state before the draw.
+        increment: what each step of the generator adds.
+    """
+
+    def __init__(self, w: DrawWriter, before: Registers, increment: str) -> None:
+        self.w, self.now, self._increment = w, before, increment
+
+    def next64(self) -> str:
+        """64 new bits."""
+        self.now.state, bits = pcg64_step(self.w, self.now.state, self._increment)
+        return bits
+
+    def next32(self) -> str:
+        """32 bits, as an i64: the spare half, or the low half of new ones."""
+        w, before = self.w, self.now
+        here = w.block
+        w.line(f"  br i1 {w.let(f'icmp ne i64 {before.has}, 0')}, label %half, label %whole")
+        w.label("whole")
+        state, bits = pcg64_step(w, before.state, self._increment)
+        low, high = w.let(f"and i64 {bits}, 4294967295"), w.let(f"lshr i64 {bits}, 32")
+        w.line("  br label %half")
+        w.label("half")
+        word = w.let(f"phi i64 [ {before.spare}, %{here} ], [ {low}, %whole ]")
+        spare = w.let(f"phi i64 [ {before.spare}, %{here} ], [ {high}, %whole ]")
+        has = w.let(f"phi i64 [ 0, %{here} ], [ 1, %whole ]")
+        after = w.let(f"phi i128 [ {before.state}, %{here} ], [ {state}, %whole ]")
+        self.now = Registers(after, has, spare)
+        return word
+
+    def accept(self, condition: str) -> None:
+        """Leaves the draw to NumPy where the condition does not hold."""
+        w = self.w
+        likely = w.let(f"call i1 @llvm.expect.i1(i1 {condition}, i1 true)")
+        block = f"go{likely[1:]}"
+        w.line(f"  br i1 {likely}, label %{block}, label %slow")
+        w.label(block)
+
+    def table(self, kind: str, name: str, index: str) -> str:
+        """An element of one of NumPy's tables."""
+        self.w.declarations.add(f"@npyrandom_{name} = external constant [256 x {kind}]")
+        at = self.w.let(f"getelementptr {kind}, ptr @npyrandom_{name}, i64 {index}")
+        return self.w.let(f"load {kind}, ptr {at}")
+
+
+def _normal(f: FastWriter) -> str:
+    w, bits = f.w, f.next64()
+    index, rest = w.let(f"and i64 {bits}, 255"), w.let(f"lshr i64 {bits}, 8")
+    size = w.let(f"and i64 {w.let(f'lshr i64 {rest}, 1')}, {_MANTISSA}")
+    f.accept(w.let(f"icmp ult i64 {size}, {f.table('i64', 'ki_double', index)}"))
+    x = w.let(f"fmul double {w.let(f'sitofp i64 {size} to double')}, {f.table('double', 'wi_double', index)}")
+    negative = w.let(f"icmp ne i64 {w.let(f'and i64 {rest}, {_SIGN}')}, 0")
+    return w.let(f"select i1 {negative}, double {w.let(f'fneg double {x}')}, double {x}")
+
+
+def _exponential(f: FastWriter) -> str:
+    w = f.w
+    bits = w.let(f"lshr i64 {f.next64()}, 3")
+    index, size = w.let(f"and i64 {bits}, 255"), w.let(f"lshr i64 {bits}, 8")
+    f.accept(w.let(f"icmp ult i64 {size}, {f.table('i64', 'ke_double', index)}"))
+    return w.let(
+        f"fmul double {w.let(f'sitofp i64 {size} to double')}, {f.table('double', 'we_double', index)}"
+    )
+
+
+def _normal_f32(f: FastWriter) -> str:
+    w, bits = f.w, f.next32()
+    index = w.let(f"and i64 {bits}, 255")
+    size = w.let(f"trunc i64 {w.let(f'lshr i64 {bits}, 9')} to i32")
+    f.accept(w.let(f"icmp ult i32 {size}, {f.table('i32', 'ki_float', index)}"))
+    x = w.let(f"fmul float {w.let(f'sitofp i32 {size} to float')}, {f.table('float', 'wi_float', index)}")
+    negative = w.let(f"icmp ne i64 {w.let(f'and i64 {bits}, 256')}, 0")
+    return w.let(f"select i1 {negative}, float {w.let(f'fneg float {x}')}, float {x}")
+
+
+def _exponential_f32(f: FastWriter) -> str:
+    w = f.w
+    bits = w.let(f"lshr i64 {f.next32()}, 1")
+    index = w.let(f"and i64 {bits}, 255")
+    size = w.let(f"trunc i64 {w.let(f'lshr i64 {bits}, 8')} to i32")
+    f.accept(w.let(f"icmp ult i32 {size}, {f.table('i32', 'ke_float', index)}"))
+    return w.let(f"fmul float {w.let(f'sitofp i32 {size} to float')}, {f.table('float', 'we_float', index)}")
+
+
+def _uniform_f32(f: FastWriter) -> str:
+    word = f.w.let(f"trunc i64 {f.w.let(f'lshr i64 {f.next32()}, 8')} to i32")
+    return f.w.let(f"fmul float {f.w.let(f'sitofp i32 {word} to float')}, {_FLOAT_UNIT}")
+
+
+def _located(standard: Callable[[FastWriter], str]) -> Callable[..., str]:
+    def draw(f: FastWriter, loc: str, scale: str) -> str:
+        return f.w.let(f"fadd double {loc}, {f.w.let(f'fmul double {scale}, {standard(f)}')}")
+
+    return draw
+
+
+def _uniform(f: FastWriter) -> str:
+    return double_of(f.w, f.next64())
+
+
+def _scaled_exponential(f: FastWriter, scale: str) -> str:
+    return f.w.let(f"fmul double {scale}, {_exponential(f)}")
+
+
+def _integers(f: FastWriter, low: str, extent: str) -> str:
+    """Less than 2**32 numbers: the upper half of a product, if the lower one is not too small."""
+    w = f.w
+    count = w.let(f"add i64 {extent}, 1")
+    # 1 < count < 2**32: neither a constant nor one of NumPy's other cases.
+    f.accept(w.let(f"icmp ult i64 {w.let(f'sub i64 {count}, 2')}, 4294967294"))
+    product = w.let(f"mul i64 {f.next32()}, {count}")
+    f.accept(w.let(f"icmp uge i64 {w.let(f'and i64 {product}, 4294967295')}, {count}"))
+    return w.let(f"add i64 {low}, {w.let(f'lshr i64 {product}, 32')}")
+
+
+FAST: dict[str, Callable[..., str]] = {
+    "standard_uniform": _uniform,
+    "standard_normal": _normal,
+    "standard_exponential": _exponential,
+    "standard_uniform_f32": _uniform_f32,
+    "standard_normal_f32": _normal_f32,
+    "standard_exponential_f32": _exponential_f32,
+    "uniform": _located(_uniform),
+    "normal": _located(_normal),
+    "exponential": _scaled_exponential,
+    "integers_64": _integers,
+}
+# Tables of NumPy's library that they read.
+TABLES: dict[str, tuple[str, ...]] = {
+    "standard_normal": ("ki_double", "wi_double"),
+    "standard_exponential": ("ke_double", "we_double"),
+    "standard_normal_f32": ("ki_float", "wi_float"),
+    "standard_exponential_f32": ("ke_float", "we_float"),
+    "normal": ("ki_double", "wi_double"),
+    "exponential": ("ke_double", "we_double"),
+}
+
+
+def fast_fill(w: DrawWriter, distribution: str) -> None:
+    """The loop of draws, between `entry` and `done`; the state goes from `%copy` to `%copy`."""
+    draw = DRAWS[distribution]
+    kind = TYPES[draw.result]
+    start = Registers(load_wide(w, "%copy", 0), w.load("i64", "%copy", 32), w.load("i64", "%copy", 40))
+    increment = load_wide(w, "%copy", 16)
+    w.line(f"  br i1 {w.let('icmp sgt i64 %n, 0')}, label %loop, label %done")
+    w.label("loop")
+    w.line("  %i = phi i64 [ 0, %entry ], [ %i.next, %put ]")
+    w.line(f"  %s = phi i128 [ {start.state}, %entry ], [ %s.next, %put ]")
+    w.line(f"  %has = phi i64 [ {start.has}, %entry ], [ %has.next, %put ]")
+    w.line(f"  %spare = phi i64 [ {start.spare}, %entry ], [ %spare.next, %put ]")
+    values = load_parameters(w, draw.parameters)
+    f = FastWriter(w, Registers("%s", "%has", "%spare"), increment)
+    x = FAST[distribution](f, *values)
+    quick, after = w.block, f.now
+    w.line("  br label %put")
+    w.label("slow")
+    _store_state(w, Registers("%s", "%has", "%spare"))
+    y = draw.body(w, *values)
+    slow = Registers(load_wide(w, "%copy", 0), w.load("i64", "%copy", 32), w.load("i64", "%copy", 40))
+    w.line("  br label %put")
+    w.label("put")
+    value = w.let(f"phi {kind} [ {x}, %{quick} ], [ {y}, %slow ]")
+    for name, type_, a, b in (
+        ("s.next", "i128", after.state, slow.state),
+        ("has.next", "i64", after.has, slow.has),
+        ("spare.next", "i64", after.spare, slow.spare),
+    ):
+        w.line(f"  %{name} = phi {type_} [ {a}, %{quick} ], [ {b}, %slow ]")
+    w.line(f"  store {kind} {value}, ptr {w.let(f'getelementptr {kind}, ptr %out, i64 %i')}")
+    w.line("  %i.next = add nuw nsw i64 %i, 1")
+    w.line(f"  br i1 {w.let('icmp slt i64 %i.next, %n')}, label %loop, label %stop")
+    w.label("stop")
+    _store_state(w, Registers("%s.next", "%has.next", "%spare.next"))
+    w.line("  br label %done")
+
+
+def _store_state(w: DrawWriter, state: Registers) -> None:
+    store_wide(w, state.state, "%copy", 0)
+    w.store("i64", state.has, "%copy", 32)
+    w.store("i64", state.spare, "%copy", 40)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Scalar kernels: the Hurwitz zeta function, and the digamma function for positive arguments."""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+
+from graphc.library.scalars.registry import scalar
+from graphc.native.builtins import call, floor, isnan, log
+
+INF, NAN = math.inf, math.nan
+# B(2j) / (2j)!, the coefficients of the Euler-Maclaurin formula.
+_BERNOULLI = (
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+    43867 / 5109094217170944000,
+    -174611 / 802857662698291200000,
+)
+
+
+def zeta_positive(s, q):
+    """Sum of (q + k)^-s for s > 1, q > 0: terms, then the Euler-Maclaurin formula for the rest.
+
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 23.1.30.
+    """
+    total = 0.0
+    lost = 0.0
+    w = q
+    limit = s + 10.0
+    while w < limit:
+        term = call("pow", w, -s, returns="double")
+        if term == INF:
+            return INF
+        # Kahan's sum: the first terms of small q are large.
+        y = term - lost
+        following = total + y
+        lost = (following - total) - y
+        total = following
+        if term <= 1e-19 * total:
+            return total
+        w += 1.0
+    power = call("pow", w, -s, returns="double")
+    leading = power * (w / (s - 1.0))
+    if power < 1e-290:
+        # The terms underflow before their sum does.
+        leading = call("pow", w, 1.0 - s, returns="double") / (s - 1.0)
+    rest = 0.5 * power
+    factor = s * power / w
+    step = s
+    square = w * w
+    rest += _BERNOULLI[0] * factor
+    factor = factor * ((step + 1.0) * (step + 2.0) / square)
+    rest += _BERNOULLI[1] * factor
+    factor = factor * ((step + 3.0) * (step + 4.0) / square)
+    rest += _BERNOULLI[2] * factor
+    factor = factor * ((step + 5.0) * (step + 6.0) / square)
+    rest += _BERNOULLI[3] * factor
+    factor = factor * ((step + 7.0) * (step + 8.0) / square)
+    rest += _BERNOULLI[4] * factor
+    factor = factor * ((step + 9.0) * (step + 10.0) / square)
+    rest += _BERNOULLI[5] * factor
+    factor = factor * ((step + 11.0) * (step + 12.0) / square)
+    rest += _BERNOULLI[6] * factor
+    factor = factor * ((step + 13.0) * (step + 14.0) / square)
+    rest += _BERNOULLI[7] * factor
+    factor = factor * ((step + 15.0) * (step + 16.0) / square)
+    rest += _BERNOULLI[8] * factor
+    factor = factor * ((step + 17.0) * (step + 18.0) / square)
+    rest += _BERNOULLI[9] * factor
+    return total + (leading + (rest - lost))
+
+
+@scalar
+def zeta(s, q):
+    """Hurwitz zeta function; for negative q of whole s, by its reflection."""
+    if isnan(s) or isnan(q) or s < 1.0:
+        return NAN
+    if s == 1.0:
+        return INF
+    if q > 0.0:
+        if q == INF:
+            return 0.0
+        if s == INF:
+            return 1.0 if q == 1.0 else (0.0 if q > 1.0 else INF)
+        return zeta_positive(s, q)
+    if q == floor(q):
+        return INF
+    if s != floor(s):
+        return NAN
+    # The sum over all whole numbers has the period 1; d is the distance from the nearest one.
+    d = q - floor(q + 0.5)
+    sign = 1.0 if s == 2.0 * floor(0.5 * s) else -1.0
+    below = zeta_positive(s, 1.0 - d)
+    above = zeta_positive(s, 1.0 + d)
+    left = zeta_positive(s, 1.0 - q)
+    return call("pow", d, -s, returns="double") + (above + sign * (below - left))
+
+
+def digamma_positive(x):
+    """Digamma function for x > 0: recurrence, then the asymptotic series."""
+    total = 0.0
+    while x < 10.0:
+        total -= 1.0 / x
+        x += 1.0
+    z = 1.0 / (x * x)
+    series = z * (
+        1 / 12
+        - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z * (1 / 132 - z * (691 / 32760 - z * (1 / 12))))))
+    )
+    return total + (log(x) - 0.5 / x - series)

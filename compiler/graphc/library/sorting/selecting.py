@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Partial sorting: the element of a rank in its place, smaller ones in front of it, larger ones behind.
+
+Quickselect on the integer keys of `sorting`. Elements are divided without branches (each is exchanged, and
+the place to exchange with moves by the comparison's result), because branches on random data cost more than
+the moves. When pivots turn out badly the rest is sorted.
+"""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.library.registry import kernel
+from graphc.library.sorting.sorting import (
+    FEW,
+    UNSIGNED,
+    insert,
+    insert_pairs,
+    key_of,
+    merge_positions,
+    radix_pairs,
+    restore,
+    sort_by_merging,
+    sort_keys,
+)
+from graphc.native.builtins import cast, type_of, view
+
+
+def median_of_three(a, b, c):
+    return max(min(a, b), min(max(a, b), c))
+
+
+def pivot_of(keys, n):
+    """A key near the middle: the median of three medians of three."""
+    step = n // 9
+    return median_of_three(
+        median_of_three(keys[0], keys[step], keys[2 * step]),
+        median_of_three(keys[3 * step], keys[4 * step], keys[5 * step]),
+        median_of_three(keys[6 * step], keys[7 * step], keys[n - 1]),
+    )
+
+
+def divide(keys, n, pivot, equal):
+    """Moves keys below the pivot, or with `equal` up to it, to the front; returns their number."""
+    j = 0
+    for i in range(n):
+        key = keys[i]
+        keys[i] = keys[j]
+        keys[j] = key
+        if equal:
+            j += cast(key <= pivot, "i64")
+        else:
+            j += cast(key < pivot, "i64")
+    return j
+
+
+def divide_pairs(keys, positions, n, pivot, equal):
+    j = 0
+    for i in range(n):
+        key = keys[i]
+        position = positions[i]
+        keys[i] = keys[j]
+        positions[i] = positions[j]
+        keys[j] = key
+        positions[j] = position
+        if equal:
+            j += cast(key <= pivot, "i64")
+        else:
+            j += cast(key < pivot, "i64")
+    return j
+
+
+def select(keys, other, n, rank):
+    """Brings the key of a rank into its place; the others to the sides where they belong."""
+    first, last = 0, n
+    tries = 64
+    while last - first > FEW:
+        tries -= 1
+        if tries == 0:
+            sort_keys(keys[first:], other, last - first)
+            return
+        pivot = pivot_of(keys[first:], last - first)
+        below = divide(keys[first:], last - first, pivot, False)
+        if rank < first + below:
+            last = first + below
+        else:
+            first += below
+            same = divide(keys[first:], last - first, pivot, True)
+            if rank < first + same:
+                return
+            first += same
+    insert(keys[first:], last - first)
+
+
+def select_pairs(keys, positions, other, others, n, rank):
+    first, last = 0, n
+    tries = 64
+    while last - first > FEW:
+        tries -= 1
+        if tries == 0:
+            radix_pairs(keys[first:], positions[first:], other, others, last - first, 8)
+            return
+        pivot = pivot_of(keys[first:], last - first)
+        below = divide_pairs(keys[first:], positions[first:], last - first, pivot, False)
+        if rank < first + below:
+            last = first + below
+        else:
+            first += below
+            same = divide_pairs(keys[first:], positions[first:], last - first, pivot, True)
+            if rank < first + same:
+                return
+            first += same
+    insert_pairs(keys[first:], positions[first:], last - first)
+
+
+def rank_of(kth, r, n):
+    """One of the ranks; negative ones count from the end."""
+    return kth[r] + n if kth[r] < 0 else kth[r]
+
+
+def inside(kth, n, k):
+    """Whether there are elements of all ranks."""
+    for r in range(k):
+        rank = rank_of(kth, r, n)
+        if rank < 0 or rank >= n:
+            return False
+    return True
+
+
+def ascending(kth, n, k):
+    """Whether ranks ascend."""
+    for r in range(1, k):
+        before = rank_of(kth, r - 1, n)
+        if before > rank_of(kth, r, n):
+            return False
+    return True
+
+
+def smallest_first(keys, n):
+    """Exchanges the smallest key with the first."""
+    best = keys[0]
+    for i in range(n):
+        best = min(best, keys[i])
+    at = 0
+    while keys[at] != best:
+        at += 1
+    keys[at] = keys[0]
+    keys[0] = best
+
+
+def select_ranks(x, kth, out, other, n, k):
+    keys = view(out, UNSIGNED[type_of(x).bits])
+    for i in range(n):
+        keys[i] = key_of(x, i, True)
+    if not ascending(kth, n, k):
+        sort_keys(keys, other, n)
+        k = 0
+    done = -1
+    for r in range(k):
+        rank = rank_of(kth, r, n)
+        # What lies behind a rank that is in its place stays there.
+        if rank == done + 1:
+            smallest_first(keys[rank:], n - rank)
+        elif rank > done:
+            select(keys[done + 1 :], other, n - done - 1, rank - done - 1)
+        done = rank
+    for i in range(n):
+        restore(out, i)
+
+
+def select_positions(x, kth, out, words, n, k):
+    for i in range(n):
+        words[i] = cast(key_of(x, i, True), "u64")
+        out[i] = i
+    others = view(words[2 * n :], "i64")
+    if k > 1:
+        radix_pairs(words, out, words[n:], others, n, 8)
+    elif k == 1:
+        rank = rank_of(kth, 0, n)
+        select_pairs(words, out, words[n:], others, n, rank)
+
+
+def _ranks(x, kth):
+    return np.unique(kth.reshape(-1, kth.shape[-1])[0]) if kth.size else []
+
+
+def _partitioned(attributes, x, kth):
+    return np.partition(x, _ranks(x, kth), axis=-1) if kth.size else x.copy()
+
+
+_OUTSIDE = [("ValueError", "a rank is out of bounds")]
+
+
+@kernel("partition", _partitioned, scratch=lambda sizes: sizes["n"] * 16, errors=_OUTSIDE)
+def partition(x, kth, out, scratch, n, k):
+    if not inside(kth, n, k):
+        return 1
+    kind = type_of(x)
+    if kind.is_complex:
+        sort_by_merging(x, out, view(scratch, "i64"), n)
+    else:
+        select_ranks(x, kth, out, view(scratch, UNSIGNED[kind.bits]), n, k)
+    return 0
+
+
+def _argpartitioned(attributes, x, kth):
+    if not kth.size:
+        return np.broadcast_to(np.arange(x.shape[-1]), x.shape).copy()
+    return np.argpartition(x, _ranks(x, kth), axis=-1)
+
+
+@kernel("argpartition", _argpartitioned, scratch=lambda sizes: sizes["n"] * 24, errors=_OUTSIDE)
+def argpartition(x, kth, out, scratch, n, k):
+    if not inside(kth, n, k):
+        return 1
+    kind = type_of(x)
+    if kind.is_complex:
+        merge_positions(x, out, view(scratch, "i64"), n)
+    else:
+        select_positions(x, kth, out, view(scratch, "u64"), n, k)
+    return 0
