@@ -39,7 +39,7 @@ def main() -> None:
     library = libraries.load(name)
     lap("import")
     if name == "graphc" and not graphc.config.cache_dir:
-        from graphc.compile.preload import preload
+        from graphc.backends.cpu.preload import preload
 
         preload()
         lap("load_compiler")

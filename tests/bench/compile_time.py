@@ -60,7 +60,7 @@ def measure(size: int, gradient: bool) -> dict[str, Any]:
     import graphc
 
     if not graphc.config.cache_dir:
-        from graphc.compile.preload import preload
+        from graphc.backends.cpu.preload import preload
 
         preload()
     inputs, outputs = random_graph(size, gradient)

@@ -28,14 +28,14 @@ def build(case: Any, removed: tuple[str, ...]) -> tuple[str, dict[str, Any]]:
     """Compile a case without some passes: the statement to time and its names."""
     import libraries
 
-    from graphc import pipelines
+    from graphc.backends.cpu import pipeline
 
-    whole = pipelines.PIPELINES["fast_run"]
-    pipelines.PIPELINES["fast_run"] = [entry for entry in whole if entry[0] not in removed]
+    whole = pipeline.PIPELINES["fast_run"]
+    pipeline.PIPELINES["fast_run"] = [entry for entry in whole if entry[0] not in removed]
     try:
         return libraries.load("graphc").build(case)  # type: ignore[no-any-return]
     finally:
-        pipelines.PIPELINES["fast_run"] = whole
+        pipeline.PIPELINES["fast_run"] = whole
 
 
 def measure(case: Any, seconds: float, rounds: int = 5) -> dict[str, float]:

@@ -18,9 +18,9 @@ from ways_numpy import by_numpy
 from ways_types import given, loosened, resized, substituted, tightened, vectorized
 
 import graphc
+from graphc.backends.cpu.pipeline import FAST_RUN, PIPELINES, Entry
 from graphc.config import config
 from graphc.immediate import Environment
-from graphc.pipelines import FAST_RUN, PIPELINES, Entry
 
 # Passes without which a module still compiles.
 OPTIONAL = (

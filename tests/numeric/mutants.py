@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from graphc.backends.cpu.pipeline import PIPELINES
 from graphc.passes.manager.base import discover
-from graphc.pipelines import PIPELINES
 from graphc_tools._driver import split_source
 from graphc_tools._usage import UsageError
 from graphc_tools.lit_format import parse_command

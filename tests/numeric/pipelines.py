@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.backends.cpu.pipeline import FAST_RUN, OPT_LEVEL, PIPELINES, Entry
 from graphc.emit import emit_module
 from graphc.function.function import _cells
 from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
-from graphc.pipelines import FAST_RUN, OPT_LEVEL, PIPELINES, Entry
 from graphc_runtime.errors import Origin
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import ArraySpec, Signature
@@ -74,7 +74,7 @@ def _registered(entries: Sequence[Entry], opt_level: int) -> Iterator[str]:
 
 def compile_text(text: str, entries: Sequence[Entry], opt_level: int = 2) -> Any:
     """A callable (arrays to a list of arrays) of a graph-stage module's `@main`."""
-    from graphc.compile.job import Job, make
+    from graphc.backends.cpu.job import Job, make
 
     signature = _signature(text)
     with _registered(entries, opt_level) as mode:

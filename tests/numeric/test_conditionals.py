@@ -17,9 +17,9 @@ from scan_modules import Limits, ScanCase, assert_close
 
 import graphc
 import graphc.tensor as pt
+from graphc.backends.cpu.pipeline import PIPELINES
 from graphc.backends.interpret.interpreter import run_function
 from graphc.passes.manager.base import discover, find, run_pipeline
-from graphc.pipelines import PIPELINES
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -23,9 +23,9 @@ from pipelines import compile_text, interpret
 
 import graphc
 import graphc.tensor as pt
-from graphc.codegen.kernel import kernel_wrappers
-from graphc.codegen.object import compile_to_object
-from graphc.pipelines import PIPELINES, Entry
+from graphc.backends.cpu.kernel import kernel_wrappers
+from graphc.backends.cpu.object import compile_to_object
+from graphc.backends.cpu.pipeline import PIPELINES, Entry
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 

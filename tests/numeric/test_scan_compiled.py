@@ -10,7 +10,7 @@ import pytest
 from pipelines import compile_text, interpret
 from scan_modules import ScanCase, assert_close, generate
 
-from graphc.pipelines import PIPELINES
+from graphc.backends.cpu.pipeline import PIPELINES
 
 SEEDS = 25
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from pipelines import compile_text, interpret
 
-from graphc.pipelines import FAST_COMPILE, FAST_RUN
+from graphc.backends.cpu.pipeline import FAST_COMPILE, FAST_RUN
 from graphc.tensor.compare import tolerances
 
 STEPS = [0, 1, 2, 3, 4, 7, 8, 9, 16, 25]

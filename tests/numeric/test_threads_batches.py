@@ -50,7 +50,7 @@ def test_kernels_without_memory_for_scratch():
     """A range that gets no scratch memory leaves the work to the caller."""
     import ctypes
 
-    from graphc.codegen.object import compile_to_object
+    from graphc.backends.cpu.object import compile_to_object
     from graphc.library.define import kernel_parts
     from graphc.native.parts import Part
 

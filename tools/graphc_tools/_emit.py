@@ -55,7 +55,7 @@ def _llvm_text(module: Any) -> str:
 def _machine_code(text: str, form: str) -> str | bytes:
     import llvmlite.binding as llvm
 
-    from graphc.codegen.handoff import to_llvmlite
+    from graphc.backends.cpu.handoff import to_llvmlite
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

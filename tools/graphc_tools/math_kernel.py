@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.codegen.handoff import to_llvmlite
+from graphc.backends.cpu.handoff import to_llvmlite
 
 LOWERING = (
     "convert-scf-to-cf,convert-math-to-llvm{approximate-log1p=false},convert-math-to-libm,expand-strided-metadata,"

@@ -44,9 +44,9 @@ def main() -> None:
 
 
 def _kernels(name: str, dtype: str) -> Iterator[Callable[..., Any] | None]:
-    from graphc.codegen.handoff import to_llvmlite
-    from graphc.codegen.object import host_target
-    from graphc.codegen.veclib import add_vector_variants, is_available
+    from graphc.backends.cpu.handoff import to_llvmlite
+    from graphc.backends.cpu.object import host_target
+    from graphc.backends.cpu.veclib import add_vector_variants, is_available
     from graphc.lowering.math import expansions
     from graphc.passes.buffer.expand_math import ExpandMath
 

@@ -236,8 +236,8 @@ def process_isolated(
     arguments: argparse.Namespace, passes: list[str], source: str, stderr: TextIO
 ) -> tuple[str | bytes | None, int]:
     """`process` in a helper process; where that crashes, a message says so and names a reproducer."""
-    from graphc.compile import worker
-    from graphc.compile.reproducer import write_reproducer
+    from graphc.backends.cpu import worker
+    from graphc.backends.cpu.reproducer import write_reproducer
 
     call = ("graphc_tools.opt:process_quietly", arguments, passes, source)
     try:

@@ -124,7 +124,7 @@ class _Example:
 
     def stage(self, name: str) -> str:
         """The module at the end of a stage."""
-        from graphc.compile.lower import lower
+        from graphc.backends.cpu.lower import lower
 
         return dict(lower(self.text, "fast_run", keep_stages=True).stages)[name]
 
@@ -141,8 +141,8 @@ class _Example:
         """Name, counters and short form behind each entry of the pipeline, from the first pass for scans to
         the last. What there is before them comes first, without a name.
         """
+        from graphc.backends.cpu.pipeline import pipeline
         from graphc.passes.manager.base import run_pipeline
-        from graphc.pipelines import pipeline
         from graphc_dialects._mlir import ir
         from graphc_dialects.dialect import new_context
         from graphc_tools.short_form import short_form
@@ -190,7 +190,7 @@ def _loop(module: str) -> list[str]:
 
 def _graph_stage() -> list[tuple[str, str]]:
     """Entries from the first to the last that concerns scans."""
-    from graphc.pipelines import pipeline
+    from graphc.backends.cpu.pipeline import pipeline
 
     entries = pipeline("fast_run", has_scan=True)
     scan = [number for number, (text, _) in enumerate(entries) if text.startswith(_SCAN)]

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.backends.cpu.generate import disk_cache, generate
+from graphc.backends.cpu.job import Job, lower_with_donations, make
+from graphc.backends.cpu.preload import preload
 from graphc.compile.fingerprint import fingerprint
-from graphc.compile.generate import disk_cache, generate
-from graphc.compile.job import Job, lower_with_donations, make
 from graphc.compile.origins import origin_of
-from graphc.compile.preload import preload
 from graphc.config import config
 from graphc.graph.function_graph import FunctionGraph
 from graphc_runtime.errors import ArtifactError, LoadError, Origin
@@ -35,7 +35,7 @@ def compile_native(fgraph: FunctionGraph, *, mode: str, name: str, report: Any) 
 
     Args:
         fgraph: tensors to tensors.
-        mode: a key of `graphc.pipelines.PIPELINES`.
+        mode: a key of `graphc.backends.cpu.pipeline.PIPELINES`.
         name: name of the function, for messages.
         report: a `CompileReport`, which gains times and the state of the cache.
     """
@@ -233,7 +233,7 @@ class NativeExecutable:
         job = self._job(text, signature, renew)
         if config.compile_isolated:
             # Few processes do: its imports would make that of graphc longer.
-            from graphc.compile.isolated import make_isolated
+            from graphc.backends.cpu.isolated import make_isolated
 
             made = make_isolated(job)
         else:

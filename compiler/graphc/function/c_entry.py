@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.codegen.density import EXPORTS, density_ir
-from graphc.codegen.object import compile_to_object
+from graphc.backends.cpu.density import EXPORTS, density_ir
+from graphc.backends.cpu.object import compile_to_object
 from graphc.function.types import Function
 from graphc_runtime import symbols
 from graphc_runtime.loader import LoadedObject, load_object

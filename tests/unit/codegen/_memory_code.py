@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from graphc.codegen.object import compile_to_object
+from graphc.backends.cpu.object import compile_to_object
 from graphc.library.memory.workspace import WorkspaceTable, memory_ir
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object

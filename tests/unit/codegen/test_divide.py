@@ -13,13 +13,13 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.codegen import divide as division
-from graphc.codegen import object as codegen
-from graphc.codegen.divide import Piece, divide
-from graphc.codegen.frames import is_glue
-from graphc.codegen.inner_loops import outline
-from graphc.codegen.object import compile_to_object
-from graphc.codegen.share import share
+from graphc.backends.cpu import divide as division
+from graphc.backends.cpu import object as codegen
+from graphc.backends.cpu.divide import Piece, divide
+from graphc.backends.cpu.frames import is_glue
+from graphc.backends.cpu.inner_loops import outline
+from graphc.backends.cpu.object import compile_to_object
+from graphc.backends.cpu.share import share
 from graphc.errors import CompileError
 from graphc_runtime import elf, loader, symbols
 from graphc_runtime.elf import JOINED

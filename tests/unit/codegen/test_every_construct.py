@@ -10,9 +10,9 @@ import pytest
 from op_cases import DTYPES
 
 import graphc.tensor as pt
-from graphc.codegen.kernel import kernel_wrappers
-from graphc.codegen.object import compile_to_object, host_target
-from graphc.compile.lower import lower
+from graphc.backends.cpu.kernel import kernel_wrappers
+from graphc.backends.cpu.lower import lower
+from graphc.backends.cpu.object import compile_to_object, host_target
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.library.products.define import define_products

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from graphc.codegen.object import compile_to_object, host_target
+from graphc.backends.cpu.object import compile_to_object, host_target
 from graphc.library.products.define import define_products
 from graphc.native.parts import Part
 from graphc_runtime import symbols

@@ -11,8 +11,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from graphc.codegen.handoff import to_llvmlite
-from graphc.codegen.object import compile_to_object, host_target
+from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.cpu.object import compile_to_object, host_target
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 

@@ -10,7 +10,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.codegen import object as code
+from graphc.backends.cpu import object as code
 
 
 def second_order(depth: int) -> tuple[list[Any], Any]:

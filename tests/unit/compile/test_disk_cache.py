@@ -11,7 +11,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.codegen import object as codegen
+from graphc.backends.cpu import object as codegen
 from graphc.native.parts import Part
 from graphc_runtime.cache import MAGIC
 

@@ -14,7 +14,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.compile import isolated, worker
+from graphc.backends.cpu import isolated, worker
 from graphc.errors import CompileError
 from graphc_tools.opt import main
 
@@ -87,7 +87,7 @@ def test_a_crash_is_a_compile_error_with_a_reproducer(isolation, crashing, tmp_p
     # What is in the file is complete: it compiles where nothing crashes.
     assert main(["--run-reproducer", "--emit=llvm", found[1]]) == 0
     assert "@graphc_" not in (output := capsys.readouterr()).err and "define i64 @main" in output.out
-    isolated._MAKE = "graphc.compile.job:make"
+    isolated._MAKE = "graphc.backends.cpu.job:make"
     np.testing.assert_allclose(graphc.function([x], pt.exp(x) + 1)([0.0]), [2.0])
 
 

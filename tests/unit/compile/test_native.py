@@ -73,7 +73,7 @@ def test_prepare_compiles_once():
 
 
 def test_errors_of_the_compiler_are_compile_errors():
-    from graphc.compile.lower import lower
+    from graphc.backends.cpu.lower import lower
 
     with pytest.raises(CompileError, match="please report"):
         lower("func.func @main() { return %undefined : f64 }", "fast_run")

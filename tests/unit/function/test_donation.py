@@ -12,7 +12,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.compile.job import takes_memory_first
+from graphc.backends.cpu.job import takes_memory_first
 from graphc.function.io import In
 from graphc_runtime.layout import tier as call_tier
 

@@ -15,7 +15,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.codegen.object import compile_to_object, host_target
+from graphc.backends.cpu.object import compile_to_object, host_target
 from graphc.errors import CompileError
 from graphc.library.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc_runtime import layout, progress

@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from graphc.codegen.object import host_target
+from graphc.backends.cpu.object import host_target
 from graphc.native.builtins import (
     apart,
     backwards,

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import graphc.tensor as gt
-from graphc.codegen.handoff import to_llvmlite
-from graphc.codegen.object import compile_to_object, host_target
-from graphc.compile.lower import lower
+from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.cpu.lower import lower
+from graphc.backends.cpu.object import compile_to_object, host_target
+from graphc.backends.cpu.pipeline import FAST_RUN
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.library.products.define import define_products
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.native.parts import Part
 from graphc.passes.manager.base import run_pipeline
-from graphc.pipelines import FAST_RUN
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_dialects.dialect import new_context
 from graphc_runtime import symbols

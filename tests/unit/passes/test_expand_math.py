@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from graphc.codegen.veclib import add_vector_variants, is_available, vector_symbols
+from graphc.backends.cpu.veclib import add_vector_variants, is_available, vector_symbols
 from graphc.lowering.math import expansions
 from graphc.lowering.math.formats import F32, F64, LN2, PI
 from graphc.passes.buffer.expand_math import ExpandMath
@@ -239,7 +239,7 @@ def test_every_symbol_is_in_libmvec() -> None:
 def test_vector_variants_are_called(name: str, arity: int, dtype: str) -> None:
     import llvmlite.binding as llvm
 
-    from graphc.codegen.handoff import to_llvmlite
+    from graphc.backends.cpu.handoff import to_llvmlite
 
     if platform.machine() != "x86_64" or not is_available("x86_64-unknown-linux-gnu"):
         pytest.skip("needs glibc's libmvec on x86-64")

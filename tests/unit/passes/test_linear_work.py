@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import graphc.tensor as pt
+from graphc.backends.cpu.pipeline import pipeline
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.ir.packing import Interval
@@ -12,7 +13,6 @@ from graphc.passes.buffer.memory._workspace import Buffer, Workspace
 from graphc.passes.graph.fusion._clusters import UnitGraph
 from graphc.passes.graph.joins import _rules
 from graphc.passes.manager.base import run_pipeline
-from graphc.pipelines import pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
+from graphc.backends.cpu.pipeline import PIPELINES
 from graphc.passes.manager.base import STAGES, Pass
 from graphc.passes.manager.legality import illegal_operation, is_legal
 from graphc.passes.manager.parse import normalise
 from graphc.passes.manager.run import run_pipeline
-from graphc.pipelines import PIPELINES
 from graphc_dialects._mlir import ir, passmanager
 from graphc_dialects.dialect import new_context
 

@@ -176,7 +176,7 @@ KERNELS = {
 
 @functools.cache
 def build(name: str) -> Artifact:
-    from graphc.codegen.build import build_artifact
+    from graphc.backends.cpu.build import build_artifact
 
     kernel, signature, sites = KERNELS[name]
     return build_artifact(kernel, signature, sites=sites, tiers=("struct", "buffer"))

@@ -58,7 +58,7 @@ def cross(text, triple):
 
 @pytest.fixture(scope="module")
 def code():
-    from graphc.codegen.object import compile_to_object
+    from graphc.backends.cpu.object import compile_to_object
 
     return compile_to_object(IR)
 
@@ -75,7 +75,7 @@ def test_runs_code_with_data_and_external_calls(code):
 
 
 def test_unknown_symbols_are_named():
-    from graphc.codegen.object import compile_to_object
+    from graphc.backends.cpu.object import compile_to_object
 
     code = compile_to_object(NEEDS)
     with pytest.raises(SymbolError, match="missing_function"):
@@ -86,7 +86,7 @@ def test_unknown_symbols_are_named():
 
 
 def test_registered_symbols_are_used():
-    from graphc.codegen.object import compile_to_object
+    from graphc.backends.cpu.object import compile_to_object
 
     answer = ctypes.CFUNCTYPE(ctypes.c_int64)(lambda: 42)
     symbols.register("graphc_test_answer", ctypes.cast(answer, ctypes.c_void_p).value, answer)
@@ -116,7 +116,7 @@ define hidden i64 @callee(i64 %x) {
 
 
 def test_joined_objects_see_each_other():
-    from graphc.codegen.object import compile_to_object
+    from graphc.backends.cpu.object import compile_to_object
 
     objects = [compile_to_object(CALLER), compile_to_object(CALLEE), compile_to_object(NEEDS)]
     for order in (objects, objects[::-1]):

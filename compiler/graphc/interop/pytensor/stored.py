@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.compile.generate import disk_cache
+from graphc.backends.cpu.generate import disk_cache
 from graphc.config import config
 from graphc.function.report import CompileReport
 from graphc.function.types import Function

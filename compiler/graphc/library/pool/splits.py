@@ -8,7 +8,7 @@ of the pool call `graphc_range_<n>(frame, lower, upper)`, which calls the body. 
 `graphc_split_products_<n>` is the same for a batch of products of matrices, unless these are so large that
 they are better divided themselves.
 
-Where a kernel is divided (`graphc.codegen.divide`), what is captured is in the kernel's frame already:
+Where a kernel is divided (`graphc.backends.cpu.divide`), what is captured is in the kernel's frame already:
 `define_call` makes the two functions for that.
 """
 

@@ -20,8 +20,8 @@ class ExpandMath(Pass):
     A call of libm in a loop body keeps LLVM from vectorising the loop. The expansions consist of
     arithmetic, bit operations, selects and fused multiply-add only, without fast-math flags, and are
     accurate to 2 units in the last place with IEEE special values (docs/math.md has the table). f16 is
-    computed in f32. Functions with no expansion stay calls; `graphc.codegen.veclib` tells LLVM about vector
-    variants of those in glibc's libmvec. Operands may be scalars or vectors.
+    computed in f32. Functions with no expansion stay calls; `graphc.backends.cpu.veclib` tells LLVM about
+    vector variants of those in glibc's libmvec. Operands may be scalars or vectors.
 
     Attributes:
         keep: names of functions to leave as calls, separated by commas, such as `exp,log`.

@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.compile.generate import generate
-from graphc.compile.lower import Lowered, lower
+from graphc.backends.cpu.generate import generate
+from graphc.backends.cpu.lower import Lowered, lower
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.manifest import Signature
 
@@ -24,7 +24,7 @@ class Job:
 
     Attributes:
         text: a module with `@main`, graph stage.
-        mode: a key of `graphc.pipelines.PIPELINES`.
+        mode: a key of `graphc.backends.cpu.pipeline.PIPELINES`.
         signature: arguments and results of calls.
         used: how many of the signature's arguments `@main` has; the others are cells that are only written.
         donate: arguments that results may be computed in, as `graphc.lowering.donation.Request` has them.

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.codegen import entry
-from graphc.codegen.object import compile_to_object, host_target
+from graphc.backends.cpu.entries import entry
+from graphc.backends.cpu.object import compile_to_object, host_target
 from graphc.config import config
 from graphc.library.interrupts import called, poll_ir, tick_ir
 from graphc.library.memory.workspace import memory_ir, workspace_table
@@ -50,7 +50,7 @@ def build_artifact(
         tiers: native entries to include; the one this process uses if not given.
         extra: data for the manifest that the runtime does not read.
         memory: the memory plans of the kernel's functions (see `graphc.passes.buffer.memory._record`).
-        flush: as `graphc.codegen.kernel.kernel_wrappers` had it.
+        flush: as `graphc.backends.cpu.kernel.kernel_wrappers` had it.
         on_ir: see `compile_to_object`.
 
     Raises:

@@ -31,13 +31,14 @@ def generate(
             written.
         flush_denormals: compute with denormal numbers flushed to zero.
         renew: do not use parts from the disk.
-        on_ir: see `graphc.codegen.object.compile_to_object`.
+        on_ir: see `graphc.backends.cpu.object.compile_to_object`.
     """
-    from graphc.codegen.build import build_artifact
-    from graphc.codegen.entry_tiers import ITEM_SIZE
-    from graphc.codegen.kernel import kernel_wrappers, load_arguments
-    from graphc.codegen.object import host_target
-    from graphc.codegen.veclib import add_vector_variants, is_available
+    from graphc.backends.cpu.build import build_artifact
+    from graphc.backends.cpu.entries.tiers import ITEM_SIZE
+    from graphc.backends.cpu.kernel import kernel_wrappers, load_arguments
+    from graphc.backends.cpu.object import host_target
+    from graphc.backends.cpu.pipeline import OPT_LEVEL
+    from graphc.backends.cpu.veclib import add_vector_variants, is_available
     from graphc.library.define import kernel_parts
     from graphc.library.interrupts import called
     from graphc.library.pool.splits import define_splits
@@ -45,7 +46,6 @@ def generate(
     from graphc.library.random.define import define_random
     from graphc.library.scalars.registry import define_scalars
     from graphc.native.parts import Part, PartStore
-    from graphc.pipelines import OPT_LEVEL
 
     disk = disk_cache(config.cache_dir, config.cache_size_mb)
     arguments = [spec.shape for spec in signature.arguments]

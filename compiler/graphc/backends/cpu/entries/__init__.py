@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From the llvm dialect to object code."""
+"""The CPython entry of a compiled function."""

@@ -14,7 +14,7 @@ _DIALECTS = "arith bufferization builtin cf func linalg llvm math memref scf ten
 # The compiler, less what only graphs with loops need.
 _PACKAGES = (
     *("ir", "passes.manager", "passes.graph", "passes.tensor", "passes.buffer", "passes.llvm"),
-    *("lowering", "codegen"),
+    *("lowering", "backends.cpu"),
     *("library.memory", "library.pool", "library.products", "library.random"),
 )
 
@@ -44,8 +44,8 @@ def _preload_scan() -> None:
 
 @cache
 def _preload() -> None:
-    from graphc.codegen.object import host_target
-    from graphc.compile.lower import keep_context
+    from graphc.backends.cpu.lower import keep_context
+    from graphc.backends.cpu.object import host_target
     from graphc_dialects import _mlir
     from graphc_dialects.dialect import new_context
 
@@ -53,6 +53,5 @@ def _preload() -> None:
         _mlir.dialect_module(name)
     for package in _PACKAGES:
         _import_all(package)
-    importlib.import_module("graphc.pipelines")
     keep_context(new_context())
     host_target()

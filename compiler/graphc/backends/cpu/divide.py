@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from graphc.codegen import frames
-from graphc.codegen.inner_loops import LONG_BODY, outline
-from graphc.codegen.kernel import LOADING
+from graphc.backends.cpu import frames
+from graphc.backends.cpu.inner_loops import LONG_BODY, outline
+from graphc.backends.cpu.kernel import LOADING
 from graphc.library.pool.splits import define_call
 
 # Characters of IR: smaller kernels stay in one piece.
@@ -47,7 +47,7 @@ _DEFINED_VALUE = re.compile(r"^  %([\w.]+) =", re.MULTILINE)
 # The first arguments of a split function.
 _SIZES = ("lower", "upper", "cost", "alignment")
 _METADATA = re.compile(r"^!(\d+) =", re.MULTILINE)
-# Behind `graphc.codegen.inner_loops`, some functions have names in the place of numbers.
+# Behind `graphc.backends.cpu.inner_loops`, some functions have names in the place of numbers.
 _LOOP = re.compile(
     r"^(v?\d+):[^\n]*\n(?:  %v?\d+ = phi [^\n]*\n)+  %v?\d+ = icmp [^\n]*\n"
     r"  br i1 %v?\d+, label %(v?\d+), label %\w+\n\n"

@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 
-from graphc.codegen import llvm
-from graphc.codegen.divide import Piece, divide
-from graphc.codegen.share import share
+from graphc.backends.cpu import llvm
+from graphc.backends.cpu.divide import Piece, divide
+from graphc.backends.cpu.share import share
 from graphc.config import config
 from graphc.errors import CompileError
 from graphc.native.parts import Part, PartStore
@@ -94,7 +94,7 @@ def compile_to_object(
 ) -> bytes:
     """Optimises a kernel and its parts, and emits objects for this machine.
 
-    A large kernel is divided (`graphc.codegen.divide`). The cores share the work.
+    A large kernel is divided (`graphc.backends.cpu.divide`). The cores share the work.
 
     Args:
         ir_text: the kernel.

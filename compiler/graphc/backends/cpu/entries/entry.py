@@ -7,10 +7,10 @@ fallback in `self`, so a mistake made here in doubt costs time, never an answer.
 
 from __future__ import annotations
 
-from graphc.codegen.entry_calls import COMMON
-from graphc.codegen.entry_donation import COPY, Lender
-from graphc.codegen.entry_runs import MANY_EQUAL, Readers, runs, sizes_of
-from graphc.codegen.entry_tiers import ITEM_SIZE, BufferTier, StructTier, Tier
+from graphc.backends.cpu.entries.calls import COMMON
+from graphc.backends.cpu.entries.donation import COPY, Lender
+from graphc.backends.cpu.entries.runs import MANY_EQUAL, Readers, runs, sizes_of
+from graphc.backends.cpu.entries.tiers import ITEM_SIZE, BufferTier, StructTier, Tier
 from graphc.native.ir_writer import Writer
 from graphc_runtime import interrupts
 from graphc_runtime.layout import tuple_items

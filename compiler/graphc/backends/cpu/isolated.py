@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from graphc.compile import worker
-from graphc.compile.job import Job, Made
-from graphc.compile.lower import pipeline_of, with_donations
-from graphc.compile.reproducer import write_reproducer
+from graphc.backends.cpu import worker
+from graphc.backends.cpu.job import Job, Made
+from graphc.backends.cpu.lower import pipeline_of, with_donations
+from graphc.backends.cpu.reproducer import write_reproducer
 from graphc.config import config
 from graphc.errors import CompileError
 
-_MAKE = "graphc.compile.job:make"
+_MAKE = "graphc.backends.cpu.job:make"
 
 
 def make_isolated(job: Job) -> Made:

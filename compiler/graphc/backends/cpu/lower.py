@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphc.backends.cpu.pipeline import pipeline
 from graphc.errors import CompileError
-from graphc.pipelines import pipeline
 
 
 @dataclass
@@ -93,7 +93,7 @@ def lower(
 
     Args:
         text: a module with `@main`.
-        mode: a key of `graphc.pipelines.PIPELINES`.
+        mode: a key of `graphc.backends.cpu.pipeline.PIPELINES`.
         keep_stages: record the IR at each stage (slower: upstream passes run one by one).
         donate: arguments that results may be computed in (see `graphc.passes.tensor.convert_to_linalg`).
         fastmath: a level of `graphc.passes.buffer.fast_math`; empty for the flags that lowering sets.
@@ -129,7 +129,7 @@ def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastm
     from graphc.passes.manager.base import run_pipeline
 
     start = time.perf_counter()
-    from graphc.codegen.handoff import to_llvmlite
+    from graphc.backends.cpu.handoff import to_llvmlite
     from graphc_dialects._mlir import ir, translate_module_to_llvmir
 
     seconds = {"load MLIR": time.perf_counter() - start}

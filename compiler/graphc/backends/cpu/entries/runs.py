@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphc.codegen.entry_tiers import VIEW_SIZE
+from graphc.backends.cpu.entries.tiers import VIEW_SIZE
 from graphc_runtime.manifest import ArraySpec, Signature
 
 # Shorter runs are written out, which is a little faster to call.
