@@ -162,7 +162,7 @@ def sample(name: str, way: str) -> dict[str, Any]:
 
 
 def distances(one: dict[str, Any], other: dict[str, Any]) -> tuple[float, float]:
-    """Root mean square and maximum of the differences of posterior means in their common Monte Carlo errors."""
+    """Differences of posterior means in their common Monte Carlo errors: root mean square and maximum."""
     apart = np.abs(np.subtract(one["mean"], other["mean"])) / np.hypot(one["error"], other["error"])
     return float(np.sqrt(np.mean(apart**2))), float(np.max(apart))
 

@@ -93,9 +93,9 @@ Measured on: {ran}.
 Written by `make bench-sampling`: from the finished model to {draws} draws after {tune} of warm-up in each
 of {chains} chains, compilation included, every row in a fresh process with empty caches. ESS is the
 smallest bulk effective sample size of all variables. **Means apart**: differences of posterior means from
-the sampler's row without graphc, in their common Monte Carlo errors, root mean square of all variables (1 is
-expected of two samplings of one posterior) and the largest. The rows without graphc are PyMC's defaults: C with
-`pm.sample`, numba with nutpie.
+the sampler's row without graphc, in their common Monte Carlo errors: root mean square of all variables (1 is
+expected of two samplings of one posterior) and, in brackets, the largest. The rows without graphc are PyMC's
+defaults: C with `pm.sample`, numba with nutpie.
 
 {sampling}
 """
