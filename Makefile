@@ -111,6 +111,7 @@ tiers: $(VENV)/.test
 
 # Random programs, evaluated in every way, in JOBS processes: a summary and scripts of what fails go to FUZZ_RESULTS.
 fuzz: $(VENV)/.test
+	$(BIN)/python tests/fuzz/mutated_artifacts.py
 	$(BIN)/python tests/fuzz/campaign.py --minutes $(FUZZ_MINUTES) --jobs $(JOBS) --results $(FUZZ_RESULTS) $(FUZZ_ARGS)
 
 # The tests with generated inputs, FUZZ_EXAMPLES for each of them.

@@ -14,6 +14,7 @@ from graphc.config import config
 
 if TYPE_CHECKING:
     # At run time this is the callable package `graphc.function`.
+    from graphc.artifacts.export import export as export
     from graphc.function.function import function as function
     from graphc.function.io import In as In
     from graphc.function.io import Out as Out
@@ -51,6 +52,7 @@ _NAMES = {
     "wrap_py": "graphc.compile.ops",
     "wrap_jax": "graphc.compile.jax_ops",
     "threads": "graphc_runtime.threads",
+    "export": "graphc.artifacts.export",
     **dict.fromkeys(
         (
             "associative_scan",
@@ -87,6 +89,7 @@ _NAMES = {
 _RENAMED = {"as_symbolic": "as_tensor_variable"}
 _SUBMODULES = (
     "array_api",
+    "artifacts",
     "compile",
     "errors",
     "function",

@@ -4,8 +4,16 @@
 from __future__ import annotations
 
 import functools
+import platform
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphc_runtime.errors import LoadError
+
+if TYPE_CHECKING:
+    from graphc_runtime.package import TargetRecord
 
 # LLVM's names of instruction sets that compilers use unasked, and Linux's where they differ.
 _LINUX_NAMES = {
@@ -51,3 +59,27 @@ def missing_features(target: dict[str, str]) -> list[str]:
         return []
     wanted = {name[1:] for name in target.get("features", "").split(",") if name.startswith("+")}
     return sorted(name for name in wanted if name in _CHECKED and _CHECKED[name] not in flags)
+
+
+def best_target(targets: Mapping[str, TargetRecord]) -> str:
+    """The name of the target whose code uses most of what this CPU has.
+
+    Raises:
+        LoadError: none of them can run here; the message says why for each.
+    """
+    arm = platform.machine() in ("arm64", "aarch64")
+    machine, reasons = "aarch64" if arm else "x86_64", []
+    found: list[tuple[int, str]] = []
+    for name, target in targets.items():
+        missing = missing_features({"features": target.features})
+        if not target.triple.startswith(f"{machine}-"):
+            reasons.append(f"{name} is for {target.triple.split('-', maxsplit=1)[0]}")
+        elif missing:
+            reasons.append(f"{name} needs {', '.join(missing)}")
+        else:
+            found.append((target.features.count("+"), name))
+    if not found:
+        raise LoadError(
+            f"no code for this machine ({platform.machine()}): {'; '.join(reasons) or 'it has no targets'}"
+        )
+    return max(found)[1]

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from graphc_runtime import layout, symbols
 from graphc_runtime.artifact import Artifact
@@ -34,6 +36,18 @@ class _MethodDef(ctypes.Structure):
 # CPython reads a function's PyMethodDef when it frees the function, so none is ever freed; equal ones are
 # shared.
 _METHODS: dict[tuple[str, int, str], _MethodDef] = {}
+
+
+class Kernel(NamedTuple):
+    """Addresses of the functions of a kernel, for C code that calls it, as long as the executable lives.
+
+    ``int64_t run(context, data, dims)``, ``int64_t shapes(context, data, dims, sizes)`` and
+    ``void release(context)``, which has to follow each call; see "Code and run time" in the architecture.
+    """
+
+    run: int
+    shapes: int
+    release: int
 
 
 class Executable:
@@ -148,6 +162,21 @@ class Executable:
             where: gives what is known of a node of the graph, for errors.
         """
         return KernelCall(self._loaded, signature, (), self._handler(where), reuse=False)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, for C code."""
+        names = ("graphc_run", "graphc_shapes", "graphc_release")
+        return Kernel(*map(self._loaded.address, names))
+
+    def arguments(self, inputs: Sequence[Any], cells: Sequence[Any]) -> list[np.ndarray]:
+        """Values of inputs and cells as arrays that the kernel takes.
+
+        Raises:
+            TypeError, ValueError: one cannot be converted without loss.
+        """
+        signature = self.manifest.signature
+        return KernelCall(self._loaded, signature, (), self._handler(None)).arrays(inputs, cells)
 
     def vectorcall_address(self) -> int | None:
         """Address for `callable_type.install` with `native_self`; None if the tier is not "struct"."""

@@ -77,7 +77,7 @@ class KernelCall:
                 # It cannot start anew.
                 wait_for_turn()
             read = snapshot(self._cells)
-            found = self._call(self._arrays(args, read), outs, {*lent, *cells}, bool(cells), read, last)
+            found = self._call(self.arrays(args, read), outs, {*lent, *cells}, bool(cells), read, last)
             if found is not _CHANGED:
                 break
         return found
@@ -90,10 +90,14 @@ class KernelCall:
             args: one value for each input.
             alone: whether no other thread may run meanwhile.
         """
-        return self._call(self._arrays(args), None, own, alone)
+        return self._call(self.arrays(args), None, own, alone)
 
-    def _arrays(self, args: Sequence[Any], values: Sequence[Any] = ()) -> list[np.ndarray]:
-        """The values of inputs and cells as the kernel takes them."""
+    def arrays(self, args: Sequence[Any], values: Sequence[Any] = ()) -> list[np.ndarray]:
+        """The values of inputs and cells as the kernel takes them.
+
+        Raises:
+            TypeError, ValueError: one cannot be converted without loss.
+        """
         inputs = self._signature.inputs
         if len(args) != len(inputs):
             names = ", ".join(spec.name or f"input {i}" for i, spec in enumerate(inputs)) or "none"

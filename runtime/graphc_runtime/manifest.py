@@ -160,7 +160,7 @@ class Manifest:
                 raise ArtifactError(
                     f"the artifact has kernel ABI {raw['abi']}, this runtime {ABI}; compile it again"
                 )
-            raw["signature"] = _signature(raw["signature"])
+            raw["signature"] = signature_from(raw["signature"])
             raw["sites"] = tuple(Site(**site) for site in raw["sites"])
             for key in ("symbols", "entries", "memory"):
                 raw[key] = tuple(raw.get(key, ()))
@@ -169,7 +169,8 @@ class Manifest:
             raise ArtifactError(f"not a manifest: {error}") from None
 
 
-def _signature(raw: dict[str, Any]) -> Signature:
+def signature_from(raw: dict[str, Any]) -> Signature:
+    """A signature from its JSON object, which is changed."""
     for key in ("inputs", "cells", "outputs"):
         raw[key] = tuple(map(_array, raw[key]))
     raw["updates"] = tuple(Update(update["cell"], _array(update["value"])) for update in raw["updates"])

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Machine code of the thread pool (`graphc.library.pool.build`). Written by `python -m graphc_tools.pool`."""
+"""Machine code of the thread pool.
+
+Written by `python -m graphc_tools.pool` from `graphc.library.pool.build`.
+"""
 
 from __future__ import annotations
 

@@ -152,9 +152,20 @@ def _linear_algebra(match: re.Match[str]) -> int | None:
     try:
         module = importlib.import_module(f"scipy.linalg.cython_{match[1]}")
     except ImportError:
-        raise SymbolError(f"the compiled code calls {match[1].upper()} ({match[2]}): install SciPy") from None
+        address = _wide_linear_algebra(match)
+        if address is None:
+            what = f"the compiled code calls {match[1].upper()} ({match[2]})"
+            raise SymbolError(f"{what}: install SciPy") from None
+        return address
     capsule = module.__pyx_capi__.get(match[2])
     return None if capsule is None else _capsule_pointer(capsule)
+
+
+def _wide_linear_algebra(match: re.Match[str]) -> int | None:
+    """As `_linear_algebra`, of the library that NumPy's wheels bring along, whose integers have 64 bits."""
+    from graphc_runtime import wide_integers
+
+    return wide_integers.address(match[0])
 
 
 def _special(match: re.Match[str]) -> int | None:

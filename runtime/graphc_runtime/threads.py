@@ -162,13 +162,15 @@ def _load() -> None:
 
 def _find_blas() -> None:
     """Tells the pool how to set the number of threads of the BLAS that kernels call, if that is OpenBLAS."""
+    from graphc_runtime import wide_integers
     from graphc_runtime.symbols import library_of, resolve
 
-    library = library_of(resolve("blas_dgemm"))
-    for prefix in ("scipy_openblas", "openblas"):
-        if library is not None and hasattr(library, f"{prefix}_set_num_threads"):
+    # Code that adapts integers is in no library.
+    library = library_of(resolve("blas_dgemm")) or wide_integers.library()
+    for prefix, suffix in (("scipy_openblas", ""), ("openblas", ""), ("scipy_openblas", "64_")):
+        if library is not None and hasattr(library, f"{prefix}_set_num_threads{suffix}"):
             for name in ("get", "set"):
-                function = getattr(library, f"{prefix}_{name}_num_threads")
+                function = getattr(library, f"{prefix}_{name}_num_threads{suffix}")
                 _word(f"graphc_blas_{name}").value = ctypes.cast(function, ctypes.c_void_p).value
             return
 

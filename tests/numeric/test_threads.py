@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import os
 import signal
 import subprocess
@@ -271,18 +272,19 @@ def test_environment_and_end_of_process():
     assert done.returncode == 1 and "config.threads" in done.stderr
 
 
-def test_pool_code_is_up_to_date():
+@pytest.mark.parametrize("name", ["pool_code", "wide_integers_code"])
+def test_shipped_code_is_up_to_date(name):
     from graphc.library.pool.build import MACHINES
     from graphc_runtime import elf
     from graphc_runtime.image import Image
-    from graphc_runtime.pool_code import OBJECT, SOURCE
-    from graphc_tools.pool import source_hash
+    from graphc_tools.pool import SHIPPED
 
-    for machine, code in OBJECT.items():
+    module = importlib.import_module(f"graphc_runtime.{name}")
+    for machine, code in module.OBJECT.items():
         image = Image(elf.parse(zlib.decompress(base64.b85decode(code))), lambda name: 1 << 20)
         assert len(image.relocate(1 << 21)) > 1000, machine
-    current = {machine: source_hash(machine) for machine in MACHINES}
-    assert current == SOURCE, "run python -m graphc_tools.pool"
+    current = {machine: SHIPPED[name].source_hash(machine) for machine in MACHINES}
+    assert current == module.SOURCE, "run python -m graphc_tools.pool"
 
 
 def test_results_and_sums_of_one_loop():

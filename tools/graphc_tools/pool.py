@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes graphc_runtime/pool_code.py: the thread pool as machine code, for processes without a compiler.
+"""Writes machine code that graphc_runtime ships, for processes without a compiler: `pool_code.py`, the thread
+pool, and `wide_integers_code.py`, which adapts BLAS and LAPACK with 64-bit integers.
 
 python -m graphc_tools.pool
 """
@@ -10,47 +11,78 @@ import base64
 import hashlib
 import textwrap
 import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from graphc.library.pool.build import MACHINES, compile_pool, pool_ir
+from graphc.backends.cpu.shipped import compile_shipped
+from graphc.library.pool.build import MACHINES, pool_ir
+from graphc.library.wide_integers import wide_integers_ir
 
-PATH = Path(__file__).resolve().parents[2] / "runtime" / "graphc_runtime" / "pool_code.py"
+FOLDER = Path(__file__).resolve().parents[2] / "runtime" / "graphc_runtime"
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Machine code of the thread pool (`graphc.library.pool.build`). Written by `python -m graphc_tools.pool`."""
+"""Machine code of {what}.
+
+Written by `python -m graphc_tools.pool` from `{module}`.
+"""
 
 from __future__ import annotations
 
 # SHA-256 of the IR of each architecture.
-SOURCE = {
-%s
-}
+SOURCE = {{
+{hashes}
+}}
 
 # ELF objects, compressed and in base 85.
-OBJECT = {
-%s
-}
+OBJECT = {{
+{objects}
+}}
 '''
 
 
-def source_hash(machine: str) -> str:
-    """SHA-256 of the IR that the code of an architecture is made from."""
-    return hashlib.sha256(pool_ir(machine).encode()).hexdigest()
+@dataclass(frozen=True)
+class Shipped:
+    """Code of the runtime.
+
+    Attributes:
+        what: it is.
+        module: that has its source.
+        ir_text: the source for an architecture.
+    """
+
+    what: str
+    module: str
+    ir_text: Callable[[str], str]
+
+    def source_hash(self, machine: str) -> str:
+        """SHA-256 of the IR that the code of an architecture is made from."""
+        return hashlib.sha256(self.ir_text(machine).encode()).hexdigest()
+
+    def module_text(self) -> str:
+        """The text of the runtime's module."""
+        hashes = "\n".join(f'    "{machine}": "{self.source_hash(machine)}",' for machine in MACHINES)
+        objects = "\n".join(f'    "{machine}": (\n{self._literal(machine)}\n    ),' for machine in MACHINES)
+        return _HEAD.format(what=self.what, module=self.module, hashes=hashes, objects=objects)
+
+    def _literal(self, machine: str) -> str:
+        code = compile_shipped(self.ir_text(machine), machine)
+        text = base64.b85encode(zlib.compress(code, 9)).decode()
+        return "\n".join(f'        "{line}"' for line in textwrap.wrap(text, 96))
 
 
-def module_text() -> str:
-    """The text of `graphc_runtime/pool_code.py`."""
-    hashes = "\n".join(f'    "{machine}": "{source_hash(machine)}",' for machine in MACHINES)
-    objects = "\n".join(f'    "{machine}": (\n{_literal(machine)}\n    ),' for machine in MACHINES)
-    return _HEAD % (hashes, objects)
-
-
-def _literal(machine: str) -> str:
-    text = base64.b85encode(zlib.compress(compile_pool(machine), 9)).decode()
-    return "\n".join(f'        "{line}"' for line in textwrap.wrap(text, 96))
+SHIPPED = {
+    "pool_code": Shipped("the thread pool", "graphc.library.pool.build", pool_ir),
+    "wide_integers_code": Shipped(
+        "functions that adapt integers of BLAS and LAPACK",
+        "graphc.library.wide_integers",
+        lambda machine: wide_integers_ir(),
+    ),
+}
 
 
 def main() -> None:
-    PATH.write_text(module_text())
+    for name, code in SHIPPED.items():
+        (FOLDER / f"{name}.py").write_text(code.module_text())
 
 
 if __name__ == "__main__":

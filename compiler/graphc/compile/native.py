@@ -108,7 +108,7 @@ class NativeExecutable:
         address = executable.vectorcall_address()
         if address is None:
             return False
-        return install(function, address, executable.native_self(cells, fallback, where=self._where))
+        return install(function, address, executable.native_self(cells, fallback, where=self.where))
 
     def call(self) -> tuple[Callable[..., Any], bool]:
         """A function of the inputs as fast as calls get, for graphs that are one thunk of many.
@@ -127,8 +127,8 @@ class NativeExecutable:
                 return slow(*exact)
             return fast(*exact)
 
-        slow = executable.kernel_call(signature, where=self._where)
-        fast = executable.bind(fallback=convert, where=self._where)
+        slow = executable.kernel_call(signature, where=self.where)
+        fast = executable.bind(fallback=convert, where=self.where)
         return fast, signature.returns == "single"
 
     def run(self, values: Sequence[Any], own: Collection[int] = ()) -> list[Any]:
@@ -182,9 +182,9 @@ class NativeExecutable:
             spares=executable.manifest.signature.spares,
             name=self.name,
         )
-        return executable.kernel_call(signature, where=self._where)
+        return executable.kernel_call(signature, where=self.where)
 
-    def _where(self, node: str) -> Origin:
+    def where(self, node: str) -> Origin:
         """What is known of a node of the emitted graph, such as ``n12``."""
         from graphc.emit import all_nodes
 
@@ -230,7 +230,7 @@ class NativeExecutable:
         return executable
 
     def _linked(self, text: str, signature: Signature, *, renew: bool = False) -> Executable:
-        job = self._job(text, signature, renew)
+        job = self.job(text, signature, renew)
         if config.compile_isolated:
             # Few processes do: its imports would make that of graphc longer.
             from graphc.backends.cpu.isolated import make_isolated
@@ -246,7 +246,8 @@ class NativeExecutable:
         with self.report.phase("link"):
             return Executable(made.artifact)
 
-    def _job(self, text: str, signature: Signature, renew: bool = False) -> Job:
+    def job(self, text: str, signature: Signature, renew: bool = False) -> Job:
+        """What is to be compiled, from emitted text and the form of calls."""
         used = len(self.fgraph.inputs)
         liberties = (self.report.fastmath, self.report.flush_denormals)
         return Job(text, self.mode, signature, used, self._donate, *liberties, renew)
@@ -275,7 +276,7 @@ class NativeExecutable:
 
     def _stages(self, text: str) -> list[tuple[str, str]]:
         signature = self.executable.manifest.signature if self.executable else self._plain_signature()
-        job = self._job(text, signature)
+        job = self.job(text, signature)
         lowered = lower_with_donations(job, keep_stages=True)
         stages = list(lowered.stages)
         generate(

@@ -69,8 +69,7 @@ class CEntry:
             )
         if signature.donated or signature.spares:
             raise TypeError(f"{function} overwrites donated inputs, which a C function must not")
-        call = executable.kernel_call(signature)
-        arrays = call._arrays([x, *fixed], [cell[0] for cell in cells])
+        arrays = executable.arguments([x, *fixed], [cell[0] for cell in cells])
         self.shapes = [np.shape(result) for result in _as_list(function(x, *fixed))]
         self.dim = x.size
         # These are read by machine code.
@@ -79,10 +78,10 @@ class CEntry:
         self._template = (ctypes.c_uint64 * count)(*(array.ctypes.data for array in arrays))
         sizes = [size for shape in (*(a.shape for a in arrays), *self.shapes) for size in shape]
         self._sizes = (ctypes.c_int64 * (len(sizes) + 1))(*sizes)
-        loaded = executable._loaded
+        kernel = executable.kernel
         self._words = (ctypes.c_uint64 * _WORDS)(
-            loaded.address("graphc_run"),
-            loaded.address("graphc_release"),
+            kernel.run,
+            kernel.release,
             self.dim,
             ctypes.addressof(self._template),
             ctypes.addressof(self._sizes),

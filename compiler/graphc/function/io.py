@@ -168,6 +168,14 @@ class OutputForm:
             return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
         return None
 
+    def to_data(self) -> Any:
+        """The form as `graphc_runtime.forms` has it: numbers and lists.
+
+        Raises:
+            TypeError: a dict in it has keys that are neither texts nor whole numbers.
+        """
+        return _to_data(self._tree)
+
     def flatten(self, given: Any) -> list[Any]:
         """The reverse of `build`: one item for each variable. Lists and tuples stand for each other.
 
@@ -231,6 +239,17 @@ class OutputForm:
         form = copy.copy(self)
         form.variables = []
         return form
+
+
+def _to_data(tree: Any) -> Any:
+    if tree is None or isinstance(tree, int):
+        return tree
+    if isinstance(tree, dict):
+        bad = [key for key in tree if type(key) not in (str, int)]
+        if bad:
+            raise TypeError(f"results in a dict must have texts or numbers as keys, got {bad[0]!r}")
+        return ["dict", *([key, _to_data(part)] for key, part in tree.items())]
+    return ["tuple" if isinstance(tree, tuple) else "list", *map(_to_data, tree)]
 
 
 def _leaves(tree: Any) -> list[int]:

@@ -45,7 +45,7 @@ class TracedNative:
         cells = [[value] for value in values[count:]]
         unread = signature.cells[len(cells) :]
         cells += [[np.empty([size or 0 for size in spec.shape], spec.dtype)] for spec in unread]
-        call = self._executable.bind(cells, where=self._native._where)
+        call = self._executable.bind(cells, where=self._native.where)
         returned: list[Any] = []
 
         def run() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.backends.cpu.entries import entry
-from graphc.backends.cpu.object import compile_to_object, host_target
+from graphc.backends.cpu.object import Target, compile_to_object, host_target
 from graphc.config import config
 from graphc.library.interrupts import called, poll_ir, tick_ir
 from graphc.library.memory.workspace import memory_ir, workspace_table
@@ -37,8 +37,9 @@ def build_artifact(
     memory: Sequence[dict[str, Any]] = (),
     flush: str = "",
     on_ir: Callable[[str, str], None] | None = None,
+    target: Target | None = None,
 ) -> Artifact:
-    """Compiles a kernel together with its entry for this machine.
+    """Compiles a kernel together with its entry.
 
     Args:
         kernel_ir: LLVM IR text that defines `graphc_shapes` and `graphc_run`.
@@ -52,6 +53,7 @@ def build_artifact(
         memory: the memory plans of the kernel's functions (see `graphc.passes.buffer.memory._record`).
         flush: as `graphc.backends.cpu.kernel.kernel_wrappers` had it.
         on_ir: see `compile_to_object`.
+        target: see `compile_to_object`.
 
     Raises:
         CompileError: the IR is not valid.
@@ -72,12 +74,13 @@ def build_artifact(
         opt_level=opt_level,
         store=store,
         on_ir=on_ir,
+        target=target,
     )
     manifest = Manifest(
         signature,
         sites=tuple(sites),
         symbols=tuple(elf.external_symbols(code)),
-        target=host_target().to_dict(),
+        target=(target or host_target()).to_dict(),
         entries=entries,
         tuple_items=layout.tuple_items(),
         extra=extra or {},

@@ -66,7 +66,7 @@ def make(job: Job) -> Made:
     """
     lowered = lower_with_donations(job)
     start = time.perf_counter()
-    options = {"flush_denormals": job.flush_denormals, "renew": job.renew}
+    options: dict[str, Any] = {"flush_denormals": job.flush_denormals, "renew": job.renew}
     artifact = generate(lowered, job.signature, job.mode, job.used, **options)
     seconds = {**lowered.seconds, "code generation": time.perf_counter() - start}
     return Made(artifact, seconds, lowered.passes)

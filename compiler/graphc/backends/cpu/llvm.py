@@ -37,6 +37,7 @@ _TYPES: Mapping[str, tuple[Any, ...]] = {
     ),
     "CreateTargetMachineData": (c_void_p, c_void_p),
     "DisposeFunctionsIter": (None, c_void_p),
+    "DisposeGlobalsIter": (None, c_void_p),
     "DisposeMemoryBuffer": (None, c_void_p),
     "DisposeModule": (None, c_void_p),
     "DisposeNewModulePassManger": (None, c_void_p),
@@ -57,7 +58,9 @@ _TYPES: Mapping[str, tuple[Any, ...]] = {
     "InitializeNativeTarget": (None,),
     "IsDeclaration": (c_int, c_void_p),
     "LinkModules": (c_int, c_void_p, c_void_p, _STRING),
+    "GlobalsIterNext": (c_void_p, c_void_p),
     "ModuleFunctionsIter": (c_void_p, c_void_p),
+    "ModuleGlobalsIter": (c_void_p, c_void_p),
     "PTOSetLoopUnrolling": (None, c_void_p, c_bool),
     "PTOSetLoopVectorization": (None, c_void_p, c_bool),
     "PTOSetSLPVectorization": (None, c_void_p, c_bool),
@@ -71,6 +74,10 @@ _TYPES: Mapping[str, tuple[Any, ...]] = {
     "TargetMachineEmitToMemory": (c_void_p, c_void_p, c_void_p, c_int, _STRING),
     "VerifyModule": (c_bool, c_void_p, _STRING),
     "GetVersionInfo": (c_int,),
+    "InitializeAllAsmPrinters": (None,),
+    "InitializeAllTargetInfos": (None,),
+    "InitializeAllTargetMCs": (None,),
+    "InitializeAllTargets": (None,),
     "buildPerModuleDefaultPipeline": (c_void_p, c_void_p, c_int),
 }
 # Numbers of llvm-c/Core.h and of llvmlite.
@@ -84,8 +91,8 @@ class LLVMError(RuntimeError):
     """LLVM refused a text or could not make code of a module."""
 
 
-class Function:
-    """A function of a module, valid as long as the module is."""
+class Symbol:
+    """A function or a global variable of a module, valid as long as the module is."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
@@ -129,14 +136,21 @@ class Module:
             if call("LinkModules", self.handle, other, error):
                 raise LLVMError(_text(error))
 
-    def functions(self) -> Iterator[Function]:
+    def functions(self) -> Iterator[Symbol]:
         """All functions, with those that are only declared."""
-        iterator = call("ModuleFunctionsIter", self.handle)
+        return self._symbols("Functions")
+
+    def variables(self) -> Iterator[Symbol]:
+        """All global variables, with those that are only declared."""
+        return self._symbols("Globals")
+
+    def _symbols(self, kind: str) -> Iterator[Symbol]:
+        iterator = call(f"Module{kind}Iter", self.handle)
         try:
-            while (handle := call("FunctionsIterNext", iterator)) is not None:
-                yield Function(handle)
+            while (handle := call(f"{kind}IterNext", iterator)) is not None:
+                yield Symbol(handle)
         finally:
-            call("DisposeFunctionsIter", iterator)
+            call(f"Dispose{kind}Iter", iterator)
 
     def __str__(self) -> str:
         with _message() as text:
@@ -253,6 +267,9 @@ def machine(triple: str, cpu: str, features: str, opt_level: int) -> Iterator[Ma
 
 def _machine(triple: str, cpu: str, features: str, opt_level: int) -> int:
     with _message() as error:
+        if call("GetTargetFromTriple", triple.encode(), error) is None:
+            _initialise_all()
+    with _message() as error:
         target = call("GetTargetFromTriple", triple.encode(), error)
         if target is None:
             raise LLVMError(_text(error))
@@ -261,6 +278,13 @@ def _machine(triple: str, cpu: str, features: str, opt_level: int) -> int:
     if handle is None:
         raise LLVMError(f"LLVM has no code generator for {triple}, {cpu}")
     return handle
+
+
+@functools.cache
+def _initialise_all() -> None:
+    """Adds the code generators of other machines than this one."""
+    for what in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
+        call(f"InitializeAll{what}")
 
 
 def data_layout(triple: str, cpu: str, features: str) -> str:

@@ -8,7 +8,7 @@ import platform
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from graphc.backends.cpu import llvm
@@ -71,6 +71,7 @@ class _Work:
         unroll: whether loops are unrolled.
         vectorise: whether loops are vectorised.
         part: the part that it is.
+        target: what code is made for.
     """
 
     piece: Piece
@@ -80,6 +81,7 @@ class _Work:
     unroll: bool
     vectorise: bool
     part: Part | None = None
+    target: Target = field(default_factory=host_target)
 
 
 def compile_to_object(
@@ -91,8 +93,9 @@ def compile_to_object(
     opt_level: int = 3,
     store: PartStore | None = None,
     on_ir: Callable[[str, str], None] | None = None,
+    target: Target | None = None,
 ) -> bytes:
-    """Optimises a kernel and its parts, and emits objects for this machine.
+    """Optimises a kernel and its parts, and emits objects.
 
     A large kernel is divided (`graphc.backends.cpu.divide`). The cores share the work.
 
@@ -105,6 +108,7 @@ def compile_to_object(
         opt_level: 0 to 3.
         store: where parts that were compiled before are, and others will be; not used with `on_ir`.
         on_ir: called with ("llvm", IR text before optimisation), ("llvm-opt", after) and ("asm", assembly).
+        target: what code is made for; this machine by default.
 
     Returns:
         An ELF object, or several joined by `graphc_runtime.elf.join`.
@@ -121,6 +125,7 @@ def compile_to_object(
     works = [_Work(piece, inlined_text, opt_level, level, unroll, is_vectorised)]
     works += [_Work(piece, "", opt_level, level, unroll, vectorise) for piece in others]
     works += [_part_work(part, opt_level) for part in parts]
+    works = [replace(work, target=target or host_target()) for work in works]
     if on_ir is not None:
         return _compile_with_views(works, on_ir)
     found = [store.get(work.part, opt_level) if store and work.part else None for work in works]
@@ -163,12 +168,12 @@ def _compile(works: Sequence[_Work], *, views: bool = False) -> list[tuple[bytes
 def _compile_one(views: bool, work: _Work) -> tuple[bytes, list[str]]:
     """Object and views of a module. Shares nothing with other threads."""
     texts: list[str] = []
-    target = host_target()
+    target = work.target
     with (
         llvm.machine(target.triple, target.cpu, target.features, work.opt_level) as machine,
         _parsed(work.piece.text, "part" if work.part else "kernel") as module,
     ):
-        module.set_target(target.triple, _data_layout())
+        module.set_target(target.triple, _data_layout(target))
         if work.inlined:
             with _refused("inlined functions"):
                 module.link_in(work.inlined)
@@ -195,8 +200,7 @@ def _joined(texts: list[str]) -> str:
 
 
 @cache
-def _data_layout() -> str:
-    target = host_target()
+def _data_layout(target: Target) -> str:
     return llvm.data_layout(target.triple, target.cpu, target.features)
 
 

@@ -72,7 +72,7 @@ class StoredFunction(NativeCallable):  # type: ignore[misc]
         return self._make()
 
     def _where(self, node: str) -> Origin:
-        return self.made.executor._where(node)  # type: ignore[no-any-return]
+        return self.made.executor.where(node)  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -94,7 +94,7 @@ def store(key: str, function: Function) -> None:
     if not config.cache_dir or found is None or not function.report.fast_call:
         return
     executable = found[0]
-    constants = [v.data for v in function._cell_variables if isinstance(v, Constant)]
+    constants = [v.data for v in function.fgraph.inputs[len(function.inputs) :] if isinstance(v, Constant)]
     whole = len(constants) == len(executable.manifest.signature.cells)
     if not whole or sum(constant.nbytes for constant in constants) > _MAX_BYTES:
         return

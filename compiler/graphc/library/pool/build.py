@@ -71,29 +71,6 @@ def pool_ir(machine: str) -> str:
     return text
 
 
-def compile_pool(machine: str) -> bytes:
-    """Object code for every processor of an architecture."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    triple = f"{machine}-unknown-linux-gnu"
-    target = llvm.Target.from_triple(triple).create_target_machine(
-        cpu="generic",
-        features="+reserve-x18" if machine == "aarch64" else "",
-        opt=2,
-        reloc="pic",
-        codemodel="default",
-    )
-    module = llvm.parse_assembly(pool_ir(machine))
-    module.verify()
-    module.triple = triple
-    module.data_layout = str(target.target_data)
-    builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(2))
-    builder.getModulePassManager().run(module, builder)
-    return bytes(target.emit_object(module))
-
-
 def host() -> str:
     """This machine's name in `MACHINES`."""
     return "aarch64" if platform.machine() in ("arm64", "aarch64") else "x86_64"

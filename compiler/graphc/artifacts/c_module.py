@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions for C programs as one LLVM module, whose only symbols are those of the C interface."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from graphc.artifacts.c_function import Interface, exports, function_ir
+from graphc.artifacts.c_memory import SERIAL, c_memory_ir
+from graphc.artifacts.c_text import SHARED, TYPES
+from graphc.artifacts.c_workspace import DECLARATIONS
+from graphc.artifacts.needs import need_of
+from graphc.artifacts.source import Source
+from graphc.backends.cpu import llvm
+from graphc.backends.cpu.object import UNROLLED_SIZE, VECTORISED_SIZE, Target
+from graphc.backends.cpu.pipeline import OPT_LEVEL
+from graphc.errors import CompileError
+from graphc.library.interrupts import called, poll_ir, tick_ir
+from graphc_runtime import elf
+
+# What graphc calls BLAS, LAPACK and NumPy's draws by, and what libraries have.
+_LIBRARY_NAMES = (
+    (re.compile(r"@(?:blas|lapack)_(\w+)"), r"@\1_"),
+    (re.compile(r"@npyrandom_(\w+)"), r"@\1"),
+)
+# What C programs can link with: the others are in a Python process only.
+_LINKABLE = ("", "BLAS", "LAPACK", "libm", "libmvec")
+
+
+@dataclass(frozen=True)
+class CModule:
+    """Code for C programs.
+
+    Attributes:
+        code: an ELF object.
+        interfaces: of the functions, by name.
+        needs: libraries to link with.
+        llvm: the optimised module.
+        assembly: it as text.
+    """
+
+    code: bytes
+    interfaces: Mapping[str, Interface]
+    needs: tuple[str, ...]
+    llvm: str
+    assembly: str
+
+
+def c_module(
+    sources: Sequence[Source],
+    state_names: Callable[[Source], Sequence[str]],
+    target: Target,
+    *,
+    freestanding: bool = False,
+    docs: Mapping[str, str] | None = None,
+) -> CModule:
+    """Compiles functions for C programs.
+
+    Args:
+        sources: the functions.
+        state_names: gives a name for each cell of a function.
+        target: what code is made for.
+        freestanding: call no library but for memcpy, memset and memmove.
+        docs: descriptions by name.
+
+    Raises:
+        CompileError: a function calls what is in Python processes only, or, freestanding, any library.
+    """
+    texts, interfaces = [], {}
+    for source in sources:
+        interface = Interface.of(source, state_names(source))
+        doc = (docs or {}).get(source.name, "")
+        texts.append(_optimised(source, interface, target, freestanding=freestanding, doc=doc))
+        interfaces[source.name] = interface
+    level = max(OPT_LEVEL[source.job.mode] for source in sources)
+    with (
+        llvm.machine(target.triple, target.cpu, target.features, level) as machine,
+        llvm.parsed(texts[0]) as module,
+    ):
+        for text in texts[1:]:
+            module.link_in(text)
+        code = machine.emit_object(module)
+        undefined = elf.external_symbols(code)
+        _require_linkable(undefined, freestanding=freestanding)
+        needs = {_need(symbol) for symbol in undefined} - {""}
+        return CModule(code, interfaces, tuple(sorted(needs)), str(module), machine.emit_assembly(module))
+
+
+def _optimised(source: Source, interface: Interface, target: Target, *, freestanding: bool, doc: str) -> str:
+    """The module of a function, optimised, as text."""
+    lowered = source.lowered(donate=False)
+    wrapped = source.wrapped(lowered, target, vector_library=not freestanding)
+    polls = called(wrapped.text)
+    flush = target.triple if source.job.flush_denormals else ""
+    messages = [site["message"] for site in lowered.sites]
+    around = function_ir(
+        source.name, interface, wrapped.signature, messages, lowered.memory, source.job.used, doc
+    )
+    declarations = (
+        "declare i64 @graphc_run(ptr, ptr, ptr)\ndeclare i64 @graphc_shapes(ptr, ptr, ptr, ptr)\n"
+        "declare void @graphc_release(ptr)\n"
+    )
+    texts = [
+        tick_ir(polls),
+        c_memory_ir(lowered.memory) + poll_ir(polls, flush),
+        SERIAL,
+        TYPES + SHARED + declarations + DECLARATIONS + around,
+        *(part.text for part in wrapped.parts),
+    ]
+    level = OPT_LEVEL[source.job.mode]
+    with (
+        llvm.machine(target.triple, target.cpu, target.features, level) as machine,
+        llvm.parsed(_renamed(wrapped.text)) as module,
+    ):
+        layout = llvm.data_layout(target.triple, target.cpu, target.features)
+        module.set_target(target.triple, layout)
+        for text in filter(None, texts):
+            module.link_in(_renamed(text))
+        kept = set(exports(source.name))
+        for symbol in (*module.functions(), *module.variables()):
+            if not symbol.is_declaration and symbol.name not in kept and not symbol.name.startswith("llvm."):
+                symbol.internalise()
+        size = len(wrapped.text)
+        machine.optimise(
+            module, level, vectorise=level >= 2 and size <= VECTORISED_SIZE, unroll=size < UNROLLED_SIZE
+        )
+        return str(module)
+
+
+def _renamed(text: str) -> str:
+    for pattern, name in _LIBRARY_NAMES:
+        text = pattern.sub(name, text)
+    return text
+
+
+def _need(symbol: str) -> str:
+    """The library of a symbol of a C program."""
+    return next((known for pattern, known in _FORTRAN if re.fullmatch(pattern, symbol)), need_of(symbol))
+
+
+_FORTRAN = (
+    (r"[sdcz](gemm|trsm)_", "BLAS"),
+    (r"[sdcz]\w+_", "LAPACK"),
+    (r"(random|legacy)_\w+", "NumPy's random draws (libnpyrandom.a)"),
+)
+
+
+def _require_linkable(symbols: Collection[str], *, freestanding: bool) -> None:
+    bad = [
+        s for s in symbols if need_of(s) not in _LINKABLE or s.startswith(("graphc_", "Py", "_Py", "descr_"))
+    ]
+    if bad:
+        raise CompileError(f"a C program does not have what the code calls: {', '.join(sorted(bad))}")
+    libraries = [symbol for symbol in symbols if _need(symbol)]
+    if freestanding and libraries:
+        raise CompileError(
+            "freestanding code calls no libraries, but this needs "
+            + ", ".join(f"{symbol} of {_need(symbol)}" for symbol in sorted(libraries))
+        )

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled functions as files for C: objects, shared libraries and headers; and as texts, to be looked at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphc.artifacts.names import StateNames
+from graphc.artifacts.source import Source, sources
+from graphc.errors import CompileError
+from graphc_runtime.container import write_file
+from graphc_runtime.worker import apart
+
+if TYPE_CHECKING:
+    from graphc.artifacts.c_module import CModule
+    from graphc.backends.cpu.object import Target
+    from graphc.function.types import Function
+
+KINDS = ("object", "shared", "header", "llvm", "asm", "mlir")
+
+
+def emit(
+    functions: Function | Mapping[str, Function],
+    path: str | os.PathLike[str],
+    kind: str,
+    target: str = "host",
+    *,
+    docs: Mapping[str, str] | None = None,
+    freestanding: bool = False,
+) -> tuple[str, ...]:
+    """Writes compiled functions for C programs (`graphc.h` has the interface).
+
+    Args:
+        functions: as for `graphc.export`.
+        path: of the file. A header is written beside objects and shared libraries, with the suffix ``.h``.
+        kind: ``"object"``, ``"shared"``, ``"header"``, or a text: ``"llvm"``, ``"asm"``, ``"mlir"``.
+        target: a name as for `graphc.export`.
+        docs: descriptions of functions by name.
+        freestanding: call no library; what needs BLAS, LAPACK or the mathematical library is refused.
+
+    Returns:
+        The libraries that a program has to link with: "BLAS", "LAPACK", "libm", "libmvec".
+
+    Raises:
+        TypeError: a function runs partly in Python.
+        CompileError: it calls what C programs do not have, or there is no linker for a shared library.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    return emit_sources(sources(functions), path, kind, target, docs=docs, freestanding=freestanding)
+
+
+def emit_sources(
+    given: Sequence[Source],
+    path: str | os.PathLike[str],
+    kind: str,
+    target: str = "host",
+    *,
+    docs: Mapping[str, str] | None = None,
+    freestanding: bool = False,
+) -> tuple[str, ...]:
+    """As `emit`."""
+    from graphc.artifacts.c_header import c_header
+    from graphc.artifacts.targets import named_target
+
+    path = Path(path)
+    if kind == "mlir":
+        write_file(path, "\n".join(source.job.text for source in given).encode())
+        return ()
+    made_for = named_target(target)
+    module = apart(_made, given, made_for, freestanding, docs)
+    header = c_header(path.stem, module.interfaces, docs).encode()
+    if kind == "header":
+        write_file(path, header)
+        return module.needs
+    if kind in ("llvm", "asm"):
+        write_file(path, (module.llvm if kind == "llvm" else module.assembly).encode())
+        return module.needs
+    write_file(path, module.code if kind == "object" else linked(module.code, made_for, module.needs))
+    write_file(path.with_suffix(".h"), header)
+    return module.needs
+
+
+def _made(
+    given: Sequence[Source], target: Target, freestanding: bool, docs: Mapping[str, str] | None
+) -> CModule:
+    from graphc.artifacts.c_module import c_module
+
+    names = StateNames(given)
+    return c_module(given, names.of_cells, target, freestanding=freestanding, docs=docs)
+
+
+def linked(code: bytes, target: Any, needs: Sequence[str]) -> bytes:
+    """A shared library of an object, made by the system's C compiler.
+
+    Raises:
+        CompileError: there is none, or none for the target.
+    """
+    from graphc.backends.cpu.object import host_target
+
+    if target.triple.split("-")[0] != host_target().triple.split("-")[0]:
+        raise CompileError(
+            f"a shared library for {target.triple} needs a linker for it: emit an object, and link that"
+        )
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        raise CompileError("a shared library needs the system's C compiler (cc) to link it: emit an object")
+    with tempfile.TemporaryDirectory() as folder:
+        source, result = Path(folder, "model.o"), Path(folder, "model.so")
+        source.write_bytes(code)
+        libraries = ["-lm"] if {"libm", "libmvec"} & set(needs) else []
+        command = [compiler, "-shared", "-nostartfiles", "-o", str(result), str(source), *libraries]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CompileError(f"{' '.join(command)} failed:\n{done.stderr}")
+        return result.read_bytes()

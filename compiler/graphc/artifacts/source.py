@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What of a compiled `Function` an artifact has: its kernel, its arguments by name, and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.backends.cpu.job import Job
+from graphc.compile.native import NativeExecutable
+from graphc.function.shared import SharedVariable
+from graphc.graph.basic import Constant
+from graphc_runtime.manifest import ArraySpec, Signature
+
+if TYPE_CHECKING:
+    from graphc.backends.cpu.generate import Wrapped
+    from graphc.backends.cpu.lower import Lowered
+    from graphc.backends.cpu.object import Target
+    from graphc.function.types import Function
+    from graphc_runtime.artifact import Artifact
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function to be exported.
+
+    Attributes:
+        name: of the function in the artifact.
+        job: what is compiled: the graph as MLIR, and the signature of calls, in which inputs have names.
+        cells: for each cell of the signature its variable, a `SharedVariable` or a `Constant`.
+        outputs: names of the outputs, empty where they have none.
+        form: of the results, as `graphc_runtime.forms` has it.
+        defaults: values of inputs that calls may leave out, by position.
+    """
+
+    name: str
+    job: Job
+    cells: tuple[Any, ...] = ()
+    outputs: tuple[str, ...] = ()
+    form: Any = None
+    defaults: Mapping[int, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def signature(self) -> Signature:
+        """Of calls; without donations, which are the compiler's choice."""
+        return self.job.signature
+
+    def value(self, number: int) -> np.ndarray:
+        """The value of a cell now."""
+        variable = self.cells[number]
+        return _plain(variable.data if isinstance(variable, Constant) else variable.container[0])
+
+    def lowered(self, *, donate: bool = True) -> Lowered:
+        """The kernel as LLVM IR, which is the same for all targets.
+
+        Args:
+            donate: results may be computed in the memory of arguments.
+        """
+        from graphc.backends.cpu.job import lower_with_donations
+
+        return lower_with_donations(self.job if donate else replace(self.job, donate=[]))
+
+    def compiled(self, lowered: Lowered, target: Target) -> Artifact:
+        """Machine code for a target, with entries for Python."""
+        from graphc.backends.cpu.generate import generate
+
+        made: Artifact = self._generated(generate, lowered, target=target, tiers=("struct", "buffer"))
+        return made
+
+    def wrapped(self, lowered: Lowered, target: Target, *, vector_library: bool) -> Wrapped:
+        """The kernel's text for a target, without a way to call it."""
+        from graphc.backends.cpu.generate import wrap
+
+        made: Wrapped = self._generated(wrap, lowered, target, vector_library=vector_library)
+        return made
+
+    def _generated(self, make: Callable[..., Any], lowered: Lowered, *more: Any, **options: Any) -> Any:
+        job = self.job
+        given = (lowered, job.signature, job.mode, job.used, *more)
+        return make(*given, flush_denormals=job.flush_denormals, **options)
+
+
+def sources(functions: Function | Mapping[str, Function]) -> list[Source]:
+    """The functions of an export.
+
+    Raises:
+        TypeError: one of them is no compiled function, or needs Python.
+        ValueError: a name is no identifier.
+    """
+    if not isinstance(functions, Mapping):
+        functions = {getattr(functions, "name", None) or "function": functions}
+    if not functions:
+        raise ValueError("export needs at least one function")
+    return [_source(name, function) for name, function in functions.items()]
+
+
+def _source(name: str, function: Function) -> Source:
+    if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
+        raise ValueError(f"the name of an exported function must be an identifier, got {name!r}")
+    executable = getattr(function, "executor", None)
+    reason = _obstacle(function, executable)
+    if reason is not None:
+        raise TypeError(f"{name} cannot be exported: {reason}")
+    from graphc.emit import emit_module
+
+    assert isinstance(executable, NativeExecutable) and executable.executable is not None
+    cells = list(function.fgraph.inputs[len(function.inputs) :])
+    for target in function.signature.targets:
+        if not any(_is_same(target, cell) for cell in cells):
+            cells.append(target)
+    signature = executable.executable.manifest.signature
+    names = [item.name or "" for item in function.inputs]
+    inputs = tuple(replace(spec, name=label) for spec, label in zip(signature.inputs, names, strict=True))
+    plain = replace(signature, inputs=inputs, donated=(), spares=(), name=name)
+    defaults = {i: _plain(x.default[0]) for i, x in enumerate(function.inputs) if x.default is not None}
+    return Source(
+        name,
+        executable.job(emit_module(executable.fgraph).text, plain),
+        tuple(cells),
+        tuple(variable.name or "" for variable in function.outputs),
+        function.signature.form.to_data(),
+        defaults,
+    )
+
+
+def _plain(value: Any) -> np.ndarray:
+    """A C-contiguous array; `ascontiguousarray` makes vectors of scalars."""
+    return np.ascontiguousarray(value).reshape(np.shape(value))
+
+
+def _is_same(target: Any, cell: Any) -> bool:
+    """Whether they are one shared variable, perhaps by another name."""
+    return isinstance(cell, SharedVariable) and cell.container is target.container
+
+
+def _obstacle(function: Any, executable: Any) -> str | None:
+    """Why a function has no kernel of its own; None if it has."""
+    from graphc.function.types import Function
+
+    if not isinstance(function, Function):
+        return f"it must be a compiled graphc.function, got {type(function).__name__}"
+    if function.report.fallbacks:
+        return "it runs partly in Python: " + "; ".join(
+            f"{f.op} ({f.reason})" for f in function.report.fallbacks
+        )
+    if not all(isinstance(target, SharedVariable) for target in function.signature.targets):
+        return "an input has an update; use a shared variable"
+    if not isinstance(executable, NativeExecutable) or executable.executable is None:
+        return f"it is not compiled as a whole (mode {function.report.mode!r})"
+    return None
+
+
+_ELEMENTS = {"f16": "float16", "f32": "float32", "f64": "float64", "i1": "bool"}
+_ELEMENTS |= {"complex<f32>": "complex64", "complex<f64>": "complex128"}
+_ELEMENTS |= {f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}
+_ELEMENTS |= {f"ui{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}
+
+
+def mlir_source(name: str, text: str, mode: str) -> Source:
+    """A function from a module of the graph stage.
+
+    Args:
+        name: of the function in the artifact.
+        text: a module with `@main` of ranked tensors.
+        mode: a key of `graphc.backends.cpu.pipeline.PIPELINES`.
+
+    Raises:
+        ValueError: the text is not such a module.
+    """
+    from graphc_dialects._mlir import ir
+    from graphc_dialects.dialect import new_context
+
+    with new_context(), ir.Location.unknown():
+        try:
+            module = ir.Module.parse(text)
+        except ir.MLIRError as error:
+            raise ValueError(f"not a module of graphc's graph stage: {error}") from None
+        found = [op for op in module.body.operations if _symbol(op) == "main"]
+        if not found:
+            raise ValueError("the module has no function @main")
+        kind = ir.FunctionType(ir.TypeAttr(found[0].attributes["function_type"]).value)
+        inputs, outputs = (tuple(map(_array_of, types)) for types in (kind.inputs, kind.results))
+    named = tuple(replace(spec, name=f"input_{i}") for i, spec in enumerate(inputs))
+    returns = "single" if len(outputs) == 1 else "list"
+    signature = Signature(named, outputs=outputs, returns=returns, name=name)
+    form = 0 if returns == "single" else ["list", *range(len(outputs))]
+    job = Job(text, mode, signature, len(inputs), [], "off")
+    return Source(name, job, (), ("",) * len(outputs), form)
+
+
+def _symbol(op: Any) -> str:
+    attributes = op.operation.attributes
+    return str(attributes["sym_name"]).strip('"') if "sym_name" in attributes else ""
+
+
+def _array_of(kind: Any) -> ArraySpec:
+    from graphc_dialects._mlir import ir
+
+    if not isinstance(kind, ir.RankedTensorType) or str(kind.element_type) not in _ELEMENTS:
+        raise ValueError(f"@main takes and gives tensors of numbers, found {kind}")
+    shape = tuple(None if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank))
+    return ArraySpec(_ELEMENTS[str(kind.element_type)], shape)

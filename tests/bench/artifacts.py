@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Artifacts: size, load time, process start to first result, calls from Python and from C.
+
+`python tests/bench/artifacts.py`. Two models with their gradients: a hierarchical regression of the size of
+the radon study (919 rows, 85 groups), and a recurrent network with 64 hidden units and 32 steps. Times are
+the best of rounds; calls from C are timed by a program in C, the kernel of this process through its address.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import graphc
+import graphc.tensor as pt
+import graphc_runtime
+from graphc.artifacts.emit import emit
+
+# Goals: seconds to load; how much longer a call from C may take than the kernel of this process.
+LOAD, SLOWER = 5e-3, 1.02
+
+_TIMER = r"""
+#define _POSIX_C_SOURCE 199309L
+#include "model.h"
+#include <stdlib.h>
+#include <time.h>
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+int main(int argc, char **argv) {
+  int n_in = model_n_inputs, n_out = model_n_outputs, count = atoi(argv[argc - 1]);
+  graphc_tensor in[16], out[16];
+  static int64_t shapes[32][8];
+  FILE *file = fopen(argv[1], "rb");
+  for (int i = 0; i < n_in; i++) {
+    const graphc_array *a = &model_info.inputs[i];
+    int64_t bytes = 0;
+    if (fread(shapes[i], 8, (size_t)a->rank, file) != (size_t)a->rank) return 1;
+    if (fread(&bytes, 8, 1, file) != 1) return 1;
+    void *memory = aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64 + 64);
+    in[i] = (graphc_tensor){memory, shapes[i], NULL, a->dtype, a->rank};
+    if (fread(in[i].data, 1, (size_t)bytes, file) != (size_t)bytes) return 1;
+  }
+  for (int i = 0; i < n_out; i++) out[i].shape = shapes[16 + i], out[i].strides = NULL;
+  graphc_error error;
+  if (model_shapes(in, out, &error)) return 2;
+  for (int i = 0; i < n_out; i++) {
+    size_t elements = 1;
+    for (int axis = 0; axis < out[i].rank; axis++) elements *= (size_t)out[i].shape[axis];
+    out[i].data = aligned_alloc(64, elements * 8 / 64 * 64 + 64);
+  }
+  int64_t bytes = model_workspace(in, &error);
+  graphc_call call = {malloc((size_t)(bytes < 0 ? 1 << 26 : bytes)), bytes < 0 ? 1 << 26 : bytes, NULL};
+  double best = 1e9;
+  for (int round = 0; round < 30; round++) {
+    double start = now();
+    for (int i = 0; i < count; i++)
+      if (model(&call, in, out, &error)) return 3;
+    double each = (now() - start) / count;
+    if (each < best) best = each;
+  }
+  printf("%.9g %.17g\n", best, *(double *)out[0].data);
+  return 0;
+}
+"""
+
+
+class Model(NamedTuple):
+    """A function and values of its inputs."""
+
+    function: Any
+    values: list[np.ndarray]
+
+
+def hierarchical() -> Model:
+    """Negative log posterior of a regression with varying intercepts, and its gradient."""
+    rng = np.random.default_rng(0)
+    group = np.sort(rng.integers(0, 85, 919))
+    floor, level = rng.integers(0, 2, 919).astype(float), rng.normal(1.2, 0.8, 919)
+    q = pt.dvector("q")
+    mean, slope, spread, noise, z = q[0], q[1], pt.exp(q[2]), pt.exp(q[3]), q[4:]
+    at = (mean + spread * z)[pt.constant(group)] + slope * pt.constant(floor)
+    apart = (pt.constant(level) - at) / noise
+    density = 0.5 * (apart**2).sum() + 919 * q[3] + 0.5 * (z**2).sum() + 0.005 * (mean**2 + slope**2)
+    density = density + 0.5 * spread**2 - q[2] + 0.02 * noise**2 - q[3]
+    return Model(graphc.function([q], [density, graphc.grad(density, q)], name="model"), [np.full(89, 0.1)])
+
+
+def recurrent() -> Model:
+    """The loss of a recurrent network, and the gradient of its matrices."""
+    rng, hidden = np.random.default_rng(0), 64
+    x, w, u = pt.dmatrix("x"), pt.dmatrix("w"), pt.dmatrix("u")
+    h = graphc.scan(
+        lambda row, h: pt.tanh(row + pt.dot(h, w)),
+        sequences=[pt.dot(x, u)],
+        outputs_info=[pt.zeros((hidden,))],
+        return_updates=False,
+    )
+    loss = (h**2).mean()
+    values = [rng.normal(size=(32, 8)), 0.1 * rng.normal(size=(hidden, hidden)), rng.normal(size=(8, hidden))]
+    return Model(graphc.function([x, w, u], [loss, *graphc.grad(loss, [w, u])], name="model"), values)
+
+
+def best(run: Callable[[], Any], rounds: int = 30) -> float:
+    """Seconds of a call."""
+    start = time.perf_counter()
+    run()
+    count = max(1, int(0.01 / max(time.perf_counter() - start, 1e-7)))
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        times.append((time.perf_counter() - start) / count)
+    return min(times)
+
+
+def kernel_time(model: Model) -> float:
+    """Seconds of the kernel of this process, called like the exported one: by a loop of machine code."""
+    from graphc.backends.cpu.object import compile_to_object
+    from graphc_runtime import symbols
+    from graphc_runtime.interrupts import CONTEXT_WORDS
+    from graphc_runtime.loader import load_object
+
+    text = f"""
+define void @repeat(ptr %run, ptr %release, ptr %data, ptr %dims, i64 %count) {{
+entry:
+  %ctx = alloca [{CONTEXT_WORDS} x i64], align 8
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  store [{CONTEXT_WORDS} x i64] zeroinitializer, ptr %ctx
+  %status = call i64 %run(ptr %ctx, ptr %data, ptr %dims)
+  call void %release(ptr %ctx)
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, %count
+  br i1 %more, label %next, label %done
+done:
+  ret void
+}}
+"""
+    loop = load_object(compile_to_object(text, exports=["repeat"]), symbols.resolve)
+    executable, cells = model.function.machine_code()
+    arrays = executable.arguments(model.values, [cell[0] for cell in cells])
+    arrays += [np.empty_like(result) for result in model.function(*model.values)]
+    data = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+    sizes = [size for array in arrays for size in array.shape]
+    dims = (ctypes.c_int64 * len(sizes))(*sizes)
+    repeat = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)(loop.address("repeat"))
+    kernel, times = executable.kernel, []
+    count = max(1, int(0.005 / best(lambda: model.function(*model.values), 3)))
+    for _ in range(30):
+        start = time.perf_counter()
+        repeat(kernel.run, kernel.release, ctypes.addressof(data), ctypes.addressof(dims), count)
+        times.append((time.perf_counter() - start) / count)
+    return min(times)
+
+
+def c_time(model: Model, folder: Path) -> float | None:
+    """Seconds of a call from C; None without a C compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return None
+    emit(model.function, folder / "model.o", "object")
+    (folder / "timer.c").write_text(_TIMER)
+    program = [
+        f"-I{folder}",
+        f"-I{graphc_runtime.include_dir()}",
+        str(folder / "timer.c"),
+        str(folder / "model.o"),
+    ]
+    subprocess.run([compiler, "-O2", *program, "-lm", "-o", str(folder / "timer")], check=True)
+    parts = []
+    for value in model.values:
+        parts += [
+            np.array(value.shape, np.int64).tobytes(),
+            np.int64(value.nbytes).tobytes(),
+            value.tobytes(),
+        ]
+    (folder / "inputs").write_bytes(b"".join(parts))
+    count = max(1, int(0.005 / best(lambda: model.function(*model.values), 3)))
+    done = subprocess.run(
+        [folder / "timer", folder / "inputs", str(count)], capture_output=True, text=True, check=True
+    )
+    seconds, value = map(float, done.stdout.split())
+    np.testing.assert_allclose(value, model.function(*model.values)[0], rtol=1e-12)
+    return seconds
+
+
+def first_result(path: Path, model: Model) -> float:
+    """Seconds from the start of a process to the first result of the artifact."""
+    np.savez(path.with_suffix(".npz"), *model.values)
+    program = (
+        "import sys, numpy as np, graphc_runtime\n"
+        "values = np.load(sys.argv[2]).values()\n"
+        "graphc_runtime.load(sys.argv[1])['model'](*values)\n"
+    )
+    command = [sys.executable, "-c", program, str(path), str(path.with_suffix(".npz"))]
+    subprocess.run(command, check=True)
+    return best(lambda: subprocess.run(command, check=True), 7)
+
+
+def loading(path: Path) -> float:
+    """Seconds to load the artifact and its function."""
+    return best(lambda: graphc_runtime.load(path)["model"])
+
+
+def report(name: str, model: Model) -> bool:
+    """Prints the lines of a model; whether it missed a goal."""
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        path = graphc.export(model.function, folder / "model.gcx")
+        loaded, outs = graphc_runtime.load(path)["model"], model.function(*model.values)
+        load, first = loading(path), first_result(path, model)
+        jit = best(lambda: model.function(*model.values, out=outs))
+        python = best(lambda: loaded(*model.values, out=outs))
+        kernel, from_c = kernel_time(model), c_time(model, folder)
+        size = path.stat().st_size / 1e3
+    print(f"{name}: {size:.0f} kB, loaded in {load * 1e3:.2f} ms, first result after {first * 1e3:.0f} ms")
+    print(f"  call from Python {python * 1e6:.2f} us, of this process's function {jit * 1e6:.2f} us")
+    if from_c is not None:
+        print(f"  call from C {from_c * 1e6:.2f} us, of this process's kernel {kernel * 1e6:.2f} us")
+    return load > LOAD or (from_c is not None and from_c > SLOWER * kernel)
+
+
+def main() -> int:
+    """Reports all models; the exit status is 1 if a goal is missed."""
+    models = {"hierarchical regression": hierarchical, "recurrent network": recurrent}
+    return int(sum(report(name, make()) for name, make in models.items()) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
