@@ -151,11 +151,12 @@ case(
 
 
 def _conv2d(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    sizes = (len(x), len(w), x.shape[2] - w.shape[2] + 1, x.shape[3] - w.shape[3] + 1)
+    if 0 in sizes:  # SciPy would swap picture and filter
+        return np.zeros(sizes, x.dtype)
     rows = [[sum(scipy.signal.correlate(c, f, "valid") for c, f in zip(image, filters, strict=True))
              for filters in w] for image in x]  # fmt: skip
-    return np.array(rows, x.dtype).reshape(
-        len(x), len(w), x.shape[2] - w.shape[2] + 1, x.shape[3] - w.shape[3] + 1
-    )
+    return np.array(rows, x.dtype).reshape(sizes)
 
 
 def _windows(x: np.ndarray, size: int, reduce: Any, step: int) -> np.ndarray:
