@@ -199,6 +199,7 @@ class Container:
 
     def _places(self, first: int) -> list[Blob]:
         """The blobs, which lie in order, do not overlap and end within the file."""
+        self._require_padding(len(self.signed), first)
         listed = self.manifest.get("blobs")
         if not isinstance(listed, list):
             raise self._error("its manifest lists no blobs")
@@ -209,9 +210,14 @@ class Container:
                 raise self._error(f"blob {number} is not where it can be: damaged, or not written by graphc")
             found.append(place)
             end = _aligned(place.offset + place.size)
+            self._require_padding(place.offset + place.size, end)
         if end != self._end:
             raise self._error(f"its blobs end at {end}, not at {self._end}: damaged")
         return found
+
+    def _require_padding(self, start: int, end: int) -> None:
+        if end > self._end or any(self._view[start:end]):
+            raise self._error(f"there is something between its parts, at {start}: damaged")
 
     def _error(self, message: str) -> ArtifactError:
         return ArtifactError(f"{self._name}: {message}")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphc_runtime.errors import LoadError
 
@@ -27,8 +28,7 @@ STV_INTERNAL, STV_HIDDEN = 1, 2
 _MAX_SIZE = 1 << 31  # everything has to be reachable with 32-bit displacements
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One section header; `offset` is into the file."""
 
     name: str
@@ -41,8 +41,7 @@ class Section:
     align: int
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """One symbol; `section` is an index or one of the SHN constants.
 
     Hidden symbols are not global: objects that are joined see them, nobody else does.
@@ -57,8 +56,7 @@ class Symbol:
     is_hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Relocation:
+class Relocation(NamedTuple):
     """One entry of a relocation section; `offset` is into the section it applies to."""
 
     offset: int
@@ -211,7 +209,7 @@ def _merge(data: bytes) -> Object:
     relocations: dict[int, list[Relocation]] = {}
     for start, one in parsed:
         first_section, first_symbol = len(sections), len(symbols)
-        sections += [replace(section, offset=section.offset + start) for section in one.sections]
+        sections += [section._replace(offset=section.offset + start) for section in one.sections]
         symbols += [_moved(symbol, first_section) for symbol in one.symbols]
         for target, entries in one.relocations.items():
             relocations[target + first_section] = [
@@ -242,7 +240,7 @@ def _moved(symbol: Symbol, first_section: int) -> Symbol:
         return symbol
     if symbol.section + first_section >= SHN_RESERVED:
         raise LoadError("the joined objects have too many sections")
-    return replace(symbol, section=symbol.section + first_section)
+    return symbol._replace(section=symbol.section + first_section)
 
 
 def _resolved(symbols: list[Symbol]) -> list[Symbol]:

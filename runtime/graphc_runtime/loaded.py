@@ -32,7 +32,7 @@ def load(
     *,
     trusted_keys: Sequence[bytes] | None = None,
     target: str | None = None,
-    check_constants: bool = True,
+    check_all: bool = True,
 ) -> Module:
     """The functions of a file that ``graphc.export`` or ``graphc-compile`` wrote.
 
@@ -40,8 +40,8 @@ def load(
         source: a path; the file is mapped into memory, and must not change while it is used. Or its content.
         trusted_keys: public Ed25519 keys of 32 bytes: refuse what none of them has signed.
         target: the name of the target whose code to use; by default the best for this machine.
-        check_constants: compare the SHA-256 of constants and states, too, which reads all of them. That of
-            the manifest and of machine code is always compared.
+        check_all: compare the SHA-256 of all parts. Otherwise those of the manifest and of the machine code
+            that is used, but not of constants and states, which then are not read before they are needed.
 
     Raises:
         OSError: the file cannot be read.
@@ -61,24 +61,24 @@ def load(
             raise LoadError(f"{name}: {error}") from None
     elif target not in package.targets:
         raise LoadError(f"{name}: no code for target {target!r}; it has {', '.join(package.targets)}")
-    return Module(_Content(container, package, target, check_constants))
+    return Module(_Content(container, package, target, check_all))
 
 
 class _Content:
     """What instances of an artifact share: code and constants."""
 
-    def __init__(self, container: Container, package: Package, target: str, check_constants: bool) -> None:
+    def __init__(self, container: Container, package: Package, target: str, check_all: bool) -> None:
         self.container, self.package, self.target = container, package, target
-        self._check_constants = check_constants
+        self._check_all = check_all
         self._executables: dict[str, Executable] = {}
         for name, function in package.functions.items():
             if target not in function.code:
                 raise LoadError(f"function {name!r} has no code for target {target!r}")
             container.blob(function.code[target].blob)
         for value in self._values():
-            if container.blob(value.blob, check=check_constants).nbytes != value.nbytes:
+            if container.blob(value.blob, check=check_all).nbytes != value.nbytes:
                 raise ArtifactError(f"blob {value.blob} does not have the {value.nbytes} bytes of its array")
-        for number in package.texts.values():
+        for number in range(len(container)) if check_all else package.texts.values():
             container.blob(number)
         self.constants = {
             (name, i): self.array(what)
@@ -98,7 +98,7 @@ class _Content:
         """An array in the file's memory."""
         if not stored.nbytes:
             return np.empty(stored.shape, DESCRIPTORS[stored.dtype])
-        content = self.container.blob(stored.blob, check=self._check_constants)
+        content = self.container.blob(stored.blob, check=self._check_all)
         return np.frombuffer(content, DESCRIPTORS[stored.dtype]).reshape(stored.shape)
 
     def executable(self, name: str) -> Executable:
@@ -111,10 +111,10 @@ class _Content:
         return self._executables[name]
 
     def __reduce__(self) -> Any:
-        return _content, (bytes(self.container.whole), self.target, self._check_constants)
+        return _content, (bytes(self.container.whole), self.target, self._check_all)
 
 
-def _content(data: bytes, target: str, check_constants: bool) -> _Content:
+def _content(data: bytes, target: str, check_all: bool) -> _Content:
     """From a pickle; another machine may have to take other code."""
     container = Container(data)
     package = Package.from_json(container.manifest)
@@ -122,7 +122,7 @@ def _content(data: bytes, target: str, check_constants: bool) -> _Content:
         target = best_target(package.targets)
     except LoadError:
         target = best_target({target: package.targets[target]})
-    return _Content(container, package, target, check_constants)
+    return _Content(container, package, target, check_all)
 
 
 class Module(Mapping[str, "LoadedFunction"]):

@@ -215,9 +215,11 @@ def _errors_of(name: str) -> Iterator[None]:
 def _function(raw: Any) -> FunctionRecord:
     item = dict(_dict(raw))
     signature = _dict(item.pop("signature"))
-    for spec in [*signature["inputs"], *signature["cells"], *signature["outputs"]]:
+    updates = [update["value"] for update in signature["updates"]]
+    for spec in [*signature["inputs"], *signature["cells"], *signature["outputs"], *updates]:
         _sizes(spec["shape"], partial=True)
     made = signature_from(json.loads(json.dumps(signature)))
+    _check_signature(made)
     return FunctionRecord(
         _text(item["doc"]),
         replace(made, name=_name(made.name)),
@@ -231,6 +233,19 @@ def _function(raw: Any) -> FunctionRecord:
         {_text(key): _code(value) for key, value in _dict(item["code"]).items()},
         tuple(map(_text, _list(item["needs"]))),
     )
+
+
+def _check_signature(signature: Signature) -> None:
+    """Types and references that a `Signature` takes on trust."""
+    for spec in (*signature.arguments, *signature.results):
+        _text(spec.name)
+        _text(spec.dtype)
+    for argument, result in (*signature.donated, *signature.spares):
+        if _count(argument) >= len(signature.arguments) or _count(result) >= len(signature.results):
+            raise ArtifactError(f"argument {argument} lends its memory to result {result}")
+    _count(signature.gil_threshold)
+    if type(signature.needs_shapes) is not bool:
+        raise ArtifactError("needs_shapes is no truth value")
 
 
 def _cell(raw: Any) -> tuple[str, Any]:

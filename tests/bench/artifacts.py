@@ -182,6 +182,7 @@ def c_time(model: Model, folder: Path) -> float | None:
         str(folder / "timer.c"),
         str(folder / "model.o"),
     ]
+    program += blas(folder)
     subprocess.run([compiler, "-O2", *program, "-lm", "-o", str(folder / "timer")], check=True)
     parts = []
     for value in model.values:
@@ -198,6 +199,19 @@ def c_time(model: Model, folder: Path) -> float | None:
     seconds, value = map(float, done.stdout.split())
     np.testing.assert_allclose(value, model.function(*model.values)[0], rtol=1e-12)
     return seconds
+
+
+def blas(folder: Path) -> list[str]:
+    """Arguments of the C compiler for SciPy's BLAS, which calls from Python have too."""
+    import scipy
+
+    library = next(Path(scipy.__file__).parents[1].glob("scipy.libs/libscipy_openblas-*.so"))
+    names = ", ".join(f"a{i}" for i in range(13))
+    parameters = ", ".join(f"void *a{i}" for i in range(13))
+    (folder / "blas.c").write_text(
+        f"void scipy_dgemm_({parameters});\nvoid dgemm_({parameters}) {{ scipy_dgemm_({names}); }}\n"
+    )
+    return [str(folder / "blas.c"), str(library), f"-Wl,-rpath,{library.parent}"]
 
 
 def first_result(path: Path, model: Model) -> float:

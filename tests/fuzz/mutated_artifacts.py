@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import random
@@ -111,7 +112,7 @@ def _change(manifest: dict, source: random.Random) -> None:
     elif kind == 2 and isinstance(parent[key], int):
         parent[key] = parent[key] + source.choice((-1, 1, 64, 1 << 40))
     else:
-        parent[key] = source.choice(_VALUES)
+        parent[key] = copy.deepcopy(source.choice(_VALUES))
 
 
 def _places(value):
@@ -171,6 +172,7 @@ def run(data: bytes, count: int, seed: int = 0) -> dict[tuple[str, str], int]:
         except BaseException:
             print(f"mutant {number} ({kind}) of seed {seed}")
             raise
+        assert found == "refused" or kind.startswith("forged") or changed == data, f"{number} ({kind})"
         tally[kind, found] = tally.get((kind, found), 0) + 1
     return tally
 

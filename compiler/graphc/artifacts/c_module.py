@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from graphc.artifacts.c_function import Interface, exports, function_ir
 from graphc.artifacts.c_memory import SERIAL, c_memory_ir
+from graphc.artifacts.c_products import products_ir
 from graphc.artifacts.c_text import SHARED, TYPES
 from graphc.artifacts.c_workspace import DECLARATIONS
 from graphc.artifacts.needs import need_of
@@ -62,7 +63,7 @@ def c_module(
         sources: the functions.
         state_names: gives a name for each cell of a function.
         target: what code is made for.
-        freestanding: call no library but for memcpy, memset and memmove.
+        freestanding: call no library but for memcpy, memset and memmove; products are `c_products`.
         docs: descriptions by name.
 
     Raises:
@@ -108,6 +109,7 @@ def _optimised(source: Source, interface: Interface, target: Target, *, freestan
         SERIAL,
         TYPES + SHARED + declarations + DECLARATIONS + around,
         *(part.text for part in wrapped.parts),
+        products_ir() if freestanding else "",
     ]
     level = OPT_LEVEL[source.job.mode]
     with (

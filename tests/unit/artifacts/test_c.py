@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import graphc
 import graphc.tensor as pt
 import graphc_runtime
 from graphc.artifacts.emit import emit
+from graphc_runtime.symbols import DTYPES
 
 CC, CXX = shutil.which("cc"), shutil.which("c++")
 needs_cc = pytest.mark.skipif(CC is None, reason="there is no C compiler (cc)")
@@ -183,6 +185,118 @@ def test_only_the_interface_is_exported(family, built):
     listed = subprocess.run(["nm", "-g", built / "family.o"], capture_output=True, text=True)
     undefined = {line.split()[-1] for line in listed.stdout.splitlines() if " U " in line}
     assert not undefined & {"malloc", "free", "realloc"} and not any("graphc" in name for name in undefined)
+
+
+RUST = r"""
+use std::os::raw::c_void;
+#[repr(C)]
+struct Tensor { data: *mut c_void, shape: *mut i64, strides: *const i64, dtype: i32, rank: i32 }
+#[repr(C)]
+struct Error { numbers: [i32; 4], given: i64, expected: i64, message: *const u8 }
+#[link(name = "family")]
+extern "C" {
+    fn model(call: *const c_void, inputs: *const Tensor, outputs: *const Tensor, error: *mut Error) -> i32;
+}
+fn tensor<T>(data: *mut T, shape: *mut i64, dtype: i32, rank: i32) -> Tensor {
+    Tensor { data: data as *mut c_void, shape, strides: std::ptr::null(), dtype, rank }
+}
+fn main() {
+    let mut x: Vec<f64> = (0..7).map(|i| 0.1 + (0.9 - 0.1) / 6.0 * i as f64).collect();
+    let (mut n, mut bias, mut value) = (3i64, [0.5f64, 0.25], 0.0f64);
+    let (mut x_shape, mut two) = ([7i64], [2i64]);
+    let none = std::ptr::null_mut();
+    let inputs = [
+        tensor(x.as_mut_ptr(), x_shape.as_mut_ptr(), 11, 1),
+        tensor(&mut n, none, 4, 0),
+        tensor(bias.as_mut_ptr(), two.as_mut_ptr(), 11, 1),
+    ];
+    let outputs = [tensor(&mut value, none, 11, 0)];
+    #[repr(C)]
+    struct Call { workspace: *mut u8, bytes: i64, allocator: *const c_void }
+    let mut memory = vec![0u8; 1 << 16];
+    let call = Call { workspace: memory.as_mut_ptr(), bytes: 1 << 16, allocator: std::ptr::null() };
+    let mut error: Error = unsafe { std::mem::zeroed() };
+    let code = unsafe {
+        model(&call as *const Call as *const c_void, inputs.as_ptr(), outputs.as_ptr(), &mut error)
+    };
+    println!("{} {:?}", code, value);
+}
+"""
+
+
+@needs_cc
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="there is no Rust compiler (rustc)")
+def test_rust_with_a_shared_library(family, built):
+    functions, _ = family
+    (built / "main.rs").write_text(RUST)
+    program = built / "main.rust"
+    command = ["rustc", "-A", "warnings", "-L", built, "-C", f"link-arg=-Wl,-rpath,{built}", "-o", program]
+    done = subprocess.run([*command, built / "main.rs"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    code, value = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    assert code == "0"
+    x = 0.1 + (0.9 - 0.1) / 6 * np.arange(7)
+    np.testing.assert_allclose(float(value), functions["model"](x, 3), rtol=1e-14)
+
+
+ARM_CC = shutil.which("aarch64-linux-gnu-gcc")
+QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+
+
+@pytest.mark.skipif(not ARM_CC or not QEMU, reason="needs qemu-user and aarch64-linux-gnu-gcc")
+def test_aarch64_under_qemu(family, built):
+    functions, _ = family
+    emit(functions, built / "arm.o", "object", "aarch64")
+    program = build(built, ARM_CC, "main.c", built / "arm.o", "-static")
+    check(family, subprocess.run([QEMU, program], capture_output=True, text=True, check=True).stdout)
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("dtype", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+    ]
+
+    @classmethod
+    def of(cls, array):
+        kept = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
+        number = DTYPES.index(array.dtype.name)
+        tensor = cls(array.ctypes.data, kept, None, number, array.ndim)
+        tensor.array = array
+        return tensor
+
+
+def call(path, name, inputs, outputs):
+    """Calls a function of a library with a workspace of just the size that it asks for."""
+    library = ctypes.CDLL(str(path))
+    given = (Tensor * len(inputs))(*map(Tensor.of, inputs))
+    results = (Tensor * len(outputs))(*map(Tensor.of, outputs))
+    size = library[f"{name}_workspace"]
+    size.restype = ctypes.c_int64
+    bytes_ = size(given, None)
+    assert bytes_ >= 0
+    memory = ctypes.create_string_buffer(bytes_ + 1)
+    workspace = (ctypes.c_uint64 * 3)(ctypes.addressof(memory), bytes_, 0)
+    return library[name](workspace, given, results, None)
+
+
+@needs_cc
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_freestanding_products(tmp_path, dtype):
+    a, b = pt.matrix("a", dtype=dtype), pt.matrix("b", dtype=dtype)
+    graphs = [pt.dot(a, b), pt.dot(a.T, b), pt.dot(a, b.T), pt.dot(a.T, b.T), pt.exp(pt.dot(a, b) / 100) @ b]
+    f = graphc.function([a, b], graphs, name="products")
+    emit(f, tmp_path / "products.so", "shared", freestanding=True)
+    rng = np.random.default_rng(0)
+    for n in (3, 70):
+        values = [rng.normal(size=(n, n)).astype(dtype) for _ in range(2)]
+        outputs = [np.empty((n, n), dtype) for _ in graphs]
+        assert call(tmp_path / "products.so", "products", values, outputs) == 0
+        for found, expected in zip(outputs, f(*values), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-11, atol=1e-4)
 
 
 def test_objects_for_other_machines(family, tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphc_runtime
-from graphc_runtime.container import MAGIC, Container, Writer
+from graphc_runtime.container import Container, Writer
 from graphc_runtime.errors import ArtifactError
 
 
@@ -51,28 +51,31 @@ def test_one_clear_error(exported, change, message, tmp_path):
         graphc_runtime.load(path)
 
 
-def test_changed_code_and_constants_are_noticed(exported):
-    data = bytearray(exported.read_bytes())
-    container = Container(bytes(data))
-    for place in container._blobs:
-        if place.size:
-            changed = data.copy()
-            changed[place.offset + place.size // 2] ^= 1
-            arrays = {
-                what.blob
-                for f in graphc_runtime.load(exported).package.functions.values()
-                for kind, what in f.cells
-                if kind == "constant"
-            }
-            used = container._blobs.index(place)
-            try:
-                graphc_runtime.load(bytes(changed))
-            except ArtifactError as error:
-                assert f"SHA-256 of blob {used} does not match" in str(error)
-            else:
-                # Code for another target, which nobody maps.
-                assert used not in arrays
-    assert bytes(data[:8]) == MAGIC
+def test_each_part_is_compared_with_its_hash(exported):
+    data = exported.read_bytes()
+    places = [place for place in Container(data)._blobs if place.size]
+    for place in places:
+        changed = bytearray(data)
+        changed[place.offset + place.size // 2] ^= 1
+        with pytest.raises(ArtifactError, match=r"SHA-256 of blob \d+ does not match"):
+            graphc_runtime.load(bytes(changed))
+    gap = next(p.offset + p.size for p in places if p.size % 64)
+    with pytest.raises(ArtifactError, match="something between its parts"):
+        graphc_runtime.load(data[:gap] + b"x" + data[gap + 1 :])
+
+
+def test_constants_that_are_not_checked_and_code_that_always_is(exported):
+    module = graphc_runtime.load(exported)
+    functions, container = module.package.functions, module._content.container
+    (constant,) = {what.blob for f in functions.values() for kind, what in f.cells if kind == "constant"}
+    for number, fine in ((constant, True), (functions["model"].code["host"].blob, False)):
+        changed = bytearray(exported.read_bytes())
+        changed[container._blobs[number].offset] ^= 1
+        if fine:
+            assert graphc_runtime.load(bytes(changed), check_all=False).target == "host"
+        else:
+            with pytest.raises(ArtifactError, match="does not match"):
+                graphc_runtime.load(bytes(changed), check_all=False)
 
 
 @pytest.mark.parametrize("name", ["../escape", "/etc/passwd", "a/b", "", "a b", "x" * 300, "é"])

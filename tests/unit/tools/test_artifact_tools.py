@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 
 import numpy as np
@@ -125,3 +126,23 @@ def test_a_broken_graph_is_one_error(folder, capsys):
     (folder / "bad.mlir").write_text(GRAPH.replace("graphc.add", "graphc.nonsense"))
     assert compile.main([f"{folder}/bad.mlir", "-o", f"{folder}/bad.gcx"]) == 1
     assert capsys.readouterr().err.startswith("graphc-compile: ")
+
+
+def test_both_from_a_fresh_process(folder):
+    command = [
+        sys.executable,
+        "-m",
+        "graphc_tools.compile",
+        f"{folder}/graph.mlir",
+        "-o",
+        f"{folder}/fresh.gcx",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    program = (
+        "import sys; from graphc_tools.run import main\n"
+        f"code = main(['{folder}/fresh.gcx', '--input', 'input_0=2xf64=1', '--input', 'input_1=[2, 3]'])\n"
+        "assert code == 0 and not {'graphc', 'llvmlite', 'torch_mlir', 'scipy'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and "[3. 4.]" in done.stdout

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from ctypes import POINTER, c_bool, c_char_p, c_int, c_size_t, c_void_p
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 _STRING = POINTER(c_void_p)
@@ -280,11 +281,17 @@ def _machine(triple: str, cpu: str, features: str, opt_level: int) -> int:
     return handle
 
 
-@functools.cache
+_INITIALISING = Lock()
+
+
 def _initialise_all() -> None:
-    """Adds the code generators of other machines than this one."""
-    for what in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
-        call(f"InitializeAll{what}")
+    """Adds the code generators of other machines than this one.
+
+    Infos come last: other threads find a target by them, and it has to be complete then.
+    """
+    with _INITIALISING:
+        for what in ("Targets", "TargetMCs", "AsmPrinters", "TargetInfos"):
+            call(f"InitializeAll{what}")
 
 
 def data_layout(triple: str, cpu: str, features: str) -> str:
