@@ -15,6 +15,7 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
+from graphc.transforms.vectorize import repeat
 
 # The classes that a compiled check can raise without the graph, as in an artifact: of others the first base
 # that is one of them, or the last.
@@ -85,8 +86,6 @@ class CheckAndRaise(Op):
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
         """The conditions of all elements of the batch must hold."""
-        from graphc.transforms.vectorize import repeat
-
         value = inputs[0] if batched[0] else repeat(inputs[0], size)
         return [self(value, *inputs[1:])]
 

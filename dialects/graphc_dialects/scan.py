@@ -16,6 +16,8 @@ from graphc_dialects._base import (
     shape_text,
 )
 from graphc_dialects._mlir import ext, ir
+from graphc_dialects.scan_shapes import trace_size
+from graphc_dialects.scan_verify import carry_of, verify_scan, verify_trace
 
 # The bindings make this class when the namespace is defined, so type checkers do not know it.
 _Type: Any = Graphc.Type  # type: ignore[attr-defined]
@@ -41,8 +43,6 @@ class ScanOp(Operation, name="scan", traits=[ext.Pure]):
 
     def verify_invariants(self) -> bool:
         """Checks the body's block, and that states are declared once and read as declared."""
-        from graphc_dialects.scan_verify import verify_scan
-
         return verify_scan(self)
 
 
@@ -97,8 +97,6 @@ class ScanPrevOp(GraphcOp, name="scan_prev", traits=[ext.Pure]):
 
     def reify_dynamic(self, dim: int) -> Any:
         """The size of the state's initial rows."""
-        from graphc_dialects.scan_verify import carry_of
-
         return dim_of(carry_of(self).operands[0], dim + 1)
 
 
@@ -171,14 +169,10 @@ class ScanTraceOp(GraphcOp, name="scan_trace", traits=[ext.Pure]):
 
     def verify_invariants(self) -> bool:
         """Checks the result against the declaration in the scan."""
-        from graphc_dialects.scan_verify import verify_trace
-
         return verify_trace(self)
 
     def reify_dynamic(self, dim: int) -> Any:
         """Rows: iterations run, and initial rows where they are kept. Other axes: as the rows."""
-        from graphc_dialects.scan_shapes import trace_size
-
         return trace_size(self, dim)
 
 

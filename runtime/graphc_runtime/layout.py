@@ -18,6 +18,7 @@ import numpy as np
 
 from graphc_runtime import symbols
 from graphc_runtime.errors import LoadError
+from graphc_runtime.loader import host_machine
 
 TIERS = ("struct", "buffer", "python")
 
@@ -54,8 +55,6 @@ def tuple_items() -> int:
 @functools.cache
 def buffer_problem() -> str:
     """Why the buffer tier cannot be used; empty if it can."""
-    from graphc_runtime.loader import host_machine
-
     if sys.implementation.name != "cpython":
         return f"{sys.implementation.name} is not CPython"
     if struct.calcsize("P") != 8 or sys.byteorder != "little":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graphc_runtime import elf
+from graphc_runtime import elf, symbols
 from graphc_runtime.errors import LoadError, SymbolError
 from graphc_runtime.loader import LoadedObject, host_machine, load_object
 
@@ -102,8 +102,6 @@ class _Library:
 
     def _resolve(self, name: str) -> int:
         """A symbol that an object uses: of another object, or of the C library."""
-        from graphc_runtime import symbols
-
         return self.address(name) if name in self.defined else symbols.resolve(name)
 
 

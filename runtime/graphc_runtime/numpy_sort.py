@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc_runtime.symbols import numpy_api_table
+
 # Position of `sort[0]` (quicksort) in the table: behind 21 casts and 12 other functions.
 _SORT = 33
 # Slot of `_PyDataType_GetArrFuncs` in NumPy's C API, which never changes within ABI 2.0.
@@ -22,8 +24,6 @@ _GET_ARR_FUNCS = 365
 @cache
 def address(dtype: str) -> int | None:
     """Address of the sort function of an integer dtype; None where there is none that works."""
-    from graphc_runtime.symbols import numpy_api_table
-
     if int(np.__version__.split(".")[0]) < 2:
         return None
     getter = ctypes.c_uint64.from_address(numpy_api_table() + 8 * _GET_ARR_FUNCS).value

@@ -20,6 +20,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphc_runtime import elf
+from graphc_runtime.loader import host_machine, load_object
+from graphc_runtime.pool_code import OBJECT
+from graphc_runtime.symbols import library_of, resolve
 from graphc_runtime.worker import idle_workers
 
 _MOST = 1024
@@ -139,10 +142,6 @@ def address(symbol: str) -> int:
 
 
 def _load() -> None:
-    from graphc_runtime.loader import host_machine, load_object
-    from graphc_runtime.pool_code import OBJECT
-    from graphc_runtime.symbols import resolve
-
     machine = "aarch64" if host_machine() == elf.AARCH64 else "x86_64"
     pool = load_object(zlib.decompress(base64.b85decode(OBJECT[machine])), resolve)
     # Workers run this code until the process ends.
@@ -163,7 +162,6 @@ def _load() -> None:
 def _find_blas() -> None:
     """Tells the pool how to set the number of threads of the BLAS that kernels call, if that is OpenBLAS."""
     from graphc_runtime import wide_integers
-    from graphc_runtime.symbols import library_of, resolve
 
     # Code that adapts integers is in no library.
     library = library_of(resolve("blas_dgemm")) or wide_integers.library()

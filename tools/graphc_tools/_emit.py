@@ -6,6 +6,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from graphc.backends.cpu.handoff import to_llvmlite
+from graphc_dialects._mlir import ir, translate_module_to_llvmir
+
 
 class EmitError(Exception):
     """The module cannot be written in the form asked for."""
@@ -31,8 +34,6 @@ def emit(module: Any, arguments: argparse.Namespace) -> str | bytes:
 
 
 def _llvm_text(module: Any) -> str:
-    from graphc_dialects._mlir import ir, translate_module_to_llvmir
-
     foreign: list[str] = []
 
     def visit(op: Any) -> Any:
@@ -54,8 +55,6 @@ def _llvm_text(module: Any) -> str:
 
 def _machine_code(text: str, form: str) -> str | bytes:
     import llvmlite.binding as llvm
-
-    from graphc.backends.cpu.handoff import to_llvmlite
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

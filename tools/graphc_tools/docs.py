@@ -15,8 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from graphc.passes.manager.base import STAGES, discover, find
 from graphc_tools.docs_operations import NOTICE as _NOTICE
 from graphc_tools.docs_operations import operations_page
+from graphc_tools.lit_format import parse_command
 from graphc_tools.scan_picture import rows_picture
 from graphc_tools.scan_tutorial import tutorial_page
 
@@ -34,8 +36,6 @@ _STAGE_TEXT = {
 
 def passes_page() -> str:
     """Markdown with every pass: documentation, options, and the example of its doctest before and after."""
-    from graphc.passes.manager.base import STAGES, discover, find
-
     classes = [find(flag) for flag in discover()]
     lines = [
         _NOTICE,
@@ -110,7 +110,6 @@ def _is_directive(line: str) -> bool:
 
 def _run(flag: str, path: Path) -> str:
     """Output of the first RUN line of a doctest, which must be a plain run of graphc-opt."""
-    from graphc_tools.lit_format import parse_command
     from graphc_tools.opt import main
 
     run_line = next(line for line in path.read_text(encoding="utf-8").splitlines() if "RUN:" in line)

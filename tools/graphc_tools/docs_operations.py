@@ -12,6 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from graphc.graph.op import Op
+from graphc.library.registry import find
+from graphc.ops.elementwise import ROWS, Elementwise, Undefined
+from graphc.ops.kernel import KernelOp
+from graphc_dialects.dialect import operation_classes
+from graphc_dialects.signatures import SIGNATURES
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTICE = "<!-- Written by `make docs` from the code; changes made here are lost. -->"
 
@@ -73,7 +80,6 @@ def cell(text: str) -> str:
 
 def _elementwise() -> Iterator[str]:
     import graphc.tensor  # noqa: F401  (fills the table)
-    from graphc.ops.elementwise import ROWS
 
     errors = measured_errors()
     names = _public_names()
@@ -90,7 +96,6 @@ def _elementwise() -> Iterator[str]:
 
 def _public_names() -> dict[str, list[str]]:
     import graphc.tensor as pt
-    from graphc.ops.elementwise import Elementwise
 
     found: dict[str, list[str]] = {}
     for name in sorted(pt.math.__all__):
@@ -171,8 +176,6 @@ def _letter(kind: str) -> str:
 
 
 def _row_gradient(row: Any) -> str:
-    from graphc.ops.elementwise import Undefined
-
     if row.grad is None:
         return f"no: {cell(row.absent or 'not defined')}"
     if all(rule is None for rule in row.grad):
@@ -243,7 +246,6 @@ _PLAIN = {
 def op_classes() -> list[type]:
     """The op classes of `graphc.ops` beside `Elementwise`, by name; underscores mark bases."""
     import graphc.ops
-    from graphc.graph.op import Op
 
     for module in pkgutil.iter_modules(graphc.ops.__path__):
         importlib.import_module(f"graphc.ops.{module.name}")
@@ -285,13 +287,9 @@ def _arrays() -> Iterator[str]:
 
 def _class_reference(cls: Any) -> str:
     """What the reference calls: functions of NumPy and SciPy in its source."""
-    from graphc.ops.kernel import KernelOp
-
     # Ops that run in Python core by core say what they do with one.
     function: Any = getattr(cls, "compute", cls.perform)
     if issubclass(cls, KernelOp) and cls.perform is KernelOp.perform:
-        from graphc.library.registry import find
-
         function = find(cls.kernel).reference
     source = _source(function)
     calls = re.findall(r"\b(np|scipy)((?:\.[a-z_0-9]+)+)\b", source)
@@ -322,16 +320,12 @@ def _source(function: Any) -> str:
 
 def _class_dtypes(cls: Any) -> str:
     """The dtypes of results by the kinds of the operands, where a kernel op has a rule for them."""
-    from graphc.ops.kernel import KernelOp
-
     if not issubclass(cls, KernelOp):
         return "all that the reference takes"
     return _kernel_dtypes(cls)
 
 
 def _kernel_dtypes(cls: Any) -> str:
-    from graphc_dialects.signatures import SIGNATURES
-
     op = object.__new__(cls)
     for name in cls.__props__:
         setattr(op, name, 0)
@@ -366,9 +360,6 @@ def _class_code(cls: Any) -> str:
 
 
 def _dialect() -> Iterator[str]:
-    from graphc.ops.elementwise import ROWS
-    from graphc_dialects.dialect import operation_classes
-
     yield "| operation | operands | attributes | meaning |"
     yield "|---|---|---|---|"
     for name, cls in sorted(operation_classes().items()):

@@ -19,6 +19,8 @@ import lit.Test
 import lit.TestRunner
 from lit.formats import ShTest
 
+from graphc_tools.opt import main
+
 # lit puts this in front of each command, to report its line.
 _LINE_MARK = re.compile(r"^%dbg\([^)]*\)\s*")
 
@@ -82,8 +84,6 @@ def run_filecheck(arguments: list[str], content: str) -> tuple[int, str]:
 
 def run_command(command: Command) -> tuple[bool, str]:
     """Whether a command succeeded, and what it printed."""
-    from graphc_tools.opt import main
-
     stdout, stderr = io.StringIO(), io.StringIO()
     code = main(command.arguments, io.StringIO(), stdout, stdout if command.merges else stderr)
     if (code != 0) != command.fails:

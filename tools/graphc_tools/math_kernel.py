@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.backends.cpu.handoff import to_llvmlite
+from graphc_dialects._mlir import ir, passmanager, translate_module_to_llvmir
 
 LOWERING = (
     "convert-scf-to-cf,convert-math-to-llvm{approximate-log1p=false},convert-math-to-libm,expand-strided-metadata,"
@@ -47,8 +48,6 @@ def unary(name: str, dtype: str) -> str:
 
 def lower(text: str, passes: tuple[Any, ...]) -> str:
     """LLVM IR of a kernel after the given passes of ours."""
-    from graphc_dialects._mlir import ir, passmanager, translate_module_to_llvmir
-
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         for item in passes:

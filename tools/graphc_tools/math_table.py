@@ -12,6 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.cpu.object import host_target
+from graphc.backends.cpu.veclib import add_vector_variants, is_available
+from graphc.lowering.math import expansions
+from graphc.passes.buffer.expand_math import ExpandMath
 from graphc_tools.math_kernel import Kernel, compile_ir, compile_unary, lower, unary
 
 _NUMPY: dict[str, Any] = {
@@ -44,12 +49,6 @@ def main() -> None:
 
 
 def _kernels(name: str, dtype: str) -> Iterator[Callable[..., Any] | None]:
-    from graphc.backends.cpu.handoff import to_llvmlite
-    from graphc.backends.cpu.object import host_target
-    from graphc.backends.cpu.veclib import add_vector_variants, is_available
-    from graphc.lowering.math import expansions
-    from graphc.passes.buffer.expand_math import ExpandMath
-
     yield compile_unary(name, dtype, ExpandMath()) if f"math.{name}" in expansions() else None
     target = host_target()
     if is_available(target.triple):

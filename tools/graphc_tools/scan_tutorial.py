@@ -16,6 +16,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from graphc.backends.cpu.lower import lower
+from graphc.backends.cpu.pipeline import pipeline
+from graphc.emit import emit_module
+from graphc.passes.manager.base import find, run_pipeline
+from graphc_dialects._mlir import ir
+from graphc_dialects.dialect import new_context
+from graphc_tools.short_form import short_form
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guide" / "scan-passes.md"
 _PART = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -114,8 +122,6 @@ class _Example:
     """
 
     def __init__(self, source: str) -> None:
-        from graphc.emit import emit_module
-
         names: dict[str, Any] = {"__name__": "example"}
         exec(compile(source, str(PAGE), "exec"), names)
         graph = names["f"].fgraph
@@ -124,8 +130,6 @@ class _Example:
 
     def stage(self, name: str) -> str:
         """The module at the end of a stage."""
-        from graphc.backends.cpu.lower import lower
-
         return dict(lower(self.text, "fast_run", keep_stages=True).stages)[name]
 
     def short_form(self) -> list[str]:
@@ -141,12 +145,6 @@ class _Example:
         """Name, counters and short form behind each entry of the pipeline, from the first pass for scans to
         the last. What there is before them comes first, without a name.
         """
-        from graphc.backends.cpu.pipeline import pipeline
-        from graphc.passes.manager.base import run_pipeline
-        from graphc_dialects._mlir import ir
-        from graphc_dialects.dialect import new_context
-        from graphc_tools.short_form import short_form
-
         entries = [text for text, _ in pipeline("fast_run", has_scan=True)]
         scan = [number for number, text in enumerate(entries) if text.startswith(_SCAN)]
         with new_context(), ir.Location.unknown():
@@ -190,8 +188,6 @@ def _loop(module: str) -> list[str]:
 
 def _graph_stage() -> list[tuple[str, str]]:
     """Entries from the first to the last that concerns scans."""
-    from graphc.backends.cpu.pipeline import pipeline
-
     entries = pipeline("fast_run", has_scan=True)
     scan = [number for number, (text, _) in enumerate(entries) if text.startswith(_SCAN)]
     return entries[scan[0] : scan[-1] + 1]
@@ -209,8 +205,6 @@ def _order() -> list[str]:
 
 def _passes() -> list[str]:
     """A section for each pass, in the order of the pipeline: what it does, why there, and a picture."""
-    from graphc.passes.manager.base import find
-
     reasons: dict[str, list[str]] = {}
     for text, reason in _graph_stage():
         if text.startswith(_SCAN):
@@ -238,11 +232,6 @@ def _passes() -> list[str]:
 
 def _picture(flag: str) -> tuple[str, list[str]]:
     """The comment of a pass's doctest, and what the pass changes there."""
-    from graphc.passes.manager.base import run_pipeline
-    from graphc_dialects._mlir import ir
-    from graphc_dialects.dialect import new_context
-    from graphc_tools.short_form import short_form
-
     path = ROOT / "tests" / "lit" / "passes" / flag.removeprefix("graphc-") / "doctest.mlir"
     source = path.read_text(encoding="utf-8")
     texts = [line.strip()[2:].strip() for line in source.splitlines() if line.startswith("//")]

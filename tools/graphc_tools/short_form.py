@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from graphc.ir.walk import functions
+
 # Wider expressions get a name and a line of their own.
 _WIDTH = 44
 _SIGNS = {
@@ -52,8 +54,6 @@ def short_form(module: Any, arguments: Sequence[str] = (), *, checks: bool = Tru
         arguments: names of the function's arguments; by default those in their locations.
         checks: show `graphc.check` too.
     """
-    from graphc.ir.walk import functions
-
     function = next(f for f in functions(module) if f.attributes["sym_name"].value == "main")
     writer = _Writer(arguments, checks)
     writer.function(function)

@@ -17,6 +17,7 @@ from graphc.compile.fingerprint import fingerprint
 from graphc.compile.origins import origin_of
 from graphc.config import config
 from graphc.graph.function_graph import FunctionGraph
+from graphc_runtime.callable_type import install
 from graphc_runtime.errors import ArtifactError, LoadError, Origin
 from graphc_runtime.executable import Executable
 from graphc_runtime.kernel_call import KernelCall
@@ -89,8 +90,6 @@ class NativeExecutable:
         Returns:
             Whether calls go to machine code; if not, ``function`` calls `run`.
         """
-        from graphc_runtime.callable_type import install
-
         outputs = [_spec(v) for v in self.fgraph.outputs]
         inputs = [_spec(v) for v in self.fgraph.inputs]
         extra = [outputs[n_results + i] for i, cell in enumerate(updates) if cell >= n_cells]

@@ -21,6 +21,7 @@ from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.replace import fresh_root, graph_replace, of_type, rebuild
 from graphc.graph.traversal import ancestors, read_by, toposort
+from graphc.transforms.op_from_graph import expand
 
 Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None
 
@@ -145,8 +146,6 @@ def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
     """The graph with ops such as `OpFromGraph` replaced by their graphs, whose constants become cells too."""
     if not any(hasattr(node.op, "inline_on") for node in fgraph.nodes):
         return fgraph
-    from graphc.transforms.op_from_graph import expand
-
     results = expand(fgraph.outputs)
     return FunctionGraph([*inputs, *_cells(inputs, results)], results)
 

@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from graphc.emit import all_nodes
 from graphc.function.memory_sizes import Argument, Number, Sizes
+from graphc.function.memory_svg import draw
+from graphc.function.memory_text import text
 from graphc.ir.packing import Interval, aligned, live_bytes, pack
 
 _KINDS = {"scf.if": "conditional"}
@@ -139,15 +142,11 @@ class MemoryPlan:
         Returns:
             The text of a self-contained SVG picture. Without sizes, each buffer has a line of its own.
         """
-        from graphc.function.memory_svg import draw
-
         return draw(self, file)
 
     _repr_svg_ = to_svg
 
     def __str__(self) -> str:
-        from graphc.function.memory_text import text
-
         return text(self)
 
 
@@ -194,8 +193,6 @@ class _Reader:
     """Reads the plan of one native executable."""
 
     def __init__(self, plan: MemoryPlan, native: Any) -> None:
-        from graphc.emit import all_nodes
-
         self._plan, self._native = plan, native
         self._nodes = all_nodes(native.fgraph)
         self._manifest = native.prepare().manifest

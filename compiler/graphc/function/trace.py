@@ -14,7 +14,10 @@ import numpy as np
 
 from graphc.function import iterations
 from graphc.function.iterations import Iteration
+from graphc.function.modes import build_op_schedule
 from graphc.function.steps import Cells, NodeStep, Segment
+from graphc.function.trace_native import TracedNative
+from graphc.function.trace_text import chrome, table
 from graphc.graph.location import SourceLocation
 from graphc_runtime.callable_type import resume, suspend
 from graphc_runtime.thunk import Thunk
@@ -138,9 +141,6 @@ class Trace:
             self._attached.append((f, is_native, suspend(f)))
 
     def _traced(self, f: Function) -> Any:
-        from graphc.function.modes import build_op_schedule
-        from graphc.function.trace_native import TracedNative
-
         if self._per_op:
             if f._op_schedule is None:
                 f._op_schedule = build_op_schedule(f.fgraph, f.report.mode, f.report.name)
@@ -222,14 +222,10 @@ class Trace:
     # -- showing ---------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        from graphc.function.trace_text import table
-
         return table(self)
 
     def to_chrome(self) -> dict[str, Any]:
         """The trace in the format of ``chrome://tracing`` and https://ui.perfetto.dev, as plain data."""
-        from graphc.function.trace_text import chrome
-
         return chrome(self)
 
     def save(self, path: str | Path) -> None:

@@ -16,6 +16,7 @@ from graphc.function.shared import SharedVariable
 from graphc.function.subset import call_subset
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.printing import debugprint
 from graphc.tensor.type import TensorType
 from graphc_runtime.callable_type import NativeCallable, enable
 from graphc_runtime.commit import attempts, commit, has_turn, snapshot, wait_for_turn
@@ -351,8 +352,6 @@ class Function(NativeCallable):
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; arguments as in `graphc.dprint`."""
-        from graphc.graph.printing import debugprint
-
         return debugprint(self, **kwargs)
 
     def __repr__(self) -> str:

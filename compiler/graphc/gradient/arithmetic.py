@@ -8,14 +8,13 @@ from functools import reduce
 
 import numpy as np
 
+from graphc.config import config
 from graphc.gradient.types import kind_of
 from graphc.graph.basic import Variable
 
 
 def gradient_dtype(x: Variable) -> str:
     """Dtype of a gradient with respect to ``x``: its own when continuous, else ``floatX``."""
-    from graphc.config import config
-
     return str(x.type.dtype) if kind_of(x) in ("f", "c") else str(config.floatX)
 
 

@@ -18,6 +18,7 @@ from graphc.gradient.arithmetic import gradient_dtype, total
 from graphc.gradient.reverse import as_written, grad, pullback
 from graphc.gradient.types import kind_of
 from graphc.graph.basic import Variable
+from graphc.transforms.vectorize import batch_graph
 
 _UNROLL_LIMIT = 256
 
@@ -34,7 +35,6 @@ def _static_size(x: Variable) -> int | None:
 def _rows_batched(flat: Variable, wrt: list[Variable], options: dict[str, Any]) -> list[Variable]:
     """Jacobian of a vector, one pullback batched over the rows; shape ``(rows, *w.shape)``."""
     from graphc.ops._pt import pt
-    from graphc.transforms.vectorize import batch_graph
 
     row = flat.type.clone(dtype=gradient_dtype(flat))()
     pulled = pullback(flat, wrt, row, **options)

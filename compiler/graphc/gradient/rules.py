@@ -8,10 +8,13 @@ from typing import Any
 
 from graphc.errors import NullTypeGradError
 from graphc.gradient.arithmetic import match_dtype
+from graphc.gradient.connectivity import Paths
 from graphc.gradient.types import is_disconnected, is_discrete, is_null
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
+from graphc.graph.replace import graph_replace
+from graphc.graph.traversal import ancestors
 
 
 def _overrides(op: Op, name: str) -> bool:
@@ -159,9 +162,6 @@ def transpose_pullback(
         outputs: variables with the shapes of ``places``.
     """
     from graphc.gradient.accumulate import Cotangents
-    from graphc.gradient.connectivity import Paths
-    from graphc.graph.replace import graph_replace
-    from graphc.graph.traversal import ancestors
 
     seeds: dict[Variable, Variable] = {}
     for term, t in zip(pulled, tangents, strict=True):

@@ -10,6 +10,7 @@ from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.destroy import analyse
 from graphc.graph.location import describe
+from graphc.graph.replace import clone_with_inputs
 from graphc.graph.traversal import graph_inputs, io_toposort
 
 
@@ -47,8 +48,6 @@ class FunctionGraph:
             repeated = next(v for i, v in enumerate(self.inputs) if v in self.inputs[:i])
             raise ValueError(f"the variable {repeated} is given more than once among the inputs")
         if clone:
-            from graphc.graph.replace import clone_with_inputs
-
             self.inputs, self.outputs = clone_with_inputs(self.inputs, self.outputs)
         self.destruction = analyse(self.outputs, io_toposort(self.inputs, self.outputs))
         self.nodes: list[Apply] = self.destruction.order

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.svg_layout import Box, Group, Picture
 from graphc.graph.traversal import io_toposort
@@ -38,8 +39,6 @@ def _graph_ends(graph: Any) -> tuple[list[Variable], list[Variable]]:
 
 def picture_of_graph(graph: Any, print_type: bool) -> Picture:
     """Boxes for the nodes, roots and outputs of a graph."""
-    from graphc.function.shared import SharedVariable
-
     inputs, outputs = _graph_ends(graph)
     picture = Picture()
     keys: dict[Variable, str] = {}

@@ -24,6 +24,7 @@ from graphc.immediate.kinds import POSITIONS, Kind
 from graphc.immediate.lazy import Queue
 from graphc.immediate.namespace import mirrored, names_of
 from graphc.immediate.operation import Operation, OpFactory, OpWrapper
+from graphc.immediate.random import Generator
 from graphc.immediate.record import RecordedGraph, Recorders, Recording
 from graphc.immediate.standard import ArrayApi
 from graphc.immediate.tape import Tape
@@ -230,8 +231,6 @@ class Environment(Indexing):
 
     def _stream_generator(self) -> Any:
         """The generator of a draw that is given none: each has another child of the seed."""
-        from graphc.immediate.random import Generator
-
         with self._cache.lock:
             (child,) = self._seeds.spawn(1)
         return Generator.of(self, np.random.default_rng(child))

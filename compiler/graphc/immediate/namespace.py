@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from graphc import _NAMES
+from graphc.immediate.arguments import STATIC, Split
 from graphc.immediate.forms import FORMS
 from graphc.immediate.operation import OpWrapper
 from graphc.tensor.constructors import CONSTRUCTORS
@@ -129,8 +130,6 @@ def _refusal(env: Environment, name: str) -> Any:
 def _derivative(env: Environment, name: str, function: Any) -> Any:
     def differentiate(*args: Any, **kwargs: Any) -> Any:
         """Derivatives of symbolic graphs; see `Environment.tape` for those of tensors."""
-        from graphc.immediate.arguments import STATIC, Split
-
         split = Split()
         split.visit_call(args, kwargs, {}, STATIC)
         if split.symbolic:

@@ -18,6 +18,7 @@ from graphc.graph.basic import Variable
 from graphc.immediate.arguments import STATIC, Split, Weak, hashable
 from graphc.immediate.executable import Executable
 from graphc.immediate.policies import DEPENDS_ON_ONES, policies_of
+from graphc.immediate.structure import with_inputs
 from graphc.immediate.tensor import Tensor, make_tensor
 from graphc.immediate.tracing import NoVariables, active_trace, lift, trace_call
 
@@ -128,8 +129,6 @@ class OpFactory:
         """A call with functions among its arguments. These are traced each time, since what they read may
         have changed; the executable is found by the graph.
         """
-        from graphc.immediate.structure import with_inputs
-
         ones = self.env._ones(operands)
         executable, captured = trace_call(
             self.env,

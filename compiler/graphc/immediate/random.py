@@ -18,6 +18,7 @@ import graphc.tensor as pt
 from graphc.immediate.namespace import Namespace
 from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor
+from graphc.tensor.random import generator_of, state_of
 from graphc.tensor.random.stream import RandomStream
 
 if TYPE_CHECKING:
@@ -42,15 +43,11 @@ class Generator:
     @classmethod
     def of(cls, env: Environment, value: Any) -> Generator:
         """A generator in the present state of a ``numpy.random.Generator``, or with a seed."""
-        from graphc.tensor.random import state_of
-
         generator = value if isinstance(value, np.random.Generator) else np.random.default_rng(value)
         return cls(env, env.numpy_to_tensor(state_of(generator)))
 
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
         """A ``numpy.random.Generator`` in this state, or the words of the state."""
-        from graphc.tensor.random import generator_of
-
         words = self.state.eval()
         return words if return_internal_type else generator_of(words)
 

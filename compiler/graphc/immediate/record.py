@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.function.function import function
 from graphc.graph.basic import Variable
 from graphc.graph.location import SourceLocation, capture
+from graphc.graph.printing import debugprint
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import toposort
 from graphc.immediate.arguments import Weak
@@ -66,14 +68,10 @@ class RecordedGraph:
 
     def function(self, **kwargs: Any) -> Any:
         """The compiled graph; arguments as in `graphc.function`."""
-        from graphc.function.function import function
-
         return function(self.inputs, self.outputs, **{"on_unused_input": "ignore", **kwargs})
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; arguments as in `graphc.dprint`."""
-        from graphc.graph.printing import debugprint
-
         return debugprint(self.outputs, **kwargs)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.function.io import OutputForm
+from graphc.gradient import grad
 from graphc.graph.basic import Variable
 from graphc.immediate.arguments import Weak
 from graphc.immediate.executable import Executable
@@ -149,7 +150,6 @@ class Tape(Recording):
     ) -> Executable:
         """The executable of the gradient."""
         import graphc.tensor as pt
-        from graphc.gradient import grad
 
         env = self.env
         inputs = [x._kind.type(env._queue.ones(x)).make_variable(x.name) for x in operands]

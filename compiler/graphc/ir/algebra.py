@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.rewrite import Rewriter, Rule, RuleTable
+from graphc.ir.rewrite import Rewriter, Rule, RuleTable, tensor_type
+from graphc_dialects._mlir import ir
 
 
 def registrar(table: RuleTable) -> Callable[..., Callable[[Rule], Rule]]:
@@ -73,9 +74,6 @@ def unary(rewriter: Rewriter, name: str, value: Any) -> Any:
 
 def guarded(rewriter: Rewriter, x: Any, bound: float, value: Any) -> Any:
     """`value where x >= bound else nan`."""
-    from graphc.ir.rewrite import tensor_type
-    from graphc_dialects._mlir import ir
-
     condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))
     inside = rewriter.create("graphc.ge", [x, rewriter.scalar_like(bound, x)], condition)
     return rewriter.create("graphc.switch", [inside, value, rewriter.scalar_like(np.nan, x)], value.type)

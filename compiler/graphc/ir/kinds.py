@@ -12,6 +12,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from graphc.ops.elementwise import ROWS
+
 VIEWS = frozenset(
     {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.iota", "graphc.slice", "graphc.scan_seq"}
 )
@@ -33,8 +35,6 @@ def is_elementwise(name: str) -> bool:
 @cache
 def rows() -> dict[str, Any]:
     """The table of elementwise operations, by name."""
-    from graphc.ops.elementwise import ROWS
-
     return ROWS
 
 

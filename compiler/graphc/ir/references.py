@@ -11,6 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.constants import element_dtype
+from graphc.library.registry import find
+from graphc.lowering.kernels import attributes_of
+from graphc.ops.elementwise import ROWS
+from graphc.tensor.random.native import draw_native
+
 Reference = Callable[..., Any]
 
 
@@ -43,7 +49,6 @@ def elementwise_reference(name: str) -> Reference:
         NotImplementedError: there is no such row.
     """
     import graphc.ops  # noqa: F401  (fills the table)
-    from graphc.ops.elementwise import ROWS
 
     if name not in ROWS:
         raise NotImplementedError(f"graphc.{name} has no NumPy reference")
@@ -52,10 +57,6 @@ def elementwise_reference(name: str) -> Reference:
 
 def kernel_reference(op: Any, operands: list[Any]) -> list[Any]:
     """The results of a kernel operation, in the dtypes of its result types."""
-    from graphc.ir.constants import element_dtype
-    from graphc.library.registry import find
-    from graphc.lowering.kernels import attributes_of
-
     found = find(op.name[7:]).reference(attributes_of(op), *operands)
     values = found if isinstance(found, tuple) else (found,)
     types = [element_dtype(result.type.element_type) for result in op.results]
@@ -64,8 +65,6 @@ def kernel_reference(op: Any, operands: list[Any]) -> list[Any]:
 
 def random_reference(op: Any, operands: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """The draws of `graphc.random`, and the state of the generator behind them."""
-    from graphc.tensor.random.native import draw_native
-
     cores = list(op.attributes["cores"])
     state, *rest = operands
     parameters, sizes = rest[: len(cores)], rest[len(cores) :]

@@ -12,6 +12,8 @@ from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.known_rows import definition
 from graphc.ir.scan_view import SCAN
+from graphc.library.registry import find
+from graphc.lowering.kernels import attributes_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of
@@ -223,9 +225,6 @@ class Totality:
 
 def never_fails(op: Any) -> bool:
     """Whether the kernel of an operation reports no errors."""
-    from graphc.library.registry import find
-    from graphc.lowering.kernels import attributes_of
-
     return not find(op.name.removeprefix("graphc.")).errors or attributes_of(op).get("check") == 0
 
 

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from graphc.ir.kinds import GATHERED_OPERANDS, REDUCTIONS, VIEWS, is_elementwise, static_shape
+from graphc_dialects._mlir import ir
 
 CHEAP = frozenset(
     f"graphc.{name}"
@@ -144,6 +145,4 @@ class Recomputation:
 
 @cache
 def _ir() -> Any:
-    from graphc_dialects._mlir import ir
-
     return ir

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.build import declare
+
 _DOUBLE = np.dtype("float64")
 
 
@@ -29,8 +31,6 @@ class CallMixin:
 
     def call(self: Any, symbol: str, *xs: Any) -> Any:
         """A pure C function whose operands and result have one dtype."""
-        from graphc.ir.build import declare
-
         dtype = xs[0].dtype
         kind = self.type(dtype)
         around = self.ir.InsertionPoint.current.block.owner

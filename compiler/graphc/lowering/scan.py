@@ -16,6 +16,7 @@ from graphc.lowering.polls import Polls
 from graphc.lowering.scalar_work import is_one_element
 from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, ScalarRows, have_no_elements
 from graphc_dialects._mlir import ir
+from graphc_dialects.scan_shapes import outside_size
 
 
 def lower_scan(context: Any, op: Any) -> None:
@@ -113,8 +114,6 @@ def declared_sizes(op: Any) -> dict[str, list[Any]]:
     Raises:
         UnknownSize: the shape of a row depends on the iteration.
     """
-    from graphc_dialects.scan_shapes import outside_size
-
     view = ScanView(op)
     found = {}
     for name, collect in view.collects().items():

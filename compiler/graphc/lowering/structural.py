@@ -16,8 +16,13 @@ from graphc.ir import build
 from graphc.ir.constants import read_constant
 from graphc.ir.kinds import static_shape
 from graphc.ir.types import dtype_of, storage_name
+from graphc.lowering import recurrences, updates, writes
+from graphc.lowering.conditionals import lower_conditional, lower_select
 from graphc.lowering.generic import fill
+from graphc.lowering.kernels import lower_kernel
+from graphc.lowering.random import random
 from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.lowering.scan import lower_scan
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 
@@ -229,26 +234,18 @@ def contraction(
 
 
 def _scan(context: Any, op: Any) -> None:
-    from graphc.lowering.scan import lower_scan
-
     lower_scan(context, op)
 
 
 def _conditional(context: Any, op: Any) -> None:
-    from graphc.lowering.conditionals import lower_conditional, lower_select
-
     (lower_conditional if op.name == "scf.if" else lower_select)(context, op)
 
 
 def _kernel(context: Any, op: Any) -> None:
-    from graphc.lowering.kernels import lower_kernel
-
     lower_kernel(context, op)
 
 
 def _random(context: Any, op: Any) -> None:
-    from graphc.lowering.random import random
-
     random(context, op)
 
 
@@ -257,8 +254,6 @@ def _nothing(context: Any, op: Any) -> None:
 
 
 def _register_updates() -> None:
-    from graphc.lowering import recurrences, updates, writes
-
     STRUCTURAL["graphc.update_slice"] = updates.update_slice
     STRUCTURAL["graphc.put"] = updates.put
     STRUCTURAL["graphc.scan"] = _scan

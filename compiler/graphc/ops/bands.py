@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
+from graphc.gradient.types import grad_not_implemented
 from graphc.graph.basic import Apply, Variable
 from graphc.ops.matrices import Maybe, Variables, _MatrixOp, float_dtype, is_complex
 
@@ -92,8 +93,6 @@ class TridiagonalSolve(_MatrixOp):
         (g,) = cotangents
         if g is None:
             return [None] * 6
-        from graphc.gradient.types import grad_not_implemented
-
         why = 'use solve(a, b, assume_a="tridiagonal")'
         undefined: Any = [grad_not_implemented(self, i, x, why) for i, x in enumerate(factors[:4])]
         return [*undefined, None, TridiagonalSolve(not self.transposed)(*factors, g)]

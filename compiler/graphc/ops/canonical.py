@@ -14,6 +14,7 @@ from graphc.ops._pt import pt
 from graphc.ops.factors import _qr_pullback, _require_square_part
 from graphc.ops.matrices import Maybe, Variables, _MatrixOp, complex_dtype, conj, mm, transposed
 from graphc.ops.python_matrices import _PythonMatrices
+from graphc.ops.solvers import Sylvester
 
 SORTS = (None, "lhp", "rhp", "iuc", "ouc")
 
@@ -81,15 +82,11 @@ class Sqrtm(_Principal):
     kernel = "sqrtm"
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        from graphc.ops.solvers import Sylvester
-
         (y,), (g,) = outputs, cotangents
         # dA = Y dY + dY Y
         return [None if g is None else Sylvester()(transposed(y), transposed(y), g)]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        from graphc.ops.solvers import Sylvester
-
         (y,), (t,) = outputs, tangents
         return [None if t is None else Sylvester()(y, y, t)]
 

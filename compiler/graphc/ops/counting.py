@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.graph.basic import Apply, Variable
+from graphc.ops._pt import pt
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.masks import _Selecting
@@ -113,8 +114,6 @@ class WeightedHistogram(_Weighted):
         return given, [given[1]]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        from graphc.ops._pt import pt
-
         (g,), (x, weights, edges, last) = cotangents, inputs
         if g is None or is_discrete(weights):
             return [None] * 4

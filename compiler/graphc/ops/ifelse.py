@@ -16,6 +16,8 @@ from graphc.ops._pt import pt
 from graphc.ops.elementwise import _resolve, to_dtype, weak_operands
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.type import TensorType
+from graphc.transforms.vectorize import repeat
+from graphc_runtime.conditional import ConditionalThunk
 
 
 class IfElse(Op):
@@ -71,8 +73,6 @@ class IfElse(Op):
         output_registers: Sequence[list[Any]],
     ) -> Any:
         """A lazy thunk: asks for the condition, then for the values of the chosen side."""
-        from graphc_runtime.conditional import ConditionalThunk
-
         return ConditionalThunk(input_computed, output_computed, input_registers, output_registers)
 
     # -- derivatives -----------------------------------------------------------------------------------------
@@ -136,8 +136,6 @@ class IfElse(Op):
     def _batch_values(
         self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
     ) -> list[Variable]:
-        from graphc.transforms.vectorize import repeat
-
         values = list(inputs[1:])
         for k in range(self.n):
             places = (k, self.n + k)

@@ -13,6 +13,7 @@ from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
+from graphc.library.registry import find
 from graphc.ops._pt import pt
 from graphc.ops.elementwise import cast_to
 from graphc.tensor.basic import as_tensor_variable
@@ -128,8 +129,6 @@ class KernelOp(Op):
         return "->".join(",".join(f"({','.join(core)})" for core in side) for side in sides)
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
-        from graphc.library.registry import find
-
         attributes = {name: int(value) for name, value in self._props_dict().items()}
         self._check_sizes(inputs)
         with np.errstate(all="ignore"):

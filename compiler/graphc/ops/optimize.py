@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from graphc.function.function import function
 from graphc.gradient import grad, io_connection_pattern, jacobian
 from graphc.gradient.types import DisconnectedType
 from graphc.graph.basic import Apply, Variable
@@ -156,8 +157,6 @@ class Solver(Op):
 
     def _compiled(self) -> Any:
         if self._function is None:
-            from graphc.function.function import function
-
             inputs, outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
             self._function = function(inputs, outputs, on_unused_input="ignore")
         return self._function

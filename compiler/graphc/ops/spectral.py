@@ -29,6 +29,7 @@ from graphc.ops.matrices import (
     on_diagonal,
     real_dtype,
 )
+from graphc.ops.solvers import Solve
 
 
 class Eigh(_MatrixOp):
@@ -91,8 +92,6 @@ class Eig(_MatrixOp):
         return [complex_dtype(dtype)] * 2
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
-        from graphc.ops.solvers import Solve
-
         (a,), (w, v), (g_w, g_v) = inputs, outputs, cotangents
         values = None if g_w is None else on_diagonal(conj(g_w))
         vectors = None

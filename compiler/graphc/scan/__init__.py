@@ -14,6 +14,7 @@ from typing import Any
 
 # The tensor package imports parts of this one; whichever is asked for first, it has to come first.
 import graphc.tensor  # noqa: F401
+from graphc.scan.frontend import scan
 
 # Where each public name lives; loaded when first used.
 _NAMES = {
@@ -42,8 +43,6 @@ def __getattr__(name: str) -> Any:
 class _CallableModule(ModuleType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Build a loop; see `graphc.scan.frontend.scan`."""
-        from graphc.scan.frontend import scan
-
         return scan(*args, **kwargs)
 
 

@@ -7,15 +7,23 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from graphc.emit.conditionals import obstacle
+from graphc.function.schedule import why_not_native
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import is_conditional
 from graphc.graph.equality import same_graph
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
-from graphc.graph.replace import clone_with_inputs
+from graphc.graph.replace import clone_with_inputs, rebuild
+from graphc.graph.traversal import ancestors
+from graphc.scan.checks import check_inputs
+from graphc.scan.emit import emit
+from graphc.scan.mappings import connection_pattern
+from graphc.scan.perform import run
 from graphc.scan.spec import Invariant, ScanSpec
 from graphc.tensor.type import TensorType
 from graphc.tensor.variable import TensorConstant
+from graphc.transforms.op_from_graph import expand
 
 LITERAL_SIZE = 16
 
@@ -79,9 +87,6 @@ class Scan(Op):
 
     def _hide_large_constants(self) -> None:
         """Large constants of the inner graph become invariants: code does not depend on data."""
-        from graphc.graph.replace import rebuild
-        from graphc.graph.traversal import ancestors
-
         large = [
             v
             for v in ancestors(self.inner_outputs, self.inner_inputs)
@@ -106,8 +111,6 @@ class Scan(Op):
     @cached_property
     def compiled_graph(self) -> FunctionGraph:
         """The inner graph with ops such as `OpFromGraph` replaced by their graphs."""
-        from graphc.transforms.op_from_graph import expand
-
         return FunctionGraph(self.inner_inputs, expand(self.inner_outputs))
 
     def __eq__(self, other: object) -> bool:
@@ -132,8 +135,6 @@ class Scan(Op):
 
     def make_node(self, *inputs: Any) -> Apply:
         """Checks the outer inputs; see `graphc.scan.checks`. Values of hidden constants may be left out."""
-        from graphc.scan.checks import check_inputs
-
         names = self.spec.outer_input_names()
         values = list(inputs)
         if self.hidden_constants and len(values) == len(names) - len(self.hidden_constants):
@@ -175,22 +176,16 @@ class Scan(Op):
 
     def run(self, inputs: Sequence[Any], body: Any = None) -> list[Any]:
         """Values of the outputs; ``body`` runs the inner graph, by default op by op in NumPy."""
-        from graphc.scan.perform import run
-
         return run(self, inputs, body)
 
     @cached_property
     def body_obstacle(self) -> str | None:
         """Why the body cannot be compiled, or None when it can."""
-        from graphc.function.schedule import why_not_native
-
         for node in self.compiled_graph.nodes:
             reason = why_not_native(node)
             if reason is not None:
                 return f"{node.op} in its body: {reason}"
         if any(map(is_conditional, self.compiled_graph.nodes)):
-            from graphc.emit.conditionals import obstacle
-
             return obstacle(self.compiled_graph)
         return None
 
@@ -199,8 +194,6 @@ class Scan(Op):
         """The dialect form, where every inner op has one; otherwise the op runs in Python."""
         if self.body_obstacle is not None:
             raise AttributeError(self.body_obstacle)
-        from graphc.scan.emit import emit
-
         return emit
 
     # -- derivatives and queries -----------------------------------------------------------------------------
@@ -227,8 +220,6 @@ class Scan(Op):
         return batch(self, node, inputs, batched, size)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        from graphc.scan.mappings import connection_pattern
-
         return connection_pattern(self)
 
     def inner_sources(self, node: Apply) -> list[Variable]:

@@ -18,6 +18,7 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import capture
 from graphc.graph.op import Op
 from graphc.ops._pt import pt
+from graphc.ops.sizes import known_size, vector_entries
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
 from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.type import TensorType
@@ -265,8 +266,6 @@ class Regular(Op):
 
 def static_shape(sizes: Any) -> tuple[int | None, ...]:
     """What is known of a vector of two sizes."""
-    from graphc.ops.sizes import known_size, vector_entries
-
     if sizes.owner is not None and isinstance(sizes.owner.op, CSMProperties):
         return tuple(sizes.owner.inputs[0].type.shape)
     entries = vector_entries(sizes)

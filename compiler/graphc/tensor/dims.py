@@ -13,7 +13,11 @@ from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of, vector_entries
 from graphc.raise_op import Assert
-from graphc.tensor.basic import as_tensor_variable, get_underlying_scalar_constant_value
+from graphc.tensor.basic import (
+    NotScalarConstantError,
+    as_tensor_variable,
+    get_underlying_scalar_constant_value,
+)
 from graphc.tensor.shaping import product_of
 
 __all__ = [
@@ -223,8 +227,6 @@ def get_vector_length(v: Any) -> int:
 def get_scalar_constant_value(v: Any, *args: Any, **options: Any) -> np.ndarray:
     """The value of a 0-d constant; see `get_underlying_scalar_constant_value`."""
     if np.ndim(v) if not isinstance(v, Variable) else v.type.ndim:  # type: ignore[attr-defined]
-        from graphc.tensor.basic import NotScalarConstantError
-
         raise NotScalarConstantError(f"{v} is not 0-d")
     return get_underlying_scalar_constant_value(v)
 

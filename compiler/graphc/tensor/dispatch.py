@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.tensor.dispatch_adapters import FUNCTIONS, UFUNCS
+
 # NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
 UFUNC_NAMES = {
     "subtract": "sub",
@@ -147,8 +149,6 @@ def call_ufunc(
 
 
 def _elementwise(target: Target, name: str, called: str, inputs: Sequence[Any], options: Any) -> Any:
-    from graphc.tensor.dispatch_adapters import UFUNCS
-
     options = {key: value for key, value in options.items() if key not in _WITHOUT_EFFECT}
     if options.get("order", "K") in ("K", "C", "A"):
         options.pop("order", None)
@@ -188,8 +188,6 @@ def call_function(target: Target, func: Any, args: Sequence[Any], kwargs: dict[s
     Raises:
         TypeError: the function or an argument has no counterpart.
     """
-    from graphc.tensor.dispatch_adapters import FUNCTIONS
-
     module = [
         part for part in (func.__module__ or "numpy").split(".")[1:] if not part.startswith(("_", "lib"))
     ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.errors import ArgumentError, AsTensorError
 from graphc.graph.basic import Constant, Variable
+from graphc.graph.type import transfer
 from graphc.tensor.dispatch import NumpyProtocols
 
 
@@ -180,8 +181,6 @@ class TensorOperators(NumpyProtocols):
 
     def transfer(self, target: str) -> Any:
         """The variable on another target; see `graphc.graph.type.register_transfer`."""
-        from graphc.graph.type import transfer
-
         return transfer(self, target)  # type: ignore[arg-type]
 
     def norm(self, L: Any, axis: Any = None, keepdims: bool = False) -> Any:

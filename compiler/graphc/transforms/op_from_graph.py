@@ -9,9 +9,12 @@ from typing import Any
 from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.equality import same_graph
+from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.replace import clone_replace, clone_with_inputs, rebuild
 from graphc.graph.traversal import graph_inputs, toposort
+from graphc.transforms.op_from_graph_derivatives import pullback, pushforward, same_overrides
 
 Override = Callable[..., Any] | Sequence[Callable[..., Any] | None] | None
 
@@ -93,8 +96,6 @@ class OpFromGraph(Op):
     @property
     def fgraph(self) -> Any:
         """The inner graph as a `FunctionGraph`."""
-        from graphc.graph.function_graph import FunctionGraph
-
         return FunctionGraph(self.inner_inputs, self.inner_outputs)
 
     def make_node(self, *inputs: Any) -> Apply:
@@ -160,15 +161,11 @@ class OpFromGraph(Op):
     def pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        from graphc.transforms.op_from_graph_derivatives import pullback
-
         return pullback(self, inputs, outputs, cotangents)
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        from graphc.transforms.op_from_graph_derivatives import pushforward
-
         return pushforward(self, inputs, outputs, tangents)
 
     def batch(
@@ -193,8 +190,6 @@ class OpFromGraph(Op):
             return False
         if not same_graph(self.inner_inputs, self.inner_outputs, other.inner_inputs, other.inner_outputs):
             return False
-        from graphc.transforms.op_from_graph_derivatives import same_overrides
-
         return same_overrides(self, other)
 
     def _options(self) -> tuple[Any, ...]:
@@ -287,7 +282,6 @@ def _check(inputs: Any, outputs: Any, kwargs: dict[str, Any]) -> None:
 def _captured(inputs: list[Variable], outputs: list[Variable]) -> list[Variable]:
     """Shared variables that the graph reads besides its inputs."""
     from graphc.function.shared import SharedVariable
-    from graphc.graph.location import describe
 
     given = set(inputs)
     captured: list[Variable] = []

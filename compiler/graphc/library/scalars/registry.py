@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from graphc.library.scalars import corrections
+from graphc.native.translate import Translator
+from graphc.native.types import F64, Type, Value
 
 FAMILIES = ("zeta", "incomplete", "hypergeometric", "inverse", "digamma", "gamma", "integers", "lambert")
 _DECLARATION = re.compile(r"^declare (?:double|i64) @(graphc_scalar\.(\w+))\(([^)]*)\).*\n", re.MULTILINE)
@@ -93,9 +95,6 @@ def define_scalars(ir_text: str) -> str:
 
 @cache
 def _definition(symbol: str, name: str, arity: int, whole: bool) -> tuple[str, frozenset[str]]:
-    from graphc.native.translate import Translator
-    from graphc.native.types import F64, Type, Value
-
     translator = Translator()
     kind = Type("u64") if whole else F64
     translator.define(find(name), symbol, [Value(f"%x{i}", kind) for i in range(arity)], "internal ")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from graphc.lowering.math import error_function, exponential, inverse_trigonometric, logarithm
 from graphc.lowering.math.builder import Builder, Number
 
 Expansion = Callable[[Builder, Number], Number]
@@ -19,8 +20,6 @@ Expansion = Callable[[Builder, Number], Number]
 @cache
 def expansions() -> dict[str, Expansion]:
     """Operation name to expansion."""
-    from graphc.lowering.math import error_function, exponential, inverse_trigonometric, logarithm
-
     return {
         "math.acos": inverse_trigonometric.acos,
         "math.asin": inverse_trigonometric.asin,

@@ -6,7 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.walk import walk_for
+from graphc.lowering.math import Builder, expansions
+from graphc.lowering.math.formats import F32, F64
 from graphc.passes.manager.base import Pass, fail
+from graphc_dialects._mlir import ir
 
 _CALLABLE = frozenset(
     f"math.{name}" for name in "exp exp2 log log2 log10 tanh sinh cosh asin acos atan erf".split()
@@ -35,9 +39,6 @@ class ExpandMath(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import walk_for
-        from graphc.lowering.math import expansions
-
         table = dict(expansions())
         for name in filter(None, self.keep.split(",")):
             if table.pop(f"math.{name}", None) is None:
@@ -55,10 +56,6 @@ class ExpandMath(Pass):
             self._expand(op, table[op.name])
 
     def _expand(self, op: Any, expansion: Any) -> None:
-        from graphc.lowering.math import Builder
-        from graphc.lowering.math.formats import F32, F64
-        from graphc_dialects._mlir import ir
-
         operand = op.operands[0]
         element = operand.type.element_type if isinstance(operand.type, ir.VectorType) else operand.type
         if not isinstance(element, (ir.F64Type, ir.F32Type, ir.F16Type)):
@@ -78,6 +75,4 @@ class ExpandMath(Pass):
 
 
 def _with_element(value_type: Any, element: Any) -> Any:
-    from graphc_dialects._mlir import ir
-
     return ir.VectorType.get(value_type.shape, element) if isinstance(value_type, ir.VectorType) else element

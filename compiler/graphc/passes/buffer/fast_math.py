@@ -6,7 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.walk import walk, walk_for
+from graphc.lowering.loops import SUM_FLAGS
 from graphc.passes.manager.base import Pass, fail
+from graphc_dialects._mlir import ir
 
 # Flags of each level; each allows what the one before does. None has nnan or ninf: values that these leave
 # undefined could become positions in arrays.
@@ -42,10 +45,6 @@ class FastMath(Pass):
     level: str = ""
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import walk, walk_for
-        from graphc.lowering.loops import SUM_FLAGS
-        from graphc_dialects._mlir import ir
-
         level = self.level
         if not level:
             return

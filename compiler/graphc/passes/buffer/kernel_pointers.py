@@ -6,8 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir import build
 from graphc.ir.walk import walk_for
+from graphc.lowering import pointers
+from graphc.lowering.layouts import is_contiguous, reinterpret
+from graphc.lowering.scan_buffers import allocate, copy
+from graphc.passes.buffer._geometry import is_proven_contiguous, kept_axes, view_operands
 from graphc.passes.manager.base import Pass, fail
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -33,10 +39,6 @@ class KernelPointers(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.lowering.layouts import is_contiguous
-        from graphc.passes.buffer._geometry import is_proven_contiguous
-        from graphc_dialects._mlir import ir
-
         for op in walk_for(module.operation, ("graphc.address", "memref.cast", "memref.subview")):
             buffer = op.operands[0]
             if op.name == "memref.subview":
@@ -54,11 +56,6 @@ class KernelPointers(Pass):
 
     def _replace_empty(self, op: Any, buffer: Any) -> None:
         """Replaces a part of what has no elements; upstream makes such views, and refuses them."""
-        from graphc.ir import build
-        from graphc.lowering.layouts import reinterpret
-        from graphc.passes.buffer._geometry import kept_axes, view_operands
-        from graphc_dialects._mlir import ir
-
         kind = ir.MemRefType(op.results[0].type)
         unknown = ir.ShapedType.get_dynamic_stride_or_offset()
         strides, start = kind.get_strides_and_offset()
@@ -79,12 +76,6 @@ class KernelPointers(Pass):
         self.count("views without elements")
 
     def _pointer(self, op: Any, buffer: Any) -> Any:
-        from graphc.ir import build
-        from graphc.lowering import pointers
-        from graphc.lowering.scan_buffers import allocate, copy
-        from graphc.passes.buffer._geometry import is_proven_contiguous
-        from graphc_dialects._mlir import ir
-
         self.count("pointers")
         if not is_proven_contiguous(buffer):
             if ir.StringAttr(op.attributes["access"]).value != "read":

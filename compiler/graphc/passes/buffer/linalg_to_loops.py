@@ -6,6 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.walk import functions, walk
+from graphc.lowering.checked_gathers import merge_checked_gathers
+from graphc.lowering.fills import lower_copy, lower_fill
+from graphc.lowering.loops import LoopNest
 from graphc.passes.manager.base import Pass
 
 _LOWERED = ("linalg.generic", "linalg.fill", "memref.copy")
@@ -28,11 +32,6 @@ class LinalgToLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import functions, walk
-        from graphc.lowering.checked_gathers import merge_checked_gathers
-        from graphc.lowering.fills import lower_copy, lower_fill
-        from graphc.lowering.loops import LoopNest
-
         merged = sum(map(merge_checked_gathers, functions(module)))
         if merged:
             self.count("checked gathers", merged)

@@ -6,7 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 # Operations that may stand between two loops: they touch no memory that a loop writes.
 _TRANSPARENT = (
@@ -50,8 +52,6 @@ class LoopFusion(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import blocks_outside_loops, functions
-
         for function in functions(module):
             for block in blocks_outside_loops(function):
                 self._fuse_block(block)
@@ -127,8 +127,6 @@ class _Accesses:
 
 def _root(buffer: Any) -> Any:
     """The buffer behind a chain of views."""
-    from graphc_dialects._mlir import ir
-
     while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in _VIEWS:
         buffer = buffer.owner.operands[0]
     return buffer

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.walk import walk
+from graphc.lowering.matmul import Product
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 # What may stand between the fill of a result and its product: operations that read no elements (the body of
 # the fill itself among them).
@@ -53,8 +56,6 @@ class MatmulToBlas(Pass):
     threshold: int = 4096
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import walk
-
         for product in list(_products(walk(module.operation))):
             kind = product.lower(self.threshold)
             if kind is not None:
@@ -63,8 +64,6 @@ class MatmulToBlas(Pass):
 
 def _products(operations: list[Any]) -> Iterator[Any]:
     """The products among operations in order, each with the fill that serves it alone."""
-    from graphc.lowering.matmul import Product
-
     fills: dict[Any, Any] = {}
     for op in operations:
         if op.name == "linalg.generic" and "graphc.matmul" in op.attributes:
@@ -77,8 +76,6 @@ def _products(operations: list[Any]) -> Iterator[Any]:
 
 
 def _is_zero(value: Any) -> bool:
-    from graphc_dialects._mlir import ir
-
     owner = value.owner
     if isinstance(owner, ir.Block):
         return False

@@ -6,7 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.walk import functions, walk, walk_for
 from graphc.passes.manager.base import Pass, fail, record
+from graphc_dialects._base import constant_value
+from graphc_dialects._mlir import ir
 
 _POLLS = ("graphc_tick", "graphc_progress_")
 _LOOPS = ("scf.for", "scf.while", "scf.parallel", "scf.forall")
@@ -42,8 +45,6 @@ class PollInterrupts(Pass):
     few: int = 16
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import functions, walk_for
-
         if not _declarations(module):
             return
         for function in functions(module):
@@ -59,16 +60,12 @@ class PollInterrupts(Pass):
 
     def _forget_unused(self, module: Any) -> None:
         """Drops declarations of what nothing calls."""
-        from graphc.ir.walk import walk_for
-
         used = {_callee(op) for op in walk_for(module.operation, ("func.call",))}
         for name, op in _declarations(module):
             if name not in used:
                 op.erase()
 
     def _place(self, call: Any, loop: Any) -> None:
-        from graphc.ir.walk import walk
-
         steps = _static_steps(loop)
         scalar = not any(op.name in _LONG and op != call for op in walk(loop))
         few = self.block if scalar else self.few
@@ -84,8 +81,6 @@ class PollInterrupts(Pass):
 
 def _declarations(module: Any) -> list[tuple[str, Any]]:
     """What is called in loops is declared in the module; names and operations."""
-    from graphc_dialects._mlir import ir
-
     operations = [op.operation for op in module.body.operations]
     named = [
         (ir.StringAttr(op.attributes["sym_name"]).value, op)
@@ -96,8 +91,6 @@ def _declarations(module: Any) -> list[tuple[str, Any]]:
 
 
 def _callee(op: Any) -> str:
-    from graphc_dialects._mlir import ir
-
     return ir.FlatSymbolRefAttr(op.attributes["callee"]).value if op.name == "func.call" else ""
 
 
@@ -109,8 +102,6 @@ def _static_steps(loop: Any) -> int | None:
     """The number of iterations of an `scf.for`, or at most that many, if it is known."""
     if loop.name != "scf.for":
         return None
-    from graphc_dialects._base import constant_value
-
     low, high, step = (constant_value(value) for value in list(loop.operands)[:3])
     if low is None or high is None or not step:
         return None
@@ -119,7 +110,6 @@ def _static_steps(loop: Any) -> int | None:
 
 def _in_blocks(loop: Any, call: Any, size: int) -> None:
     """Makes a loop the inner one of a loop over blocks of iterations, at whose end the call stands."""
-    from graphc_dialects._mlir import ir
 
     def create(name: str, results: list[Any], operands: list[Any], **attributes: Any) -> Any:
         return ir.Operation.create(name, results, operands, attributes)
@@ -167,8 +157,6 @@ def _first_write(module: Any, function: Any) -> int | None:
     """The position in the function's block of what may first write to the array of a cell; None if nothing
     does.
     """
-    from graphc_dialects._mlir import ir
-
     attributes = module.operation.attributes
     if "graphc.donated" not in attributes or "graphc.donate" not in attributes:
         return None

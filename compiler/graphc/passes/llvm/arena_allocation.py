@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from graphc.ir.walk import LOOPS, split_after, walk_for
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 _MOST_BYTES = 2.0**60
 _ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
@@ -48,9 +50,6 @@ class ArenaAllocation(Pass):
     stage = "llvm"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import LOOPS
-        from graphc_dialects._mlir import ir
-
         replaced = 0
         for function in list(module.body.operations):
             op = function.operation
@@ -131,8 +130,6 @@ class ArenaAllocation(Pass):
 
 def _return_if(ir: Any, call: Any, predicate: int, status: Callable[[], Any]) -> None:
     """Ends a kernel behind a call whose result is equal, or not equal, to zero."""
-    from graphc.ir.walk import split_after
-
     block = call.block
     if not _returns_status(ir, block.owner):
         return
@@ -240,6 +237,4 @@ def _arguments(function: Any) -> Any:
 
 
 def _calls(function: Any) -> list[Any]:
-    from graphc.ir.walk import walk_for
-
     return [op for op in walk_for(function, ("llvm.call",)) if "callee" in op.attributes]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -28,8 +29,6 @@ class KernelAbi(Pass):
     stage = "llvm"
 
     def run(self, module: Any) -> None:
-        from graphc_dialects._mlir import ir
-
         sites: list[Any] = []
         for function in list(module.body.operations):
             op = function.operation
@@ -43,8 +42,6 @@ class _Function:
     """The rewrite of one function."""
 
     def __init__(self, op: Any, sites: list[Any]) -> None:
-        from graphc_dialects._mlir import ir
-
         self._ir = ir
         self._op = op
         self._sites = sites

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.passes.manager.base import Pass, fail
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -20,8 +21,6 @@ class NoaliasBuffers(Pass):
     stage = "llvm"
 
     def run(self, module: Any) -> None:
-        from graphc_dialects._mlir import ir
-
         nothing = ir.DictAttr.get({})
         noalias = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
         for op in [op.operation for op in module.body.operations]:

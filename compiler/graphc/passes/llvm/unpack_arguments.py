@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from graphc.ir.build import constant_value
+from graphc.ir.walk import LOOPS
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 # Positions in a descriptor, as `llvm.extractvalue` takes them: the pointer to the elements, and the offset.
 # Behind those, (3, i) is size i and (4, i) stride i.
@@ -46,9 +49,6 @@ class UnpackArguments(Pass):
     stage = "llvm"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import LOOPS
-        from graphc_dialects._mlir import ir
-
         operations = [op.operation for op in module.body.operations]
         functions = {op.attributes["sym_name"].value: op for op in operations if op.name == "func.func"}
         rewrite = _Rewrite(ir)
@@ -264,8 +264,6 @@ def _needed(argument: Any, buffer: _Buffer) -> tuple[_Position, ...]:
 
 def _read(use: Any, buffer: _Buffer) -> Iterable[_Position] | None:
     """What an operation reads of an operand's descriptor besides the pointer; None if that is not known."""
-    from graphc.ir.build import constant_value
-
     op = use.owner
     name = op.name
     if name in _ACCESSES and use.operand_number == (name == "memref.store"):

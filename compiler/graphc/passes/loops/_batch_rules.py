@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.totality import never_fails
 from graphc.passes.loops._batch import Batch, Batcher, Rule, attributes_of
@@ -197,8 +197,6 @@ def _iota(b: Batcher, op: Any, xs: list[Batch]) -> Any:
 
 
 def _literal(b: Batcher, number: int, type_: Any) -> Any:
-    from graphc.ir.constants import constant_attribute, element_dtype
-
     array = np.asarray(number, element_dtype(type_.element_type))
     name, attribute = constant_attribute(array, type_)
     return b.create(name, [], type_, value=attribute)

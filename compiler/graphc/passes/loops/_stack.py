@@ -12,7 +12,7 @@ from graphc.ir.constants import CONSTANTS
 from graphc.ir.kinds import REDUCTIONS, is_elementwise
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView
-from graphc.ir.walk import inputs_of
+from graphc.ir.walk import inputs_of, walk
 from graphc.passes.loops._batch import Batch, Batcher
 from graphc.passes.loops._cost import row_elements
 from graphc.passes.loops._index import binary, coefficient, copy_index
@@ -205,8 +205,6 @@ def replace_traces(view: ScanView, name: str, value: Any) -> None:
 
 def drop_if_empty(view: ScanView) -> bool:
     """Erases a scan that declares nothing any more and checks nothing; returns whether it did."""
-    from graphc.ir.walk import walk
-
     if view.declarations() or any(op.name == "graphc.check" for op in walk(view.op)):
         return False
     if view.stop is not None:

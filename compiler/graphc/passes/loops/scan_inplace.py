@@ -6,7 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.ownership import owns_memory
+from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -32,10 +35,6 @@ class ScanInplace(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.ownership import owns_memory
-        from graphc.ir.scan_view import ScanView, scans
-        from graphc_dialects._mlir import ir
-
         for op in scans(module.operation):
             for carry in ScanView(op).carries().values():
                 if owns_memory(carry.operands[0], op.block):

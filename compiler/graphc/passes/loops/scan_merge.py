@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.dims import DimKeys
+from graphc.ir.scan_view import SCAN, ScanView, scans
+from graphc.ir.walk import functions, walk
+from graphc.passes.loops._fuse import Fusion, resolve_sizes
+from graphc.passes.loops._length import Length
 from graphc.passes.manager.base import Pass
 
 
@@ -35,20 +40,12 @@ class ScanMerge(Pass):
     max_operations: int = 300
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import functions
-
         for function in functions(module):
             while self._merge_once(function):
                 pass
 
     def _merge_once(self, function: Any) -> bool:
         """Fuses the first pair that can be; says whether there was one."""
-        from graphc.ir.dims import DimKeys
-        from graphc.ir.scan_view import scans
-        from graphc.ir.walk import walk
-        from graphc.passes.loops._fuse import Fusion, resolve_sizes
-        from graphc.passes.loops._length import Length
-
         found = list(reversed(scans(function)))
         blocks = {op.block for op in found}
         if len(blocks) == len(found):
@@ -75,8 +72,6 @@ class ScanMerge(Pass):
 
     def _pairs(self, block: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
         """Pairs of scans that run alike, with the operations between them; neighbours first."""
-        from graphc.ir.scan_view import SCAN, ScanView
-
         operations = [op.operation for op in block.operations]
         places = [position for position, op in enumerate(operations) if op.name == SCAN]
         for later, place in enumerate(places):

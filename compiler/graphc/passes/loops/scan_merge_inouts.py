@@ -6,7 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.scan_view import ScanView, name_of, scans, writes_of
+from graphc.passes.loops._numbering import Numbering
+from graphc.passes.loops._parts import (
+    kept_rows,
+    merge_equal_traces,
+    part_of_same,
+    part_of_state,
+    replace_traces,
+)
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -35,8 +45,6 @@ class ScanMergeInouts(Pass):
     rounds: int = 8
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-
         found = scans(module.operation)
         for _ in range(self.rounds):
             before = sum(self.statistics.values())
@@ -46,9 +54,6 @@ class ScanMergeInouts(Pass):
                 break
 
     def _merge(self, view: Any) -> None:
-        from graphc.passes.loops._numbering import Numbering
-        from graphc.passes.loops._parts import merge_equal_traces
-
         numbering = Numbering([view])
         self._merge_states(view, numbering)
         self._merge_outputs(view, numbering)
@@ -59,9 +64,6 @@ class ScanMergeInouts(Pass):
             self.count("traces merged", merged)
 
     def _merge_states(self, view: Any, numbering: Any) -> None:
-        from graphc.ir.scan_view import name_of
-        from graphc_dialects._mlir import ir
-
         groups: dict[int, list[Any]] = {}
         for name, carry in view.carries().items():
             groups.setdefault(numbering.group(name), []).append(carry)
@@ -86,9 +88,6 @@ class ScanMergeInouts(Pass):
 
     def _pairs(self, view: Any, equal: list[Any]) -> Any:
         """Yields (declaration, the one that takes its place), after the traces were replaced."""
-        from graphc.ir.scan_view import name_of
-        from graphc.passes.loops._parts import kept_rows, part_of_same, replace_traces
-
         order = ("all", "steps", "last")
 
         def most_first(op: Any) -> Any:
@@ -105,9 +104,6 @@ class ScanMergeInouts(Pass):
             yield op, chosen
 
     def _merge_outputs_into_states(self, view: Any, numbering: Any) -> None:
-        from graphc.ir.scan_view import name_of, writes_of
-        from graphc.passes.loops._parts import part_of_state, replace_traces
-
         rows: dict[int, list[tuple[Any, int]]] = {}
         kept = {
             name: carry

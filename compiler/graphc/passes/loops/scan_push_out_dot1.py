@@ -6,6 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.scan_view import ScanView, scans
+from graphc.passes.loops._after import Behind
+from graphc.passes.loops._sums import Accumulator, products
 from graphc.passes.manager.base import Pass
 
 
@@ -41,17 +44,12 @@ class ScanPushOutDot1(Pass):
     max_row_growth: int = 4
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-
         for scan in scans(module.operation):
             view = ScanView(scan)
             while view.traces() and self._move(view):
                 pass
 
     def _move(self, view: Any) -> int:
-        from graphc.passes.loops._after import Behind
-        from graphc.passes.loops._sums import Accumulator
-
         pending = [sum_ for sum_ in (Accumulator(view, name) for name in view.carries()) if sum_.is_movable()]
         if not pending:
             return 0
@@ -69,8 +67,6 @@ class ScanPushOutDot1(Pass):
         return total - len(pending)
 
     def _try_move(self, behind: Any, sum_: Any) -> bool:
-        from graphc.passes.loops._sums import products
-
         new_rows: set[Any] = set()
         work = 0
         for term in sum_.terms:

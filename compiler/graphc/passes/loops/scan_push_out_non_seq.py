@@ -6,7 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.scan_view import ScanView, scans
+from graphc.ir.totality import POSITIONAL, Totality
+from graphc.ir.walk import functions, inputs_of, walk
 from graphc.passes.manager.base import Pass
+from graphc_dialects._base import constant_value
+from graphc_dialects.scan_verify import DECLARATIONS
 
 # They cost nothing where they are read, and would occupy memory during the whole loop.
 _VIEWS = frozenset(
@@ -35,10 +40,6 @@ class ScanPushOutNonSeq(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-        from graphc.ir.totality import Totality
-        from graphc.ir.walk import functions, walk
-
         for function in functions(module):
             found = scans(function)
             if not found:
@@ -49,8 +50,6 @@ class ScanPushOutNonSeq(Pass):
                 self._hoist(ScanView(op), totality)
 
     def _hoist(self, view: Any, totality: Any) -> None:
-        from graphc.ir.walk import inputs_of
-
         invariant = self._invariant(view, totality)
         wanted: set[Any] = set()
         moved = []
@@ -64,11 +63,6 @@ class ScanPushOutNonSeq(Pass):
 
     def _invariant(self, view: Any, totality: Any) -> list[Any]:
         """Operations that may be moved, in order."""
-        from graphc.ir.totality import POSITIONAL
-        from graphc.ir.walk import inputs_of
-        from graphc_dialects._base import constant_value
-        from graphc_dialects.scan_verify import DECLARATIONS
-
         varying, found, guarded = {view.index}, [], False
         runs = (constant_value(view.steps) or 0) > 0
         for op in view.operations():

@@ -6,6 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.scan_view import ScanView, name_of, retention, scans
+from graphc.passes.loops._after import Behind
+from graphc.passes.loops._cost import is_expensive, row_elements, users_of
+from graphc.passes.loops._index import CannotBatch
+from graphc.passes.loops._sources import is_sequence_row
+from graphc.passes.loops._sums import Accumulator, products
 from graphc.passes.manager.base import Pass
 
 
@@ -43,8 +49,6 @@ class ScanPushOutOutput(Pass):
     max_row_growth: int = 4
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-
         for scan in scans(module.operation):
             view = ScanView(scan)
             # What is moved uses rows, which are then there for more to move.
@@ -52,9 +56,6 @@ class ScanPushOutOutput(Pass):
                 pass
 
     def _move_outputs(self, view: Any) -> int:
-        from graphc.ir.scan_view import retention
-        from graphc.passes.loops._after import Behind
-
         collects = [op for name, op in view.collects().items() if view.traces(name)]
         collects = [op for op in collects if retention(op)[0] != "last"]
         if not collects:
@@ -70,9 +71,6 @@ class ScanPushOutOutput(Pass):
         return moved
 
     def _move_sums(self, view: Any) -> int:
-        from graphc.passes.loops._after import Behind
-        from graphc.passes.loops._sums import Accumulator, products
-
         sums = [sum_ for sum_ in (Accumulator(view, name) for name in view.carries()) if sum_.is_movable()]
         if not sums:
             return 0
@@ -106,9 +104,6 @@ class _Move:
     @classmethod
     def plan(cls, behind: Any, collect: Any) -> _Move | None:
         """How an output would be computed behind the loop, None if that does not pay."""
-        from graphc.passes.loops._cost import is_expensive, row_elements
-        from graphc.passes.loops._sources import is_sequence_row
-
         value = collect.operands[0]
         declaration = behind.rows.declaration(value)
         stored = declaration is not None and declaration.name == "graphc.scan_carry"
@@ -123,9 +118,6 @@ class _Move:
 
     def apply(self, behind: Any) -> bool:
         """Moves the work; whether that was possible."""
-        from graphc.ir.scan_view import name_of
-        from graphc.passes.loops._index import CannotBatch
-
         added = behind.keep_rows(self.new_rows)
         try:
             stack = behind.stack(self.collect.operands[0])
@@ -142,8 +134,6 @@ class _Move:
 
 def _without_repeated_work(view: Any, moves: list[_Move]) -> list[_Move]:
     """The moves that leave none of the expensive work they move in the loop."""
-    from graphc.passes.loops._cost import is_expensive, users_of
-
     while True:
         gone = {op for move in moves for op in (move.collect, *move.work)}
         kept = [

@@ -6,7 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import erase_unused
+from graphc.ir.scan_view import ScanView, scans
+from graphc.passes.loops._batch import Batcher
+from graphc.passes.loops._batch_rules import is_total, rule_of
+from graphc.passes.loops._cost import is_expensive, loop_elements, row_elements, users_of
+from graphc.passes.loops._index import CannotBatch
+from graphc.passes.loops._sources import SequenceRows, is_sequence_row
 from graphc.passes.manager.base import Pass
+from graphc_dialects._base import constant_value
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -48,9 +57,6 @@ class ScanPushOutSeq(Pass):
     max_row_growth: int = 4
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-        from graphc_dialects._base import constant_value
-
         for scan in scans(module.operation):
             view = ScanView(scan)
             steps = constant_value(view.steps)
@@ -58,8 +64,6 @@ class ScanPushOutSeq(Pass):
                 self._push(view)
 
     def _push(self, view: Any) -> None:
-        from graphc.ir.rewrite import erase_unused
-
         plan = _Plan(view, self.max_row_growth)
         frontier = plan.frontier()
         if not frontier:
@@ -81,8 +85,6 @@ class _Plan:
     """Which operations of a body can be done on stacks, and which of them should."""
 
     def __init__(self, view: Any, growth: int) -> None:
-        from graphc.passes.loops._cost import loop_elements
-
         self.view = view
         self.operations = view.work()
         self._limit = growth * loop_elements(view)
@@ -95,10 +97,6 @@ class _Plan:
                 self._visit(op)
 
     def _visit(self, op: Any) -> None:
-        from graphc.passes.loops._batch_rules import is_total, rule_of
-        from graphc.passes.loops._sources import is_sequence_row
-        from graphc_dialects._mlir import ir
-
         result = op.results[0]
         if is_sequence_row(self.view, result):
             self._stackable.add(result)
@@ -118,8 +116,6 @@ class _Plan:
         return value in self._fixed or not self.view.is_inside(value)
 
     def _decide(self, op: Any, result: Any, tensors: list[Any]) -> None:
-        from graphc.passes.loops._cost import is_expensive, row_elements, users_of
-
         size = row_elements(result.type)
         # A row that is gathered is read by the loop as well, so it does not count as growth.
         if size > self._limit and op.name != "graphc.take":
@@ -137,8 +133,6 @@ class _Plan:
 
     def frontier(self) -> list[Any]:
         """Moved values that the loop goes on to use."""
-        from graphc.passes.loops._cost import users_of
-
         return [
             op.results[0]
             for op in self.operations
@@ -159,11 +153,6 @@ class _Plan:
 
 def _build(view: Any, plan: _Plan, frontier: list[Any]) -> int:
     """Builds the stacks before the loop and lets the body read rows of them; returns how many it reads."""
-    from graphc.passes.loops._batch import Batcher
-    from graphc.passes.loops._index import CannotBatch
-    from graphc.passes.loops._sources import SequenceRows
-    from graphc_dialects._mlir import ir
-
     stacks = {}
     with ir.InsertionPoint(view.op), view.op.location:
         batcher = Batcher(view, view.steps, SequenceRows())

@@ -6,6 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.scan_view import ScanView, scans
+from graphc.ir.walk import functions, walk
+from graphc.passes.loops._conditions import simplify_conditions
+from graphc.passes.loops._liveness import Liveness
+from graphc.passes.loops._uniform import UniformScan, replace_uniform_reads
+from graphc.passes.loops._window import shrink
 from graphc.passes.manager.base import Pass
 
 
@@ -37,9 +43,6 @@ class ScanRemoveConstantsAndUnusedInputs(Pass):
     rounds: int = 8
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import scans
-        from graphc.ir.walk import functions
-
         for function in functions(module):
             for _ in range(self.rounds):
                 found = scans(function)
@@ -48,13 +51,6 @@ class ScanRemoveConstantsAndUnusedInputs(Pass):
 
     def _round(self, function: Any, found: list[Any]) -> bool:
         """Applies every rule once to the scans of a function; says whether any did something."""
-        from graphc.ir.scan_view import ScanView, scans
-        from graphc.ir.walk import walk
-        from graphc.passes.loops._conditions import simplify_conditions
-        from graphc.passes.loops._liveness import Liveness
-        from graphc.passes.loops._uniform import UniformScan, replace_uniform_reads
-        from graphc.passes.loops._window import shrink
-
         before = sum(self.statistics.values())
         for op in found:
             self._add(simplify_conditions(ScanView(op)))

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.scan_view import ScanView, scans
+from graphc.passes.loops._first_row import specify_rows
 from graphc.passes.manager.base import Pass
 
 
@@ -29,8 +31,5 @@ class ScanRowSizes(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-        from graphc.passes.loops._first_row import specify_rows
-
         for op in scans(module.operation):
             self.count("sizes of rows", specify_rows(ScanView(op)))

@@ -6,6 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.scan_view import ScanView, scans
+from graphc.passes.loops._retention import Retention, use_initial_rows
+from graphc.passes.loops._shorten import shorten
+from graphc.passes.loops._views import flatten
 from graphc.passes.manager.base import Pass, fail
 
 
@@ -42,8 +46,6 @@ class ScanSaveMem(Pass):
     reread: bool = False
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-
         found = scans(module.operation)
         for op in found:
             if "differentiable" in op.attributes:
@@ -59,10 +61,6 @@ class ScanSaveMem(Pass):
                 del op.attributes["reread"]
 
     def _treat(self, view: Any) -> None:
-        from graphc.passes.loops._retention import use_initial_rows
-        from graphc.passes.loops._shorten import shorten
-        from graphc.passes.loops._views import flatten
-
         for trace in view.traces():
             flatten(trace)
         self._add("reads of initial rows", use_initial_rows(view))
@@ -76,8 +74,6 @@ class ScanSaveMem(Pass):
                 trace.erase()
 
     def _reduce(self, view: Any, initial_only: bool = False) -> None:
-        from graphc.passes.loops._retention import Retention
-
         for name in view.declarations():
             for event in Retention(view, name).apply(initial_only):
                 self.count(event)

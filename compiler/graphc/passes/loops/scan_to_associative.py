@@ -6,6 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.scan_view import ScanView, scans
+from graphc.passes.loops._recurrences import Recognition
+from graphc.passes.loops._stack import drop_if_empty
 from graphc.passes.manager.base import Pass
 
 
@@ -53,10 +56,6 @@ class ScanToAssociative(Pass):
     reassociate: bool = False
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-        from graphc.passes.loops._recurrences import Recognition
-        from graphc.passes.loops._stack import drop_if_empty
-
         for op in scans(module.operation):
             view = ScanView(op)
             if view.stop is not None or not view.carries():

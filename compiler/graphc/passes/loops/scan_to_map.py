@@ -6,7 +6,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import erase_unused
+from graphc.ir.scan_view import ScanView, is_padded, mark_reread, retention, scans
+from graphc.passes.loops._cost import loop_elements
+from graphc.passes.loops._index import CannotBatch
+from graphc.passes.loops._last_row import LastRowUses
+from graphc.passes.loops._stack import (
+    Trial,
+    batcher_of,
+    build,
+    drop_if_empty,
+    last_rows,
+    replace_traces,
+    state_dependences,
+    stored_elements,
+)
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -40,10 +56,6 @@ class ScanToMap(Pass):
     max_row_growth: int = 4
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-        from graphc.passes.loops._stack import drop_if_empty
-        from graphc_dialects._mlir import ir
-
         for op in scans(module.operation):
             view = ScanView(op)
             if view.stop is not None:
@@ -60,19 +72,6 @@ class ScanToMap(Pass):
 
     def _move(self, view: Any, name: str) -> bool:
         """Moves one output out of a scan, if it can be."""
-        from graphc.ir.rewrite import erase_unused
-        from graphc.ir.scan_view import is_padded, mark_reread, retention
-        from graphc.passes.loops._index import CannotBatch
-        from graphc.passes.loops._last_row import LastRowUses
-        from graphc.passes.loops._stack import (
-            Trial,
-            batcher_of,
-            build,
-            last_rows,
-            replace_traces,
-            state_dependences,
-        )
-
         collect = view.collects()[name]
         value = collect.operands[0]
         if value in state_dependences(view) or not self._has_room(view, value):
@@ -100,16 +99,11 @@ class ScanToMap(Pass):
         return True
 
     def _has_room(self, view: Any, value: Any) -> bool:
-        from graphc.passes.loops._cost import loop_elements
-        from graphc.passes.loops._stack import stored_elements
-
         return stored_elements(view, value) <= self.max_row_growth * loop_elements(view)
 
 
 def _read_row(view: Any, value: Any, stack: Any) -> None:
     """Lets the rest of the body read a value that is stored now, instead of computing it again."""
-    from graphc_dialects._mlir import ir
-
     if not view.is_inside(value) or value.owner.name == "graphc.scan_seq" or not list(value.uses):
         return
     row = ir.Operation.create(

@@ -6,7 +6,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import erase_unused, tensor_type
+from graphc.ir.scan_view import ScanView, scans
+from graphc.passes.loops._index import CannotBatch
+from graphc.passes.loops._last_row import LastRowUses
+from graphc.passes.loops._recognise import (
+    OPERATION,
+    combined_stack,
+    fold_of,
+    initial_row,
+    is_one,
+    is_simple_state,
+)
+from graphc.passes.loops._stack import Trial, batcher_of, drop_if_empty, is_streamed, state_dependences
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -39,9 +53,6 @@ class ScanToReduce(Pass):
     reassociate: bool = False
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-        from graphc.passes.loops._stack import drop_if_empty
-
         for op in scans(module.operation):
             view = ScanView(op)
             if view.stop is not None:
@@ -54,13 +65,6 @@ class ScanToReduce(Pass):
 
     def _move(self, view: Any, name: str) -> bool:
         """Turns one state into a reduction, if it can be."""
-        from graphc.ir.rewrite import erase_unused
-        from graphc.passes.loops._index import CannotBatch
-        from graphc.passes.loops._last_row import LastRowUses
-        from graphc.passes.loops._recognise import fold_of, is_simple_state
-        from graphc.passes.loops._stack import Trial, is_streamed, state_dependences
-        from graphc_dialects._mlir import ir
-
         carry = view.carries()[name]
         if not is_simple_state(carry):
             return False
@@ -90,10 +94,6 @@ class ScanToReduce(Pass):
 
     def _reduced(self, view: Any, carry: Any, fold: Any) -> Any:
         """The last row; None if the state should stay."""
-        from graphc.passes.loops._recognise import OPERATION, combined_stack, initial_row, is_one
-        from graphc.passes.loops._stack import batcher_of
-        from graphc_dialects._mlir import ir
-
         initial = initial_row(carry)
         element = initial.type.element_type
         floating = not isinstance(element, ir.IntegerType)
@@ -122,8 +122,6 @@ def _has_reduction(kind: str, element: Any) -> bool:
     """Whether the reduction exists for an element type: extremes of complex numbers have an order that is not
     total, bitwise ones are reduced for booleans only.
     """
-    from graphc_dialects._mlir import ir
-
     if kind in ("and", "or"):
         return str(element) == "i1"
     return not (isinstance(element, ir.ComplexType) and kind in ("max", "min"))
@@ -139,9 +137,6 @@ def _fits(b: Any, stack: Any, initial: Any) -> bool:
 
 def _reduce(b: Any, stack: Any, kind: str) -> Any:
     """A reduction along the first axis."""
-    from graphc.ir.rewrite import tensor_type
-    from graphc_dialects._mlir import ir
-
     shape = list(stack.type.shape)[1:]
     attributes = {"axes": ir.DenseI64ArrayAttr.get([0])}
     if kind in ("max", "min"):

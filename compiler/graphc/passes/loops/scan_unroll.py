@@ -6,7 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.affine import key_of
+from graphc.ir.scan_view import ScanView, scans
+from graphc.ir.walk import walk
+from graphc.passes.loops._iterations import unroll
 from graphc.passes.manager.base import Pass, fail
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -39,9 +44,6 @@ class ScanUnroll(Pass):
     max_operations: int = 64
 
     def run(self, module: Any) -> None:
-        from graphc.ir.scan_view import ScanView, scans
-        from graphc.passes.loops._iterations import unroll
-
         for op in scans(module.operation):
             steps = self._wanted(ScanView(op))
             if steps is not None and unroll(ScanView(op), steps):
@@ -50,10 +52,6 @@ class ScanUnroll(Pass):
 
     def _wanted(self, view: Any) -> int | None:
         """The number of steps, if the scan is to be unrolled."""
-        from graphc.ir.affine import key_of
-        from graphc.ir.walk import walk
-        from graphc_dialects._mlir import ir
-
         asked = view.op.attributes.get("unroll")
         if asked is not None and not isinstance(asked, ir.IntegerAttr):
             fail(view.op, f"'unroll' must be a number of steps such as 4 : i64, but is {asked}")

@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.passes.manager.base import STAGES, Pass, Stage, fail
+from graphc.passes.manager.entry import check_entry
+from graphc_dialects._mlir import ir
 
 _COMMON = ("builtin", "func", "arith.constant")
 _INDEX_CODE = ("arith", "tensor.dim", "tensor.extract", "tensor.cast", "tensor.from_elements")
@@ -42,8 +44,6 @@ def is_legal(name: str, stage: Stage) -> bool:
 
 def illegal_operation(module: Any, stages: tuple[Stage, ...]) -> Any | None:
     """The first operation that none of the stages allows, or None."""
-    from graphc_dialects._mlir import ir
-
     verdicts: dict[str, bool] = {}
     found: list[Any] = []
 
@@ -76,6 +76,4 @@ def check(module: Any, step: Pass, *, before: bool) -> None:
         moment = "before" if before else "after"
         fail(op, f"'{op.name}' is not legal {moment} the {step.stage} pass {step.flag()}")
     if before:
-        from graphc.passes.manager.entry import check_entry
-
         check_entry(module)

@@ -9,7 +9,9 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from graphc.passes.manager.base import Pass
+from graphc.passes.manager.legality import check
 from graphc.passes.manager.parse import Entry, normalise
+from graphc_dialects._mlir import ir, passmanager
 from graphc_runtime.worker import checkpoint
 
 
@@ -125,8 +127,6 @@ def _steps(entries: list[Pass | str], *, single: bool) -> list[Pass | str]:
 def _run_step(
     module: Any, step: Pass | str, check_legality: bool, verify_each: bool, managers: dict[str, Any]
 ) -> None:
-    from graphc_dialects._mlir import ir, passmanager
-
     if isinstance(step, str):
         manager = managers.get(step)
         if manager is None:
@@ -135,8 +135,6 @@ def _run_step(
         manager.run(module.operation)
         return
     if check_legality:
-        from graphc.passes.manager.legality import check
-
         check(module, step, before=True)
     step.statistics.clear()
     with ir.Location.unknown():

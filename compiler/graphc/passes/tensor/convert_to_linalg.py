@@ -6,7 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.types import dtype_of
+from graphc.lowering.conditionals import place_results
+from graphc.lowering.converter import FunctionConverter
+from graphc.lowering.donation import Donations
 from graphc.passes.manager.base import Pass, fail
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -32,11 +37,6 @@ class ConvertToLinalg(Pass):
     stage = "tensor"
 
     def run(self, module: Any) -> None:
-        from graphc.lowering.conditionals import place_results
-        from graphc.lowering.converter import FunctionConverter
-        from graphc.lowering.donation import Donations
-        from graphc_dialects._mlir import ir
-
         for function in list(module.body.operations):
             if function.operation.name == "func.func" and len(function.regions[0].blocks):
                 _check_element_types(function)
@@ -52,9 +52,6 @@ class ConvertToLinalg(Pass):
 
 def _check_element_types(function: Any) -> None:
     """Refuses tensors of element types that have no storage type."""
-    from graphc.ir.types import dtype_of
-    from graphc_dialects._mlir import ir
-
     seen: set[Any] = set()
     for op in function.regions[0].blocks[0].operations:
         for result in op.results:

@@ -25,7 +25,7 @@ from typing import Any
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.arithmetic import gradient_dtype
 from graphc.gradient.connectivity import Paths
-from graphc.gradient.types import is_disconnected, is_discrete, is_null, kind_of
+from graphc.gradient.types import is_disconnected, is_discrete, is_null, kind_of, null_type
 from graphc.graph.basic import Constant, Variable
 from graphc.ops._pt import pt
 from graphc.ops.sizes import sizes_of
@@ -281,8 +281,6 @@ class Adjoint:
 
 def untraced_gradient(op: Any, name: str) -> Variable:
     """The placeholder for derivatives that would pass through an untraced state."""
-    from graphc.gradient.types import null_type
-
     return null_type(
         f"the untraced state '{name}' of {op} keeps only its last value, so no gradient passes through "
         "it; bound the number of iterations (max_steps=) so that all can be kept, or cut its gradient with "

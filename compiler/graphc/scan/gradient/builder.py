@@ -10,6 +10,7 @@ from graphc.graph.basic import Variable
 from graphc.graph.replace import rebuild
 from graphc.names import unique_name
 from graphc.scan import spec as roles
+from graphc.scan.op import Scan
 
 
 class ScanBuilder:
@@ -95,8 +96,6 @@ class ScanBuilder:
         Returns:
             The outer outputs by name.
         """
-        from graphc.scan.op import Scan
-
         read = [v for _, taps, _ in self._sequences for v in taps]
         read += [v for _, taps, _, _ in self._states for v in taps]
         read += [old for _, old, _, _ in self._untraced] + [inner for _, inner, _ in self._invariants]

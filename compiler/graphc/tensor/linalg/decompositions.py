@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.ops._pt import pt
+from graphc.ops.canonical import QRPivoted
 from graphc.ops.factors import QR, Cholesky, LUFactor, PermuteRows, PivotToPermutation, QRRaw, QRUpper
 from graphc.ops.matrices import adjoint, diagonal, on_diagonal, real
 from graphc.ops.sizes import size_of
@@ -160,8 +161,6 @@ def qr(
 
 
 def _qr_pivoted(a: Any, mode: str) -> Any:
-    from graphc.ops.canonical import QRPivoted
-
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f'with pivoting, mode must be "reduced", "complete" or "r", got {mode!r}')
     k = size_of(a, a.type.ndim - 2) if mode == "complete" else smaller_size(a)

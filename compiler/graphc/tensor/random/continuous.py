@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.random.op import RandomVariable
 
 
@@ -193,6 +194,4 @@ def _scale(what: str, rate: Any, scale: Any) -> Any:
         raise ValueError(f"{what} takes a rate or a scale, not both")
     if rate is None:
         return 1.0 if scale is None else scale
-    from graphc.tensor.basic import as_tensor_variable
-
     return 1.0 / as_tensor_variable(rate)

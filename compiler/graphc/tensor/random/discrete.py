@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ops.axes import normalize_axis
-from graphc.ops.sizes import as_size, as_sizes, size_of
+from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
 from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.random.continuous import _draw
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal
+from graphc.tensor.random.shared import shared_rng
 
 
 def integers(low: Any, high: Any = None, size: Any = None, *, endpoint: bool = False, **options: Any) -> Any:
@@ -128,8 +129,6 @@ shuffle = permutation
 def _on_sizes(op: Any, sizes: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
     rng = options.get("rng")
     if rng is None:
-        from graphc.tensor.random.shared import shared_rng
-
         rng = shared_rng()
         following, draws = op.make_node(rng, *sizes).outputs
         rng.default_update = following
@@ -173,7 +172,6 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, **opti
 
 def _as_long_as(p: Any, count: Any) -> Any:
     import graphc.tensor as pt
-    from graphc.ops.sizes import known_size
 
     known = known_size(count)
     if known is not None and p.type.shape[0] is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from graphc_runtime import npyrandom
+
 
 @cache
 def obstacle(name: str) -> str | None:
@@ -16,7 +18,6 @@ def obstacle(name: str) -> str | None:
     from graphc.library.random.draws import DRAWS
     from graphc.library.random.registers import TABLES
     from graphc.library.random.vectors import VECTORS
-    from graphc_runtime import npyrandom
 
     draw = DRAWS.get(name) or VECTORS[name]
     reason = npyrandom.obstacle(*draw.symbols, *TABLES.get(name, ()))

@@ -20,7 +20,10 @@ from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
 from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.random.distributions import DISTRIBUTIONS, MOST_PARAMETERS, Distribution
 from graphc.tensor.random.expressions import Constraint, Traced
+from graphc.tensor.random.library import obstacle
 from graphc.tensor.random.native import draw_native
+from graphc.tensor.random.pathwise import pullback, pushforward
+from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.type import as_generator, generator_type
 from graphc.tensor.type import TensorType, parse_dtype
 
@@ -115,8 +118,6 @@ class RandomVariable(Op):
         op = self if dtype is None else type(self)(self.distribution, dtype)
         own = rng is None
         if own:
-            from graphc.tensor.random.shared import shared_rng
-
             rng = shared_rng()
         sizes, inputs = op._prepare(parameters, size)
         if op.row.support:
@@ -256,8 +257,6 @@ class RandomVariable(Op):
     @property
     def body_obstacle(self) -> str | None:
         """Why draws cannot be compiled here: NumPy's library is missing, or is none for this process."""
-        from graphc.tensor.random.library import obstacle
-
         return obstacle(self.native[0])
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
@@ -331,15 +330,11 @@ class RandomVariable(Op):
     def pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        from graphc.tensor.random.pathwise import pullback
-
         return pullback(self, inputs, outputs, cotangents)
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        from graphc.tensor.random.pathwise import pushforward
-
         return pushforward(self, inputs, outputs, tangents)
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from graphc.config import config
+from graphc.gradient.types import grad_undefined
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
 from graphc.tensor.basic import as_tensor_variable
+from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.state import generator_of, state_of
 from graphc.tensor.random.type import as_generator, generator_type
 from graphc.tensor.type import TensorType, parse_dtype
@@ -32,8 +34,6 @@ class PythonDraw(Op):
         """A node, with a new generator if none is given."""
         own = rng is None
         if own:
-            from graphc.tensor.random.shared import shared_rng
-
             rng = shared_rng()
         following, draws = self.make_node(rng, *inputs).outputs
         if own:
@@ -120,8 +120,6 @@ class MultivariateNormal(PythonDraw):
         return [[i == 0, i >= last] for i in range(len(node.inputs))]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
-        from graphc.gradient.types import grad_undefined
-
         reason = "write mean + z @ cholesky(cov).T with z = standard_normal(...), which has derivatives"
         if cotangents[1] is None:
             return [None] * len(inputs)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc.tensor.random.shared import shared_rng
+
 
 class RandomStream:
     """Makes draws with a shared generator each, which every call of a function that uses the draws updates.
@@ -64,8 +66,6 @@ class RandomStream:
         Raises:
             ValueError: ``rng`` is among them.
         """
-        from graphc.tensor.random.shared import shared_rng
-
         if "rng" in kwargs:
             raise ValueError("a RandomStream makes its generators itself: leave rng out")
         (child,) = self.gen_seedgen.spawn(1)

@@ -6,7 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.build import declare
+from graphc.ir.walk import walk_for
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+from graphc_dialects.scan_verify import is_inside
 
 _LOOPS = ("scf.for", "scf.while", "scf.parallel")
 _ALIASES = (
@@ -53,8 +57,6 @@ class HoistAllocations(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import walk_for
-
         loops: dict[Any, list[Any]] = {}
         for op in walk_for(module.operation, ("memref.alloc",)):
             loop = _outermost(op)
@@ -122,9 +124,6 @@ def _arguments(op: Any) -> list[Any]:
 
 def _is_invariant(value: Any, loop: Any) -> bool:
     """Whether a size can be computed in front of the loop."""
-    from graphc_dialects._mlir import ir
-    from graphc_dialects.scan_verify import is_inside
-
     if not is_inside(value, loop):
         return True
     owner = value.owner
@@ -138,9 +137,6 @@ def _is_invariant(value: Any, loop: Any) -> bool:
 
 def _give_back(module: Any, loop: Any) -> None:
     """Frees at the end of each iteration what it allocated."""
-    from graphc.ir.build import declare
-    from graphc_dialects._mlir import ir
-
     i64 = ir.IntegerType.get_signless(64)
     # arena-allocation gives the two functions the context.
     declare(module, "graphc_mark", [], [i64])
@@ -166,8 +162,6 @@ def _is_guarded(op: Any, loop: Any) -> bool:
 
 def _are_sizes_of_array(sizes: Any) -> bool:
     """Whether at most one size is unknown, which is that of an array: it does no harm unless it is needed."""
-    from graphc_dialects._mlir import ir
-
     owners = [size.owner for size in sizes]
     return len(owners) <= 1 and all(
         not isinstance(owner, ir.Block) and owner.operation.name == "memref.dim" for owner in owners
@@ -176,8 +170,6 @@ def _are_sizes_of_array(sizes: Any) -> bool:
 
 def _move(op: Any, loop: Any) -> None:
     """Moves an operation, and what its operands are computed with, in front of the loop."""
-    from graphc_dialects.scan_verify import is_inside
-
     for value in op.operands:
         if is_inside(value, loop):
             _move(value.owner.operation, loop)

@@ -6,6 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.walk import blocks_outside_loops, functions
+from graphc.passes.buffer.memory._plan import Planner
+from graphc.passes.buffer.memory._record import attach, record_function
 from graphc.passes.manager.base import Pass
 
 
@@ -45,10 +48,6 @@ class PlanMemory(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import blocks_outside_loops, functions
-        from graphc.passes.buffer.memory._plan import Planner
-        from graphc.passes.buffer.memory._record import attach, record_function
-
         records: list[dict[str, Any]] = []
         count = 0
         for function in functions(module):

@@ -6,7 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.walk import blocks_outside_loops, functions, walk
+from graphc.passes.buffer.parallel._captured import Captured
+from graphc.passes.buffer.parallel._independence import is_view
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 # What a nest may contain: nothing that needs the context of a call or may end it.
 _ALLOWED = (
@@ -48,8 +52,6 @@ class OutlineLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import blocks_outside_loops, functions
-
         for function in functions(module):
             blocks = blocks_outside_loops(function)
             nests = sum(op.operation.name == "scf.for" for block in blocks for op in block.operations)
@@ -64,11 +66,6 @@ class OutlineLoops(Pass):
 
 def _find(block: Any) -> list[tuple[list[Any], Any]]:
     """The nests of a block that can be parts, with the stores of their results."""
-    from graphc.ir.walk import walk
-    from graphc.passes.buffer.parallel._captured import Captured
-    from graphc.passes.buffer.parallel._independence import is_view
-    from graphc_dialects._mlir import ir
-
     operations = [op.operation for op in block.operations]
     found = []
     for position, op in enumerate(operations):
@@ -112,8 +109,6 @@ def _is_known(ir: Any, value: Any) -> bool:
 
 def _outline(module: Any, ops: list[Any], captured: Any, number: int) -> None:
     """Moves operations to a new function, and calls it in their place."""
-    from graphc_dialects._mlir import ir
-
     name = f"graphc_part_{number}"
     types = [value.type for value in captured.values]
     with ops[0].location:

@@ -6,7 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir import build
+from graphc.ir.walk import functions, walk
+from graphc.library.pool.splits import THRESHOLD_PICOSECONDS
+from graphc.passes.buffer.parallel._captured import Captured
+from graphc.passes.buffer.parallel._independence import is_gemm, is_independent
+from graphc.passes.buffer.parallel._loop_cost import unit_cost
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 # A range of a loop without inner loops begins at a multiple of this many iterations, so that the vectorised
 # part of each range, and hence each result, is the same however the work is split.
@@ -40,8 +47,6 @@ class ParallelLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import functions
-
         for function in functions(module):
             for block in function.regions[0].blocks:
                 self._visit(module, block)
@@ -56,9 +61,6 @@ class ParallelLoops(Pass):
                 self._split(module, op)
 
     def _split(self, module: Any, loop: Any) -> None:
-        from graphc.passes.buffer.parallel._independence import is_independent
-        from graphc_dialects._mlir import ir
-
         if not is_independent(loop):
             return
         with ir.InsertionPoint(loop), loop.location:
@@ -72,18 +74,12 @@ class _Outlining:
     """Makes one loop a call; the insertion point is in front of it."""
 
     def __init__(self, module: Any, loop: Any, number: int) -> None:
-        from graphc.ir import build
-
         self._module, self._loop, self._number = module, loop, number
         self._lower, self._upper, self._step = loop.operands
         self._constant_step = build.constant_value(self._step)
 
     def is_worthwhile(self) -> bool:
         """Whether the loop may be long; makes the code of its cost."""
-        from graphc.ir import build
-        from graphc.library.pool.splits import THRESHOLD_PICOSECONDS
-        from graphc.passes.buffer.parallel._loop_cost import unit_cost
-
         step = self._constant_step
         if step is None:
             return False
@@ -96,12 +92,6 @@ class _Outlining:
         return not (short and self._cost.fixed * (extent or 0) < THRESHOLD_PICOSECONDS)
 
     def outline(self) -> None:
-        from graphc.ir import build
-        from graphc.ir.walk import walk
-        from graphc.passes.buffer.parallel._captured import Captured
-        from graphc.passes.buffer.parallel._independence import is_gemm
-        from graphc_dialects._mlir import ir
-
         members = walk(self._loop)
         used = {x for op in members for x in op.operands}
         bounds = [x for x in (self._lower, self._upper) if x not in used]
@@ -128,21 +118,15 @@ class _Outlining:
         self._loop.operands[0], self._loop.operands[1] = lower, upper
 
     def _declare(self, name: str, types: list[Any]) -> None:
-        from graphc_dialects._mlir import ir
-
         with ir.InsertionPoint.at_block_begin(self._module.body):
             self._function(name, types)
 
     def _define(self, name: str, types: list[Any]) -> Any:
-        from graphc_dialects._mlir import ir
-
         with ir.InsertionPoint(self._module.body):
             op = self._function(name, types)
         return ir.Block.create_at_start(op.regions[0], types)
 
     def _function(self, name: str, types: list[Any]) -> Any:
-        from graphc_dialects._mlir import ir
-
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),

@@ -13,9 +13,11 @@ from graphc.ir.kinds import (
     reduced_axes,
     static_shape,
 )
+from graphc.ir.walk import functions, inputs_of, walk
 from graphc.lowering.recompute import Recomputation
 from graphc.passes.graph.fusion._clusters import UnitGraph
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 Shape = tuple[int | None, ...]
 
@@ -56,8 +58,6 @@ class Fusion(Pass):
     max_inputs: int = 16
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import functions, walk
-
         for function in functions(module):
             regions = [region for op in [function, *walk(function)] for region in op.regions]
             first = 0
@@ -115,15 +115,11 @@ class _Planner:
         self._last_check: int | None = None
 
     def integer(self, number: int) -> Any:
-        from graphc_dialects._mlir import ir
-
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
 
     def add(self, op: Any) -> None:
         name, operands = op.name, list(op.operands)
         if len(op.regions):
-            from graphc.ir.walk import inputs_of
-
             operands = inputs_of(op)
         results = list(op.results)
         reduction = name in REDUCTIONS

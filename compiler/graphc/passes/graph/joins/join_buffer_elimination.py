@@ -6,6 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter
+from graphc.ir.walk import functions, walk
+from graphc.passes.graph.joins._rules import JoinRules
+from graphc.passes.graph.joins._write_joins import JoinWriter
 from graphc.passes.manager.base import Pass
 
 _JOINS = frozenset({"graphc.join", "graphc.update_slice"})
@@ -54,11 +58,6 @@ class JoinBufferElimination(Pass):
     min_eligible: int = 2
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import Rewriter
-        from graphc.ir.walk import functions, walk
-        from graphc.passes.graph.joins._rules import JoinRules
-        from graphc.passes.graph.joins._write_joins import JoinWriter
-
         for function in functions(module):
             if not any(op.name in _JOINS for op in walk(function)):
                 continue

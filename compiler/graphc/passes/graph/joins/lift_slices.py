@@ -6,6 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter
+from graphc.ir.walk import functions, walk
+from graphc.passes.graph.joins._lift_cones import Lifting
 from graphc.passes.manager.base import Pass
 
 
@@ -35,10 +38,6 @@ class LiftSlices(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import Rewriter
-        from graphc.ir.walk import functions, walk
-        from graphc.passes.graph.joins._lift_cones import Lifting
-
         for function in functions(module):
             if not any(op.name == "graphc.slice" for op in walk(function)):
                 continue

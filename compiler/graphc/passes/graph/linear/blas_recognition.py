@@ -6,7 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -30,9 +33,6 @@ class BlasRecognition(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import Rewriter
-        from graphc.ir.walk import functions
-
         for function in functions(module):
             rules: Any = {
                 "graphc.matmul": [
@@ -54,8 +54,6 @@ def _flags(op: Any) -> tuple[bool, bool]:
 
 
 def _matmul(rewriter: Any, a: Any, b: Any, type_: Any, transpose_a: bool, transpose_b: bool) -> Any:
-    from graphc_dialects._mlir import ir
-
     flags = {"transpose_a": ir.BoolAttr.get(transpose_a), "transpose_b": ir.BoolAttr.get(transpose_b)}
     return rewriter.create("graphc.matmul", [a, b], type_, **flags)
 
@@ -114,9 +112,6 @@ def _has_one_use(value: Any) -> bool:
 
 def _oriented(rewriter: Any, value: Any, transposed: bool) -> Any:
     """The operand as the product reads it."""
-    from graphc.ir.rewrite import tensor_type
-    from graphc_dialects._mlir import ir
-
     if not transposed:
         return value
     shape = value.type.shape
@@ -154,9 +149,6 @@ def _outer_product(rewriter: Any, op: Any) -> Any:
 
 def _inner_product(rewriter: Any, op: Any) -> Any:
     """One row times one column: sum(a * b) over the last axis."""
-    from graphc.ir.rewrite import tensor_type
-    from graphc_dialects._mlir import ir
-
     result = op.results[0].type
     if list(result.shape[-2:]) != [1, 1] or str(result.element_type) in ("f16", "i1"):
         return None

@@ -6,6 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter
+from graphc.ir.walk import functions, walk
+from graphc.passes.graph.linear._rules import rules
 from graphc.passes.manager.base import Pass
 
 
@@ -40,10 +43,6 @@ class LinearSystems(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import Rewriter
-        from graphc.ir.walk import functions, walk
-        from graphc.passes.graph.linear._rules import rules
-
         for function in functions(module):
             operations = list(walk(function))
             if not any(op.name in _TRIGGERS for op in operations):

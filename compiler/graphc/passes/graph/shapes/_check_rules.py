@@ -13,7 +13,9 @@ from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.passes.graph.shapes._check_sizes import PREDICATES, SizeChecks
 from graphc.passes.graph.shapes._rules import size_of
 from graphc_dialects._mlir import ir
+from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
+from graphc_dialects.write import buffer_sizes
 
 
 class CheckInserter(SizeChecks):
@@ -174,8 +176,6 @@ class CheckInserter(SizeChecks):
 
     def write(self, rw: Rewriter, op: Any) -> None:
         """What is written has the sizes of where it is written."""
-        from graphc_dialects.write import buffer_sizes
-
         value, buffer = op.operands
         with ir.InsertionPoint(op), op.location:
             sizes = [rw.adopt(size) for size in buffer_sizes(buffer)]
@@ -290,8 +290,6 @@ class CheckInserter(SizeChecks):
 
 def rules(inserter: CheckInserter | None = None) -> tuple[CheckInserter, RuleTable]:
     """An inserter, by default a new one, and its methods as rules that replace nothing."""
-    from graphc_dialects.elementwise import ELEMENTWISE
-
     inserter = inserter or CheckInserter()
     names: dict[str, Callable[[Rewriter, Any], None]] = {
         **{name: inserter.elementwise for name, (arity, _) in ELEMENTWISE.items() if arity > 1},

@@ -6,6 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter
+from graphc.ir.walk import functions
+from graphc.passes.graph.shapes._check_rules import rules
+from graphc.passes.graph.shapes._hoist_checks import hoist_checks
 from graphc.passes.manager.base import Pass
 
 
@@ -42,11 +46,6 @@ class InsertChecks(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import Rewriter
-        from graphc.ir.walk import functions
-        from graphc.passes.graph.shapes._check_rules import rules
-        from graphc.passes.graph.shapes._hoist_checks import hoist_checks
-
         for function in functions(module):
             inserter, table = rules()
             Rewriter(function, table).run(erase=False)

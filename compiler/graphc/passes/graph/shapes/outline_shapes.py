@@ -6,7 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter, erase_unused, is_removable
+from graphc.ir.totality import Totality
+from graphc.ir.walk import functions, inputs_of, walk
+from graphc.passes.graph.shapes._rules import RULES
 from graphc.passes.manager.base import Pass, fail
+from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -27,8 +32,6 @@ class OutlineShapes(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import functions
-
         named = {function.attributes["sym_name"].value: function for function in functions(module)}
         main = named.get("main")
         if main is None:
@@ -40,11 +43,6 @@ class OutlineShapes(Pass):
         self._outline(main)
 
     def _outline(self, main: Any) -> None:
-        from graphc.ir.rewrite import Rewriter, erase_unused
-        from graphc.ir.walk import walk
-        from graphc.passes.graph.shapes._rules import RULES
-        from graphc_dialects._mlir import ir
-
         shapes = main.clone(ip=ir.InsertionPoint(main))
         shapes.move_after(main)
         shapes.attributes["sym_name"] = ir.StringAttr.get("shapes")
@@ -62,8 +60,6 @@ class OutlineShapes(Pass):
 
     def _return_sizes(self, shapes: Any) -> None:
         """Returns the dynamic sizes instead of the tensors."""
-        from graphc_dialects._mlir import ir
-
         terminator = [op.operation for op in shapes.regions[0].blocks[0].operations][-1]
         index = ir.IndexType.get()
         sizes = []
@@ -89,9 +85,6 @@ class OutlineShapes(Pass):
 
     def _erase_conditionals(self, shapes: Any) -> None:
         """Erases the conditionals that no size needs: their checks stay in @main."""
-        from graphc.ir.rewrite import is_removable
-        from graphc.ir.walk import walk
-
         for op in reversed(walk(shapes)):
             used = any(next(result.uses, None) is not None for result in op.results)
             if not used and (op.name == "scf.if" or is_removable(op)):
@@ -103,8 +96,6 @@ class OutlineShapes(Pass):
         Checks in scans and conditionals do not count: they stay in @main, and here too if a size depends on
         the operation around them.
         """
-        from graphc.ir.walk import inputs_of, walk
-
         protecting = self._protecting_checks(shapes)
         cheap: dict[Any, bool] = {}
         kept, expensive = [], []
@@ -128,9 +119,6 @@ class OutlineShapes(Pass):
 
     def _protecting_checks(self, shapes: Any) -> set[Any]:
         """The checks in front of operations that a size needs, and that would do harm where a check fails."""
-        from graphc.ir.totality import Totality
-        from graphc.ir.walk import inputs_of, walk
-
         totality = Totality({result: op for op in walk(shapes) for result in op.results})
         operations = [op.operation for op in shapes.regions[0].blocks[0].operations]
         wanted = set(operations[-1].operands)

@@ -6,6 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import apply_rules
+from graphc.ir.walk import walk
+from graphc.passes.graph.shapes._measured import check_measured
+from graphc.passes.graph.shapes._rules import RULES
 from graphc.passes.manager.base import Pass
 
 
@@ -29,10 +33,6 @@ class ShapeSimplification(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import apply_rules
-        from graphc.passes.graph.shapes._measured import check_measured
-        from graphc.passes.graph.shapes._rules import RULES
-
         for rewriter in apply_rules(module, RULES, self.count, erase=False):
             checks = check_measured(rewriter)
             rewriter.erase_unused()
@@ -41,8 +41,6 @@ class ShapeSimplification(Pass):
             self._remove_true_checks(rewriter)
 
     def _remove_true_checks(self, rewriter: Any) -> None:
-        from graphc.ir.walk import walk
-
         for op in walk(rewriter.function):
             if op.name == "graphc.check" and rewriter.constant(op.operands[0]) in (True, -1, 1):
                 op.erase()

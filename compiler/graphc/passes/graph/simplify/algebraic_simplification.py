@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import apply_rules
+from graphc.passes.graph.simplify._rules import RULES
 from graphc.passes.manager.base import Pass
 
 
@@ -66,7 +68,4 @@ class AlgebraicSimplification(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import apply_rules
-        from graphc.passes.graph.simplify._rules import RULES
-
         apply_rules(module, RULES, self.count)

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir.references import evaluate
+from graphc.ir.rewrite import Rewriter, is_tensor, tensor_type
+from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
 
 _NOT_FOLDED = ("graphc.constant", "graphc.check", "graphc.scan", "graphc.random")
@@ -33,9 +36,6 @@ class ConstantFolding(Pass):
     max_elements: int = 64
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import Rewriter
-        from graphc.ir.walk import functions
-
         for function in functions(module):
             rewriter = Rewriter(function, {"*": [self._fold]})
             rewriter.run()
@@ -45,8 +45,6 @@ class ConstantFolding(Pass):
         name = op.name
         if not name.startswith("graphc.") or name.startswith(_NOT_FOLDED):
             return None
-        from graphc.ir.rewrite import is_tensor, tensor_type
-
         values = []
         for operand in op.operands:
             value = rewriter.constant(operand)
@@ -55,8 +53,6 @@ class ConstantFolding(Pass):
             values.append(value)
         if not values or not is_tensor(op.results[0]) or not self._is_small(op, values):
             return None
-        from graphc.ir.references import evaluate
-
         element_type = op.results[0].type.element_type
         try:
             result = evaluate(op, values, rewriter.dtype(op.results[0]))

@@ -6,7 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 # Rows of so many elements are not worth a call.
 _SHORT_ROW = 16
@@ -30,9 +33,6 @@ class Decompose(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import Rewriter
-        from graphc.ir.walk import functions
-
         for function in functions(module):
             rules: Any = {
                 "graphc.softmax": [_softmax],
@@ -51,9 +51,6 @@ class _Normaliser:
     """The pieces both expansions share."""
 
     def __init__(self, rewriter: Any, op: Any) -> None:
-        from graphc.ir.rewrite import tensor_type
-        from graphc_dialects._mlir import ir
-
         self._ir, self._rw, self._tensor_type = ir, rewriter, tensor_type
         x = op.operands[0]
         self._axes = op.attributes["axes"]
@@ -110,8 +107,6 @@ def _log_softmax(rewriter: Any, op: Any) -> Any:
 
 
 def _arg_extreme(rewriter: Any, op: Any) -> Any:
-    from graphc_dialects._mlir import ir
-
     x = op.operands[0]
     shape = x.type.shape
     short = 0 <= shape[-1] <= _SHORT_ROW

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.rewrite import apply_rules
+from graphc.passes.graph.simplify._stable_forms import RULES
 from graphc.passes.manager.base import Pass
 
 
@@ -44,7 +46,4 @@ class Stabilize(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.rewrite import apply_rules
-        from graphc.passes.graph.simplify._stable_forms import RULES
-
         apply_rules(module, RULES, self.count)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from graphc.ir.rewrite import tensor_type
+from graphc.ir.walk import functions, walk
 from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
 
 _REDUCTIONS = frozenset({"graphc.reduce_sum", "graphc.reduce_prod"})
 # Sums of two numbers are rounded to the same one in any precision.
@@ -32,8 +35,6 @@ class WideSums(Pass):
     stage = "graph"
 
     def run(self, module: Any) -> None:
-        from graphc.ir.walk import functions, walk
-
         for function in functions(module):
             for op in [op for op in walk(function) if op.name in _REDUCTIONS]:
                 if _widen(op):
@@ -41,9 +42,6 @@ class WideSums(Pass):
 
 
 def _widen(op: Any) -> bool:
-    from graphc.ir.rewrite import tensor_type
-    from graphc_dialects._mlir import ir
-
     x, result = op.operands[0], op.results[0]
     wide = _wider(x.type.element_type)
     reduced = [x.type.shape[axis] for axis in op.attributes["axes"]]
@@ -60,8 +58,6 @@ def _widen(op: Any) -> bool:
 
 def _wider(element: Any) -> Any:
     """The type that numbers are accumulated in; None for their own."""
-    from graphc_dialects._mlir import ir
-
     if isinstance(element, ir.ComplexType):
         part = _wider(element.element_type)
         return None if part is None else ir.ComplexType.get(part)
