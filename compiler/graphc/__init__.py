@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from graphc import public
 from graphc.config import config
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ _NAMES = {
     "In": "graphc.function.io",
     "Out": "graphc.function.io",
     "shared": "graphc.function.shared",
-    "SharedVariable": "graphc.function.shared",
-    "as_symbolic": "graphc.tensor.basic",
+    "SharedVariable": "graphc.graph.shared",
+    "as_symbolic": "graphc.graph.tensor.convert",
     "as_op": "graphc.compile.ops",
     "wrap_py": "graphc.compile.ops",
     "wrap_jax": "graphc.compile.jax_ops",
@@ -119,6 +120,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'graphc' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+public.found_by(lambda name: importlib.import_module(f"graphc.{name}"))
 
 
 def __dir__() -> list[str]:

@@ -10,8 +10,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-# The tensor package imports the operations; whichever is asked for first, it has to come first.
-import graphc.tensor  # noqa: F401
 from graphc.ops.ifelse import IfElse, ifelse
 
 __all__ = ["IfElse", "ifelse"]

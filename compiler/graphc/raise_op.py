@@ -14,8 +14,8 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
-from graphc.transforms.vectorize import repeat
+from graphc.ops.sizes import repeat
+from graphc.public import pt
 
 # The classes that a compiled check can raise without the graph, as in an artifact: of others the first base
 # that is one of them, or the last.

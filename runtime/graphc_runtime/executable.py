@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc_runtime import layout, symbols
+from graphc_runtime import threads as threads  # finds the symbols of the pool
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cpu import missing_features
 from graphc_runtime.errors import LoadError, Origin, status_error

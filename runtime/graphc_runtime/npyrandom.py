@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from graphc_runtime import elf, symbols
+from graphc_runtime import elf
 from graphc_runtime.errors import LoadError, SymbolError
+from graphc_runtime.libraries import c_function
 from graphc_runtime.loader import LoadedObject, host_machine, load_object
 
 _MAGIC, _HEADER_SIZE = b"!<arch>\n", 60
@@ -102,7 +103,14 @@ class _Library:
 
     def _resolve(self, name: str) -> int:
         """A symbol that an object uses: of another object, or of the C library."""
-        return self.address(name) if name in self.defined else symbols.resolve(name)
+        if name in self.defined:
+            return self.address(name)
+        address = c_function(name)
+        if address is None:
+            raise SymbolError(
+                f"NumPy's library of random draws needs {name!r}, which this process does not have"
+            )
+        return address
 
 
 # Compiled code holds addresses of these for the life of the process.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc_runtime.symbols import numpy_api_table
+from graphc_runtime.libraries import numpy_api_table
 
 # Position of `sort[0]` (quicksort) in the table: behind 21 casts and 12 other functions.
 _SORT = 33

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from graphc_runtime import npyrandom, numpy_sort
 from graphc_runtime.errors import SymbolError
+from graphc_runtime.libraries import c_function, function, library, numpy_api_table
 
 # Slots of NumPy's C API table (numpy/__multiarray_api.h); they never change within ABI 2.0.
 NUMPY_API = {
@@ -102,14 +104,6 @@ def _interned(match: re.Match[str]) -> int:
     return id(_INTERNED.setdefault(match[1], sys.intern(match[1])))
 
 
-def numpy_api_table() -> int:
-    """Address of NumPy's C API table."""
-    umath: Any = importlib.import_module("numpy._core._multiarray_umath")
-    get = ctypes.pythonapi["PyCapsule_GetPointer"]
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return int(get(umath._ARRAY_API, None))
-
-
 def _numpy(match: re.Match[str]) -> int | None:
     if match[0] == "PyArray_Type":
         return id(np.ndarray)
@@ -124,7 +118,7 @@ def _python(match: re.Match[str]) -> int | None:
             return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
         except ValueError:
             return None
-    return _function(ctypes.pythonapi, name)
+    return function(ctypes.pythonapi, name)
 
 
 # Subroutines: functions that return numbers are called in a way of their own through cython_blas.
@@ -146,7 +140,7 @@ def _bundled_openblas() -> ctypes.CDLL | None:
 
 def _linear_algebra(match: re.Match[str]) -> int | None:
     bundled = _bundled_openblas() if _SUBROUTINES.fullmatch(match[2]) else None
-    address = None if bundled is None else _function(bundled, f"scipy_{match[2]}_")
+    address = None if bundled is None else function(bundled, f"scipy_{match[2]}_")
     if address is not None:
         return address
     try:
@@ -197,78 +191,30 @@ def _capsule_pointer(capsule: Any) -> int:
 
 
 def _random(match: re.Match[str]) -> int:
-    from graphc_runtime import npyrandom
-
     return npyrandom.address(match[1])
 
 
 def has_vector_math() -> bool:
     """Whether libmvec (glibc's vector functions `_ZGV*`) is here."""
-    return _library("libmvec.so.1") is not None
+    return library("libmvec.so.1") is not None
 
 
 def _vector_math(match: re.Match[str]) -> int | None:
-    library = _library("libmvec.so.1")
-    return None if library is None else _function(library, match[0])
+    found = library("libmvec.so.1")
+    return None if found is None else function(found, match[0])
 
 
 def _c_library(match: re.Match[str]) -> int | None:
-    for file in (None, "libm.so.6"):
-        library = _library(file)
-        address = None if library is None else _function(library, match[0])
-        if address:
-            return address
-    return None
+    return c_function(match[0])
 
 
 def _numpy_sort(match: re.Match[str]) -> int | None:
-    from graphc_runtime import numpy_sort
-
     return numpy_sort.address(match[1])
 
 
-def _threads(match: re.Match[str]) -> int:
-    threads: Any = importlib.import_module("graphc_runtime.threads")
-    return int(threads.address(match[0]))
-
-
-class _Place(ctypes.Structure):
-    """Dl_info of dladdr."""
-
-    _fields_ = [
-        ("file", ctypes.c_char_p),
-        ("base", ctypes.c_void_p),
-        ("name", ctypes.c_char_p),
-        ("address", ctypes.c_void_p),
-    ]
-
-
-def library_of(address: int) -> ctypes.CDLL | None:
-    """The library that a function is in, and those that it needs; None where the system does not tell."""
-    dladdr = getattr(ctypes.CDLL(None), "dladdr", None)
-    place = _Place()
-    if dladdr is None or not dladdr(ctypes.c_void_p(address), ctypes.byref(place)) or not place.file:
-        return None
-    return _library(place.file.decode())
-
-
-_LIBRARIES: dict[str | None, ctypes.CDLL | None] = {}
-
-
-def _library(file: str | None) -> ctypes.CDLL | None:
-    if file not in _LIBRARIES:
-        try:
-            _LIBRARIES[file] = ctypes.CDLL(file)
-        except OSError:
-            _LIBRARIES[file] = None
-    return _LIBRARIES[file]
-
-
-def _function(library: ctypes.CDLL, name: str) -> int | None:
-    try:
-        return ctypes.cast(library[name], ctypes.c_void_p).value
-    except AttributeError:
-        return None
+def finder(pattern: str, find: Callable[[re.Match[str]], int | None]) -> None:
+    """Says how symbols are found whose name fits a pattern, before all other ways."""
+    _FINDERS.insert(0, (pattern, find))
 
 
 _FINDERS: list[tuple[str, Callable[[re.Match[str]], int | None]]] = [
@@ -279,7 +225,6 @@ _FINDERS: list[tuple[str, Callable[[re.Match[str]], int | None]]] = [
     (r"(blas|lapack)_(\w+)", _linear_algebra),
     (r"special_(d+)_(\w+)", _special),
     (r"_ZGV\w+", _vector_math),
-    (r"graphc_share(_blas|_short)?", _threads),
     (r"npyrandom_(\w+)", _random),
     (r"numpy_sort_(\w+)", _numpy_sort),
     (r"\w+", _c_library),

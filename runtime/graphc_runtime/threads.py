@@ -20,9 +20,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphc_runtime import elf
+from graphc_runtime.libraries import library_of
 from graphc_runtime.loader import host_machine, load_object
 from graphc_runtime.pool_code import OBJECT
-from graphc_runtime.symbols import library_of, resolve
+from graphc_runtime.symbols import finder, resolve
 from graphc_runtime.worker import idle_workers
 
 _MOST = 1024
@@ -192,3 +193,6 @@ def _set_own(number: int) -> None:
 def _after_fork() -> None:
     _state.lock = threading.Lock()
     _reset()
+
+
+finder(r"graphc_share(_blas|_short)?", lambda match: address(match[0]))

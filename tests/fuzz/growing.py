@@ -15,7 +15,7 @@ from program import Input, Program, Step, flat, run_step, symbolic_space
 import graphc
 import graphc.tensor as pt
 from graphc.graph.basic import Variable
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 DTYPES = (
     *("float64",) * 8,

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.function.reference import perform_node
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.reference import perform_node
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.ifelse import IfElse
 

@@ -10,7 +10,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.tensor.variable import TensorVariable
+from graphc.graph.tensor.variable import TensorVariable
 
 MODES = ("fast_run", "fast_compile")
 Values = list[TensorVariable]

@@ -152,7 +152,7 @@ def test_old_names_of_linalg_have_all_its_functions() -> None:
 
 def test_a_function_without_arguments_has_no_context() -> None:
     """A loop nest that was moved to a function of its own and has nothing left to do."""
-    from graphc.passes.manager.base import run_pipeline
+    from graphc.passes.manager.run import run_pipeline
     from graphc_dialects._mlir import ir
     from graphc_dialects.dialect import new_context
 

@@ -14,7 +14,7 @@ import pytest
 from pipelines import compile_text, interpret
 
 from graphc.backends.cpu.pipeline import FAST_COMPILE, FAST_RUN
-from graphc.tensor.compare import tolerances
+from graphc.graph.tensor.compare import tolerances
 
 STEPS = [0, 1, 2, 3, 4, 7, 8, 9, 16, 25]
 DTYPES = {
@@ -187,7 +187,7 @@ def test_sizes_are_checked_only_if_there_are_steps() -> None:
 
 
 def test_cheap_operands_are_not_stored() -> None:
-    from graphc.passes.manager.base import run_pipeline
+    from graphc.passes.manager.run import run_pipeline
     from graphc_dialects._mlir import ir
     from graphc_dialects.dialect import new_context
 

@@ -13,7 +13,8 @@ from scan_modules import Limits, ScanCase, assert_close, generate, scan_cases
 
 from graphc.backends.cpu.pipeline import PIPELINES
 from graphc.backends.interpret.interpreter import run_function
-from graphc.passes.manager.base import discover, run_pipeline
+from graphc.passes.manager.base import discover
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,88 @@ def sources() -> list[Path]:
 def test_one_module_imports_the_bindings():
     allowed = ROOT / "dialects" / "graphc_dialects" / "_mlir.py"
     assert [p for p in sources() if p != allowed and imports(p) & BINDINGS] == []
+
+
+class Imports(ast.NodeVisitor):
+    """Imports of our own modules by one file: (module, line, whether it is in a function)."""
+
+    def __init__(self, modules: dict[str, Path]) -> None:
+        self.modules = modules
+        self.found: list[tuple[str, int, bool]] = []
+        self.depth = 0
+
+    def _add(self, name: str, line: int) -> None:
+        while name and name not in self.modules:
+            name = name.rpartition(".")[0]
+        if name:
+            self.found.append((name, line, self.depth > 0))
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._add(alias.name, node.lineno)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            self._add(f"{node.module}.{alias.name}", node.lineno)
+
+    def visit_If(self, node: ast.If) -> None:
+        for child in node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else ast.iter_child_nodes(node):
+            self.visit(child)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+
+
+@cache
+def own_imports() -> dict[str, list[tuple[str, int, bool]]]:
+    modules = {}
+    for root in ROOTS:
+        for path in Path(root).rglob("*.py"):
+            parts = path.relative_to(root).with_suffix("").parts
+            modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    result = {}
+    for name, path in modules.items():
+        visitor = Imports(modules)
+        visitor.visit(ast.parse(path.read_text(encoding="utf-8")))
+        result[name] = [each for each in visitor.found if each[0] != name]
+    return result
+
+
+def test_no_file_needs_a_file_that_needs_it():
+    left = {name: {imported for imported, _, _ in found} for name, found in own_imports().items()}
+    while free := [name for name, needs in left.items() if not needs & left.keys()]:
+        for name in free:
+            del left[name]
+    # What cannot be taken away lies on a circle or leads to one.
+    assert not left, left
+
+
+# Statements in functions that import what few graphs need, or the compiler, which graphs are built without.
+LATE = {
+    "graphc.backends.cpu.generate": 13,
+    "graphc.backends.cpu.lower": 4,
+    "graphc.backends.cpu.preload": 4,
+    "graphc.backends.cpu.veclib": 2,
+    "graphc.backends.interpret.scan": 2,
+    "graphc.compile.native": 1,
+    "graphc.ops.external": 1,
+    "graphc.ops.fourier": 1,
+    "graphc.ops.kernel": 1,
+    "graphc.ops.python_matrices": 1,
+    "graphc.tensor.random.library": 1,
+    "graphc_tools.opt": 4,
+}
+
+
+def test_late_imports_are_few():
+    late: dict[str, set[int]] = {}
+    for name, found in own_imports().items():
+        for _, line, in_function in found:
+            if in_function:
+                late.setdefault(name, set()).add(line)
+    assert {name: len(lines) for name, lines in sorted(late.items())} == LATE
 
 
 def test_the_runtime_reaches_up_nowhere():

@@ -9,7 +9,8 @@ import traceback
 from collections.abc import Iterator
 from typing import TextIO
 
-from graphc.passes.manager.base import Pass, PassError
+from graphc.ir.diagnostics import PassError
+from graphc.passes.manager.base import Pass
 from graphc.passes.manager.parse import parse_pipeline
 from graphc.passes.manager.run import PipelineReport, run_pipeline
 from graphc_dialects._mlir import ir, passmanager

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from graphc.passes.manager.base import STAGES, discover, find
+from graphc_tools import opt
 from graphc_tools.docs_operations import NOTICE as _NOTICE
 from graphc_tools.docs_operations import operations_page
 from graphc_tools.lit_format import parse_command
@@ -110,8 +111,6 @@ def _is_directive(line: str) -> bool:
 
 def _run(flag: str, path: Path) -> str:
     """Output of the first RUN line of a doctest, which must be a plain run of graphc-opt."""
-    from graphc_tools.opt import main
-
     run_line = next(line for line in path.read_text(encoding="utf-8").splitlines() if "RUN:" in line)
     command = parse_command(run_line.partition("RUN:")[2].strip().replace("%s", str(path)))
     if command is None or command.fails:
@@ -119,7 +118,7 @@ def _run(flag: str, path: Path) -> str:
             f"the RUN line of {path.relative_to(ROOT)} must be: graphc-opt --{flag} %s | filecheck %s"
         )
     stdout, stderr = io.StringIO(), io.StringIO()
-    if main(command.arguments, io.StringIO(), stdout, stderr):
+    if opt.main(command.arguments, io.StringIO(), stdout, stderr):
         raise ValueError(f"{path.relative_to(ROOT)} failed:\n{stderr.getvalue()}")
     return stdout.getvalue()
 

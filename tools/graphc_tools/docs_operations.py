@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import graphc.ops
+import graphc.tensor as pt
 from graphc.graph.op import Op
 from graphc.library.registry import find
 from graphc.ops.elementwise import ROWS, Elementwise, Undefined
@@ -79,8 +81,6 @@ def cell(text: str) -> str:
 
 
 def _elementwise() -> Iterator[str]:
-    import graphc.tensor  # noqa: F401  (fills the table)
-
     errors = measured_errors()
     names = _public_names()
     for family, rows in _by_family(list(ROWS)).items():
@@ -95,8 +95,6 @@ def _elementwise() -> Iterator[str]:
 
 
 def _public_names() -> dict[str, list[str]]:
-    import graphc.tensor as pt
-
     found: dict[str, list[str]] = {}
     for name in sorted(pt.math.__all__):
         op = getattr(pt, name)
@@ -107,8 +105,6 @@ def _public_names() -> dict[str, list[str]]:
 
 def _by_family(names: list[str]) -> dict[str, list[str]]:
     """Names of rows by the title of the module that registers them."""
-    import graphc.ops
-
     found: dict[str, list[str]] = {}
     left = set(names)
     for module in pkgutil.iter_modules(graphc.ops.__path__):
@@ -245,8 +241,6 @@ _PLAIN = {
 
 def op_classes() -> list[type]:
     """The op classes of `graphc.ops` beside `Elementwise`, by name; underscores mark bases."""
-    import graphc.ops
-
     for module in pkgutil.iter_modules(graphc.ops.__path__):
         importlib.import_module(f"graphc.ops.{module.name}")
 

@@ -26,7 +26,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes.manager.base import Pass, fail
+from graphc.passes.manager.base import Pass
+from graphc.ir.diagnostics import fail
 
 
 @dataclass

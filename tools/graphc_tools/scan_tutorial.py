@@ -19,7 +19,8 @@ from typing import Any
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.pipeline import pipeline
 from graphc.emit import emit_module
-from graphc.passes.manager.base import find, run_pipeline
+from graphc.passes.manager.base import find
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 from graphc_tools.short_form import short_form

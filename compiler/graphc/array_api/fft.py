@@ -7,8 +7,8 @@ from typing import Any
 
 import graphc.tensor as pt
 from graphc.array_api.types import check_device
+from graphc.graph.tensor.type import parse_dtype
 from graphc.tensor import fft as transforms
-from graphc.tensor.type import parse_dtype
 
 __all__ = [
     "fft",

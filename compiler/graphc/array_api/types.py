@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.tensor.basic import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable
 
 __all__ = [
     "astype",

@@ -16,6 +16,7 @@ from graphc.backends.cpu.preload import preload
 from graphc.compile.fingerprint import fingerprint
 from graphc.compile.origins import origin_of
 from graphc.config import config
+from graphc.emit import all_nodes, emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc_runtime.callable_type import install
 from graphc_runtime.errors import ArtifactError, LoadError, Origin
@@ -185,8 +186,6 @@ class NativeExecutable:
 
     def where(self, node: str) -> Origin:
         """What is known of a node of the emitted graph, such as ``n12``."""
-        from graphc.emit import all_nodes
-
         nodes = all_nodes(self.fgraph)
         index = int(node[1:])
         return origin_of(nodes[index]) if index < len(nodes) else Origin()
@@ -203,8 +202,6 @@ class NativeExecutable:
             self.report.cache.append("hit")
             self.report.add_phase("disk cache", time.perf_counter() - start)
         else:
-            from graphc.emit import emit_module
-
             # Emission calls methods of ops, which are the users' too: in their own thread.
             with self.report.phase("emit"):
                 text = emit_module(self.fgraph).text
@@ -269,8 +266,6 @@ class NativeExecutable:
         """Name and text of the IR at each stage, from the graph to assembly. Compiles again, without the
         cache.
         """
-        from graphc.emit import emit_module
-
         return apart(self._stages, emit_module(self.fgraph).text)
 
     def _stages(self, text: str) -> list[tuple[str, str]]:

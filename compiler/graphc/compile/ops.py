@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.gradient.types import is_discrete
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.type import Type, as_type
-from graphc.tensor.type import TensorType
+from graphc.graph.undefined import is_discrete
 
 Function = Callable[..., Any]
 

@@ -13,12 +13,12 @@ import numpy as np
 from graphc.emit.conditionals import emit_graph
 from graphc.emit.index_code import IndexCode
 from graphc.emit.literals import dense, location, quoted, tensor_type
+from graphc.emit.types import NAMES
 from graphc.errors import CompileError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
-from graphc.ir.types import NAMES
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 # Larger constants are arguments, so that code depends on the structure of a graph and not on data.
 MAX_LITERAL = 16

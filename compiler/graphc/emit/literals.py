@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc.emit.types import NAMES
 from graphc.graph.location import SourceLocation
-from graphc.ir.types import NAMES
 
 # Nothing in these strings is escaped.
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")

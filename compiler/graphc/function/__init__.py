@@ -12,16 +12,16 @@ import sys
 from types import ModuleType
 from typing import Any
 
-# The tensor package imports this one at its end; whichever is asked for first, it has to come first.
-import graphc.tensor  # noqa: F401
+from graphc.function.evaluate import evaluate as evaluate_variable
+from graphc.function.function import function
 
 
 class _CallableModule(ModuleType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile a graph; see `graphc.function.function.function`."""
-        from graphc.function.function import function
-
         return function(*args, **kwargs)
 
+
+__all__ = ["evaluate_variable"]
 
 sys.modules[__name__].__class__ = _CallableModule

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.errors import IntegerRangeError
 from graphc.function.io import In
 from graphc.graph.location import describe
-from graphc.tensor.type import exact_type
+from graphc.graph.tensor.type import exact_type
 
 
 class ArgumentReader:

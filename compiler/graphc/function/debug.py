@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from graphc.errors import DebugModeError
-from graphc.function.reference import ReferenceExecutor
 from graphc.function.schedule import Compile, Executor
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
+from graphc.graph.reference import ReferenceExecutor
 
 
 class DebugExecutor:

@@ -13,13 +13,13 @@ from graphc.function.io import In, OutputForm, as_inputs, with_donated
 from graphc.function.modes import build_executor, get_mode
 from graphc.function.report import CompileReport
 from graphc.function.schedule import is_hidden_argument
-from graphc.function.shared import SharedVariable
 from graphc.function.types import Function, Signature
 from graphc.graph.basic import Variable
 from graphc.graph.destroy import require_mutable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.replace import fresh_root, graph_replace, of_type, rebuild
+from graphc.graph.shared import SharedVariable
 from graphc.graph.traversal import ancestors, read_by, toposort
 from graphc.transforms.op_from_graph import expand
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from graphc.errors import UnusedInputError
 from graphc.graph.basic import Constant, Variable
+from graphc.graph.shared import SharedVariable
+from graphc.graph.tensor.convert import as_tensor_variable
 
 
 class In:
@@ -268,8 +270,6 @@ def _as_output(item: Any, path: str) -> Variable:
         item = item.variable
     if isinstance(item, Variable):
         return item
-    from graphc.tensor.basic import as_tensor_variable
-
     try:
         return as_tensor_variable(item)
     except TypeError as error:
@@ -283,8 +283,6 @@ def as_inputs(inputs: Sequence[Variable | In]) -> list[In]:
         TypeError: an input is no variable, a constant or shared.
         ValueError: a variable is given twice.
     """
-    from graphc.function.shared import SharedVariable
-
     if isinstance(inputs, Variable | In):
         raise TypeError(
             f"the inputs of a function must be a list, got the single {inputs!r}; write [{inputs}]"

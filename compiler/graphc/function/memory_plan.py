@@ -18,7 +18,7 @@ from graphc.emit import all_nodes
 from graphc.function.memory_sizes import Argument, Number, Sizes
 from graphc.function.memory_svg import draw
 from graphc.function.memory_text import text
-from graphc.ir.packing import Interval, aligned, live_bytes, pack
+from graphc.library.memory.places import Interval, aligned, live_bytes, pack
 
 _KINDS = {"scf.if": "conditional"}
 _DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "index": "int64"}

@@ -6,15 +6,19 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from graphc.compile.native import compile_native
 from graphc.config import MODES, config
+from graphc.emit.conditionals import obstacle
+from graphc.emit.native import why_not_native
 from graphc.function.debug import DebugExecutor
 from graphc.function.nan_guard import GuardedExecutor
-from graphc.function.reference import ReferenceExecutor
 from graphc.function.report import CompileReport
-from graphc.function.schedule import Executor, Schedule, why_not_native
+from graphc.function.schedule import Executor, Schedule
 from graphc.graph.demand import is_conditional
 from graphc.graph.function_graph import FunctionGraph
-from graphc.tensor.type import TensorType
+from graphc.graph.reference import ReferenceExecutor
+from graphc.graph.tensor.type import TensorType
+from graphc.sparse.executor import executor_on_parts
 
 
 def get_mode(mode: Any = None) -> str:
@@ -41,8 +45,6 @@ class _Compiler:
 
     def native(self, fgraph: FunctionGraph) -> Executor:
         """The native executable of a graph whose nodes are all native."""
-        from graphc.compile.native import compile_native
-
         executable = compile_native(fgraph, mode=self.mode, name=self.name, report=self.report)
         self.report.segments += 1
         self.report.native_nodes += len(fgraph.nodes)
@@ -54,13 +56,9 @@ class _Compiler:
         if tensors_only and fgraph.nodes and all(why_not_native(node) is None for node in fgraph.nodes):
             if not any(map(is_conditional, fgraph.nodes)):
                 return self.native(fgraph)
-            from graphc.emit.conditionals import obstacle
-
             if obstacle(fgraph) is None:
                 return self.native(fgraph)
         if not tensors_only and any(hasattr(v.type, "format") for v in fgraph.inputs):
-            from graphc.sparse.executor import executor_on_parts
-
             found = executor_on_parts(fgraph, self.native)
             if found is not None:
                 return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any
 
+from graphc.emit.conditionals import obstacle
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import Demands, is_conditional
 from graphc.graph.function_graph import FunctionGraph
@@ -170,8 +171,6 @@ def _split(
 
 def _without_order(fgraph: FunctionGraph, groups: list[Group]) -> dict[Apply, str]:
     """Conditionals of native groups that no order of nodes suits, and why."""
-    from graphc.emit.conditionals import obstacle
-
     found: dict[Apply, str] = {}
     for native, nodes in groups:
         conditionals = list(filter(is_conditional, nodes)) if native else []

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.function.modes import build_executor
 from graphc.function.report import CompileReport
-from graphc.function.shared import SharedVariable
-from graphc.function.types import Function
 from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.replace import rebuild
+from graphc.graph.shared import SharedVariable
+
+if TYPE_CHECKING:
+    from graphc.function.types import Function
 
 Swap = dict[SharedVariable, SharedVariable]
 
@@ -36,7 +38,7 @@ def rebuild_function(f: Function, swap: Swap, delete_updates: bool, name: str | 
     fgraph = f.fgraph if not swap else _swapped(f, swap, len(f.fgraph.outputs))
     report = copy.copy(f.report)
     report.name = name or "function"
-    return Function(signature, fgraph, f.executor, report)
+    return type(f)(signature, fgraph, f.executor, report)
 
 
 def _check(f: Function, swap: Swap) -> None:
@@ -72,7 +74,7 @@ def _compiled_again(f: Function, swap: Swap, delete_updates: bool, signature: An
     report.fastmath = f.report.fastmath
     report.flush_denormals = f.report.flush_denormals
     executor = build_executor(fgraph, f.report.mode, report.name, report)
-    return Function(signature, fgraph, executor, report)
+    return type(f)(signature, fgraph, executor, report)
 
 
 def _own_defaults(f: Function, swap: Swap) -> tuple[list[Any], list[Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.function.io import OutputForm
 from graphc.graph.basic import Variable
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 
 def own_results(values: Sequence[Any], inputs: Sequence[Any], borrowed: Sequence[bool] = ()) -> list[Any]:

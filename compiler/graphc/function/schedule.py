@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.emit.native import why_not_native
 from graphc.function.partition import LazyDemands, lazy_groups, segment
 from graphc.function.partition import partition as partition
 from graphc.function.report import CompileReport
@@ -17,8 +18,7 @@ from graphc.function.steps import NodeStep, Observer, Segment
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import is_conditional
 from graphc.graph.function_graph import FunctionGraph
-from graphc.tensor.type import TensorType
-from graphc.tensor.variable import TensorConstant
+from graphc.graph.tensor.variable import TensorConstant
 from graphc_runtime.linker import Frame, Layout, Step, make_linker
 from graphc_runtime.thunk import Thunk
 
@@ -29,19 +29,6 @@ Compile = Callable[[FunctionGraph], Executor]
 
 # How much runs as one thunk: native segments as large as they can be, each node for itself, or all in Python.
 GRAINS = ("segment", "op", "python")
-
-
-def why_not_native(node: Apply) -> str | None:
-    """Why a node cannot be compiled, or None when it can."""
-    obstacle = getattr(node.op, "body_obstacle", None)
-    if obstacle is not None:
-        return str(obstacle)
-    if not hasattr(node.op, "emit"):
-        return "the op has no emit method"
-    for v in (*node.inputs, *node.outputs):
-        if not isinstance(v.type, TensorType):
-            return f"{v.type} is not a tensor type"
-    return None
 
 
 def is_hidden_argument(v: Variable) -> bool:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from graphc.function.iterations import CountedBody
-from graphc.function.thunks import LoopThunk, user_thunk
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import sides
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
+from graphc.graph.thunks import LoopThunk, user_thunk
 from graphc_runtime.thunk import Flag, FunctionThunk, Register, Thunk, value_thunk
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphc.function.io import OutputForm
+from graphc.function.modes import build_executor
 from graphc.function.report import CompileReport
 from graphc.graph.basic import Constant
 from graphc.graph.function_graph import FunctionGraph
@@ -55,9 +56,6 @@ def subset_function(f: Function, positions: tuple[int, ...]) -> Function:
 
 
 def _build(f: Function, positions: tuple[int, ...]) -> Function:
-    from graphc.function.modes import build_executor
-    from graphc.function.types import Function
-
     old = f.fgraph
     form = f.signature.form
     outputs = [old.outputs[i] for i in positions] + old.outputs[form.count :]
@@ -71,7 +69,7 @@ def _build(f: Function, positions: tuple[int, ...]) -> Function:
     executor = build_executor(fgraph, report.mode, report.name, report)
     part = OutputForm.plain(len(positions))
     part.borrowed = [form.borrowed[i] for i in positions]
-    return Function(replace(f.signature, form=part), fgraph, executor, report)
+    return type(f)(replace(f.signature, form=part), fgraph, executor, report)
 
 
 def _positions(f: Function, wanted: Any) -> tuple[int, ...]:

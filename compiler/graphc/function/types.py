@@ -10,14 +10,17 @@ import numpy as np
 
 from graphc.function.arguments import ArgumentReader
 from graphc.function.io import In, OutputForm
+from graphc.function.memory_plan import memory_plan
+from graphc.function.rebuild import rebuild_function
 from graphc.function.report import CompileReport
 from graphc.function.results import Buffers, canonical, own_results
-from graphc.function.shared import SharedVariable
 from graphc.function.subset import call_subset
+from graphc.function.trace import Trace
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.printing import debugprint
-from graphc.tensor.type import TensorType
+from graphc.graph.shared import SharedVariable
+from graphc.graph.tensor.type import TensorType
 from graphc_runtime.callable_type import NativeCallable, enable
 from graphc_runtime.commit import attempts, commit, has_turn, snapshot, wait_for_turn
 from graphc_runtime.kernel_call import is_owner
@@ -331,8 +334,6 @@ class Function(NativeCallable):
         Raises:
             TypeError: an example has another number of dimensions than its input.
         """
-        from graphc.function.memory_plan import memory_plan
-
         return memory_plan(self, args)
 
     def trace(self, *, per_op: bool = False) -> Trace:
@@ -346,8 +347,6 @@ class Function(NativeCallable):
             per_op: run each op for itself, compiled where it can be, to see where time goes. Ops are not
                 fused then, so that the sum is more than what a call takes otherwise.
         """
-        from graphc.function.trace import Trace
-
         return Trace(self, per_op=per_op)
 
     def dprint(self, **kwargs: Any) -> Any:
@@ -377,8 +376,6 @@ class Function(NativeCallable):
             name: name of the copy.
             profile: accepted for compatibility.
         """
-        from graphc.function.rebuild import rebuild_function
-
         return rebuild_function(self, swap or {}, delete_updates, name)
 
     def __copy__(self) -> Function:

@@ -14,9 +14,10 @@ from graphc.gradient.control import (
 from graphc.gradient.derived import hessian, hessian_vector_product, jacobian
 from graphc.gradient.forward import Rop, pushforward
 from graphc.gradient.reverse import Lop, grad, pullback
-from graphc.gradient.rules import pushforward_through_pullback
 from graphc.gradient.subgraph import subgraph_grad
-from graphc.gradient.types import (
+from graphc.gradient.transposed import pushforward_through_pullback
+from graphc.gradient.verify import GradientError, numeric_grad, verify_grad
+from graphc.graph.undefined import (
     DisconnectedType,
     NullType,
     disconnected_type,
@@ -24,7 +25,6 @@ from graphc.gradient.types import (
     grad_undefined,
     null_type,
 )
-from graphc.gradient.verify import GradientError, numeric_grad, verify_grad
 
 __all__ = [
     "DisconnectedInputError",

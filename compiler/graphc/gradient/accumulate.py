@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from graphc.gradient.arithmetic import match_dtype, total
 from graphc.gradient.branches import Branches
 from graphc.gradient.connectivity import Paths
 from graphc.gradient.rules import call_pullback
 from graphc.gradient.stable import stable_form, sum_pullback
-from graphc.gradient.types import is_disconnected, is_discrete, is_null
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import Demand, is_conditional
+from graphc.graph.undefined import is_disconnected, is_discrete, is_null
+from graphc.ops.derivatives import match_dtype, total
 
 
 class Cotangents:

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from graphc.gradient.arithmetic import match_dtype, total, zeros_like
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import Demand, Demands, Literal, is_conditional
+from graphc.ops.derivatives import match_dtype, total, zeros_like
+from graphc.ops.ifelse import select
+from graphc.public import pt
 
 Term = tuple[Variable, Demand]
 
@@ -90,8 +92,6 @@ def _remaining(guard: Demand, within: Demand) -> list[tuple[Literal, ...]]:
 
 def _as(v: Variable, term: Variable) -> Variable:
     """A term in the dtype and with the static shape of the variable it belongs to."""
-    from graphc.ops._pt import pt
-
     term = match_dtype(v, term)
     shape, given = getattr(v.type, "shape", None), getattr(term.type, "shape", None)
     if shape is None or given is None or len(shape) != len(given):
@@ -113,8 +113,6 @@ def _chain(v: Variable, term: Variable, paths: Sequence[Sequence[Literal]]) -> V
 
 
 def _choice(condition: Variable, a: Variable, b: Variable) -> Variable:
-    from graphc.ops.ifelse import select
-
     return select(condition, a, b)
 
 

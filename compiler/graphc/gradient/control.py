@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from graphc.gradient.types import grad_undefined
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
+from graphc.graph.undefined import grad_undefined
+from graphc.public import pt
 
 
 class _Identity(Op):
@@ -18,8 +19,6 @@ class _Identity(Op):
     view_map = {0: [0]}
 
     def make_node(self, x: Any) -> Apply:
-        from graphc.ops._pt import pt
-
         x = x if isinstance(x, Variable) else pt.as_tensor_variable(x)
         return Apply(self, [x], [x.type.make_variable()])
 
@@ -77,8 +76,6 @@ class GradClip(_Identity):
         self.clip_upper_bound = clip_upper_bound
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable | None]:
-        from graphc.ops._pt import pt
-
         return [pt.clip(cotangents[0], self.clip_lower_bound, self.clip_upper_bound)]
 
     def pushforward(self, inputs: Any, outputs: Any, tangents: Any) -> list[Variable | None]:

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphc.errors import VectorizeError
-from graphc.gradient.arithmetic import gradient_dtype, total
 from graphc.gradient.reverse import as_written, grad, pullback
-from graphc.gradient.types import kind_of
 from graphc.graph.basic import Variable
-from graphc.transforms.vectorize import batch_graph
+from graphc.graph.undefined import kind_of
+from graphc.ops.batch import batch_graph
+from graphc.ops.derivatives import gradient_dtype, total
+from graphc.public import pt, scan
 
 _UNROLL_LIMIT = 256
 
@@ -34,8 +35,6 @@ def _static_size(x: Variable) -> int | None:
 
 def _rows_batched(flat: Variable, wrt: list[Variable], options: dict[str, Any]) -> list[Variable]:
     """Jacobian of a vector, one pullback batched over the rows; shape ``(rows, *w.shape)``."""
-    from graphc.ops._pt import pt
-
     row = flat.type.clone(dtype=gradient_dtype(flat))()
     pulled = pullback(flat, wrt, row, **options)
     rows = flat.shape[0] if flat.type.shape[0] is None else flat.type.shape[0]
@@ -44,8 +43,6 @@ def _rows_batched(flat: Variable, wrt: list[Variable], options: dict[str, Any]) 
 
 def _rows_unrolled(flat: Variable, wrt: list[Variable], rows: int, options: dict[str, Any]) -> list[Variable]:
     """As `_rows_batched`, one gradient for each row."""
-    from graphc.ops._pt import pt
-
     # Only the first row may complain about a disconnected wrt: the others would repeat it.
     gradients = [grad(flat[0], wrt, **options)]
     options = {**options, "disconnected_inputs": "ignore"}
@@ -55,13 +52,11 @@ def _rows_unrolled(flat: Variable, wrt: list[Variable], rows: int, options: dict
 
 def _rows_looped(flat: Variable, wrt: list[Variable], options: dict[str, Any]) -> list[Variable]:
     """As `_rows_batched`, one gradient in a loop over the rows, whose number is known when it runs."""
-    import graphc
-    from graphc.ops._pt import pt
 
     def row(i: Any) -> list[Variable]:
         return grad(flat[i], wrt, **options)
 
-    return graphc.scan(row, sequences=pt.arange(flat.shape[0]), return_updates=False, return_list=True)
+    return scan(row, sequences=pt.arange(flat.shape[0]), return_updates=False, return_list=True)
 
 
 def jacobian(
@@ -88,8 +83,6 @@ def jacobian(
         TypeError: ``expression`` is no variable, or is complex.
         VectorizeError: an op of the pullback has no batching rule, and the rows cannot be unrolled.
     """
-    from graphc.ops._pt import pt
-
     if not isinstance(expression, Variable):
         raise TypeError(
             f"jacobian needs a variable as expression, got {expression!r} of type {type(expression).__name__}"

@@ -12,14 +12,15 @@ from typing import Any
 
 from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
-from graphc.gradient.arithmetic import match_dtype, zeros_like
 from graphc.gradient.connectivity import Paths, check_choice, report_disconnected
 from graphc.gradient.reverse import as_written, check_ranks, one_of
-from graphc.gradient.rules import call_pushforward, transpose_pullback
 from graphc.gradient.stable import stable_form, sum_pushforward
-from graphc.gradient.types import disconnected_type, is_disconnected, is_discrete, is_null
+from graphc.gradient.transposed import call_pushforward, transpose_pullback
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
+from graphc.graph.undefined import disconnected_type, is_disconnected, is_discrete, is_null
+from graphc.ops.derivatives import match_dtype, zeros_like
+from graphc.public import pt
 
 _FIX = "pass disconnected_outputs='ignore' (or 'warn') to get zeros"
 
@@ -100,8 +101,6 @@ def pushforward(
     Source: forward accumulation, semantics of PyTensor's ``pushforward``; deriving it from pullbacks is from
     J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
     """
-    from graphc.ops._pt import pt
-
     check_choice("disconnected_outputs", disconnected_outputs, ("raise", "warn", "ignore"))
     kind = check_choice("return_disconnected", return_disconnected, ("zero", "none", "disconnected"))
     points = one_of(eval_points, tangents, "pushforward", "eval_points", "tangents")

@@ -15,12 +15,13 @@ from typing import Any
 
 from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
-from graphc.gradient.arithmetic import conjugate, gradient_dtype, match_dtype, one_like, zeros_like
 from graphc.gradient.connectivity import Paths, check_choice, input_message, report_disconnected
-from graphc.gradient.types import disconnected_type, is_disconnected, is_discrete, is_null, kind_of
 from graphc.graph.basic import Constant, Variable, reads_of, remember
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import graph_inputs
+from graphc.graph.undefined import disconnected_type, is_disconnected, is_discrete, is_null, kind_of
+from graphc.ops.derivatives import conjugate, gradient_dtype, match_dtype, one_like, zeros_like
+from graphc.public import pt
 
 _FIX = "pass disconnected_inputs='ignore' (or 'warn') to get zeros"
 _POLICIES = ("raise", "warn", "ignore")
@@ -105,8 +106,6 @@ def as_written(g: Variable, *sources: Variable) -> Variable:
         # A root of the graph itself must not remember; any other one is what a user's rule has returned.
         if not kind_of(g) or g not in set(graph_inputs(sources)):
             return g
-        from graphc.ops._pt import pt
-
         g = pt.tensor_copy(g)
     return g if reads_of(g) else remember(g, *sources)
 
@@ -247,8 +246,6 @@ def pullback(
         ValueError: the numbers of ``f`` and ``eval_points`` differ, or their ranks.
         DisconnectedInputError: a ``wrt`` has no influence on ``f``.
     """
-    from graphc.ops._pt import pt
-
     points = one_of(eval_points, cotangents, "pullback", "eval_points", "cotangents")
     f_list = list(f) if isinstance(f, Sequence) else [f]
     point_list = list(points) if isinstance(points, list | tuple) else [points]

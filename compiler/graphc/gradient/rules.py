@@ -6,18 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.errors import NullTypeGradError
-from graphc.gradient.arithmetic import match_dtype
-from graphc.gradient.connectivity import Paths
-from graphc.gradient.types import is_disconnected, is_discrete, is_null
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.graph.replace import graph_replace
-from graphc.graph.traversal import ancestors
+from graphc.graph.undefined import is_disconnected, is_discrete, is_null
 
 
-def _overrides(op: Op, name: str) -> bool:
+def overrides(op: Op, name: str) -> bool:
+    """Whether an op has a rule of its own."""
     return getattr(type(op), name, None) is not getattr(Op, name, None) or name in op.__dict__
 
 
@@ -36,45 +32,19 @@ def call_pullback(node: Apply, cotangents: Sequence[Variable | None]) -> list[Va
         TypeError, ValueError: the rule returned something else; the message names the op and the user's line.
     """
     op: Any = node.op
-    if _overrides(op, "pullback") or not (hasattr(op, "L_op") or hasattr(op, "grad")):
+    if overrides(op, "pullback") or not (hasattr(op, "L_op") or hasattr(op, "grad")):
         name, terms = "pullback", op.pullback(node.inputs, node.outputs, list(cotangents))
     elif hasattr(op, "L_op"):
         name, terms = "L_op", op.L_op(node.inputs, node.outputs, list(cotangents))
     else:
         name, terms = "grad", op.grad(node.inputs, list(cotangents))
-    return _checked(node, name, terms, node.inputs, "input")
+    return checked_terms(node, name, terms, node.inputs, "input")
 
 
-def call_pushforward(node: Apply, tangents: Sequence[Variable | None]) -> list[Variable | None]:
-    """``op.pushforward`` of a node, Theano's ``R_op``, or what follows from its pullback; otherwise as
-    `call_pullback`.
-    """
-    op: Any = node.op
-    if _overrides(op, "pushforward"):
-        name, terms = "pushforward", op.pushforward(node.inputs, node.outputs, list(tangents))
-    elif hasattr(op, "R_op"):
-        name, terms = "R_op", op.R_op(node.inputs, list(tangents))
-        _check_defined(node, terms, tangents)
-    else:
-        name, terms = "pullback", pushforward_through_pullback(op, node.inputs, node.outputs, tangents)
-    return _checked(node, name, terms, node.outputs, "output")
-
-
-def _check_defined(node: Apply, terms: Any, tangents: Sequence[Variable | None]) -> None:
-    """Refuse what Theano's ``R_op`` says by None: not "zero", as `Op.pushforward` does, but "undefined"."""
-    pattern = node.op.connection_pattern(node)
-    for k, (y, term) in enumerate(zip(node.outputs, terms, strict=False)):
-        connected = any(t is not None and row[k] for t, row in zip(tangents, pattern, strict=True))
-        if term is None and connected and not is_discrete(y):
-            raise ValueError(
-                f"{node.op}.R_op{describe(node.location)} returns None for output {k}: it has no derivative. "
-                "If it is zero, return zeros"
-            )
-
-
-def _checked(
+def checked_terms(
     node: Apply, name: str, terms: Any, variables: Sequence[Variable], side: str
 ) -> list[Variable | None]:
+    """The terms that a rule returned, which must fit the variables they belong to."""
     where = f"{node.op}.{name}{describe(node.location)}"
     if not isinstance(terms, list | tuple):
         raise TypeError(f"{where} must return a list of {len(variables)} variables or None, got {terms!r}")
@@ -108,75 +78,3 @@ def _check_shape(where: str, i: int, x: Variable, term: Variable, side: str) -> 
         raise ValueError(
             f"{where}: term {i} has shape {got}, but {side} {i} has shape {want} (type {x.type})"
         )
-
-
-def pushforward_through_pullback(
-    op: Op, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-) -> list[Variable | None]:
-    """Tangents of an op's outputs from its `pullback` alone.
-
-    The pullback is linear in its cotangents; the transpose of that linear map is the pushforward, and
-    transposing is what a second pullback does.
-
-    Args:
-        op: the op.
-        inputs: its inputs.
-        outputs: outputs of a node of ``op`` on these inputs.
-        tangents: one for each input, None for zero.
-
-    Returns:
-        One tangent for each output, None for zero.
-
-    Raises:
-        NullTypeGradError: the pullback is undefined for an input that has a tangent.
-
-    Source: J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
-    """
-    node = outputs[0].owner
-    assert node is not None and node.op is op
-    places = {y: y.type() for y in outputs if not is_discrete(y)}
-    if not places:
-        return [None] * len(outputs)
-    pulled = call_pullback(node, [places.get(y) for y in outputs])
-    for i, (term, t) in enumerate(zip(pulled, tangents, strict=True)):
-        if is_null(term) and t is not None:
-            raise NullTypeGradError(f"{op} passes no tangent from input {i}: {term.type.why_null}")
-    found = dict(
-        zip(places, transpose_pullback(list(places.values()), pulled, tangents, list(places)), strict=True)
-    )
-    return [found.get(y) for y in outputs]
-
-
-def transpose_pullback(
-    places: Sequence[Variable],
-    pulled: Sequence[Variable | None],
-    tangents: Sequence[Variable | None],
-    outputs: Sequence[Variable],
-) -> list[Variable | None]:
-    """The transpose of the linear map from ``places`` to ``pulled``, applied to ``tangents``.
-
-    Args:
-        places: variables that stand for the cotangents of ``outputs``.
-        pulled: what a pullback made of them.
-        tangents: one for each ``pulled``, None for zero.
-        outputs: variables with the shapes of ``places``.
-    """
-    from graphc.gradient.accumulate import Cotangents
-
-    seeds: dict[Variable, Variable] = {}
-    for term, t in zip(pulled, tangents, strict=True):
-        if t is None or term is None or is_disconnected(term):
-            continue
-        t = match_dtype(term, t)
-        seeds[term] = seeds[term] + t if term in seeds else t
-    cotangents = Cotangents(Paths(seeds, places), seeds)
-    cotangents.run()
-    result = [cotangents.of(place) if place in cotangents.reached else None for place in places]
-    known = [g for g in result if g is not None]
-    # What is left of the places can only be their shapes, which are those of the outputs.
-    found = set(ancestors(known))
-    left = {place: y for place, y in zip(places, outputs, strict=True) if place in found}
-    if not left:
-        return result
-    replaced = iter(graph_replace(known, left))
-    return [None if g is None else next(replaced) for g in result]

@@ -17,11 +17,11 @@ import numpy as np
 
 from graphc.gradient.control import ZeroGrad
 from graphc.graph.basic import Apply, Constant, Variable
-from graphc.ops._pt import pt
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.reduce import Reduce
 from graphc.ops.softmax import LogSoftmax, Softmax
+from graphc.public import pt
 
 # Patterns are small; larger expressions are differentiated as they are.
 _MAX_NODES = 24

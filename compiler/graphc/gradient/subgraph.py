@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphc.gradient.arithmetic import total
 from graphc.gradient.reverse import grad
 from graphc.graph.basic import Variable
+from graphc.ops.derivatives import total
 
 
 def subgraph_grad(

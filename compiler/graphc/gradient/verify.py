@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from graphc.gradient.reverse import grad
 from graphc.graph.basic import Variable
+from graphc.public import function
+from graphc.public import pt as pt_
 
 # Steps near the cube root of the precision, which balances truncation and rounding of a central difference.
 _STEPS = {"float16": 5e-2, "float32": 5e-3, "float64": 1e-5}
@@ -155,10 +158,6 @@ def verify_grad(
         GradientError: an element is wrong; the worst one is named.
         TypeError: ``pt`` holds something other than float arrays.
     """
-    from graphc.function.function import function
-    from graphc.gradient.reverse import grad
-    from graphc.ops._pt import pt as pt_
-
     points = _check_points(pt)
     tolerance = max(_TOLERANCES[str(p.dtype)] for p in points)
     tolerances = (tolerance if abs_tol is None else abs_tol, tolerance if rel_tol is None else rel_tol)
@@ -203,8 +202,6 @@ def _weight_dtype(y: Variable, cast_to_output_type: bool) -> str:
 
 
 def _symbolic_projection(y: Variable, weights: Sequence[Variable]) -> Variable:
-    from graphc.ops._pt import pt as pt_
-
     if np.dtype(y.type.dtype).kind != "c":
         return (y * weights[0]).sum()
     return (pt_.real(y) * weights[0]).sum() + (pt_.imag(y) * weights[1]).sum()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.location import SourceLocation, capture
+from graphc.public import function, pickling, printing
 
 if TYPE_CHECKING:
     from graphc.graph.op import Op
@@ -95,9 +96,7 @@ class Variable:
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph below this variable; arguments as in `graphc.dprint`."""
-        from graphc.graph.printing import debugprint
-
-        return debugprint(self, **kwargs)
+        return printing.debugprint(self, **kwargs)
 
     def eval(self, inputs_to_values: dict[Any, Any] | None = None, **kwargs: Any) -> Any:
         """Compile and run the graph that computes this variable.
@@ -109,9 +108,7 @@ class Variable:
         Returns:
             The value. Compiled functions are kept, so a second call with the same inputs does not compile.
         """
-        from graphc.function.evaluate import evaluate
-
-        return evaluate(self, inputs_to_values or {}, kwargs)
+        return function.evaluate_variable(self, inputs_to_values or {}, kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -122,9 +119,7 @@ class Variable:
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self.owner is None:
             return super().__reduce_ex__(protocol)
-        from graphc.graph.pickling import reduced
-
-        return reduced(self)
+        return pickling.reduced(self)
 
     def __copy__(self) -> Variable:
         copy = type(self).__new__(type(self))
@@ -250,9 +245,7 @@ class Apply:
 
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph below this node; arguments as in `graphc.dprint`."""
-        from graphc.graph.printing import debugprint
-
-        return debugprint(self, **kwargs)
+        return printing.debugprint(self, **kwargs)
 
     def clone(self, clone_inner_graph: bool = False) -> Apply:
         """A node of the same op and inputs with fresh outputs."""
@@ -294,9 +287,7 @@ class Apply:
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.outputs:
             return super().__reduce_ex__(protocol)
-        from graphc.graph.pickling import node_of
-
-        return node_of, (self.outputs[0],)
+        return pickling.node_of, (self.outputs[0],)
 
     def __copy__(self) -> Apply:
         copy = type(self).__new__(type(self))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import capture
+from graphc.graph.thunks import perform_thunk
 from graphc.graph.type import as_type
 
 if TYPE_CHECKING:
@@ -123,8 +124,6 @@ class Op:
             A `graphc_runtime.Thunk`. A lazy one may ask for inputs as it needs them; those that no lazy
             thunk asks for are not computed.
         """
-        from graphc.function.thunks import perform_thunk
-
         return perform_thunk(node, output_computed, input_registers, output_registers)
 
     def pullback(

@@ -8,7 +8,10 @@ from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
 from graphc.graph.location import describe
+from graphc.graph.shared import SharedVariable
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, graph_inputs, orphans_between, read_by, toposort
+from graphc.public import pt, raise_op, shapes
 
 Replacements = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]] | None
 
@@ -46,19 +49,15 @@ def with_sizes_of(old: Variable, new: Variable) -> Variable:
     unknown = _unknown_sizes(old, new)
     if not unknown:
         return new
-    from graphc.tensor.shaping import specify_shape
-
     shape: list[Any] = [None] * new.type.ndim  # type: ignore[attr-defined]
     for axis, size in unknown.items():
         shape[axis] = size
     # `specify_shape` alone is dropped where nothing but sizes are read, which are known then.
-    return _known_while(specify_shape(new, shape), {old: new})
+    return _known_while(pt.specify_shape(new, shape), {old: new})
 
 
 def _unknown_sizes(old: Variable, new: Variable) -> dict[int, int]:
     """By axis of ``new``: the static sizes of ``old`` that it is not known to have."""
-    from graphc.tensor.type import TensorType
-
     if not isinstance(old.type, TensorType) or not isinstance(new.type, TensorType):
         return {}
     extra = new.type.ndim - old.type.ndim
@@ -127,17 +126,13 @@ def checked_constants(
 
 def _known_while(v: Variable, replaced: Mapping[Variable, Variable]) -> Variable:
     """``v``, which raises where a replacement has other sizes than what it replaces."""
-    from graphc.ops._pt import pt
-    from graphc.ops.shape import Shape_i
-    from graphc.raise_op import CheckAndRaise
-
     conditions = [
-        pt.eq(Shape_i(axis)(new), size)
+        pt.eq(shapes.Shape_i(axis)(new), size)
         for old, new in replaced.items()
         for axis, size in _unknown_sizes(old, new).items()
     ]
     names = ", ".join(f"{new} replaces {old} of type {old.type}" for old, new in replaced.items())
-    checked: Variable = CheckAndRaise(ValueError, f"{names}, but has another shape")(v, *conditions)
+    checked: Variable = raise_op.CheckAndRaise(ValueError, f"{names}, but has another shape")(v, *conditions)
     return checked
 
 
@@ -262,8 +257,6 @@ def _resolve(replace: dict[Variable, Variable]) -> dict[Variable, Variable]:
 
 
 def _keeps_its_identity(v: Variable) -> bool:
-    from graphc.function.shared import SharedVariable
-
     return isinstance(v, SharedVariable)
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.shared import SharedVariable
 from graphc.graph.svg_layout import Box, Group, Picture
 from graphc.graph.traversal import io_toposort
 

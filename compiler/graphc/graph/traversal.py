@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable, reads_of
+from graphc.graph.shared import SharedVariable
 
 
 def walk(
@@ -93,8 +94,6 @@ def graph_inputs(
 
 def explicit_graph_inputs(graph: Variable | Iterable[Variable]) -> Iterator[Variable]:
     """The roots that a caller must give values for: neither constants nor shared variables."""
-    from graphc.function.shared import SharedVariable
-
     outputs = [graph] if isinstance(graph, Variable) else graph
     return (v for v in graph_inputs(outputs) if not isinstance(v, Constant | SharedVariable))
 

@@ -7,7 +7,6 @@ import functools
 import gc
 import itertools
 import time
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,8 @@ import numpy as np
 import graphc.tensor
 from graphc.errors import AsTensorError
 from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import constant
+from graphc.graph.tensor.variable import TensorOperators
 from graphc.immediate.arguments import STATIC, Split, Weak
 from graphc.immediate.cache import CacheInfo, ExecutableCache
 from graphc.immediate.events import Event, EventLog
@@ -24,31 +25,17 @@ from graphc.immediate.kinds import POSITIONS, Kind
 from graphc.immediate.lazy import Queue
 from graphc.immediate.namespace import mirrored, names_of
 from graphc.immediate.operation import Operation, OpFactory, OpWrapper
+from graphc.immediate.present import current as current
+from graphc.immediate.present import entered, shared_by
 from graphc.immediate.random import Generator
 from graphc.immediate.record import RecordedGraph, Recorders, Recording
 from graphc.immediate.standard import ArrayApi
 from graphc.immediate.tape import Tape
 from graphc.immediate.tensor import Tensor, make_tensor, refuse_mixing
 from graphc.immediate.tracing import lift
-from graphc.tensor.basic import constant
-from graphc.tensor.variable import TensorOperators
 
 _numbers = itertools.count(1)
-_current: ContextVar[tuple[Environment, Any] | None] = ContextVar(
-    "graphc_immediate_environment", default=None
-)
-_default: list[Environment] = []
 TARGETS = ("cpu",)
-
-
-def current() -> Environment:
-    """The environment of the innermost ``with env:`` of this thread or task, else one that all share."""
-    found = _current.get()
-    if found is not None:
-        return found[0]
-    if not _default:
-        _default.append(Environment(name="default"))
-    return _default[0]
 
 
 class Environment(Indexing):
@@ -380,15 +367,18 @@ class Environment(Indexing):
     # With --------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Environment:
-        _current.set((self, _current.get()))
+        entered.set((self, entered.get()))
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        found = _current.get()
-        _current.set(found[1] if found is not None else None)
+        found = entered.get()
+        entered.set(found[1] if found is not None else None)
 
     def __repr__(self) -> str:
         return f"<graphc.immediate.Environment {self.name} ({self.target}{', lazy' if self.lazy else ''})>"
 
 
 _METHOD_CODE = vars(TensorOperators)["exp"].__code__
+
+
+shared_by(lambda: Environment(name="default"))

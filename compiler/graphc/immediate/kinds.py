@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 if TYPE_CHECKING:
     from graphc.immediate.environment import Environment

@@ -63,6 +63,10 @@ def names_of(module: ModuleType) -> list[str]:
     )
 
 
+# Modules with a namespace class of their own, by name; `graphc.immediate.random` adds the one for draws.
+NAMESPACES: dict[str, type[Namespace]] = {}
+
+
 def mirrored(env: Environment, module: ModuleType, name: str) -> Any:
     """What an environment offers by a name of a module.
 
@@ -73,11 +77,7 @@ def mirrored(env: Environment, module: ModuleType, name: str) -> Any:
     if name in FORMS and module.__name__ == _ROOT:
         return FORMS[name](env, value)
     if isinstance(value, ModuleType):
-        if value.__name__ == f"{_ROOT}.random":
-            from graphc.immediate.random import RandomNamespace
-
-            return RandomNamespace(env, value)
-        return Namespace(env, value)
+        return NAMESPACES.get(value.__name__, Namespace)(env, value)
     if isinstance(value, type) or not callable(value) or name in _AS_THEY_ARE:
         return value
     prefix = module.__name__.removeprefix(_ROOT).removeprefix(".")

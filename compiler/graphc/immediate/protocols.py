@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.tensor.dispatch import Target, call_function, call_ufunc
+from graphc.graph.tensor.dispatch import Target, call_function, call_ufunc
 
 # NumPy functions that answer in Python or print: these see the arrays.
 _ABOUT_ARRAYS = frozenset(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.immediate.namespace import Namespace
+from graphc.immediate.namespace import NAMESPACES, Namespace
 from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor
 from graphc.tensor.random import generator_of, state_of
@@ -159,3 +159,6 @@ class RandomNamespace(Namespace):
             "rng() makes a symbolic generator, but in an immediate environment everything has a value: make "
             "one with random.default_rng(seed)"
         )
+
+
+NAMESPACES[pt.random.__name__] = RandomNamespace

@@ -15,11 +15,11 @@ from graphc.graph.basic import Variable
 from graphc.graph.location import SourceLocation, capture
 from graphc.graph.printing import debugprint
 from graphc.graph.replace import rebuild
+from graphc.graph.tensor.convert import constant
 from graphc.graph.traversal import toposort
 from graphc.immediate.arguments import Weak
 from graphc.immediate.executable import Executable
 from graphc.immediate.tensor import Tensor, _bare
-from graphc.tensor.basic import constant
 
 if TYPE_CHECKING:
     from graphc.immediate.cache import ExecutableCache

@@ -15,11 +15,11 @@ import numpy as np
 
 import graphc.array_api
 from graphc.array_api.types import check_device, result_type
+from graphc.graph.tensor.convert import is_weak_scalar
+from graphc.graph.tensor.type import parse_dtype
 from graphc.immediate.namespace import Namespace, names_of
 from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor
-from graphc.tensor.basic import is_weak_scalar
-from graphc.tensor.type import parse_dtype
 
 if TYPE_CHECKING:
     from graphc.immediate.environment import Environment

@@ -10,13 +10,13 @@ import numpy as np
 from graphc.compile.fingerprint import fingerprint
 from graphc.emit.emitter import MAX_LITERAL
 from graphc.function.io import OutputForm
-from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.replace import rebuild
+from graphc.graph.shared import SharedVariable
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors
 from graphc.immediate.executable import Executable
-from graphc.tensor.type import TensorType
 
 
 def with_inputs(executable: Executable) -> tuple[Executable, list[np.ndarray], str | None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import graphc.tensor as pt
 from graphc.function.io import OutputForm
 from graphc.gradient import grad
 from graphc.graph.basic import Variable
@@ -149,8 +150,6 @@ class Tape(Recording):
         disconnected: str,
     ) -> Executable:
         """The executable of the gradient."""
-        import graphc.tensor as pt
-
         env = self.env
         inputs = [x._kind.type(env._queue.ones(x)).make_variable(x.name) for x in operands]
         numbers = {id(t): v for t, v in zip(roots, inputs, strict=False) if isinstance(t, np.ndarray)}

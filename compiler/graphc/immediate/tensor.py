@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from graphc.array_api.types import check_device, check_version
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.variable import TensorOperators
 from graphc.immediate.kinds import POSITIONS, Kind
+from graphc.immediate.present import current
 from graphc.immediate.protocols import Protocols
 from graphc.immediate.shape import Shape, Size
-from graphc.tensor.type import TensorType
-from graphc.tensor.variable import TensorOperators
 
 if TYPE_CHECKING:
     from graphc.immediate.environment import Environment
@@ -255,8 +256,6 @@ def make_tensor(data: np.ndarray, kind: Kind) -> Tensor:
 
 def _restored(array: np.ndarray) -> Tensor:
     """A pickled tensor, in the current environment."""
-    from graphc.immediate.environment import current
-
     return current().numpy_to_tensor(array, copy=False)
 
 

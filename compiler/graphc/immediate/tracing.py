@@ -14,13 +14,13 @@ import numpy as np
 from graphc.function.io import OutputForm
 from graphc.graph.basic import Variable
 from graphc.graph.location import SourceLocation
+from graphc.graph.tensor.convert import constant
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import toposort
 from graphc.immediate.arguments import Split, Weak
 from graphc.immediate.executable import Executable
 from graphc.immediate.tensor import Tensor
 from graphc.ops.elementwise import Elementwise
-from graphc.tensor.basic import constant
-from graphc.tensor.type import TensorType
 
 if TYPE_CHECKING:
     from graphc.immediate.environment import Environment

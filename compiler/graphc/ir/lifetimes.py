@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.ir.packing import Interval
+from graphc.library.memory.places import Interval
 
 # Operations whose results are elements or sizes, never addresses.
 _DATA = (

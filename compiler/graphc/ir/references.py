@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+import graphc.ops  # noqa: F401  (fills the table of rows)
 from graphc.ir.constants import element_dtype
+from graphc.ir.kernels import attributes_of
 from graphc.library.registry import find
-from graphc.lowering.kernels import attributes_of
 from graphc.ops.elementwise import ROWS
 from graphc.tensor.random.native import draw_native
 
@@ -48,8 +49,6 @@ def elementwise_reference(name: str) -> Reference:
     Raises:
         NotImplementedError: there is no such row.
     """
-    import graphc.ops  # noqa: F401  (fills the table)
-
     if name not in ROWS:
         raise NotImplementedError(f"graphc.{name} has no NumPy reference")
     return ROWS[name].reference

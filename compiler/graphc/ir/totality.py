@@ -10,10 +10,10 @@ import numpy as np
 
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.dims import DimKeys, broadcasts
+from graphc.ir.kernels import attributes_of
 from graphc.ir.known_rows import definition
 from graphc.ir.scan_view import SCAN
 from graphc.library.registry import find
-from graphc.lowering.kernels import attributes_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of

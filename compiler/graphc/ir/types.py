@@ -12,16 +12,8 @@ from typing import Any
 
 import numpy as np
 
-NAMES: dict[str, str] = {
-    "bool": "i1",
-    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
-    "float16": "f16",
-    "float32": "f32",
-    "float64": "f64",
-    "complex64": "complex<f32>",
-    "complex128": "complex<f64>",
-}
+from graphc.emit.types import NAMES
+
 DTYPES: dict[str, np.dtype] = {text: np.dtype(name) for name, text in NAMES.items()}
 _TEXTS: dict[np.dtype, str] = {dtype: text for text, dtype in DTYPES.items()}
 # Printing a type takes longer than asking for its class, which is enough for the commonest.

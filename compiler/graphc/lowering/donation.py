@@ -17,17 +17,17 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from graphc.ir.diagnostics import fail, record
 from graphc.ir.kinds import VIEWS
 from graphc.ir.ownership import RENAMES
 from graphc.ir.scan_view import scans
 from graphc.ir.walk import walk
 from graphc.lowering.donation_starts import Reads, Refused, Start, find_start, require_harmless
 from graphc.lowering.equal_sizes import have_same_sizes
+from graphc.lowering.polls import FEW
 from graphc.lowering.recurrences import RECURRENCES, cheap_chain
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.units import Units, ancestors
-from graphc.passes.buffer.poll_interrupts import PollInterrupts
-from graphc.passes.manager.base import fail, record
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
@@ -230,7 +230,7 @@ class Donations:
 def _is_long(scan: Any) -> bool:
     """Whether a loop may end early by a signal (see `graphc.passes.buffer.poll_interrupts`)."""
     steps = constant_value(scan.operands[0])
-    return steps is None or steps > PollInterrupts.few
+    return steps is None or steps > FEW
 
 
 def _requests(module: Any, function: Any) -> list[Request]:

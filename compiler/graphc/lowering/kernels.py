@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.kernels import attributes_of
 from graphc.ir.types import dtype_of
 from graphc.library.define import symbol_of
 from graphc.library.registry import Kernel, find
@@ -15,14 +16,8 @@ from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES, Signature
 
-_NOT_ATTRIBUTES = ("cluster",)
 # Picoseconds of a call, of a multiplication of a matrix algorithm, and of an element of a vector.
 _FIXED, _MULTIPLY, _COMPARE = 10_000, 100, 2_000
-
-
-def attributes_of(op: Any) -> dict[str, int]:
-    """The attributes of a kernel operation as numbers."""
-    return {name: int(op.attributes[name].value) for name in op.attributes if name not in _NOT_ATTRIBUTES}
 
 
 def lower_kernel(context: Any, op: Any) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.diagnostics import fail
 from graphc.lowering import pointers
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
-from graphc.passes.manager.base import fail
 from graphc_dialects._mlir import ir
 
 # Largest size of a product that gets a function of its own.

@@ -40,5 +40,9 @@ class Polls:
         build.create("func.call", [_status()], operands, callee=ir.FlatSymbolRefAttr.get(self._callee))
 
 
+# Loops of no more iterations do not look whether they are to end.
+FEW = 16
+
+
 def _status() -> Any:
     return ir.IntegerType.get_signless(64)

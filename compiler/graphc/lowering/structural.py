@@ -15,14 +15,16 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.constants import read_constant
 from graphc.ir.kinds import static_shape
-from graphc.ir.types import dtype_of, storage_name
+from graphc.ir.types import dtype_of
 from graphc.lowering import recurrences, updates, writes
 from graphc.lowering.conditionals import lower_conditional, lower_select
+from graphc.lowering.contractions import contraction
 from graphc.lowering.generic import fill
 from graphc.lowering.kernels import lower_kernel
 from graphc.lowering.random import random
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.scan import lower_scan
+from graphc.lowering.vector_products import vector_product
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 
@@ -176,8 +178,6 @@ def reshape(tensor: Any, target: Any, sizes: list[Any]) -> Any:
 @_rule("graphc.matmul")
 def _matmul(context: Any, op: Any) -> None:
     """A contraction as a generic; later passes find it by its attribute `graphc.matmul`."""
-    from graphc.lowering.vector_products import vector_product
-
     result = op.results[0]
     dtype = dtype_of(result.type.element_type)
     scalars = ScalarBuilder(ir)
@@ -196,41 +196,6 @@ def _matmul(context: Any, op: Any) -> None:
     sizes = [*a_dims[: rank - 2], a_dims[a_axes.index(row)], b_dims[b_axes.index(column)]]
     start = fill(zero, context.destinations.start(result, target_type, sizes))
     context.define(result, contraction(a, b, start, (a_axes, b_axes), dtype, flags))
-
-
-def contraction(
-    a: Any, b: Any, start: Any, axes: tuple[list[int], list[int]], dtype: np.dtype, flags: list[bool]
-) -> Any:
-    """`sum_k a * b` into `start`; `axes` gives the loop dimension of each operand dimension."""
-    rank = ir.RankedTensorType(start.type).rank + 1
-    maps = [
-        ir.AffineMapAttr.get(ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(axis) for axis in operand]))
-        for operand in (*axes, list(range(rank - 1)))
-    ]
-    kinds = ["parallel"] * (rank - 1) + ["reduction"]
-    generic = ir.Operation.create(
-        "linalg.generic",
-        results=[start.type],
-        operands=[a, b, start],
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get(maps),
-            "iterator_types": ir.ArrayAttr.get(
-                [ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds]
-            ),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-            "graphc.matmul": ir.DenseBoolArrayAttr.get(flags),
-        },
-        regions=1,
-    )
-    element = ir.Type.parse(storage_name(dtype))
-    block = ir.Block.create_at_start(generic.regions[0], [element] * 3)
-    with ir.InsertionPoint(block):
-        s = ScalarBuilder(ir)
-        work = np.dtype("uint8") if dtype == np.bool_ else dtype
-        x, y, total = (Scalar(argument, work) for argument in block.arguments)
-        combined = s.or_(total, s.and_(x, y)) if dtype == np.bool_ else s.add(total, s.mul(x, y))
-        build.create("linalg.yield", [], [combined.value])
-    return generic.results[0]
 
 
 def _scan(context: Any, op: Any) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.types import dtype_of
+from graphc.lowering.contractions import contraction
 from graphc.lowering.generic import fill
 from graphc.lowering.scan_buffers import read, writable, write
-from graphc.lowering.structural import contraction
 from graphc.lowering.unit_axes import drop_axes, insert_axes
 from graphc_dialects._mlir import ir
 

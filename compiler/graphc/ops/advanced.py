@@ -11,13 +11,13 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import unbroadcast
 from graphc.ops.elementwise import cast_to, expand_left, is_discrete
 from graphc.ops.subtensor import fitting
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
+from graphc.public import pt
 
 
 def _as_indices(indices: Any) -> Any:

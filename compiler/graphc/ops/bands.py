@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
-from graphc.gradient.types import grad_not_implemented
 from graphc.graph.basic import Apply, Variable
+from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.matrices import Maybe, Variables, _MatrixOp, float_dtype, is_complex
 
 

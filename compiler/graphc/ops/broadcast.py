@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
-from graphc.ops._pt import pt
+from graphc.public import pt
 
 Shape = tuple[int | None, ...]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import ROWS
-from graphc.tensor.basic import as_tensor_variable
 
 
 class ComplexSpecial(Op):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.graph.basic import Apply, Variable
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.masks import _Selecting
 from graphc.ops.scattering import Gather, Scatter
+from graphc.public import pt
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]

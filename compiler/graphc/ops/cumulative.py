@@ -11,12 +11,13 @@ import numpy as np
 from graphc.emit.literals import dense
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
+from graphc.ops.batching import all_batched
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
-from graphc.transforms.batching import all_batched
+from graphc.ops.scattering import Gather, Scatter
+from graphc.public import pt
 
 _UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 Variables = Sequence[Variable]
@@ -144,8 +145,6 @@ class Cumulative(_Running):
             # out[i] = x[i] out[i - 1], so t_out[i] = x[i] t_out[i - 1] + t[i] out[i - 1].
             before = self._moved(out, pt.ones_like(x[:1]))  # type: ignore[index]
             return [LinearRecurrence(self.reverse)(x, t * before)]
-        from graphc.ops.scattering import Gather
-
         last = Gather()(pt.moveaxis(t, 0, -1), pt.moveaxis(self._positions(x, out), 0, -1))
         return [pt.moveaxis(last, -1, 0)]
 
@@ -206,8 +205,6 @@ class Running(KernelOp):
 
 def _put_rows(g: Any, positions: Any) -> Any:
     """Adds the elements of g, along the first axis, at positions of an array of zeros."""
-    from graphc.ops.scattering import Scatter
-
     last = pt.moveaxis(g, 0, -1)
     return pt.moveaxis(Scatter("add")(pt.zeros_like(last), last, pt.moveaxis(positions, 0, -1)), -1, 0)
 

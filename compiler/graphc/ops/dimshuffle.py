@@ -11,10 +11,10 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import attribute
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
+from graphc.public import pt
 
 
 class DimShuffle(Op):

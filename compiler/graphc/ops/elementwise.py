@@ -13,10 +13,11 @@ import numpy as np
 from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable, constant, is_weak_scalar
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.broadcast import broadcast_static, check_broadcast, unbroadcast
-from graphc.tensor.basic import as_tensor_variable, constant, is_weak_scalar
-from graphc.tensor.type import TensorType
+from graphc.public import gradient, pt
 
 # What a dtype rule gets for each operand: a NumPy dtype, or int, float or complex for a Python number.
 OperandType = Any
@@ -214,9 +215,7 @@ class Elementwise(Op):
         if is_discrete(out):
             return [None]
         if not self.row.holomorphic and any(x.type.numpy_dtype.kind == "c" for x in (*inputs, out)):  # type: ignore[attr-defined]
-            from graphc.gradient.rules import pushforward_through_pullback
-
-            return pushforward_through_pullback(self, inputs, outputs, tangents)
+            return gradient.pushforward_through_pullback(self, inputs, outputs, tangents)
         total = None
         for i, (x, t) in enumerate(zip(inputs, tangents, strict=True)):
             partial = None if t is None or is_discrete(x) else self._partial(i, x)
@@ -233,8 +232,6 @@ class Elementwise(Op):
         """The rule for operand i; None where the derivative is zero."""
         rule = Undefined(self.row.absent or "") if self.row.grad is None else self.row.grad[i]
         if isinstance(rule, Undefined):
-            from graphc.gradient.types import grad_not_implemented
-
             why = rule.why
             return lambda *_: grad_not_implemented(self, i, x, why)
         return rule

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
 from graphc.ops.elementwise import Elementwise, OperandType, cast_to, register
-from graphc.tensor.basic import as_tensor_variable, is_weak_scalar
 
 # Why a row has no derivative with respect to an order or a parameter.
 NO_CLOSED_FORM = "it has no closed form, and the library has no code for it"

@@ -8,7 +8,6 @@ from typing import Any
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Variable
-from graphc.ops._pt import pt
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.matrices import (
     Maybe,
@@ -25,6 +24,7 @@ from graphc.ops.matrices import (
     transposed,
 )
 from graphc.ops.solvers import SolveTriangular
+from graphc.public import pt
 
 
 class Cholesky(_MatrixOp):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.graph.basic import Apply, Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import constant
 from graphc.ops.kernel import KernelOp
 from graphc.ops.sizes import known_size, size_of, sizes_of
-from graphc.tensor.basic import constant
+from graphc.public import pt
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
@@ -19,15 +19,20 @@ COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {complex_: real for real, complex_ in COMPLEX.items()}
 
 
+def _library() -> tuple[Any, Any]:
+    """How transforms are planned, and their tables; loaded when a graph has a transform."""
+    from graphc.library.fourier import plan, tables
+
+    return plan, tables
+
+
 def columns_table(n: Any, dtype: str) -> Any:
     """The roots of unity for transforms of columns of n numbers; None if stages do not do."""
-    from graphc.library.fourier import plan
-    from graphc.library.fourier.tables import stages_table
-
+    plan, tables = _library()
     known = known_size(n)
     if not known or plan.largest_factor(known) > plan.LARGEST:
         return None
-    return constant(stages_table(known).astype(dtype))
+    return constant(tables.stages_table(known).astype(dtype))
 
 
 def table(n: Any, dtype: str, real: bool) -> Any:
@@ -36,9 +41,8 @@ def table(n: Any, dtype: str, real: bool) -> Any:
     if known is None:
         # Of the few kinds of algorithms, Bluestein's has the largest table.
         return FftTable(real)(pt.zeros((), dtype=dtype), n, n * 40 + 1024)
-    from graphc.library.fourier.tables import table_of
-
-    return constant(table_of(known, real, dtype).astype(dtype))
+    _, tables = _library()
+    return constant(tables.table_of(known, real, dtype).astype(dtype))
 
 
 def algorithm(n: Any, rows: Any, dtype: str, real: bool) -> tuple[bool, int, int]:
@@ -50,8 +54,7 @@ def algorithm(n: Any, rows: Any, dtype: str, real: bool) -> tuple[bool, int, int
         dtype: of real and imaginary parts.
         real: whether the numbers are real.
     """
-    from graphc.library.fourier import plan
-
+    plan, _ = _library()
     known = known_size(n)
     if not known:
         return False, plan.ANY, 31

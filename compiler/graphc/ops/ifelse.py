@@ -8,15 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from graphc.emit.conditionals import emit_choice
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import capture, describe
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.pytree import flatten
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.undefined import is_discrete as has_no_derivative
+from graphc.ops.derivatives import match_dtype, zeros_like
 from graphc.ops.elementwise import _resolve, to_dtype, weak_operands
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
-from graphc.transforms.vectorize import repeat
+from graphc.ops.sizes import repeat
+from graphc.public import pt
 from graphc_runtime.conditional import ConditionalThunk
 
 
@@ -84,9 +88,6 @@ class IfElse(Op):
 
         Gradients of graphs do not call this: `graphc.gradient.branches` differentiates only what is chosen.
         """
-        from graphc.gradient.arithmetic import zeros_like
-        from graphc.gradient.types import is_discrete as has_no_derivative
-
         terms: list[Variable | None] = [None] * len(inputs)
         for k, (y, g) in enumerate(zip(outputs, cotangents, strict=True)):
             if g is not None and not has_no_derivative(y):
@@ -98,8 +99,6 @@ class IfElse(Op):
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        from graphc.gradient.arithmetic import match_dtype, zeros_like
-
         result: list[Variable | None] = []
         for k in range(self.n):
             places = (1 + k, 1 + self.n + k)
@@ -146,8 +145,6 @@ class IfElse(Op):
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         """The choice alone, between values that exist; `graphc.emit.conditionals` emits the branches, too."""
-        from graphc.emit.conditionals import emit_choice
-
         return emit_choice(node, operands, e)
 
     def __str__(self) -> str:
@@ -187,8 +184,6 @@ def ifelse(condition: Any, then_branch: Any, else_branch: Any, name: str | None 
         if _is_function(other):
             # A function that is not called may be one that would never end, of a recursion.
             return _map(as_variable, _built(value))
-    from graphc.scan.pytree import flatten
-
     a, b = _built(then_branch), _built(else_branch)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple) and not hasattr(a, "_fields"):
         b = type(a)(b)
@@ -227,8 +222,6 @@ def _built(branch: Any) -> Any:
 
 
 def _map(function: Callable[[Any], Any], tree: Any) -> Any:
-    from graphc.scan.pytree import flatten
-
     leaves, form = flatten(tree)
     return form.build([function(leaf) for leaf in leaves])
 

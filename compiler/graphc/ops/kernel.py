@@ -13,12 +13,12 @@ from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.library.registry import find
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import cast_to
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
-from graphc.transforms.vectorize import repeat
+from graphc.ops.sizes import repeat
+from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc_dialects.signatures import Signature

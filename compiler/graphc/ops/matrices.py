@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.gradient.rules import pushforward_through_pullback
 from graphc.graph.basic import Apply, Variable
-from graphc.ops._pt import pt
 from graphc.ops.kernel import KernelOp
 from graphc.ops.linalg import Matmul
 from graphc.ops.sizes import size_of
+from graphc.public import gradient, pt
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
@@ -40,7 +39,7 @@ class _MatrixOp(KernelOp):
         return [[i < count] * len(node.outputs) for i in range(len(node.inputs))]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        return pushforward_through_pullback(self, inputs, outputs, tangents)
+        return gradient.pushforward_through_pullback(self, inputs, outputs, tangents)
 
 
 def float_dtype(*given: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.graph.basic import Apply, Variable
-from graphc.ops._pt import pt
 from graphc.ops.matrices import (
     Maybe,
     Variables,
@@ -21,6 +20,7 @@ from graphc.ops.matrices import (
     real_dtype,
     transposed,
 )
+from graphc.public import pt
 
 
 def _spread(x: Any) -> Any:

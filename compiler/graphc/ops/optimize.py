@@ -16,16 +16,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphc.function.function import function
-from graphc.gradient import grad, io_connection_pattern, jacobian
-from graphc.gradient.types import DisconnectedType
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
 from graphc.graph.replace import clone_replace, clone_with_inputs
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors
-from graphc.ops._pt import pt
+from graphc.graph.undefined import DisconnectedType
 from graphc.ops.sizes import sizes_of
-from graphc.tensor.type import TensorType
+from graphc.public import function, pt
+from graphc.public import gradient as symbolic
 
 
 class _Evaluation:
@@ -66,7 +65,11 @@ class _Evaluation:
 
 def _jacobian(value: Any, x: Any, vectorized: bool | None) -> Variable:
     """Derivatives of an array by one of the same rank, those of 0-d ones 0-d, else with the value flat."""
-    return grad(value, x) if x.type.ndim == 0 else jacobian(value.ravel(), x, vectorize=vectorized)
+    return (
+        symbolic.grad(value, x)
+        if x.type.ndim == 0
+        else symbolic.jacobian(value.ravel(), x, vectorize=vectorized)
+    )
 
 
 class Solver(Op):
@@ -142,7 +145,7 @@ class Solver(Op):
         """What is zero at the solution: the equations, or the gradient of the objective."""
         if self._equations is None:
             value = self.inner_outputs[0]
-            self._equations = grad(value, self.inner_x) if self.minimizes else value
+            self._equations = symbolic.grad(value, self.inner_x) if self.minimizes else value
         return self._equations
 
     def make_node(self, *inputs: Any) -> Apply:
@@ -174,7 +177,9 @@ class Solver(Op):
 
     def connection_pattern(self, node: Any) -> list[list[bool]]:
         # What is only added to an objective does not move its minimum.
-        return [[bool(c), False] for (c,) in io_connection_pattern(self.inner_inputs, [self.equations])]
+        return [
+            [bool(c), False] for (c,) in symbolic.io_connection_pattern(self.inner_inputs, [self.equations])
+        ]
 
     def pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
@@ -186,7 +191,7 @@ class Solver(Op):
         equations, inner_x = self.equations, self.inner_x
         there = dict(zip(self.inner_inputs, [outputs[0], *args], strict=True))
         cotangent = equations.type.make_variable()
-        gradients = grad(
+        gradients = symbolic.grad(
             None,
             self.inner_args,
             known_grads={equations: cotangent},
@@ -260,7 +265,7 @@ class MinimizeOp(Solver):
         def derivatives(value: Any, x: Any) -> dict[str, Variable]:
             if not (jac or hess):
                 return {}
-            slope = grad(value, x)
+            slope = symbolic.grad(value, x)
             found = {"jac": slope} if jac else {}
             if hess:
                 found["hess"] = _jacobian(slope, x, vectorized)
@@ -304,8 +309,8 @@ class RootScalarOp(Solver):
             )
 
         def derivatives(value: Any, x: Any) -> dict[str, Variable]:
-            first = {"fprime": grad(value, x)} if jac else {}
-            return {**first, "fprime2": grad(first["fprime"], x)} if hess else first
+            first = {"fprime": symbolic.grad(value, x)} if jac else {}
+            return {**first, "fprime2": symbolic.grad(first["fprime"], x)} if hess else first
 
         super().__init__(variables, args, equation, derivatives, method, optimizer_kwargs)
 

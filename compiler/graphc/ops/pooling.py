@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Apply, Variable
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.scattering import Gather, Scatter
 from graphc.ops.sizes import sizes_of
+from graphc.public import pt
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]

@@ -11,12 +11,12 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.elementwise import cast_to
 from graphc.ops.matrices import float_dtype
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
-from graphc.transforms.vectorize import repeat
+from graphc.ops.sizes import repeat
+from graphc.public import pt
 
 
 class _PythonMatrices(Op):

@@ -11,12 +11,12 @@ import numpy as np
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import attribute, normalize_axes, normalize_axis
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.sizes import shape_source
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
+from graphc.public import pt
 
 # What narrow floats are accumulated in.
 _WIDE = {"float16": "float32", "float32": "float64", "complex64": "complex128"}

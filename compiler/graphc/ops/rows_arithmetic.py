@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Constant
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OperandType, cast_to, register, ufunc_rule
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 
 def promote(*types: OperandType) -> np.dtype:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from graphc.ops import forms
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import register, ufunc_rule
 from graphc.ops.external import real_floats
+from graphc.public import pt
 
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import OperandType, register, ufunc_rule
+from graphc.public import pt
 
 _DOUBLE, _I64, _U64 = np.dtype("float64"), np.dtype("int64"), np.dtype("uint64")
 # Of float64: bits of the fraction, bias of the exponent.

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OperandType, register
 from graphc.ops.rows_arithmetic import promote
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 
 def _round_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:

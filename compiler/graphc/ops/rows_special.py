@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from graphc.ops import forms, forms_special
-from graphc.ops._pt import pt
 from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import register
 from graphc.ops.external import real_floats, register_scipy, scipy_function
+from graphc.public import pt
 
 _ERF_SLOPE = float(2 / np.sqrt(np.pi))
 _SQRT_HALF = float(np.sqrt(0.5))

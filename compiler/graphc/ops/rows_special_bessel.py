@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ops import forms_bessel, forms_special
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined
 from graphc.ops.external import NO_CLOSED_FORM, floats_or_double, register_scipy
+from graphc.public import pt
 
 _ORDER = f"the derivative with respect to the order is not implemented: {NO_CLOSED_FORM}"
 

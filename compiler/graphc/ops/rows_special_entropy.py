@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from graphc.ops import forms_special as forms
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import register
 from graphc.ops.external import floats_or_double, real_floats, scipy_function
+from graphc.public import pt
 
 
 def _over(x: Any, y: Any) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from graphc.ops import forms_bessel, forms_gamma
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined, register
 from graphc.ops.external import NO_CLOSED_FORM, real_floats, register_kernel, register_scipy, scipy_function
+from graphc.public import pt
 
 _SECOND = "only first derivatives with respect to the parameters are known"
 

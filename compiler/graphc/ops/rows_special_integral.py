@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from graphc.ops import forms_bessel, forms_special
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import Undefined
 from graphc.ops.external import NO_CLOSED_FORM, register_kernel, register_scipy
+from graphc.public import pt
 
 _SECOND = "only first derivatives with respect to the parameters are known"
 

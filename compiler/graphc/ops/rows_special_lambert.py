@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ops._pt import pt
 from graphc.ops.external import register_kernel
+from graphc.public import pt
 
 
 def _slope(x: Any, out: Any, g: Any) -> Any:

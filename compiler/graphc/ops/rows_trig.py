@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from graphc.ops import forms
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import register, ufunc_rule
+from graphc.public import pt
 
 
 def _zero_at_infinity(out: Any, x: Any, infinite: str, zero: str) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.graph.basic import Apply, Variable
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
+from graphc.public import gradient, pt
 
 KINDS = ("set", "add", "mul", "max", "min")
 Variables = Sequence[Variable]
@@ -106,12 +106,10 @@ class Scatter(KernelOp):
         return pt.switch(zero, pt.switch(pt.eq(zeros, 1), rest, 0), pt.switch(pt.eq(zeros, 0), divided, 0))
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
-        from graphc.gradient.rules import pushforward_through_pullback
-
         (t_x, t_y), (x, y, indices) = tangents[:2], inputs
         if (t_x is None and t_y is None) or is_discrete(x):
             return [None]
         if self.kind > 1:
-            return pushforward_through_pullback(self, inputs, outputs, tangents)
+            return gradient.pushforward_through_pullback(self, inputs, outputs, tangents)
         t_x = pt.zeros_like(x) if t_x is None else t_x
         return [self(t_x, pt.zeros_like(y) if t_y is None else t_y, indices)]

@@ -10,10 +10,10 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
 from graphc.ops.elementwise import cast_to
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
 
 
 class _Sizes(Op):

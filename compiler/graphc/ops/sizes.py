@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable, reads_of, remember
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.graph.traversal import ancestors
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import Elementwise, cast_to
 from graphc.ops.shape import MakeVector, Shape, Shape_i
-from graphc.tensor.basic import as_tensor_variable, constant
+from graphc.public import pt
 
 # Expressions of sizes are small; deeper ones are left to the compiler.
 _MAX_DEPTH = 12
@@ -148,3 +149,25 @@ def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[Any]:
     if isinstance(shape, list | tuple):
         return [as_size(entry, what) for entry in shape]
     return [as_size(shape, what)]
+
+
+def repeat(x: Variable, size: Any) -> Variable:
+    """``x`` repeated along a new axis in front."""
+    return pt.broadcast_to(x, (size, *sizes_of(x)))
+
+
+def product_of(sizes: Sequence[Any]) -> Any:
+    """Product of 0-d int64 variables, with what is known multiplied out."""
+    known, total = 1, None
+    for each in sizes:
+        number = known_size(each)
+        if number is not None:
+            known *= number
+        else:
+            total = each if total is None else total * each
+    if known >= 1 << 63:
+        raise ValueError(f"there is no array with {known} elements or more: it is too large")
+    literal = known_as(known, *(each for each in sizes if isinstance(each, Variable)))
+    if total is None:
+        return literal
+    return total if known == 1 else total * literal

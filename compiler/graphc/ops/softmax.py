@@ -10,10 +10,10 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import attribute, normalize_axes
 from graphc.ops.elementwise import cast_to
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 
 def _log_softmax(x: np.ndarray, axes: tuple[int, ...], guarded: bool = False) -> np.ndarray:

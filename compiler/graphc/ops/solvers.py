@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.graph.basic import Apply, Variable
-from graphc.ops._pt import pt
 from graphc.ops.matrices import (
     Maybe,
     Variables,
@@ -21,8 +20,8 @@ from graphc.ops.matrices import (
     on_diagonal,
     transposed,
 )
-from graphc.ops.sizes import sizes_of
-from graphc.transforms.vectorize import repeat
+from graphc.ops.sizes import repeat, sizes_of
+from graphc.public import pt
 
 # What is known of a matrix, by the number that the kernel knows it by.
 ASSUMPTIONS = {"gen": 0, "sym": 1, "her": 2, "pos": 3}

@@ -12,7 +12,6 @@ from typing import Any
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
 from graphc.ops.matrices import (
     Maybe,
     Variables,
@@ -30,6 +29,7 @@ from graphc.ops.matrices import (
     real_dtype,
 )
 from graphc.ops.solvers import Solve
+from graphc.public import pt
 
 
 class Eigh(_MatrixOp):

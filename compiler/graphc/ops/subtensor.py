@@ -14,13 +14,13 @@ from graphc.errors import ValueRankError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.bounds import FULL, SYMBOLIC, Bound, Entry, describe_entries, emit_entry, static_size
 from graphc.ops.broadcast import unbroadcast
 from graphc.ops.elementwise import cast_to, expand_left, is_discrete
 from graphc.ops.sizes import as_size
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
+from graphc.public import pt
 
 
 class _Basic(Op):

@@ -12,8 +12,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-# The tensor package imports parts of this one; whichever is asked for first, it has to come first.
-import graphc.tensor  # noqa: F401
+from graphc.scan import rules as rules
 from graphc.scan.frontend import scan
 
 # Where each public name lives; loaded when first used.

@@ -11,9 +11,9 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_size
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
 
 
 @dataclass(frozen=True)

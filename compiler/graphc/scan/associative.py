@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphc.graph.pytree import Structure, flatten
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import size_of
+from graphc.public import pt
 from graphc.scan.loops import loop
-from graphc.scan.pytree import Structure, flatten
-from graphc.tensor.basic import as_tensor_variable
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -33,8 +34,6 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         TypeError: no tensors, or ``fn`` returns another structure.
         ValueError: different lengths.
     """
-    import graphc.tensor as pt
-
     leaves, structure = flatten(elems)
     xs = [as_tensor_variable(leaf) for leaf in leaves]
     if not xs:
@@ -63,8 +62,6 @@ class _Combine:
         self._fn, self._structure, self._axes = fn, structure, axes
 
     def __call__(self, a: list[Any], b: list[Any]) -> list[Any]:
-        import graphc.tensor as pt
-
         trees = [
             self._structure.build([pt.moveaxis(x, 0, axis) for x, axis in zip(side, self._axes, strict=True)])
             for side in (a, b)
@@ -97,15 +94,11 @@ def _tree_scan(combine: _Combine, xs: list[Any]) -> list[Any]:
 
 
 def _join(*parts: Any) -> Any:
-    import graphc.tensor as pt
-
     return pt.concatenate(list(parts))
 
 
 def _interleave(even: Any, odd: Any, n: int) -> Any:
     """Rows of the two by turns, n in all."""
-    import graphc.tensor as pt
-
     rows = n // 2
     pairs = pt.stack([even[:rows], odd], axis=1)
     mixed = pt.reshape(pairs, [2 * rows, *(size_of(odd, axis) for axis in range(1, odd.type.ndim))])
@@ -114,8 +107,6 @@ def _interleave(even: Any, odd: Any, n: int) -> Any:
 
 def _loop_scan(combine: _Combine, xs: list[Any]) -> list[Any]:
     """Row after row; a row of zeros behind each tensor gives a first value where there are no rows."""
-    import graphc.tensor as pt
-
     first = []
     for x in xs:
         zeros = pt.zeros([1, *(size_of(x, a) for a in range(1, x.type.ndim))], dtype=x.type.dtype)

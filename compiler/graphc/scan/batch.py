@@ -8,12 +8,12 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
-from graphc.ops._pt import pt
-from graphc.ops.sizes import known_size
+from graphc.ops.batch import batch_graph
+from graphc.ops.sizes import known_size, repeat
+from graphc.public import pt
 from graphc.scan.gradient.builder import ScanBuilder
-from graphc.tensor.type import TensorType
-from graphc.transforms.vectorize import batch_graph, repeat
 
 
 def batch(

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.errors import MissingInputError
-from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.replace import rebuild
+from graphc.graph.shared import SharedVariable
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import explicit_graph_inputs
 from graphc.names import unique_name
 from graphc.ops.shape import MakeVector
@@ -21,7 +22,6 @@ from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Output, ScanSpec, State, Untraced
 from graphc.scan.spec import Sequence as SequenceRole
 from graphc.scan.states import StatePart, UntracedPart, fit, state_part
-from graphc.tensor.type import TensorType
 
 _RESERVED = ("n_steps", "until")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from graphc.graph.basic import Constant, Variable
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 _PREFIX = "auto_"
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from graphc.ops._pt import pt
 from graphc.ops.sizes import size_of
+from graphc.public import pt
 from graphc.scan.frontend import build_loop
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_size
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
+from graphc.public import pt
 
 
 def check_inputs(op: Any, inputs: Sequence[Any]) -> list[Variable]:
@@ -57,8 +58,6 @@ def _steps(op: Any, n_steps: Any) -> Variable:
 
 def _rows(op: Any, role: Any, value: Any, row: TensorType) -> Variable:
     """A stack of rows of a type."""
-    import graphc.tensor as pt
-
     v = as_tensor_variable(value)
     fits = v.type.dtype == row.dtype and v.type.ndim == row.ndim + 1
     fits = fits and all(

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.location import describe
-from graphc.ops._pt import pt
-from graphc.tensor.basic import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.public import pt
 
 
 class until:

@@ -9,7 +9,7 @@ from typing import Any
 from graphc.emit.conditionals import emit_graph
 from graphc.emit.literals import quoted
 from graphc.graph.basic import Apply
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 LOOP = "!graphc.loop"
 

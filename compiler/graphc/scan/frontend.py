@@ -10,8 +10,10 @@ from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import frames_inside
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_as, known_size, size_of
+from graphc.public import pt
 from graphc.scan.arguments import (
     OutputArgument,
     SequenceArgument,
@@ -24,8 +26,6 @@ from graphc.scan.builder import LoopBuilder
 from graphc.scan.callee import Callee
 from graphc.scan.returned import Returned, parse
 from graphc.scan.states import UntracedPart
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
 
 _PAIR = (
     "this loop is returned as (outputs, updates), the form that PyTensor is about to give up; pass "

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import size_of
+from graphc.public import pt
 from graphc.scan.arguments import as_sequences
 from graphc.scan.callee import Callee
 from graphc.scan.frontend import build_loop
 from graphc.scan.returned import parse
-from graphc.tensor.basic import as_tensor_variable
 
 
 def map(
@@ -131,8 +132,6 @@ def cumulative(
             what="cumulative",
         )
         return loop.result(loop.outputs, return_updates=return_updates)
-    import graphc.tensor as pt
-
     given = as_sequences(sequences)
     if len(given) != 1 or given[0].taps != (0,):
         raise ValueError(
@@ -162,8 +161,6 @@ def filter(fn: Callable[..., Any], sequences: Any, non_sequences: Any = None, na
     Returns:
         The selected rows of each sequence: a variable, or a list for a list of several.
     """
-    import graphc.tensor as pt
-
     given, callee = as_sequences(sequences), Callee(fn, "filter")
     if any(each.taps != (0,) for each in given) or not given:
         raise ValueError("filter selects rows of at least one sequence; its sequences have no taps")

@@ -8,16 +8,17 @@ from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
+from graphc.graph.pytree import Structure, flatten
+from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_size, size_of
+from graphc.public import pt
 from graphc.scan.arguments import as_steps
 from graphc.scan.builder import LoopBuilder
 from graphc.scan.callee import Callee
 from graphc.scan.condition import as_condition
-from graphc.scan.pytree import Structure, flatten
 from graphc.scan.spec import UNBOUNDED
 from graphc.scan.states import UntracedPart
-from graphc.tensor.basic import as_tensor_variable, constant
-from graphc.tensor.type import TensorType
 
 
 def loop(
@@ -96,8 +97,6 @@ def while_loop(
     Returns:
         The value for which ``cond`` does not hold, or that after ``max_steps``.
     """
-    import graphc.tensor as pt
-
     callee, test = Callee(body, "while_loop"), Callee(cond, "while_loop")
     builder = LoopBuilder(callee)
     leaves, structure = flatten(init)
@@ -126,8 +125,6 @@ def fori_loop(
         init: tree: the first value.
         name: as in `graphc.scan`.
     """
-    import graphc.tensor as pt
-
     callee = Callee(body, "fori_loop")
     first, end = _bound(lower, "lower", callee), _bound(upper, "upper", callee)
     count = pt.maximum(end - first, 0)  # type: ignore[attr-defined]

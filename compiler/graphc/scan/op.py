@@ -3,29 +3,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from graphc.emit.conditionals import obstacle
-from graphc.function.schedule import why_not_native
+from graphc.emit.native import why_not_native
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import is_conditional
 from graphc.graph.equality import same_graph
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
 from graphc.graph.replace import clone_with_inputs, rebuild
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.variable import TensorConstant
 from graphc.graph.traversal import ancestors
 from graphc.scan.checks import check_inputs
 from graphc.scan.emit import emit
 from graphc.scan.mappings import connection_pattern
 from graphc.scan.perform import run
 from graphc.scan.spec import Invariant, ScanSpec
-from graphc.tensor.type import TensorType
-from graphc.tensor.variable import TensorConstant
 from graphc.transforms.op_from_graph import expand
 
 LITERAL_SIZE = 16
+
+Terms = list[Variable | None]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is built of a loop: other loops. Arguments are the loop and those of the method of `Op`."""
+
+    pullback: Callable[[Any, Sequence[Variable], Sequence[Variable], Sequence[Variable | None]], Terms]
+    pushforward: Callable[[Any, Sequence[Variable], Sequence[Variable], Sequence[Variable | None]], Terms]
+    batch: Callable[[Any, Apply, Sequence[Variable], Sequence[bool], Any], list[Variable]]
 
 
 class Scan(Op):
@@ -50,6 +62,9 @@ class Scan(Op):
         ValueError: the number of inner inputs or outputs does not fit the spec.
         MissingInputError: the inner graph reads a variable that is not among its inputs.
     """
+
+    # Set by `graphc.scan.rules`, which is made of loops.
+    rules: ClassVar[Rules]
 
     def __init__(
         self,
@@ -201,23 +216,17 @@ class Scan(Op):
     def pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        from graphc.scan.gradient.reverse import pullback
-
-        return pullback(self, inputs, outputs, cotangents)
+        return self.rules.pullback(self, inputs, outputs, cotangents)
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
-        from graphc.scan.gradient.forward import pushforward
-
-        return pushforward(self, inputs, outputs, tangents)
+        return self.rules.pushforward(self, inputs, outputs, tangents)
 
     def batch(
         self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Any
     ) -> list[Variable]:
-        from graphc.scan.batch import batch
-
-        return batch(self, node, inputs, batched, size)
+        return self.rules.batch(self, node, inputs, batched, size)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return connection_pattern(self)

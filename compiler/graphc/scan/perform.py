@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.function.reference import ReferenceExecutor
+from graphc.graph.reference import ReferenceExecutor
 from graphc_runtime.progress import report
 
 

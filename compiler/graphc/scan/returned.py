@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.function.shared import SharedVariable
 from graphc.graph.basic import Variable
+from graphc.graph.shared import SharedVariable
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.scan.condition import until
-from graphc.tensor.basic import as_tensor_variable
 
 
 @dataclass

@@ -12,8 +12,9 @@ import numpy as np
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.replace import rebuild
-from graphc.tensor.basic import constant
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.convert import constant
+from graphc.graph.tensor.type import TensorType
+from graphc.public import pt
 
 # Converting a constant may change what is computed from it, which may ask for another dtype again.
 _MAX_CONVERSIONS = 4
@@ -46,8 +47,6 @@ class StatePart:
 
     def retype(self, row: TensorType) -> dict[Variable, Variable]:
         """Give the rows another type; returns what replaces the inner variables."""
-        import graphc.tensor as pt
-
         if row.dtype != self.row.dtype:
             self.initial = constant(self.initial.data.astype(row.dtype), self.initial.name)
         self.initial = pt.specify_shape(self.initial, (None, *row.shape))
@@ -82,8 +81,6 @@ class UntracedPart:
 
     def retype(self, row: TensorType) -> dict[Variable, Variable]:
         """Give the value another type; returns what replaces the inner variable."""
-        import graphc.tensor as pt
-
         if row.dtype != self.row.dtype:
             self.initial = constant(self.initial.data.astype(row.dtype), self.initial.name)
         self.initial = pt.specify_shape(self.initial, row.shape)
@@ -161,8 +158,6 @@ def fit(states: Sequence[StatePart | UntracedPart], others: list[Variable], call
     Raises:
         TypeError: dtype or shape change from one iteration to the next.
     """
-    import graphc.tensor as pt
-
     conversions = 0
     while True:
         memo: dict[Variable, Variable] = {}

@@ -15,9 +15,11 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sparse import CsrProduct, CsrSampledProduct
+from graphc.public import pt
 from graphc.sparse.basic import (
     CSM,
     Regular,
@@ -35,8 +37,6 @@ from graphc.sparse.basic import (
 )
 from graphc.sparse.conversion import SparseFromDense
 from graphc.sparse.type import SparseTensorType
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import parse_dtype
 
 
 def with_data(x: Any, data: Any) -> Any:

@@ -17,11 +17,11 @@ from graphc.config import config
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import capture
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_size, vector_entries
+from graphc.public import pt
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
-from graphc.tensor.basic import as_tensor_variable, constant
-from graphc.tensor.type import TensorType
 
 # Cotangents of sparse matrices: of the value's cotangent, the matrices, and a parameter.
 Rule = Callable[[Any, Sequence[Any], Any], list[Any]]

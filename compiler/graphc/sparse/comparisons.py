@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.graph.basic import Apply
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.public import pt
 from graphc.sparse.basic import as_dense, as_sparse_variable, is_sparse
 from graphc.sparse.type import SparseTensorType
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
+from graphc.public import pt
 from graphc.sparse.basic import (
     CSM,
     Regular,
@@ -21,8 +23,6 @@ from graphc.sparse.basic import (
     same_places,
 )
 from graphc.sparse.type import SparseTensorType
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphc.ops._pt import pt
+from graphc.public import pt
 from graphc.sparse.arithmetic import structured
 from graphc.sparse.basic import as_sparse_variable
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.function.schedule import why_not_native
+from graphc.emit.native import why_not_native
 from graphc.graph.basic import Variable
 from graphc.graph.demand import is_conditional
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.replace import fresh_root, rebuild
+from graphc.graph.tensor.type import TensorType
 from graphc.sparse.basic import CSM, CSMProperties, array_of, put_together
 from graphc.sparse.type import SparseTensorType
-from graphc.tensor.type import TensorType
 
 
 def executor_on_parts(fgraph: FunctionGraph, compile_native: Callable[[FunctionGraph], Any]) -> Any:

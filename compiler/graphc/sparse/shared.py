@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.function.shared import SharedVariable
+from graphc.graph.shared import SharedVariable
 from graphc.sparse.type import FORMATS, SparseTensorType, SparseVariable
 
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
+from graphc.public import pt
 from graphc.sparse.arithmetic import true_dot
 from graphc.sparse.basic import (
     CSM,
@@ -30,8 +32,6 @@ from graphc.sparse.basic import (
 )
 from graphc.sparse.conversion import csr_from_dense, remove0
 from graphc.sparse.type import FORMATS
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]

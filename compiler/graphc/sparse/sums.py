@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.ops._pt import pt
 from graphc.ops.axes import normalize_axis
+from graphc.public import pt
 from graphc.sparse.basic import CSM, Regular, as_sparse_variable, csm_data, positions, size_along
 from graphc.sparse.conversion import SparseFromDense
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Constant, Variable
+from graphc.graph.tensor.type import parse_dtype
 from graphc.graph.type import Type
-from graphc.tensor.type import parse_dtype
+from graphc.public import sparse
 
 FORMATS = ("csr", "csc")
 # What inputs may have besides: operations convert them to compressed rows.
@@ -41,94 +42,94 @@ class SparseVariable(Variable):
 
     @property
     def shape(self) -> Any:
-        return _functions().shape(self)
+        return sparse.shape(self)
 
     @property
     def T(self) -> Any:
-        return _functions().transpose(self)
+        return sparse.transpose(self)
 
     @property
     def data(self) -> Any:
-        return _functions().csm_data(self)
+        return sparse.csm_data(self)
 
     def transpose(self) -> Any:
         return self.T
 
     def toarray(self) -> Any:
-        return _functions().dense_from_sparse(self)
+        return sparse.dense_from_sparse(self)
 
     def sum(self, axis: int | None = None) -> Any:
-        return _functions().sp_sum(self, axis)
+        return sparse.sp_sum(self, axis)
 
     def zeros_like(self) -> Any:
-        return _functions().sp_zeros_like(self)
+        return sparse.sp_zeros_like(self)
 
     def ones_like(self) -> Any:
-        return _functions().sp_ones_like(self)
+        return sparse.sp_ones_like(self)
 
     def astype(self, dtype: Any) -> Any:
-        return _functions().cast(self, dtype)
+        return sparse.cast(self, dtype)
 
     def copy(self, name: str | None = None) -> Any:
-        copied = _functions().structured_add(self, 0)
+        copied = sparse.structured_add(self, 0)
         copied.name = name
         return copied
 
     @property
     def size(self) -> Any:
         """How many values are stored, as of SciPy's matrices."""
-        return _functions().csm_data(self).shape[0]
+        return sparse.csm_data(self).shape[0]
 
     def __getitem__(self, index: Any) -> Any:
-        return _functions().get_item(self, index)
+        return sparse.get_item(self, index)
 
     def __lt__(self, other: Any) -> Any:
-        return _functions().lt(self, other)
+        return sparse.lt(self, other)
 
     def __le__(self, other: Any) -> Any:
-        return _functions().le(self, other)
+        return sparse.le(self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return _functions().gt(self, other)
+        return sparse.gt(self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return _functions().ge(self, other)
+        return sparse.ge(self, other)
 
     def __add__(self, other: Any) -> Any:
-        return _functions().add(self, other)
+        return sparse.add(self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return _functions().add(other, self)
+        return sparse.add(other, self)
 
     def __sub__(self, other: Any) -> Any:
-        return _functions().sub(self, other)
+        return sparse.sub(self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _functions().sub(other, self)
+        return sparse.sub(other, self)
 
     def __neg__(self) -> Any:
-        return _functions().neg(self)
+        return sparse.neg(self)
 
     def __mul__(self, other: Any) -> Any:
-        return _functions().mul(self, other)
+        return sparse.mul(self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return _functions().mul(other, self)
+        return sparse.mul(other, self)
 
     def __matmul__(self, other: Any) -> Any:
-        return _functions().dot(self, other)
+        return sparse.dot(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return _functions().dot(other, self)
+        return sparse.dot(other, self)
 
     def dot(self, other: Any) -> Any:
-        return _functions().dot(self, other)
+        return sparse.dot(self, other)
 
     def __dot__(self, other: Any) -> Any:
-        return _functions().dot(self, other)
+        return sparse.dot(self, other)
 
     def __rdot__(self, other: Any) -> Any:
-        return _functions().dot(other, self)
+        return sparse.dot(other, self)
 
 
 # Methods on the values, by the function of `graphc.sparse`.
@@ -149,7 +150,7 @@ _ON_DENSE = (
 
 def _on_values(function: str) -> Any:
     def method(self: SparseVariable) -> Any:
-        return getattr(_functions(), function)(self)
+        return getattr(sparse, function)(self)
 
     return method
 
@@ -184,12 +185,6 @@ class SparseConstant(SparseVariable, Constant):
 
 def _arrays(x: Any) -> list[np.ndarray]:
     return [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
-
-
-def _functions() -> Any:
-    import graphc.sparse
-
-    return graphc.sparse
 
 
 class SparseTensorType(Type):
@@ -289,7 +284,7 @@ class SparseTensorType(Type):
         """A tensor as a sparse variable of this format; None for whatever else."""
         if getattr(var.type, "dtype", None) != self.dtype or isinstance(var.type, SparseTensorType):
             return None
-        made: Variable = getattr(_functions(), f"{self.format}_from_dense")(var)
+        made: Variable = getattr(sparse, f"{self.format}_from_dense")(var)
         return made if self == made.type or self.is_super(made.type) else None
 
     def values_eq(self, a: Any, b: Any) -> bool:

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tensor namespace: ``import graphc.tensor as pt``. Names and arguments follow PyTensor and NumPy."""
 
+import importlib
 from typing import Any
 
+from graphc import gradient as derivatives
+from graphc.graph.tensor.convert import *  # noqa: F403
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.ops import rows  # noqa: F401
 from graphc.ops.ifelse import ifelse
 from graphc.tensor.accumulating import *  # noqa: F403
 from graphc.tensor.at import *  # noqa: F403
-from graphc.tensor.basic import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.creation import *  # noqa: F403
 from graphc.tensor.dims import *  # noqa: F403
@@ -32,8 +36,6 @@ from graphc.tensor.special import *  # noqa: F403
 from graphc.tensor.splitting import *  # noqa: F403
 from graphc.tensor.statistics import *  # noqa: F403
 from graphc.tensor.tapers import *  # noqa: F403
-from graphc.tensor.type import TensorType
-from graphc.tensor.variable import TensorConstant, TensorVariable
 from graphc.tensor.vectorize import *  # noqa: F403
 
 _NAMESPACES = (
@@ -54,22 +56,12 @@ def __getattr__(name: str) -> Any:
     if name == "nnet":  # as Theano called it
         name = "nn"
     if name in _NAMESPACES:
-        import importlib
-
         return importlib.import_module(f"graphc.tensor.{name}")
     if name in ("cross", "kron", "matvec", "vdot", "vecdot", "vecmat"):
-        from graphc.tensor.linalg import products
-
-        return getattr(products, name)
+        return getattr(importlib.import_module("graphc.tensor.linalg.products"), name)
     if name in ("grad", "jacobian", "hessian"):
-        import graphc
-
-        return getattr(graphc, name)
+        return getattr(derivatives, name)
     raise AttributeError(f"module 'graphc.tensor' has no attribute {name!r}")
 
 
 __all__ = ["TensorConstant", "TensorType", "TensorVariable", "ifelse"]
-
-# Whoever builds graphs will compile them: the first compilation should not wait for these imports.
-import graphc.compile.native  # noqa: E402
-import graphc.function.function  # noqa: E402, F401

@@ -11,14 +11,15 @@ import numpy as np
 
 from graphc.config import config
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.cumulative import Cumulative, Running
 from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import parse_dtype
+from graphc.public import pt
+from graphc.tensor.signal import convolve1d
 
 __all__ = [
     "convolve",
@@ -251,8 +252,6 @@ def _vectors(a: Any, v: Any, what: str) -> tuple[Any, Any]:
 
 def _middle(a: Any, v: Any, mode: str, mirrored: bool) -> Any:
     """The part of the full convolution that a mode asks for."""
-    from graphc.tensor.signal import convolve1d
-
     full = convolve1d(a, v, mode="full")
     if mode == "full":
         return full

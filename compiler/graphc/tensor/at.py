@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OPS, expand_left
 from graphc.ops.scattering import Scatter
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import fitting
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.indexing import TakeLens, inc_subtensor, lenses_behind, set_subtensor
 
 __all__ = ["At", "max_subtensor", "min_subtensor", "mul_subtensor"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphc.config import config
 from graphc.graph.location import capture
-from graphc.tensor.type import DTYPES, TensorType
-from graphc.tensor.variable import TensorVariable
+from graphc.graph.tensor.type import DTYPES, TensorType
+from graphc.graph.tensor.variable import TensorVariable
 
 Constructor = TensorType | Callable[..., TensorVariable]
 _PREFIXES = {

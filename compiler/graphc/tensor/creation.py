@@ -9,15 +9,15 @@ import numpy as np
 
 from graphc.config import config
 from graphc.graph.basic import Variable, remember
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.create import Iota
 from graphc.ops.elementwise import cast_to
 from graphc.ops.reshape import BroadcastTo
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import Shape_i
 from graphc.ops.sizes import as_size, as_sizes, known_as, known_value, sizes_of
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import parse_dtype
+from graphc.public import pt
 
 __all__ = [
     "alloc",

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
-from graphc.ops.axes import normalize_axis
-from graphc.ops.sizes import as_size, known_size, size_of, sizes_of, vector_entries
-from graphc.raise_op import Assert
-from graphc.tensor.basic import (
+from graphc.graph.tensor.convert import (
     NotScalarConstantError,
     as_tensor_variable,
     get_underlying_scalar_constant_value,
 )
-from graphc.tensor.shaping import product_of
+from graphc.ops.axes import normalize_axis
+from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of, vector_entries
+from graphc.public import pt
+from graphc.raise_op import Assert
 
 __all__ = [
     "atleast_Nd",

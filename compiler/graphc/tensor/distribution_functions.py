@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import is_weak_scalar
 from graphc.ops.elementwise import OPS
 from graphc.ops.external import float_operand
-from graphc.tensor.basic import is_weak_scalar
 
 __all__ = [
     "bdtr",

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
 from graphc.ops.linalg import Matmul
 from graphc.ops.reduce import Reduce
 from graphc.ops.reshape import Reshape
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import size_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.ops.sizes import product_of, size_of
+from graphc.public import pt
 from graphc.tensor.contraction_order import find_path
-from graphc.tensor.shaping import product_of
 
 __all__ = ["einsum"]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.fourier import (
     COMPLEX,
@@ -27,9 +27,8 @@ from graphc.ops.fourier import (
     columns_table,
     table,
 )
-from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.shaping import product_of
+from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of
+from graphc.public import pt
 
 __all__ = [
     "fft",

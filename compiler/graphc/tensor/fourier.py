@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor import fft as numpys
-from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.sorting import along_axis
 
 __all__ = ["fft", "irfft", "rfft"]

@@ -11,14 +11,13 @@ import numpy as np
 
 from graphc.config import config
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import as_size, as_sizes, known_size, sizes_of
+from graphc.ops.sizes import as_size, as_sizes, known_size, product_of, sizes_of
+from graphc.public import pt
 from graphc.raise_op import CheckAndRaise
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.shaping import product_of
-from graphc.tensor.type import parse_dtype
 
 __all__ = [
     "block",

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.advanced import Put, Take
 from graphc.ops.axes import normalize_axis
 from graphc.ops.bounds import Entry
@@ -23,12 +23,11 @@ from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import OPS, expand_left
 from graphc.ops.reshape import FitIndex, Reshape
 from graphc.ops.shape import MakeVector, Shape
-from graphc.ops.sizes import known_size, size_of, sizes_of, vector_entries
+from graphc.ops.sizes import known_size, product_of, size_of, sizes_of, vector_entries
 from graphc.ops.subtensor import IncSubtensor, Subtensor, fitting
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.masks import masked, true_positions
 from graphc.tensor.parse_index import ParsedIndex, mask_of, parse_index, with_mask_axes
-from graphc.tensor.shaping import product_of
 
 __all__ = [
     "getitem",

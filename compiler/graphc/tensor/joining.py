@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.axes import normalize_axis
 from graphc.ops.join import Join
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import MakeVector
 from graphc.ops.sizes import as_size, as_sizes, known_size
+from graphc.public import pt
 from graphc.raise_op import CheckAndRaise
-from graphc.tensor.basic import as_tensor_variable, constant
 from graphc.tensor.shaping import atleast_1d, atleast_2d, expand_dims, specify_shape
 
 __all__ = ["concatenate", "hstack", "join", "split", "stack", "vstack"]

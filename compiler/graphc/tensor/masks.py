@@ -15,14 +15,14 @@ import numpy as np
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import describe
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import CountTrue
 from graphc.ops.elementwise import cast_to
 from graphc.ops.masks import Compress, FlatNonzero, RepeatLength, RepeatPositions
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 __all__ = [
     "argwhere",

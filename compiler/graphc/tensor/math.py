@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import parse_dtype
 from graphc.ops import rows  # noqa: F401  (fills the table)
-from graphc.ops._pt import pt
 from graphc.ops.elementwise import OPS, cast_to, is_discrete
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import parse_dtype
+from graphc.public import pt
 
 # PyTensor's and NumPy's names of table rows.
 ALIASES = {

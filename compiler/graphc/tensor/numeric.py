@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OPS, cast_to, ufunc_rule
 from graphc.ops.rows_arithmetic import promote
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 __all__ = [
     "around",

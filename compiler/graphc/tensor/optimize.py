@@ -12,10 +12,10 @@ from typing import Any
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.replace import graph_replace
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.traversal import graph_inputs, truncated_graph_inputs
-from graphc.ops._pt import pt
 from graphc.ops.optimize import MinimizeOp, MinimizeScalarOp, RootOp, RootScalarOp
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 __all__ = ["minimize", "minimize_scalar", "root", "root_scalar"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 __all__ = ["pad"]
 

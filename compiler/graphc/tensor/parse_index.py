@@ -10,11 +10,11 @@ import numpy as np
 from graphc.errors import IndexTypeError
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import describe
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable, has_variable
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import as_size, known_size, reads_sizes, size_of
-from graphc.tensor.basic import as_tensor_variable, has_variable
+from graphc.public import pt
 
 
 class ParsedIndex(NamedTuple):

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
 from graphc.ops.matrices import float_dtype
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, size_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 __all__ = [
     "poly",

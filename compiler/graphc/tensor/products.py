@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.linalg import Matmul
 from graphc.ops.reshape import BroadcastTo, Reshape
-from graphc.ops.sizes import size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.shaping import product_of
-from graphc.tensor.type import TensorType, parse_dtype
+from graphc.ops.sizes import product_of, size_of, sizes_of
+from graphc.public import pt
 
 __all__ = ["dot", "inner", "matmul", "outer", "tensordot"]
 

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from graphc.gradient import zero_grad
 from graphc.graph.basic import Variable, remember
 from graphc.graph.location import frames_inside
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import cast_to
 from graphc.ops.reduce import ArgReduce, Reduce
 from graphc.ops.sizes import size_of
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import parse_dtype
+from graphc.public import pt
 
 Axis = Any
 
@@ -262,8 +263,6 @@ def std(
 
 def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
     """log(sum(exp(x))) over axes, without overflow."""
-    from graphc.gradient import zero_grad
-
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "fc":
         x = cast_to(x, "float64")

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.matrices import float_dtype
-from graphc.ops.sizes import size_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.ops.sizes import product_of, size_of
+from graphc.public import pt
 from graphc.tensor.sets import _edges
-from graphc.tensor.shaping import product_of
 
 __all__ = ["gradient", "histogram2d", "histogramdd", "interpolate1d", "lexsort", "piecewise"]
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import describe
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.advanced import Put
 from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import BinLength, Contained, CountBins, Histogram, SumBins, WeightedHistogram
 from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
+from graphc.public import pt, scan
 from graphc.raise_op import Assert
-from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.masks import masked, true_positions
 
 __all__ = [
@@ -109,10 +109,8 @@ def _unique_slices(x: Any, axis: int, index: bool, inverse: bool, counts: bool) 
     width = rows.type.shape[1]
     order = pt.arange(sizes[0])
     if width is None:
-        import graphc
-
         columns = pt.arange(size_of(rows, 1))[::-1]
-        order = graphc.foldl(_reorder, columns, order, rows, return_updates=False)
+        order = scan.foldl(_reorder, columns, order, rows, return_updates=False)
     for column in reversed(range(width or 0)):
         order = order[pt.argsort(rows[order, column])]
     ordered = rows[order]

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.graph.basic import Constant, Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.dimshuffle import DimShuffle
-from graphc.ops.elementwise import Cast, Elementwise
+from graphc.ops.elementwise import OPS, Cast, Elementwise
 from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.shape import Shape, Shape_i
-from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, product_of, size_of, sizes_of
+from graphc.public import pt
 
 __all__ = [
     "atleast_1d",
@@ -54,23 +53,6 @@ def size(x: Any) -> Variable:
     """Number of elements, a 0-d int64."""
     x = as_tensor_variable(x)
     return product_of(sizes_of(x)) if x.type.ndim else known_as(1, x)
-
-
-def product_of(sizes: Sequence[Any]) -> Any:
-    """Product of 0-d int64 variables, with what is known multiplied out."""
-    known, total = 1, None
-    for each in sizes:
-        number = known_size(each)
-        if number is not None:
-            known *= number
-        else:
-            total = each if total is None else total * each
-    if known >= 1 << 63:
-        raise ValueError(f"there is no array with {known} elements or more: it is too large")
-    literal = known_as(known, *(each for each in sizes if isinstance(each, Variable)))
-    if total is None:
-        return literal
-    return total if known == 1 else total * literal
 
 
 def _without(sizes: list[Any], given: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -332,8 +314,6 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
 
 def broadcast_arrays(*args: Any) -> list[Variable]:
     """Operands repeated to their common shape."""
-    from graphc.ops.elementwise import OPS
-
     xs = [as_tensor_variable(x) for x in args]
     results = []
     for i, x in enumerate(xs):

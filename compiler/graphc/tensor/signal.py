@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import sizes_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.ops.sizes import product_of, sizes_of
+from graphc.public import pt
 from graphc.tensor.nn.convolution import correlated
 from graphc.tensor.nn.windows import Window, folded, known
-from graphc.tensor.shaping import product_of
 
 __all__ = ["convolve1d", "convolve2d"]
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Constant, Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.counting import TopK
 from graphc.ops.elementwise import cast_to
 from graphc.ops.scattering import Gather, Scatter
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import ArgPartition, ArgSort, Partition, SearchSorted, Sort
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 __all__ = [
     "argpartition",

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import OPS
 from graphc.ops.external import float_operand
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.tensor import distribution_functions
-from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.distribution_functions import *  # noqa: F403
 from graphc.tensor.math import ALIASES
 from graphc.tensor.reductions import logsumexp

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import broadcast_static
-from graphc.ops.sizes import known_size, size_of
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.shaping import product_of
+from graphc.ops.sizes import known_size, product_of, size_of
+from graphc.public import pt
 
 __all__ = [
     "append",

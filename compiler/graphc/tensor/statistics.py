@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Constant, Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import cast_to
+from graphc.ops.scattering import Gather
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import Partition, Sort
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 __all__ = [
     "average",
@@ -135,8 +136,6 @@ def _at(ordered: Any, positions: Any) -> Any:
     """Elements at positions of the last axis, which comes first then."""
     if positions.type.ndim == 1:
         return pt.moveaxis(ordered[..., positions], -1, 0)
-    from graphc.ops.scattering import Gather
-
     return pt.moveaxis(Gather()(ordered, pt.moveaxis(positions, 0, -1)), -1, 0)
 
 

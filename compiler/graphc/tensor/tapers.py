@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
 from graphc.ops.sizes import as_size
+from graphc.public import pt
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 

@@ -11,11 +11,13 @@ from typing import Any
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
+from graphc.ops.batch import batch_graph
 from graphc.ops.sizes import size_of
-from graphc.tensor.basic import as_tensor_variable
-from graphc.tensor.type import TensorType
-from graphc.transforms.vectorize import batch_graph, vectorize_graph
+from graphc.public import pt
+from graphc.transforms.vectorize import vectorize_graph
 
 __all__ = ["vectorize", "vmap"]
 
@@ -169,8 +171,6 @@ def vmap(func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Calla
 
     @functools.wraps(func)
     def mapped(*args: Any) -> Any:
-        import graphc.tensor as pt
-
         tensors = [as_tensor_variable(x) for x in args]
         replace = {}
         inner = list(tensors)

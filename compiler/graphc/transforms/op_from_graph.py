@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.errors import MissingInputError
+from graphc.gradient.connectivity import io_connection_pattern
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.equality import same_graph
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.replace import clone_replace, clone_with_inputs, rebuild
+from graphc.graph.shared import SharedVariable
 from graphc.graph.traversal import graph_inputs, toposort
+from graphc.ops.batch import batch_graph
+from graphc.public import function
 from graphc.transforms.op_from_graph_derivatives import pullback, pushforward, same_overrides
 
 Override = Callable[..., Any] | Sequence[Callable[..., Any] | None] | None
@@ -107,8 +111,6 @@ class OpFromGraph(Op):
         if len(given) == n:
             given += self.shared_inputs
         elif any(x is not old for x, old in zip(given[n:], self.shared_inputs, strict=True)):
-            from graphc.function.shared import SharedVariable
-
             op = self.clone()
             op.shared_inputs = [x for x in given[n:] if isinstance(x, SharedVariable)]
         if any(x.type != inner.type for x, inner in zip(given, self.inner_inputs, strict=True)):
@@ -121,6 +123,11 @@ class OpFromGraph(Op):
         other.inner_inputs, other.inner_outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
         other._derived = {}
         return other
+
+    @staticmethod
+    def of_graph(*arguments: Any, **options: Any) -> OpFromGraph:
+        """Another op of this kind, which has no overrides; arguments as for the class."""
+        return OpFromGraph(*arguments, **options)
 
     def _narrowed(self, types: tuple[Any, ...]) -> OpFromGraph:
         """This op on inputs of narrower types, which may narrow the outputs."""
@@ -140,8 +147,6 @@ class OpFromGraph(Op):
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         if "function" not in self._derived:
-            from graphc.function.function import function
-
             options = {"mode": "reference", "on_unused_input": "ignore", **self.kwargs}
             inner, outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
             self._derived["function"] = function(inner, outputs, **options)
@@ -151,8 +156,6 @@ class OpFromGraph(Op):
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         if self._connection_pattern is None:
-            from graphc.gradient.connectivity import io_connection_pattern
-
             self._connection_pattern = io_connection_pattern(self.inner_inputs, self.inner_outputs)
         rows = self._connection_pattern
         # A pattern that the user gave says nothing about captured shared variables.
@@ -171,8 +174,6 @@ class OpFromGraph(Op):
     def batch(
         self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Any
     ) -> list[Variable]:
-        from graphc.transforms.vectorize import batch_graph
-
         inner = self.inline_on(node.inputs)
         replace = {x: b for x, b, is_batched in zip(node.inputs, inputs, batched, strict=True) if is_batched}
         return batch_graph(inner, replace, size)
@@ -237,27 +238,6 @@ def expand(outputs: Sequence[Variable], memo: dict[Variable, Variable] | None = 
     return [memo.get(y, y) for y in outputs]
 
 
-def without_rules(outputs: Sequence[Variable], roots: Collection[Variable]) -> Sequence[Variable]:
-    """The outputs with the values of ops that only have rules for derivatives, where these depend on roots.
-
-    Their further inputs are no part of the value, and need not be computed for a batch of it.
-    """
-    memo: dict[Variable, Variable] = {}
-    depends = set(roots)
-    for node in toposort(outputs, blockers=roots):
-        if depends.isdisjoint(node.inputs):
-            continue
-        depends.update(node.outputs)
-        inputs = [memo.get(x, x) for x in node.inputs]
-        if hasattr(node.op, "inline_on") and not isinstance(node.op, OpFromGraph):
-            memo.update(zip(node.outputs, node.op.inline_on(inputs), strict=True))
-        elif any(x in memo for x in node.inputs):
-            memo.update(
-                zip(node.outputs, node.clone_with_new_inputs(inputs, strict=False).outputs, strict=True)
-            )
-    return [memo.get(y, y) for y in outputs] if memo else outputs
-
-
 def _check(inputs: Any, outputs: Any, kwargs: dict[str, Any]) -> None:
     for what, variables in (("inputs", inputs), ("outputs", outputs)):
         if not isinstance(variables, list):
@@ -281,8 +261,6 @@ def _check(inputs: Any, outputs: Any, kwargs: dict[str, Any]) -> None:
 
 def _captured(inputs: list[Variable], outputs: list[Variable]) -> list[Variable]:
     """Shared variables that the graph reads besides its inputs."""
-    from graphc.function.shared import SharedVariable
-
     given = set(inputs)
     captured: list[Variable] = []
     for v in graph_inputs(outputs, blockers=given):

@@ -8,8 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphc.gradient.accumulate import Cotangents
+from graphc.gradient.connectivity import Paths
+from graphc.gradient.forward import tangents_of
+from graphc.gradient.transposed import pushforward_through_pullback
 from graphc.graph.basic import Variable
 from graphc.graph.equality import equal_computations
+from graphc.graph.op import Op
+from graphc.graph.undefined import is_disconnected, is_null
+from graphc.ops.derivatives import gradient_dtype, zeros_like
 
 if TYPE_CHECKING:
     from graphc.transforms.op_from_graph import OpFromGraph
@@ -56,8 +63,6 @@ def pushforward(
     override = op.pushforward_overrides
     if override is None:
         if op.pullback_overrides is not None:
-            from graphc.gradient.rules import pushforward_through_pullback
-
             return pushforward_through_pullback(op, inputs, outputs, tangents)
         return _derived_pushforward(op, inputs, tangents)
     n = op.n_explicit
@@ -88,12 +93,8 @@ def _overridden(
 
 
 def _call(rule: Any, arguments: tuple[list, ...]) -> Terms:
-    from graphc.transforms.op_from_graph import OpFromGraph
-
-    if isinstance(rule, OpFromGraph):
-        result = rule(*[v for group in arguments for v in group])
-    else:
-        result = rule(*arguments)
+    flat = [v for group in arguments for v in group]
+    result = rule(*flat) if isinstance(rule, Op) else rule(*arguments)
     return list(result) if isinstance(result, list | tuple) else [result]
 
 
@@ -130,15 +131,11 @@ def _same_override(a: Any, b: Any, arguments: tuple[list, ...]) -> bool:
 
 
 def _zero_like(x: Variable) -> Variable:
-    from graphc.gradient.arithmetic import zeros_like
-
     return zeros_like(x)
 
 
 def _place(v: Variable) -> Variable:
     """A root for a derivative with respect to ``v``: its type, or ``floatX`` where ``v`` is discrete."""
-    from graphc.gradient.arithmetic import gradient_dtype
-
     if hasattr(v.type, "dtype"):
         return v.type.clone(dtype=gradient_dtype(v)).make_variable()
     return v.type.make_variable()
@@ -173,11 +170,6 @@ def _build(
     """The derived op and, for each term, its place among the op's outputs, or None, or a placeholder
     variable.
     """
-    from graphc.gradient.accumulate import Cotangents
-    from graphc.gradient.connectivity import Paths
-    from graphc.gradient.forward import tangents_of
-    from graphc.transforms.op_from_graph import OpFromGraph
-
     xs, ys = op.inner_inputs, op.inner_outputs
     if what == "pullback":
         places = [_place(y) for y, ok in zip(ys, live, strict=True) if ok]
@@ -202,13 +194,11 @@ def _build(
     if not kept:
         return None, layout
     name = f"{op.name or 'OpFromGraph'}.{what}"
-    derived = OpFromGraph([*xs, *places], kept, inline=op.is_inline, name=name, on_unused_input="ignore")
+    derived = op.of_graph([*xs, *places], kept, inline=op.is_inline, name=name, on_unused_input="ignore")
     return derived, layout
 
 
 def _is_placeholder(g: Variable) -> bool:
-    from graphc.gradient.types import is_disconnected, is_null
-
     return is_disconnected(g) or is_null(g)
 
 

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Adds batch axes in front of some variables of a graph, and so of all that is computed from them.
+"""``vectorize_graph``: graphs with any number of batch axes in front of some variables.
 
-An op says how by ``batch(node, inputs, batched, size) -> list of outputs``; the rules of graphc's own ops are
-in `graphc.transforms.batching`. Where there is no rule, or none for the inputs that are batched, a loop
-applies the op to one element of the batch after the other (`graphc.transforms.vectorize_loop`).
+One axis after the other is added by `graphc.ops.batch`.
 """
 
 from __future__ import annotations
@@ -11,54 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Variable
 from graphc.graph.replace import checked_constants, checked_replacements, rebuild
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import toposort
-from graphc.transforms.op_from_graph import without_rules
-from graphc.transforms.vectorize_loop import RowsRead, last_rows_read, loop_over_batch
-
-
-def batch_graph(
-    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: Any
-) -> list[Variable]:
-    """The graph of ``outputs`` for a batch of values of some variables.
-
-    Args:
-        outputs: tensor variables.
-        replace: variables of the graph, and what stands for each: a variable with one more axis in front.
-        size: the size of this axis, an int or a 0-d integer variable.
-
-    Returns:
-        The outputs with the batch axis in front; those that do not depend on the batch are repeated along it.
-
-    Raises:
-        ValueError: a replacement has not exactly one dimension more than what it replaces.
-        VectorizeError: a value that is no tensor depends on the batch.
-    """
-    found, batched = _batch(outputs, replace, size)
-    return [y if is_batched else repeat(y, size) for y, is_batched in zip(found, batched, strict=True)]
-
-
-def _batch(
-    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: Any
-) -> tuple[list[Variable], list[bool]]:
-    """The outputs for a batch, and which of them have its axis in front."""
-    memo: dict[Variable, Variable] = {}
-    for old, new in replace.items():
-        if _rank(new) != _rank(old) + 1:
-            raise ValueError(
-                f"the batch for {old} of type {old.type} must have one dimension more, "
-                f"got {new} of type {new.type}"
-            )
-        memo[old] = new
-    outputs = without_rules(outputs, set(replace))
-    nodes = list(toposort(outputs, blockers=set(replace)))
-    rows_read = last_rows_read(nodes, outputs)
-    for node in nodes:
-        if any(x in memo for x in node.inputs):
-            memo.update(zip(node.outputs, _batch_node(node, memo, size, rows_read), strict=True))
-    return [memo.get(y, y) for y in outputs], [_is_batched(y, memo) for y in outputs]
+from graphc.ops.batch import batch_some, rank_of
+from graphc.ops.shape import Shape, Shape_i
 
 
 def vectorize_graph(
@@ -88,7 +44,7 @@ def vectorize_graph(
     for old, new in replace.items():
         if not (isinstance(old, Variable) and isinstance(new, Variable)):
             raise ValueError(f"vectorize_graph replaces variables by variables, got {old!r} by {new!r}")
-    depth = {old: _rank(new) - _rank(old) for old, new in replace.items()}
+    depth = {old: rank_of(new) - rank_of(old) for old, new in replace.items()}
     for old, extra in depth.items():
         if extra < 0:
             raise ValueError(
@@ -124,7 +80,7 @@ class _Batch:
         unchecked: Mapping[Variable, tuple[Variable, Variable]],
     ) -> None:
         self.rows, self.given, self.unchecked = rows, given, unchecked
-        self.depth = {old: _rank(new) - _rank(old) for old, new in given.items()}
+        self.depth = {old: rank_of(new) - rank_of(old) for old, new in given.items()}
         self.levels = range(max(self.depth.values(), default=0))
         # For each level the variables that vary along it, and its size.
         self.varying: list[list[Variable]] = []
@@ -159,7 +115,7 @@ class _Batch:
         for level in self.levels:
             grown = {old: self._grown(current[old], level) for old in self.varying[level]}
             replace = {current[old]: new for old, new in grown.items()}
-            result, batched = _batch(result, replace, self.sizes[level])
+            result, batched = batch_some(result, replace, self.sizes[level])
             current.update(grown)
             checked.update((new, self.unchecked[old]) for old, new in grown.items() if old in self.unchecked)
             for levels, is_batched in zip(present, batched, strict=True):
@@ -186,8 +142,6 @@ class _Batch:
 
     def _wanted(self) -> dict[Variable, int]:
         """How many batch axes each variable has by what it depends on; sizes depend on no elements."""
-        from graphc.ops.shape import Shape, Shape_i
-
         wanted = dict(self.depth)
         for node in toposort(self.rows, blockers=set(self.given)):
             most = max((wanted.get(x, 0) for x in node.inputs), default=0)
@@ -205,46 +159,5 @@ class _Batch:
         return y.dimshuffle(*front, *range(len(levels), y.type.ndim))
 
 
-def repeat(x: Variable, size: Any) -> Variable:
-    """``x`` repeated along a new axis in front."""
-    import graphc.tensor as pt
-    from graphc.ops.sizes import sizes_of
-
-    return pt.broadcast_to(x, (size, *sizes_of(x)))
-
-
-def _rank(v: Any) -> int:
-    """Number of dimensions; values that are no tensors have none."""
-    return int(getattr(v.type, "ndim", 0))
-
-
 def _plain(type_: Any, shape: Sequence[int | None]) -> Variable:
-    from graphc.tensor.type import TensorType
-
     return TensorType(type_.dtype, shape).make_variable()
-
-
-def _is_batched(v: Variable, memo: Mapping[Variable, Variable]) -> bool:
-    return v in memo and _rank(memo[v]) == _rank(v) + 1
-
-
-def _batch_node(
-    node: Apply, memo: Mapping[Variable, Variable], size: Any, rows_read: RowsRead
-) -> list[Variable]:
-    """The outputs of a node for a batch of some of its inputs; an output of unchanged rank is the same for
-    all.
-    """
-    from graphc.transforms.batching import rule_of
-
-    inputs = [memo.get(x, x) for x in node.inputs]
-    batched = [_is_batched(x, memo) for x in node.inputs]
-    if not any(batched):
-        # Only sizes of batched variables reach here: the value is another expression of the same rank.
-        return node.clone_with_new_inputs(inputs, strict=False).outputs
-    rule = rule_of(node.op)
-    if rule is None:
-        return loop_over_batch(node, inputs, batched, size, f"{node.op} has no batching rule", rows_read)
-    try:
-        return rule(node.op, node, inputs, batched, size)
-    except VectorizeError as error:
-        return loop_over_batch(node, inputs, batched, size, str(error), rows_read)

@@ -13,7 +13,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.ir.packing import Interval, aligned, pack
+from graphc.library.memory.places import Interval, aligned, pack
 from graphc.library.memory.workspace import SLOTS, WorkspaceTable
 
 from ._memory_code import POINTER, SIZE, function, load

@@ -20,9 +20,9 @@ from graphc.emit.conditional_plan import MAX_DEPTH
 from graphc.emit.conditionals import obstacle
 from graphc.emit.emitter import Emitter
 from graphc.errors import CompileError
-from graphc.function.reference import ReferenceExecutor
 from graphc.graph.demand import MAX_PRODUCTS
 from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.reference import ReferenceExecutor
 from graphc.ops.elementwise import Elementwise
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context

@@ -16,7 +16,7 @@ import graphc
 import graphc.tensor as pt
 from graphc.function.memory_sizes import Argument, Sizes
 from graphc.function.memory_text import human
-from graphc.ir.packing import Interval, aligned, pack
+from graphc.library.memory.places import Interval, aligned, pack
 
 FILE = Path(__file__).name
 

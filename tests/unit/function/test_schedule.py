@@ -7,10 +7,10 @@ import pytest
 import graphc.tensor as pt
 from graphc.errors import DebugModeError
 from graphc.function.debug import DebugExecutor
-from graphc.function.reference import ReferenceExecutor
 from graphc.function.report import CompileReport
 from graphc.function.schedule import Schedule, partition
 from graphc.graph import Apply, FunctionGraph, Op
+from graphc.graph.reference import ReferenceExecutor
 
 A = np.array([1.0, 2.0])
 

@@ -8,7 +8,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 A = np.array([1.0, 2.0, 3.0])
 

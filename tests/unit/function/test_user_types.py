@@ -6,8 +6,9 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.function.shared import SharedVariable, shared_constructor
+from graphc.function.shared import shared_constructor
 from graphc.graph import Apply, Op, Type
+from graphc.graph.shared import SharedVariable
 
 
 class DoubleType(Type):

@@ -13,7 +13,7 @@ import graphc.tensor as pt
 from graphc.errors import MissingInputError, UndefinedGradientError
 from graphc.graph import Apply, Constant, FunctionGraph, Op, Variable
 from graphc.graph.location import SourceLocation, capture, describe
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 
 class Twice(Op):

@@ -6,7 +6,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 f64 = TensorType("float64", (None,))
 f32 = TensorType("float32", (None,))

@@ -9,8 +9,8 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.graph.basic import Constant, Variable
+from graphc.graph.tensor.type import DTYPES, TensorType
 from graphc.graph.type import Type, register_transfer, transfer
-from graphc.tensor.type import DTYPES, TensorType
 
 
 class DoubleType(Type):

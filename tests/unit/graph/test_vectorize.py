@@ -18,14 +18,15 @@ from graphc.errors import VectorizeError
 from graphc.graph.basic import Variable
 from graphc.graph.op import Op
 from graphc.graph.traversal import toposort
+from graphc.ops.batch import batch_graph
+from graphc.ops.batching import rule_of
 from graphc.ops.create import Iota
 from graphc.ops.kernel import KernelOp
 from graphc.ops.reshape import FitIndex
 from graphc.printing import Print
 from graphc.raise_op import Assert
 from graphc.tensor import random
-from graphc.transforms.batching import rule_of
-from graphc.transforms.vectorize import batch_graph, vectorize_graph
+from graphc.transforms.vectorize import vectorize_graph
 
 M, V, S = pt.tensor("M", dtype="float64", shape=(3, 4)), pt.dvector("V"), pt.dscalar("S")
 N, C = pt.lscalar("N"), pt.scalar("C", dtype="bool")
@@ -200,13 +201,13 @@ def test_every_op_has_a_rule_or_is_a_loop_for_a_reason(cls):
     if cls.__module__.startswith("graphc.sparse"):
         pytest.skip("sparse matrices have two axes, and no batches")
     assert (rule_of(object.__new__(cls)) is None) == bool(reason), (
-        "a batching rule (a method batch, or one in graphc.transforms.batching), or the reason for a loop"
+        "a batching rule (a method batch, or one in graphc.ops.batching), or the reason for a loop"
     )
 
 
 def test_the_cases_cover_the_ops():
     covered = {type(node.op).__name__ for name in CASES for node in toposort(results(name))}
-    own = {"graphc.ops.advanced", "graphc.transforms.batching", "graphc.ops.create", "graphc.ops.dimshuffle"}
+    own = {"graphc.ops.advanced", "graphc.ops.batching", "graphc.ops.create", "graphc.ops.dimshuffle"}
     own |= {f"graphc.ops.{name}" for name in ("elementwise", "ifelse", "join", "linalg", "reduce", "reshape")}
     own |= {f"graphc.ops.{name}" for name in ("shape", "softmax", "subtensor")} | {"graphc.scan.op"}
     missing = {cls.__name__ for cls in CLASSES if cls.__module__ in own} - covered

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import graphc
+from graphc.graph.tensor.variable import TensorOperators
 from graphc.immediate import Tensor
-from graphc.tensor.variable import TensorOperators
 
 BINARY = {
     "add": lambda a, b: a + b,

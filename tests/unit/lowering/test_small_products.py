@@ -19,7 +19,7 @@ from graphc.graph.function_graph import FunctionGraph
 from graphc.library.products.define import define_products
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.native.parts import Part
-from graphc.passes.manager.base import run_pipeline
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_dialects.dialect import new_context
 from graphc_runtime import symbols

@@ -13,9 +13,10 @@ import graphc
 import graphc.tensor as pt
 from graphc import Apply, Op, Type, ifelse
 from graphc.errors import VectorizeError
+from graphc.graph.tensor.type import TensorType
+from graphc.ops.batch import batch_graph
 from graphc.ops.ifelse import IfElse, select
-from graphc.tensor.type import TensorType
-from graphc.transforms.vectorize import batch_graph, vectorize_graph
+from graphc.transforms.vectorize import vectorize_graph
 
 MODES = ("fast_run", "fast_compile", "reference", "debug")
 

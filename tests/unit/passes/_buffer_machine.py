@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.packing import Interval, aligned, pack
+from graphc.library.memory.places import Interval, aligned, pack
 from graphc_dialects._mlir import ir
 
 _ARITH = {

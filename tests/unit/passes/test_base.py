@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from graphc.passes.manager.base import Pass, PassError, discover, fail, find
+from graphc.ir.diagnostics import PassError, fail
+from graphc.passes.manager.base import Pass, discover, find
 from graphc.passes.manager.parse import parse_pipeline, split_top_level
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir

@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from graphc.backends.cpu.veclib import add_vector_variants, is_available, vector_symbols
+from graphc.ir.diagnostics import PassError
 from graphc.lowering.math import expansions
 from graphc.lowering.math.formats import F32, F64, LN2, PI
 from graphc.passes.buffer.expand_math import ExpandMath
-from graphc.passes.manager.base import PassError
 from graphc_tools.math_kernel import (
     Kernel,
     compile_ir,

@@ -17,7 +17,7 @@ from graphc.backends.cpu.pipeline import FAST_RUN
 from graphc.ir.rewrite import Rewriter
 from graphc.passes.graph.joins._linear_sizes import LinearSizes, constant, plus
 from graphc.passes.graph.joins._tiling import Joined, Tile, arrange
-from graphc.passes.manager.base import run_pipeline
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context

@@ -7,12 +7,12 @@ import graphc.tensor as pt
 from graphc.backends.cpu.pipeline import pipeline
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
-from graphc.ir.packing import Interval
+from graphc.library.memory.places import Interval
 from graphc.passes.buffer.memory._buffer_sizes import Size
 from graphc.passes.buffer.memory._workspace import Buffer, Workspace
 from graphc.passes.graph.fusion._clusters import UnitGraph
 from graphc.passes.graph.joins import _rules
-from graphc.passes.manager.base import run_pipeline
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context

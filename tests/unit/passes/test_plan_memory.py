@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.ir.packing import Interval, Layout, _place, aligned, live_bytes, pack
 from graphc.ir.walk import functions, walk
+from graphc.library.memory.places import Interval, Layout, _place, aligned, live_bytes, pack
 from graphc.passes.buffer.memory._plan import Planner
-from graphc.passes.manager.base import run_pipeline
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
 

@@ -10,8 +10,10 @@ import pytest
 
 from graphc.backends.interpret.interpreter import run_function
 from graphc.ir.affine import Evaluator, Linear, Range, Region, Split, exactly, is_negative, over
+from graphc.ir.diagnostics import PassError
 from graphc.ir.scan_view import ScanView, retention, scans
-from graphc.passes.manager.base import PassError, find, run_pipeline
+from graphc.passes.manager.base import find
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import assert_same, context, function

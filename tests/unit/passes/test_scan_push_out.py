@@ -11,7 +11,8 @@ from graphc.ir.affine import Linear
 from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.loops._batch_rules import rule_of
 from graphc.passes.loops._last_row import LastRowUses
-from graphc.passes.manager.base import find, run_pipeline
+from graphc.passes.manager.base import find
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import context

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from graphc.backends.interpret.interpreter import run_function
-from graphc.passes.manager.base import PassError, run_pipeline
+from graphc.ir.diagnostics import PassError
+from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 
 from ._semantics import assert_same, context, function, outcome

@@ -7,8 +7,8 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.graph import equal_computations
+from graphc.graph.tensor.type import TensorType
 from graphc.scan import Scan, ScanArgs, roles, until
-from graphc.tensor.type import TensorType
 from graphc.transforms.op_from_graph import OpFromGraph
 
 

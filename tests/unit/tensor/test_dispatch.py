@@ -12,7 +12,7 @@ import pytest
 import graphc
 import graphc.tensor as pt
 from graphc.graph.basic import Variable
-from graphc.tensor import dispatch, dispatch_adapters
+from graphc.graph.tensor import dispatch, dispatch_adapters
 
 A = np.array([[1.5, -2.0, 3.25], [0.5, 4.0, -6.0]])
 B = np.array([[2.0, 1.0, -1.0], [3.0, 0.25, 7.0]])

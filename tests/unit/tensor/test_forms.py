@@ -15,11 +15,11 @@ import graphc.tensor as pt
 from graphc.compile.ops import wrap_py
 from graphc.errors import UnusedInputError
 from graphc.graph import equal_computations
+from graphc.graph.tensor.convert import NotScalarConstantError
+from graphc.graph.tensor.type import TensorType, discrete_dtypes, float_dtypes
 from graphc.printing import pp, pprint
 from graphc.raise_op import Assert
 from graphc.scan.checkpoints import scan_checkpoints
-from graphc.tensor.basic import NotScalarConstantError
-from graphc.tensor.type import TensorType, discrete_dtypes, float_dtypes
 
 X = np.random.default_rng(0).normal(size=(3, 4))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from graphc.compile.fingerprint import toolchain
+from graphc.backends.toolchain import toolchain
 from graphc.config import config
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import DiskCache

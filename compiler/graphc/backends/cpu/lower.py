@@ -126,7 +126,7 @@ def pipeline_of(text: str, mode: str, fastmath: str) -> list[tuple[str, str]]:
 
 
 def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastmath: str) -> Lowered:
-    from graphc.passes.manager.base import run_pipeline
+    from graphc.passes.manager.run import run_pipeline
 
     start = time.perf_counter()
     from graphc.backends.cpu.handoff import to_llvmlite

@@ -34,7 +34,7 @@ from pytensor.tensor.random.type import RandomGeneratorType
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import NoneTypeT, SliceType
 
-from graphc.compile.fingerprint import toolchain
+from graphc.backends.toolchain import toolchain
 from graphc.config import config
 
 # Whose classes and functions are what their version says.

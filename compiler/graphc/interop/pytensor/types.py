@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pytensor.compile.sharedvalue import SharedVariable
     from pytensor.graph.type import Type
 
-    from graphc.function.shared import SharedVariable as Shared
     from graphc.graph.basic import Variable as Converted
+    from graphc.graph.shared import SharedVariable as Shared
 
 
 def is_tensor(kind: Type) -> bool:

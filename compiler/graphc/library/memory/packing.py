@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""IR text that places buffers at run time: the algorithm of `graphc.ir.packing`."""
+"""IR text that places buffers at run time: the algorithm of `graphc.library.memory.places`."""
 
 from __future__ import annotations
 
-from graphc.ir.packing import MOST_FOR_ALL_ORDERS
+from graphc.library.memory.places import MOST_FOR_ALL_ORDERS
 
 # Sizes are rounded up to the alignment. A row of the table is {first, last, units, key}.
 PACK = """

@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk_for
 from graphc.lowering.math import Builder, expansions
 from graphc.lowering.math.formats import F32, F64
-from graphc.passes.manager.base import Pass, fail
+from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 _CALLABLE = frozenset(

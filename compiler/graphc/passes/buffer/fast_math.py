@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk, walk_for
 from graphc.lowering.loops import SUM_FLAGS
-from graphc.passes.manager.base import Pass, fail
+from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 # Flags of each level; each allows what the one before does. None has nnan or ninf: values that these leave

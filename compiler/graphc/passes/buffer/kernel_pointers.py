@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk_for
 from graphc.lowering import pointers
 from graphc.lowering.layouts import is_contiguous, reinterpret
 from graphc.lowering.scan_buffers import allocate, copy
 from graphc.passes.buffer._geometry import is_proven_contiguous, kept_axes, view_operands
-from graphc.passes.manager.base import Pass, fail
+from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 

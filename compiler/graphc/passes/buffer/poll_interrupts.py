@@ -6,8 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.diagnostics import fail, record
 from graphc.ir.walk import functions, walk, walk_for
-from graphc.passes.manager.base import Pass, fail, record
+from graphc.lowering.polls import FEW
+from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
@@ -42,7 +44,7 @@ class PollInterrupts(Pass):
 
     stage = "buffer"
     block: int = 16384
-    few: int = 16
+    few: int = FEW
 
     def run(self, module: Any) -> None:
         if not _declarations(module):

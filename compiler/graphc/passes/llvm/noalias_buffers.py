@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.passes.manager.base import Pass, fail
+from graphc.ir.diagnostics import fail
+from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 

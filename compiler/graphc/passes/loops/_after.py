@@ -9,7 +9,8 @@ from typing import Any
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, name_of
 from graphc.passes.loops._batch import Batch, Batcher
-from graphc.passes.loops._batch_rules import is_total, rule_of
+from graphc.passes.loops._batch_rules import rule_of
+from graphc.passes.loops._batch_total import is_total
 from graphc.passes.loops._cost import is_expensive, loop_elements, needed_in_loop, row_elements
 from graphc.passes.loops._index import CannotBatch, copy_size
 from graphc.passes.loops._last_row import LastRowUses
@@ -55,7 +56,7 @@ class Behind:
         self._point.__enter__()
         self.steps = steps_of(self.view.op)
         self.rows = KeptRows(self.view, first_iteration(self.view, self.steps))
-        self.batcher = Batcher(self.view, self.steps, self.rows)
+        self.batcher = Batcher(self.view, self.steps, self.rows, rule_of)
         return self
 
     def __exit__(self, *error: Any) -> None:

@@ -20,6 +20,7 @@ from graphc.ir.constants import CONSTANTS
 from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView
+from graphc.passes.loops._batch_total import is_total
 from graphc.passes.loops._index import CannotBatch, binary, compare, copy_index, select
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
@@ -58,15 +59,18 @@ class Batcher:
         rows: index value: how many rows the stacks have.
         source: gives the stack of a value that needs no computation (a row of a sequence, of a trace), or
             None.
+        rule_of: the rule for an operation of a name, or None (`graphc.passes.loops._batch_rules`).
     """
 
-    def __init__(self, view: ScanView, rows: Any, source: Source) -> None:
+    def __init__(
+        self, view: ScanView, rows: Any, source: Source, rule_of: Callable[[str], Rule | None]
+    ) -> None:
         self.view = view
         self.rows = rows
         self.dims = DimKeys(_Definitions())  # type: ignore[arg-type]
         key = self.dims.size(rows)
         self.static_rows = key if isinstance(key, int) and key >= 0 else -1
-        self._source = source
+        self._source, self._rule_of = source, rule_of
         self._known: dict[Any, Batch | None] = {}
         self._fitted: dict[Any, Any] = {}
         self._no_rows: Any = None
@@ -103,9 +107,7 @@ class Batcher:
             return None
 
     def _build(self, op: Any) -> Batch | None:
-        from graphc.passes.loops._batch_rules import rule_of
-
-        rule = rule_of(op.name)
+        rule = self._rule_of(op.name)
         if op.name in CONSTANTS:
             return Batch(self._clone(op, []), False)
         if rule is None:
@@ -117,8 +119,6 @@ class Batcher:
 
     def _invariant(self, op: Any, tensors: list[Batch]) -> Any:
         """An operation that is the same in all iterations, provided it cannot fail without any."""
-        from graphc.passes.loops._batch_rules import is_total
-
         if not is_total(op):
             raise CannotBatch(f"{op.name} of values that do not change might fail")
         values = iter(tensors)

@@ -14,7 +14,6 @@ import numpy as np
 
 from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.rewrite import tensor_type
-from graphc.ir.totality import never_fails
 from graphc.passes.loops._batch import Batch, Batcher, Rule, attributes_of
 from graphc.passes.loops._batch_matmul import matmul
 from graphc.passes.loops._index import CannotBatch
@@ -24,10 +23,6 @@ from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
 
 _RULES: dict[str, Rule] = {"graphc.matmul": matmul}
-_NEVER_FAIL = frozenset(
-    f"graphc.{name}"
-    for name in "dimshuffle iota softmax log_softmax reduce_sum reduce_prod reduce_and reduce_or".split()
-) | {"tensor.cast"}
 
 
 def _rule(*names: str) -> Callable[[Rule], Rule]:
@@ -47,33 +42,6 @@ def rule_of(name: str) -> Rule | None:
         if name[7:] in SIGNATURES:
             return kernel
     return known
-
-
-def is_total(op: Any) -> bool:
-    """Whether an operation cannot fail, whatever its operands hold."""
-    if op.name in CONSTANTS or op.name in _NEVER_FAIL:
-        return True
-    if op.name.startswith("graphc.") and op.name[7:] in SIGNATURES:
-        return never_fails(op) and _fits(op)
-    if not op.name.startswith("graphc.") or op.name[7:] not in ELEMENTWISE:
-        return False
-    shapes = zip(*(operand.type.shape for operand in op.operands), strict=True)
-    return all(_agree([size for size in sizes if size != 1]) for sizes in shapes)
-
-
-def _agree(sizes: list[int]) -> bool:
-    return len(sizes) < 2 or (sizes[0] >= 0 and len(set(sizes)) == 1)
-
-
-def _fits(op: Any) -> bool:
-    """Whether the operands of a kernel operation have sizes that are known to be right."""
-    signature = SIGNATURES[op.name[7:]]
-    sizes: dict[Any, list[int]] = {}
-    for operand, core in zip(op.operands, signature.operands, strict=False):
-        shape = operand.type.shape
-        for axis, dim in enumerate([*range(len(shape) - len(core)), *core]):
-            sizes.setdefault(dim, []).append(shape[axis])
-    return not signature.given and all(_agree(found) for found in sizes.values())
 
 
 def kernel(b: Batcher, op: Any, xs: list[Batch]) -> Any:

@@ -14,6 +14,7 @@ from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView
 from graphc.ir.walk import inputs_of, walk
 from graphc.passes.loops._batch import Batch, Batcher
+from graphc.passes.loops._batch_rules import rule_of
 from graphc.passes.loops._cost import row_elements
 from graphc.passes.loops._index import binary, coefficient, copy_index
 from graphc.passes.loops._sources import is_sequence_row, sequence_stack
@@ -89,7 +90,7 @@ def batcher_of(
             return sequence_stack(b, value, start)
         return _iterations(b, value, start)
 
-    return Batcher(view, view.steps if rows is None else rows, source)
+    return Batcher(view, view.steps if rows is None else rows, source, rule_of)
 
 
 def _iterations(b: Batcher, value: Any, start: Any) -> Any:

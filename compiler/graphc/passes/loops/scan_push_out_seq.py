@@ -9,7 +9,8 @@ from typing import Any
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.loops._batch import Batcher
-from graphc.passes.loops._batch_rules import is_total, rule_of
+from graphc.passes.loops._batch_rules import rule_of
+from graphc.passes.loops._batch_total import is_total
 from graphc.passes.loops._cost import is_expensive, loop_elements, row_elements, users_of
 from graphc.passes.loops._index import CannotBatch
 from graphc.passes.loops._sources import SequenceRows, is_sequence_row
@@ -155,7 +156,7 @@ def _build(view: Any, plan: _Plan, frontier: list[Any]) -> int:
     """Builds the stacks before the loop and lets the body read rows of them; returns how many it reads."""
     stacks = {}
     with ir.InsertionPoint(view.op), view.op.location:
-        batcher = Batcher(view, view.steps, SequenceRows())
+        batcher = Batcher(view, view.steps, SequenceRows(), rule_of)
         for value in plan.closure(frontier):
             if not isinstance(value.type, ir.RankedTensorType):
                 continue

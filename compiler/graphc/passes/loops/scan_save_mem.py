@@ -6,11 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.diagnostics import fail
 from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.loops._retention import Retention, use_initial_rows
 from graphc.passes.loops._shorten import shorten
 from graphc.passes.loops._views import flatten
-from graphc.passes.manager.base import Pass, fail
+from graphc.passes.manager.base import Pass
 
 
 @dataclass

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.affine import key_of
+from graphc.ir.diagnostics import fail
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.walk import walk
 from graphc.passes.loops._iterations import unroll
-from graphc.passes.manager.base import Pass, fail
+from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 

@@ -5,22 +5,15 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import pkgutil
 import typing
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, NoReturn
-
-from graphc.errors import CompileError
+from typing import Any, ClassVar, Literal
 
 Stage = Literal["graph", "tensor", "buffer", "llvm"]
 STAGES: tuple[Stage, ...] = ("graph", "tensor", "buffer", "llvm")
 _PREFIX = "graphc-"
-
-
-class PassError(CompileError):
-    """A pass cannot treat the module it was given; the diagnostic is already emitted."""
 
 
 @dataclass
@@ -105,40 +98,6 @@ def _format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def fail(op: Any, message: str) -> NoReturn:
-    """Emits an error diagnostic at the op's location and raises PassError."""
-    location = op.location
-    location.emit_error(message)
-    raise PassError(f"{location}: {message}")
-
-
-# -- attributes: verifiers do not know those that only passes set or read ---------------------------
-
-
-def integer(op: Any, name: str) -> int:
-    """The integer or boolean attribute `name`.
-
-    Raises:
-        PassError: it is missing, or something else.
-    """
-    value = getattr(op.attributes.get(name), "value", None)
-    if not isinstance(value, int):
-        fail(op, f"needs an integer attribute '{name}'")
-    return value
-
-
-def record(op: Any, name: str) -> Any:
-    """What the string attribute `name` holds as JSON.
-
-    Raises:
-        PassError: it is missing, or something else.
-    """
-    try:
-        return json.loads(op.attributes.get(name).value)
-    except (AttributeError, TypeError, ValueError):
-        fail(op, f"needs an attribute '{name}' that is a string of JSON")
-
-
 # -- discovery -------------------------------------------------------------------------------------
 
 
@@ -181,10 +140,3 @@ def find(flag: str) -> type[Pass]:
     if len(classes) != 1:
         raise ValueError(f"{name} must define exactly one Pass, but defines {len(classes)}")
     return classes[0]
-
-
-def run_pipeline(module: Any, entries: Any, **options: Any) -> Any:
-    """Runs passes of ours and of upstream on a module; see `graphc.passes.manager.run.run_pipeline`."""
-    from graphc.passes.manager.run import run_pipeline as run
-
-    return run(module, entries, **options)

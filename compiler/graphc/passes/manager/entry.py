@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from graphc.ir.constants import CONSTANTS, ELEMENTS, element_dtype
-from graphc.passes.manager.base import fail
+from graphc.ir.diagnostics import fail
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.passes.manager.base import STAGES, Pass, Stage, fail
+from graphc.ir.diagnostics import fail
+from graphc.passes.manager.base import STAGES, Pass, Stage
 from graphc.passes.manager.entry import check_entry
 from graphc_dialects._mlir import ir
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.diagnostics import fail
 from graphc.ir.types import dtype_of
 from graphc.lowering.conditionals import place_results
 from graphc.lowering.converter import FunctionConverter
 from graphc.lowering.donation import Donations
-from graphc.passes.manager.base import Pass, fail
+from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 

@@ -23,19 +23,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.gradient.accumulate import Cotangents
-from graphc.gradient.arithmetic import gradient_dtype
 from graphc.gradient.connectivity import Paths
-from graphc.gradient.types import is_disconnected, is_discrete, is_null, kind_of, null_type
 from graphc.graph.basic import Constant, Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.undefined import is_disconnected, is_discrete, is_null, kind_of, null_type
+from graphc.ops.derivatives import gradient_dtype
 from graphc.ops.sizes import sizes_of
+from graphc.public import pt
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.run import Key, Run
 from graphc.scan.gradient.sparse import Pieces
 from graphc.scan.gradient.values import add_values
 from graphc.scan.mappings import inner_sources
 from graphc.scan.spec import State
-from graphc.tensor.type import TensorType
 
 
 @dataclass

@@ -22,16 +22,16 @@ from typing import Any
 
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths
-from graphc.gradient.types import is_disconnected, is_null
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.replace import rebuild
-from graphc.ops._pt import pt
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.undefined import is_disconnected, is_null
 from graphc.ops.sizes import sizes_of
+from graphc.public import pt
 from graphc.scan.gradient.adjoint import Adjoint, Adjoints
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.run import Key, Run
 from graphc.scan.gradient.sparse import Pieces
-from graphc.tensor.type import TensorType
 
 
 def segment_adjoints(

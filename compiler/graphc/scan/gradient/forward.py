@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphc.gradient.arithmetic import gradient_dtype
 from graphc.gradient.forward import tangents_of
-from graphc.gradient.types import is_discrete, kind_of
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.undefined import is_discrete, kind_of
+from graphc.ops.derivatives import gradient_dtype
+from graphc.public import pt
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.mappings import inner_sources
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphc.gradient.arithmetic import match_dtype, total
-from graphc.gradient.types import is_discrete, kind_of
 from graphc.graph.basic import Constant, Variable
-from graphc.ops._pt import pt
+from graphc.graph.undefined import is_discrete, kind_of
 from graphc.ops.bounds import FULL, SYMBOLIC
+from graphc.ops.derivatives import match_dtype, total
 from graphc.ops.shape import Shape_i
 from graphc.ops.sizes import known_size
 from graphc.ops.subtensor import Subtensor
+from graphc.public import pt
 from graphc.scan.gradient.adjoint import Adjoint, Adjoints, untraced_gradient
 from graphc.scan.gradient.checkpoint import segment_adjoints
 from graphc.scan.gradient.run import Run

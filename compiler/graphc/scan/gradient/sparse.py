@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.gradient.arithmetic import total
 from graphc.graph.basic import Constant, Variable
-from graphc.ops._pt import pt
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
+from graphc.ops.derivatives import total
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.reshape import BroadcastTo
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import IncSubtensor
+from graphc.public import pt
 
 # Sums of more terms than this are not followed: they are dense anyway.
 _MAX_DEPTH = 40

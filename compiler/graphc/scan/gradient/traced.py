@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphc.gradient.types import is_discrete
 from graphc.graph.basic import Constant, Variable
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors
-from graphc.ops._pt import pt
+from graphc.graph.undefined import is_discrete
+from graphc.public import pt
 from graphc.scan.args import Entry, ScanArgs
 from graphc.scan.mappings import sources
 from graphc.scan.spec import UNBOUNDED, State
-from graphc.tensor.type import TensorType
 
 Terms = list[Variable | None]
 

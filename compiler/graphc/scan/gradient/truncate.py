@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
 from graphc.ops.sizes import known_size, size_of
+from graphc.public import pt
 
 
 def truncated(op: Any, taken: Any) -> tuple[Variable, Variable | None]:

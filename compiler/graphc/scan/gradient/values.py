@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphc.graph.basic import Constant, Variable
+from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, toposort
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.run import Run
-from graphc.tensor.type import TensorType
 
 
 def add_values(builder: ScanBuilder, run: Run) -> None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.bands import CholeskyBanded, TridiagonalFactor, TridiagonalSolve
 from graphc.ops.matrices import conj, diagonal
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveBanded
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.solving import _with_columns
 

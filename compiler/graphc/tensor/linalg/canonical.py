@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
 from graphc.ops.canonical import QZ, SORTS, Logm, Schur, Sqrtm
 from graphc.ops.matrices import complex_dtype, float_dtype, is_complex
+from graphc.public import pt
 from graphc.tensor.linalg.checks import square
 from graphc.tensor.linalg.functions import expm
 from graphc.tensor.linalg.solving import solve

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.location import describe
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import size_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 
 def matrix(x: Any, what: str) -> Any:

@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.canonical import QRPivoted
 from graphc.ops.factors import QR, Cholesky, LUFactor, PermuteRows, PivotToPermutation, QRRaw, QRUpper
 from graphc.ops.matrices import adjoint, diagonal, on_diagonal, real
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import SolveTriangular
 from graphc.ops.spectral import SVD, Eig, Eigh, Eigvalsh, SingularValues, SVDFull
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, smaller_size, square
 
 __all__ = [

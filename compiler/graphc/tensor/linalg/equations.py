@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
 from graphc.ops.canonical import SolveContinuousARE, SolveDiscreteARE
 from graphc.ops.matrices import adjoint, conj
 from graphc.ops.sizes import size_of, sizes_of
 from graphc.ops.solvers import Sylvester
+from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.functions import inv
 from graphc.tensor.linalg.products import matrix_kron

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
 from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet
 from graphc.ops.sizes import size_of, sizes_of
+from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.products import matmul

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.sizes import size_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.linalg.functions import inv

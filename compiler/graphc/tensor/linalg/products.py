@@ -9,10 +9,10 @@ from operator import add
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.matrices import conj
 from graphc.ops.sizes import size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.products import dot, matmul
 

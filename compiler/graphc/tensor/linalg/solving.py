@@ -8,12 +8,12 @@ from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.factors import PermuteRows, PivotToPermutation
 from graphc.ops.matrices import diagonal, float_dtype
 from graphc.ops.sizes import size_of
 from graphc.ops.solvers import ASSUMPTIONS, Solve, SolveBanded, SolveTriangular, columns_solved
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 
 __all__ = ["cho_solve", "lu_solve", "solve", "solve_banded", "solve_triangular"]

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.matrices import conj
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
 
 __all__ = ["circulant", "companion", "hankel", "hilbert", "khatri_rao", "toeplitz"]

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.matrices import adjoint, float_dtype, real_dtype
-from graphc.ops.sizes import size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.ops.sizes import product_of, size_of, sizes_of
+from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.linalg.decompositions import cholesky, svd
 from graphc.tensor.linalg.solving import solve
-from graphc.tensor.shaping import product_of
 
 __all__ = ["cho_factor", "null_space", "orth", "polar", "tensorsolve"]
 

@@ -7,11 +7,11 @@ import math
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.elementwise import OPS
 from graphc.ops.sizes import known_size, size_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 __all__ = [
     "celu",

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.convolution import Conv2d, Conv2dInput
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import known_size, size_of, sizes_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.nn.windows import Window, folded, known, parse_padding, per_axis, sides, window
 
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose"]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.sizes import sizes_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 
 __all__ = ["batch_norm", "batch_normalization", "dropout", "group_norm", "layer_norm", "rms_norm"]
 

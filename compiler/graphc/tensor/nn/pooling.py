@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable, constant
 from graphc.ops.pooling import MaxPool, WindowSum
 from graphc.ops.sizes import sizes_of
-from graphc.tensor.basic import as_tensor_variable, constant
+from graphc.public import pt
 from graphc.tensor.nn.windows import Window, known, parse_padding, per_axis, window
 
 __all__ = ["avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import constant
 from graphc.ops.sizes import known_size, size_of
-from graphc.tensor.basic import constant
+from graphc.public import pt
 
 _NAMES = ("valid", "same", "full", "half")
 

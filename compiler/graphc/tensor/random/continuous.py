@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.tensor.basic import as_tensor_variable
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.tensor.random.op import RandomVariable
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
-from graphc.tensor.basic import as_tensor_variable
+from graphc.public import pt
 from graphc.tensor.random.continuous import _draw
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal
@@ -171,8 +172,6 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, **opti
 
 
 def _as_long_as(p: Any, count: Any) -> Any:
-    import graphc.tensor as pt
-
     known = known_size(count)
     if known is not None and p.type.shape[0] is not None:
         if known != p.type.shape[0]:

@@ -15,10 +15,8 @@ def obstacle(name: str) -> str | None:
     Args:
         name: a key of the tables of `graphc.codegen`.
     """
-    from graphc.library.random.draws import DRAWS
-    from graphc.library.random.registers import TABLES
-    from graphc.library.random.vectors import VECTORS
+    from graphc.library.random import draws, registers, vectors
 
-    draw = DRAWS.get(name) or VECTORS[name]
-    reason = npyrandom.obstacle(*draw.symbols, *TABLES.get(name, ()))
+    draw = draws.DRAWS.get(name) or vectors.VECTORS[name]
+    reason = npyrandom.obstacle(*draw.symbols, *registers.TABLES.get(name, ()))
     return None if reason is None else f"NumPy's C functions for random draws cannot be used: {reason}"

@@ -13,11 +13,12 @@ from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
+from graphc.graph.tensor.convert import as_tensor_variable, constant
+from graphc.graph.tensor.type import TensorType, parse_dtype
 from graphc.ops.broadcast import broadcast_static
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
-from graphc.tensor.basic import as_tensor_variable, constant
+from graphc.public import pt
 from graphc.tensor.random.distributions import DISTRIBUTIONS, MOST_PARAMETERS, Distribution
 from graphc.tensor.random.expressions import Constraint, Traced
 from graphc.tensor.random.library import obstacle
@@ -25,7 +26,6 @@ from graphc.tensor.random.native import draw_native
 from graphc.tensor.random.pathwise import pullback, pushforward
 from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.type import as_generator, generator_type
-from graphc.tensor.type import TensorType, parse_dtype
 
 # Dtypes that integers are drawn in; all others are cast from the default.
 _WIDTHS = {

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from graphc.errors import UndefinedGradientError
-from graphc.gradient.types import grad_undefined
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
-from graphc.ops._pt import pt
+from graphc.graph.undefined import grad_undefined
 from graphc.ops.broadcast import unbroadcast
+from graphc.public import pt
 
 Rule = Callable[..., Any]
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from graphc.config import config
-from graphc.gradient.types import grad_undefined
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.type import TensorType, parse_dtype
+from graphc.graph.undefined import grad_undefined
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
-from graphc.tensor.basic import as_tensor_variable
 from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.state import generator_of, state_of
 from graphc.tensor.random.type import as_generator, generator_type
-from graphc.tensor.type import TensorType, parse_dtype
 
 
 class PythonDraw(Op):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.function.shared import TensorSharedVariable
 from graphc.graph.location import capture
+from graphc.graph.tensor.shared import TensorSharedVariable
 from graphc.tensor.random.methods import DrawMethods
 from graphc.tensor.random.state import bit_generator_name, generator_of, state_of
 from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.public import pt
 from graphc.tensor.random.shared import shared_rng
 
 
@@ -77,9 +78,7 @@ class RandomStream:
         return (following, draws) if wants_both else draws
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        import graphc.tensor.random as functions
-
-        namespace = self.__dict__.get("_namespace") or functions
+        namespace = self.__dict__.get("_namespace") or pt.random
         function = getattr(namespace, name, None) if not name.startswith("_") else None
         if not callable(function):
             raise AttributeError(f"there is no distribution {name!r}")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from graphc.graph.basic import Variable
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.variable import TensorVariable
 from graphc.tensor.random.methods import DrawMethods
 from graphc.tensor.random.state import LENGTHS, bit_generator_name, generator_of, state_of
-from graphc.tensor.type import TensorType
-from graphc.tensor.variable import TensorVariable
 
 
 class RandomGeneratorVariable(DrawMethods, TensorVariable):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.ir.build import declare
-from graphc.ir.packing import ALIGNMENT, Interval, aligned, pack
+from graphc.library.memory.places import ALIGNMENT, Interval, aligned, pack
 from graphc.passes.buffer.memory._buffer_sizes import Size
 from graphc_dialects._mlir import ir
 

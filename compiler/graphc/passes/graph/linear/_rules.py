@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.ir.algebra import kind, registrar
+from graphc.ir.diagnostics import integer
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
-from graphc.passes.manager.base import integer
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}

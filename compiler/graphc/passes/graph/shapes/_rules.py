@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.algebra import registrar
+from graphc.ir.diagnostics import fail
 from graphc.ir.rewrite import Rewriter, RuleTable
-from graphc.passes.manager.base import fail
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
 from graphc_dialects.scan_shapes import UnknownSize

@@ -6,11 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.diagnostics import fail
 from graphc.ir.rewrite import Rewriter, erase_unused, is_removable
 from graphc.ir.totality import Totality
 from graphc.ir.walk import functions, inputs_of, walk
 from graphc.passes.graph.shapes._rules import RULES
-from graphc.passes.manager.base import Pass, fail
+from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 

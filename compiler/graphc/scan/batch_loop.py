@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import describe
+from graphc.graph.tensor.type import TensorType
+from graphc.ops.sizes import as_size
+from graphc.scan.gradient.builder import ScanBuilder
+from graphc.scan.op import Scan
 
 # How many of the last rows of a variable are read; None where it may be any.
 RowsRead = Callable[[Variable], int | None]
@@ -42,9 +46,6 @@ def loop_over_batch(
     Raises:
         VectorizeError: an input or output is no tensor.
     """
-    from graphc.ops.sizes import as_size
-    from graphc.scan.gradient.builder import ScanBuilder
-
     _check(node, inputs, batched, reason)
     builder = ScanBuilder()
     carried = _carried(node, batched)
@@ -71,56 +72,13 @@ def loop_over_batch(
     return [found[names[j]] for j in range(len(results))]
 
 
-def last_rows_read(nodes: Iterable[Apply], outputs: Iterable[Variable]) -> RowsRead:
-    """How the nodes of a graph read the rows of its variables.
-
-    Args:
-        nodes: all of them.
-        outputs: variables that are wanted as they are.
-    """
-    readers: dict[Variable, list[Apply]] = {}
-    for node in nodes:
-        for x in node.inputs:
-            readers.setdefault(x, []).append(node)
-    return lambda v: _rows_read(v, readers, set(outputs))
-
-
-def _rows_read(v: Any, readers: Mapping[Variable, list[Apply]], outputs: set[Variable]) -> int | None:
-    """How many of the last rows are read: by ``v[-1]``, perhaps of ``v[k:]``."""
-    from graphc.ops.bounds import FULL
-    from graphc.ops.subtensor import Subtensor
-
-    if v in outputs or not getattr(v.type, "ndim", 0):
-        return None
-    most = 0
-    for node in readers.get(v, ()):
-        if not isinstance(node.op, Subtensor) or node.inputs[0] is not v:
-            return None
-        entry = node.op.idx_list[0]
-        if entry.start == -1 and (entry.single or (entry.stop, entry.step) == (None, None)):
-            rows: int | None = 1
-        elif isinstance(entry.start, int) and entry == FULL._replace(start=entry.start) and entry.start >= 0:
-            behind = _rows_read(node.outputs[0], readers, outputs)
-            rows = None if behind is None else entry.start + behind
-        else:
-            rows = None
-        if rows is None:
-            return None
-        most = max(most, rows)
-    return max(most, 1)
-
-
 def _last(y: Any, node: Apply, rows: int | None) -> Variable:
     """The last rows of the trace of a loop; all of any other variable."""
-    from graphc.scan.op import Scan
-
     return y[-rows:] if rows is not None and isinstance(node.op, Scan) and not node.op.reverse else y
 
 
 def _check(node: Apply, inputs: Sequence[Any], batched: Sequence[bool], reason: str) -> None:
     """Refuse what a loop cannot stack."""
-    from graphc.tensor.type import TensorType
-
     stacked = [x for x, is_batched in zip(inputs, batched, strict=True) if is_batched]
     for v in (*stacked, *node.outputs):
         if not isinstance(v.type, TensorType):
@@ -132,17 +90,14 @@ def _check(node: Apply, inputs: Sequence[Any], batched: Sequence[bool], reason: 
 
 def _row(x: Any) -> Variable:
     """A variable for one element of a batch."""
-    from graphc.tensor.type import TensorType
-
     return TensorType(x.type.dtype, x.type.shape[1:]).make_variable(x.name)
 
 
 def _carried(node: Apply, batched: Sequence[bool]) -> dict[int, int]:
     """Inputs that are generators, and the outputs that are their next states."""
-    from graphc.tensor.random.type import RandomGeneratorType
 
     def generators(variables: Sequence[Variable]) -> list[int]:
-        return [i for i, v in enumerate(variables) if isinstance(v.type, RandomGeneratorType)]
+        return [i for i, v in enumerate(variables) if getattr(v.type, "is_untraced", False)]
 
     before, after = generators(node.inputs), generators(node.outputs)
     return {i: j for i, j in zip(before, after, strict=False) if not batched[i]}

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc.public import raise_op
+
 Find = Callable[[str], Any]
 
 
@@ -91,9 +93,7 @@ def _split(find: Find, ary: Any, indices_or_sections: Any, axis: int = 0, exact:
         raise ValueError(f"an axis of size {known} cannot be split into {count} equal parts")
     size = size if known is None else known
     if known is None and exact:
-        from graphc.raise_op import Assert
-
-        size = Assert(f"the size of the axis is no multiple of {count}, the number of parts")(
+        size = raise_op.Assert(f"the size of the axis is no multiple of {count}, the number of parts")(
             size, find("eq")(size % count, 0)
         )
     # As NumPy, the first parts are longer by one where the size is no multiple.

@@ -10,10 +10,10 @@ import numpy as np
 from graphc.config import config
 from graphc.errors import IntegerRangeError
 from graphc.graph.basic import Variable
-from graphc.tensor.compare import arrays_equal
+from graphc.graph.tensor.compare import arrays_equal
 
 if TYPE_CHECKING:
-    from graphc.tensor.type import TensorType
+    from graphc.graph.tensor.type import TensorType
 
 
 def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bool | None) -> np.ndarray:

@@ -10,19 +10,14 @@ import numpy as np
 
 from graphc.errors import ArgumentError, AsTensorError
 from graphc.graph.basic import Constant, Variable
+from graphc.graph.tensor.dispatch import NumpyProtocols
 from graphc.graph.type import transfer
-from graphc.tensor.dispatch import NumpyProtocols
-
-
-def _namespace() -> Any:
-    import graphc.tensor
-
-    return graphc.tensor
+from graphc.public import pt
 
 
 def _binary(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        function = getattr(_namespace(), name)
+        function = getattr(pt, name)
         try:
             return function(other, self) if reflected else function(self, other)
         except AsTensorError:
@@ -36,7 +31,7 @@ def _method(name: str) -> Callable[..., Any]:
     """A method that passes itself as the first argument of the namespace's function of that name."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(_namespace(), name)(self, *args, **kwargs)
+        return getattr(pt, name)(self, *args, **kwargs)
 
     method.__doc__ = f"``graphc.tensor.{name}`` of this variable."
     method.__name__ = name
@@ -119,32 +114,32 @@ class TensorOperators(NumpyProtocols):
     @property
     def shape(self) -> Any:
         """The symbolic shape, an int64 vector; the static one is ``type.shape``."""
-        return _namespace().shape(self)
+        return pt.shape(self)
 
     @property
     def size(self) -> Any:
         """Symbolic number of elements."""
-        return _namespace().size(self)
+        return pt.size(self)
 
     @property
     def real(self) -> Any:
         """Real part."""
-        return _namespace().real(self)
+        return pt.real(self)
 
     @property
     def imag(self) -> Any:
         """Imaginary part."""
-        return _namespace().imag(self)
+        return pt.imag(self)
 
     @property
     def T(self) -> Any:
         """The variable with its axes reversed."""
-        return _namespace().transpose(self)
+        return pt.transpose(self)
 
     @property
     def mT(self) -> Any:
         """The variable with its last two axes exchanged."""
-        return _namespace().swapaxes(self, -1, -2)
+        return pt.swapaxes(self, -1, -2)
 
     # Shapes and types --------------------------------------------------------------------------------------
 
@@ -156,28 +151,28 @@ class TensorOperators(NumpyProtocols):
         if len(shape) == 1 and not (
             isinstance(shape[0], int | np.integer) or getattr(shape[0], "ndim", 1) == 0
         ):
-            return _namespace().reshape(self, shape[0], ndim=ndim)
-        return _namespace().reshape(self, shape, ndim=ndim)
+            return pt.reshape(self, shape[0], ndim=ndim)
+        return pt.reshape(self, shape, ndim=ndim)
 
     def dimshuffle(self, *pattern: Any) -> Any:
         """Permute axes: each entry is an axis of this variable, or ``"x"`` for a new axis of size 1."""
         if len(pattern) == 1 and isinstance(pattern[0], list | tuple):
             pattern = tuple(pattern[0])
-        return _namespace().dimshuffle(self, pattern)
+        return pt.dimshuffle(self, pattern)
 
     def transpose(self, *axes: Any) -> Any:
         """As ``graphc.tensor.transpose``; the axes may be given one by one."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple | np.ndarray)):
-            return _namespace().transpose(self, axes[0])
-        return _namespace().transpose(self, axes or None)
+            return pt.transpose(self, axes[0])
+        return pt.transpose(self, axes or None)
 
     def flatten(self, ndim: int = 1) -> Any:
         """Join the last axes until ``ndim`` remain."""
-        return _namespace().flatten(self, ndim)
+        return pt.flatten(self, ndim)
 
     def astype(self, dtype: Any) -> Any:
         """The elements converted to ``dtype``."""
-        return _namespace().cast(self, dtype)
+        return pt.cast(self, dtype)
 
     def transfer(self, target: str) -> Any:
         """The variable on another target; see `graphc.graph.type.register_transfer`."""
@@ -185,7 +180,6 @@ class TensorOperators(NumpyProtocols):
 
     def norm(self, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
         """Norm of order ``L``: ``sum(abs(x) ** L) ** (1 / L)``; 0 counts, inf takes the largest."""
-        pt = _namespace()
         if L == 0:
             return pt.sum(pt.neq(self, 0), axis=axis, keepdims=keepdims)
         if np.isposinf(L):
@@ -194,17 +188,17 @@ class TensorOperators(NumpyProtocols):
 
     def compress(self, condition: Any, axis: Any = None) -> Any:
         """``graphc.tensor.compress(condition, self, axis)``."""
-        return _namespace().compress(condition, self, axis)
+        return pt.compress(condition, self, axis)
 
     # Indexing ----------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        return _namespace().getitem(self, index)
+        return pt.getitem(self, index)
 
     @property
     def at(self) -> Any:
         """Changes at an index: ``x.at[index].max(y)``; also set, add, multiply and min."""
-        return _namespace().At(self)
+        return pt.At(self)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(

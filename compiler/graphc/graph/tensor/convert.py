@@ -12,9 +12,10 @@ from graphc.config import config
 from graphc.errors import AsTensorError, TensorOverflowError, TensorRankError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import capture
+from graphc.graph.tensor.type import DTYPES, TensorType, parse_dtype
+from graphc.graph.tensor.variable import TensorConstant
 from graphc.graph.type import register_transfer, transfer
-from graphc.tensor.type import DTYPES, TensorType, parse_dtype
-from graphc.tensor.variable import TensorConstant
+from graphc.public import pt
 
 __all__ = [
     "as_tensor",
@@ -125,8 +126,6 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
     if convert is not None:
         x = convert(x)
     if not isinstance(x, Variable) and has_variable(x):
-        import graphc.tensor as pt
-
         items = [as_tensor_variable(item) for item in x]
         if all(isinstance(item, Constant) for item in items):
             return constant(np.stack([item.data for item in items]), name, ndim, dtype)
@@ -138,8 +137,6 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
             return constant(x.data, name, ndim, dtype)
         raise AsTensorError(f"expected a tensor variable, got {x} of type {x.type}")
     if dtype is not None and x.type.dtype != parse_dtype(dtype):
-        import graphc.tensor as pt
-
         cast: Any = pt.cast
         return _variable_with_ndim(cast(x, parse_dtype(dtype)), ndim)
     return _variable_with_ndim(x, ndim)

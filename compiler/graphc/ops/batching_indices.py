@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Batches of indexed arrays, and of indices (see `graphc.transforms.batching`).
+"""Batches of indexed arrays, and of indices (see `graphc.ops.batching`).
 
 Where each element of a batch has indices of its own, the batch axis and the indexed one are joined, and the
 indices count in both.
@@ -12,14 +12,12 @@ from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Variable
-from graphc.ops._pt import pt
 from graphc.ops.advanced import Put, Take
 from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.create import Iota
-from graphc.ops.sizes import size_of, sizes_of
+from graphc.ops.sizes import product_of, repeat, size_of, sizes_of
 from graphc.ops.subtensor import IncSubtensor, Subtensor
-from graphc.tensor.shaping import product_of
-from graphc.transforms.vectorize import repeat
+from graphc.public import pt
 
 
 def with_axis(x: Any, is_batched: bool) -> Any:

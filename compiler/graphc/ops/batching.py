@@ -15,8 +15,14 @@ from typing import Any
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
-from graphc.ops._pt import pt
 from graphc.ops.advanced import Put, Take
+from graphc.ops.batching_indices import (
+    batch_inc_subtensor,
+    batch_put,
+    batch_subtensor,
+    batch_take,
+    with_axis,
+)
 from graphc.ops.create import Iota
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
@@ -25,17 +31,10 @@ from graphc.ops.linalg import Matmul
 from graphc.ops.reduce import ArgReduce, Reduce
 from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.shape import MakeVector, Shape, Shape_i
-from graphc.ops.sizes import size_of, sizes_of
+from graphc.ops.sizes import repeat, size_of, sizes_of
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.ops.subtensor import IncSubtensor, Subtensor
-from graphc.transforms.batching_indices import (
-    batch_inc_subtensor,
-    batch_put,
-    batch_subtensor,
-    batch_take,
-    with_axis,
-)
-from graphc.transforms.vectorize import repeat
+from graphc.public import pt
 
 Rule = Callable[[Any, Apply, Sequence[Any], Sequence[bool], Any], list[Variable]]
 

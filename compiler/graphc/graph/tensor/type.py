@@ -12,10 +12,11 @@ import numpy as np
 from graphc.config import config
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Variable
+from graphc.graph.tensor.compare import arrays_close, arrays_equal
+from graphc.graph.tensor.filter import filter_array
+from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import Type
-from graphc.tensor.compare import arrays_close, arrays_equal
-from graphc.tensor.filter import filter_array
-from graphc.tensor.variable import TensorConstant, TensorVariable
+from graphc.public import pt
 
 DTYPES = (
     "bool",
@@ -235,11 +236,9 @@ class TensorType(Type):
         Raises:
             TypeError: different dtype or number of dimensions, or contradicting static sizes.
         """
-        from graphc.tensor.basic import as_tensor_variable
-
         if not isinstance(other, Variable):
             array = self.filter(other)
-            return as_tensor_variable(array)
+            return pt.as_tensor_variable(array)
         return super().filter_variable(other, allow_convert)
 
     def convert_variable(self, var: Variable) -> Variable | None:
@@ -253,8 +252,6 @@ class TensorType(Type):
             if mine is not None and theirs is not None and mine != theirs:
                 return None
             merged.append(theirs if mine is None else mine)
-        import graphc.tensor as pt
-
         return pt.specify_shape(var, tuple(merged))
 
     def __eq__(self, other: object) -> bool:

@@ -13,7 +13,7 @@ from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import is_conditional, sides
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
-from graphc.tensor.type import TensorType
+from graphc.graph.tensor.type import TensorType
 
 
 def perform_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:

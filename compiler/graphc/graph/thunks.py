@@ -9,10 +9,10 @@ from typing import Any
 
 from numpy import ndarray
 
-from graphc.function.reference import add_place, checked
 from graphc.graph.basic import Apply
 from graphc.graph.location import describe
-from graphc.tensor.type import exact_type
+from graphc.graph.reference import add_place, checked
+from graphc.graph.tensor.type import exact_type
 from graphc_runtime.thunk import Flag, Register, Thunk
 
 

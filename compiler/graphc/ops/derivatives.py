@@ -9,8 +9,10 @@ from functools import reduce
 import numpy as np
 
 from graphc.config import config
-from graphc.gradient.types import kind_of
 from graphc.graph.basic import Variable
+from graphc.graph.undefined import kind_of
+from graphc.ops.sizes import shape_source
+from graphc.public import pt
 
 
 def gradient_dtype(x: Variable) -> str:
@@ -20,9 +22,6 @@ def gradient_dtype(x: Variable) -> str:
 
 def zeros_like(x: Variable) -> Variable:
     """Zeros of the shape of ``x`` in the dtype of its gradient."""
-    from graphc.ops._pt import pt
-    from graphc.ops.sizes import shape_source
-
     if kind_of(x) == "":
         if hasattr(x, "zeros_like"):
             return x.zeros_like()
@@ -35,8 +34,6 @@ def zeros_like(x: Variable) -> Variable:
 
 def one_like(cost: Variable) -> Variable:
     """The constant 1 in the dtype of the gradient of a 0-d ``cost``."""
-    from graphc.ops._pt import pt
-
     return pt.as_tensor_variable(np.ones((), dtype=gradient_dtype(cost)))
 
 
@@ -47,8 +44,6 @@ def match_dtype(x: Variable, g: Variable) -> Variable:
     that was
     widened to complex is the real part.
     """
-    from graphc.ops._pt import pt
-
     kind, g_kind = kind_of(x), kind_of(g)
     if g_kind == "" or kind == "" or x.type.dtype == g.type.dtype:
         return g
@@ -71,6 +66,4 @@ def conjugate(g: Variable) -> Variable:
     functions speak of gradients ``dL/da + i dL/db`` of ``z = a + ib`` (PyTensor's convention), which are the
     conjugates.
     """
-    from graphc.ops._pt import pt
-
     return pt.conj(g) if kind_of(g) == "c" else g

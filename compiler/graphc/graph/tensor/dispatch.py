@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """NumPy's functions on symbolic variables: ``np.exp(x)`` and ``np.concatenate([x, y])`` build graphs.
 
-Names are mapped to those of ``graphc.tensor``; where arguments differ, `graphc.tensor.dispatch_adapters` has
-the translation. Environments of `graphc.immediate` use the same tables for their tensors.
+Names are mapped to those of ``graphc.tensor``; where arguments differ,
+`graphc.graph.tensor.dispatch_adapters` has the translation. Environments of `graphc.immediate` use the same
+tables for their tensors.
 
 Source: NEP 13 (``__array_ufunc__``) and NEP 18 (``__array_function__``).
 """
@@ -16,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.tensor.dispatch_adapters import FUNCTIONS, UFUNCS
+from graphc.graph.tensor.dispatch_adapters import FUNCTIONS, UFUNCS
+from graphc.public import array_api, pt
 
 # NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
 UFUNC_NAMES = {
@@ -99,10 +101,8 @@ def missing(target: Target, called: str, name: str, because: str = "") -> TypeEr
     """The error for a NumPy function without a counterpart."""
     advice = target.advice
     if advice is None:
-        import graphc.tensor as pt
-        from graphc.tensor.constructors import CONSTRUCTORS
-
-        names = [each for each in dir(pt) if each not in CONSTRUCTORS and callable(getattr(pt, each))]
+        made = pt.constructors.CONSTRUCTORS
+        names = [each for each in dir(pt) if each not in made and callable(getattr(pt, each))]
         similar = difflib.get_close_matches(name.rpartition(".")[2], names, 3, 0.5)
         near = "; similar ones are " + ", ".join(f"graphc.tensor.{each}" for each in similar)
         advice = f"use functions of graphc.tensor{near if similar else ''}"
@@ -207,8 +207,6 @@ def call_function(target: Target, func: Any, args: Sequence[Any], kwargs: dict[s
 
 def _parameters(name: str) -> list[str] | None:
     """Names of the parameters of a function of graphc.tensor; None for those that take any."""
-    import graphc.tensor as pt
-
     function: Any = pt
     for part in name.split("."):
         function = getattr(function, part, None)
@@ -254,8 +252,6 @@ def _translated(
 
 
 def _find(name: str) -> Any:
-    import graphc.tensor as pt
-
     found: Any = pt
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -266,8 +262,6 @@ def _find(name: str) -> Any:
 
 def symbolic_target() -> Target:
     """Where calls on symbolic variables go."""
-    import graphc.tensor as pt
-
     return Target(pt, _find, "symbolic variables", None)
 
 
@@ -298,9 +292,7 @@ class NumpyProtocols:
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The namespace of the array API standard: `graphc.array_api`."""
-        import graphc.array_api
-
-        return graphc.array_api.namespace(api_version)
+        return array_api.namespace(api_version)
 
     @property
     def device(self) -> str:
@@ -313,7 +305,5 @@ class NumpyProtocols:
         Raises:
             ValueError: another device.
         """
-        from graphc.array_api.types import check_device
-
-        check_device(device)
+        array_api.types.check_device(device)
         return self

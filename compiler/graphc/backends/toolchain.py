@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What compiled code depends on besides its graph: the compiler, its dependencies, the machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+
+@cache
+def toolchain() -> str:
+    """Identifies the compiler's sources, its dependencies, Python, NumPy and the CPU."""
+    digest = hashlib.sha256()
+    for package in ("graphc", "graphc_dialects", "graphc_runtime"):
+        for path in _sources(package):
+            status = path.stat()
+            digest.update(f"{path.name}:{status.st_size}:{status.st_mtime_ns};".encode())
+    digest.update(f"{sys.version};{np.__version__};{platform.machine()};{sys.platform}".encode())
+    for module in ("llvmlite", "torch_mlir"):
+        digest.update(_installed(module).encode())
+    digest.update(_cpu().encode())
+    digest.update(os.environ.get("GRAPHC_CALL_TIER", "").encode())
+    return digest.hexdigest()
+
+
+def _sources(package: str) -> list[Path]:
+    import importlib.util
+
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    return sorted(Path(next(iter(spec.submodule_search_locations))).rglob("*.py"))
+
+
+def _installed(module: str) -> str:
+    """Where a dependency lies and when it was installed; cheaper than reading its metadata."""
+    import importlib.util
+
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return f"{module} missing"
+    return f"{spec.origin}:{os.stat(spec.origin).st_mtime_ns}"
+
+
+def _cpu() -> str:
+    """CPU model and features."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor()
+    wanted = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+    first = text.split("\n\n", 1)[0]
+    return "\n".join(line for line in first.splitlines() if line.startswith(wanted))

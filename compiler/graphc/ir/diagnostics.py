@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Diagnostics of passes, and attributes that only passes set or read, which no verifier knows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from graphc.errors import CompileError
+
+
+class PassError(CompileError):
+    """A pass cannot treat the module it was given; the diagnostic is already emitted."""
+
+
+def fail(op: Any, message: str) -> NoReturn:
+    """Emits an error diagnostic at the op's location and raises PassError."""
+    location = op.location
+    location.emit_error(message)
+    raise PassError(f"{location}: {message}")
+
+
+def integer(op: Any, name: str) -> int:
+    """The integer or boolean attribute `name`.
+
+    Raises:
+        PassError: it is missing, or something else.
+    """
+    value = getattr(op.attributes.get(name), "value", None)
+    if not isinstance(value, int):
+        fail(op, f"needs an integer attribute '{name}'")
+    return value
+
+
+def record(op: Any, name: str) -> Any:
+    """What the string attribute `name` holds as JSON.
+
+    Raises:
+        PassError: it is missing, or something else.
+    """
+    try:
+        return json.loads(op.attributes.get(name).value)
+    except (AttributeError, TypeError, ValueError):
+        fail(op, f"needs an attribute '{name}' that is a string of JSON")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products as generics on tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.ir import build
+from graphc.ir.types import storage_name
+from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc_dialects._mlir import ir
+
+
+def contraction(
+    a: Any, b: Any, start: Any, axes: tuple[list[int], list[int]], dtype: np.dtype, flags: list[bool]
+) -> Any:
+    """`sum_k a * b` into `start`; `axes` gives the loop dimension of each operand dimension."""
+    rank = ir.RankedTensorType(start.type).rank + 1
+    maps = [
+        ir.AffineMapAttr.get(ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(axis) for axis in operand]))
+        for operand in (*axes, list(range(rank - 1)))
+    ]
+    kinds = ["parallel"] * (rank - 1) + ["reduction"]
+    generic = ir.Operation.create(
+        "linalg.generic",
+        results=[start.type],
+        operands=[a, b, start],
+        attributes={
+            "indexing_maps": ir.ArrayAttr.get(maps),
+            "iterator_types": ir.ArrayAttr.get(
+                [ir.Attribute.parse(f"#linalg.iterator_type<{k}>") for k in kinds]
+            ),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
+            "graphc.matmul": ir.DenseBoolArrayAttr.get(flags),
+        },
+        regions=1,
+    )
+    element = ir.Type.parse(storage_name(dtype))
+    block = ir.Block.create_at_start(generic.regions[0], [element] * 3)
+    with ir.InsertionPoint(block):
+        s = ScalarBuilder(ir)
+        work = np.dtype("uint8") if dtype == np.bool_ else dtype
+        x, y, total = (Scalar(argument, work) for argument in block.arguments)
+        combined = s.or_(total, s.and_(x, y)) if dtype == np.bool_ else s.add(total, s.mul(x, y))
+        build.create("linalg.yield", [], [combined.value])
+    return generic.results[0]

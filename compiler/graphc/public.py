@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Public packages, as the modules that they are made of see them.
+
+``x + y`` calls a function of ``graphc.tensor``, and ``graphc.tensor`` is made of what defines ``x``. What
+lies below a public package finds the package's functions here, when it calls them. This module imports
+nothing: the root package, which knows all others, says how a package is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+
+def _not_told(name: str) -> ModuleType:
+    raise ImportError(f"graphc.{name} is found by the package graphc, which was not imported")
+
+
+_find: Callable[[str], ModuleType] = _not_told
+
+
+def found_by(find: Callable[[str], ModuleType]) -> None:
+    """Says how public packages are found: ``find("tensor")`` is the package ``graphc.tensor``."""
+    global _find
+    _find = find
+
+
+class Package:
+    """The names of one public package, which is loaded when one of them is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._module: ModuleType | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._module is None:
+            self._module = _find(self._name)
+        return getattr(self._module, name)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Calls the package, as ``graphc.function`` and ``graphc.scan`` can be."""
+        if self._module is None:
+            self._module = _find(self._name)
+        return self._module(*arguments, **options)  # type: ignore[operator]
+
+    def __dir__(self) -> list[str]:
+        return dir(_find(self._name))
+
+
+pt = Package("tensor")
+array_api = Package("array_api")
+function = Package("function")
+gradient = Package("gradient")
+scan = Package("scan")
+raise_op = Package("raise_op")
+printing = Package("printing")
+# Parts that build on what calls them.
+loops = Package("scan.batch_loop")
+pickling = Package("graph.pickling")
+shapes = Package("ops.shape")
+sparse = Package("sparse")
