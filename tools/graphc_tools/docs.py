@@ -19,6 +19,7 @@ from graphc.passes.manager.base import STAGES, discover, find
 from graphc_tools import opt
 from graphc_tools.docs_operations import NOTICE as _NOTICE
 from graphc_tools.docs_operations import operations_page
+from graphc_tools.layers_picture import layers_picture
 from graphc_tools.lit_format import parse_command
 from graphc_tools.scan_picture import rows_picture
 from graphc_tools.scan_tutorial import tutorial_page
@@ -130,6 +131,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "operations.md": operations_page,
     "guide/scan-passes.md": tutorial_page,
     "guide/scan-rows.svg": rows_picture,
+    "architecture/layers.svg": layers_picture,
 }
 
 
