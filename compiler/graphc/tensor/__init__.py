@@ -1,34 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tensor namespace: ``import graphc.tensor as pt``. Names and arguments follow PyTensor and NumPy."""
 
-import importlib
+from importlib import import_module as _import_module
 from typing import Any
 
-from graphc import gradient as derivatives
+from graphc import gradient as _derivatives
 from graphc.graph.tensor.convert import *  # noqa: F403
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.ops import rows  # noqa: F401
 from graphc.ops.ifelse import ifelse
 from graphc.tensor.accumulating import *  # noqa: F403
+from graphc.tensor.arithmetic import *  # noqa: F403
 from graphc.tensor.at import *  # noqa: F403
+from graphc.tensor.bits import *  # noqa: F403
 from graphc.tensor.constructors import *  # noqa: F403
 from graphc.tensor.creation import *  # noqa: F403
+from graphc.tensor.differences import *  # noqa: F403
 from graphc.tensor.dims import *  # noqa: F403
 from graphc.tensor.einsum import *  # noqa: F403
-from graphc.tensor.grids import *  # noqa: F403
+from graphc.tensor.functional import *  # noqa: F403
+from graphc.tensor.histograms import *  # noqa: F403
+from graphc.tensor.index_arrays import *  # noqa: F403
 from graphc.tensor.indexing import *  # noqa: F403
+from graphc.tensor.interpolation import *  # noqa: F403
 from graphc.tensor.joining import *  # noqa: F403
+from graphc.tensor.logic import *  # noqa: F403
 from graphc.tensor.masks import *  # noqa: F403
 from graphc.tensor.math import *  # noqa: F403
-from graphc.tensor.numeric import *  # noqa: F403
 from graphc.tensor.padding import *  # noqa: F403
-from graphc.tensor.pieces import *  # noqa: F403
 from graphc.tensor.polynomials import *  # noqa: F403
 from graphc.tensor.products import *  # noqa: F403
+from graphc.tensor.ranges import *  # noqa: F403
 from graphc.tensor.rearranging import *  # noqa: F403
 from graphc.tensor.reductions import *  # noqa: F403
-from graphc.tensor.sampled import *  # noqa: F403
+from graphc.tensor.rounding import *  # noqa: F403
 from graphc.tensor.sets import *  # noqa: F403
 from graphc.tensor.shaping import *  # noqa: F403
 from graphc.tensor.sorting import *  # noqa: F403
@@ -56,11 +62,11 @@ def __getattr__(name: str) -> Any:
     if name == "nnet":  # as Theano called it
         name = "nn"
     if name in _NAMESPACES:
-        return importlib.import_module(f"graphc.tensor.{name}")
+        return _import_module(f"graphc.tensor.{name}")
     if name in ("cross", "kron", "matvec", "vdot", "vecdot", "vecmat"):
-        return getattr(importlib.import_module("graphc.tensor.linalg.products"), name)
+        return getattr(_import_module("graphc.tensor.linalg.products"), name)
     if name in ("grad", "jacobian", "hessian"):
-        return getattr(derivatives, name)
+        return getattr(_derivatives, name)
     raise AttributeError(f"module 'graphc.tensor' has no attribute {name!r}")
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "identity_like",
     "ones",
     "ones_like",
+    "to_one_hot",
     "tri",
     "tril",
     "triu",
@@ -201,3 +202,8 @@ def triu(m: Any, k: Any = 0) -> Variable:
     m = as_tensor_variable(m)
     rows, columns = sizes_of(m)[-2:]
     return pt.switch(_band(rows, columns, k, "ge", "bool"), m, np.zeros((), m.type.dtype))
+
+
+def to_one_hot(y: Any, nb_class: Any, dtype: Any = None) -> Variable:
+    """A matrix with a row for each class number: 1 in its column, 0 elsewhere (config.floatX by default)."""
+    return pt.nn.one_hot(y, nb_class, dtype=dtype)

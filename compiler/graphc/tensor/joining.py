@@ -20,7 +20,17 @@ from graphc.public import pt
 from graphc.raise_op import CheckAndRaise
 from graphc.tensor.shaping import atleast_1d, atleast_2d, expand_dims, specify_shape
 
-__all__ = ["concatenate", "hstack", "join", "split", "stack", "vstack"]
+__all__ = [
+    "block",
+    "column_stack",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "join",
+    "split",
+    "stack",
+    "vstack",
+]
 
 
 def join(axis: Any, *tensors_list: Any) -> Variable:
@@ -140,3 +150,41 @@ def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) 
             part if fits else specify_shape(part, [size if i == axis else None for i in range(x.type.ndim)])
         )
     return parts
+
+
+def dstack(tup: Sequence[Any]) -> Variable:
+    """Arrays one behind the other along the third axis."""
+    xs = [pt.atleast_2d(x) for x in tup]
+    return pt.concatenate([x[:, :, None] if x.type.ndim == 2 else x for x in xs], axis=2)
+
+
+def column_stack(tup: Sequence[Any]) -> Variable:
+    """Vectors, and matrices, as columns of one matrix."""
+    xs = [as_tensor_variable(x) for x in tup]
+    return pt.concatenate([x if x.type.ndim > 1 else pt.reshape(x, [-1, 1]) for x in xs], axis=1)
+
+
+def block(arrays: Any) -> Variable:
+    """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on."""
+    depth, rank = _depth(arrays), _rank(arrays)
+    return _block(arrays, depth, max(depth, rank), 0)
+
+
+def _depth(arrays: Any) -> int:
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_depth(x) for x in arrays}
+    if not arrays or len(depths) != 1:
+        raise ValueError("block takes lists that are nested equally deep, and none that is empty")
+    return 1 + depths.pop()
+
+
+def _rank(arrays: Any) -> int:
+    return max(map(_rank, arrays)) if isinstance(arrays, list) else as_tensor_variable(arrays).type.ndim
+
+
+def _block(arrays: Any, depth: int, rank: int, level: int) -> Any:
+    if not isinstance(arrays, list):
+        x = as_tensor_variable(arrays)
+        return pt.shape_padleft(x, rank - x.type.ndim) if x.type.ndim < rank else x
+    return pt.concatenate([_block(x, depth, rank, level + 1) for x in arrays], axis=rank - depth + level)

@@ -17,7 +17,16 @@ from graphc.ops.reshape import BroadcastTo, Reshape
 from graphc.ops.sizes import product_of, size_of, sizes_of
 from graphc.public import pt
 
-__all__ = ["dot", "inner", "matmul", "outer", "tensordot"]
+__all__ = [
+    "batched_dot",
+    "batched_tensordot",
+    "dense_dot",
+    "dot",
+    "inner",
+    "matmul",
+    "outer",
+    "tensordot",
+]
 
 
 def _vector_product(a: Any, b: Any) -> Any:
@@ -177,3 +186,55 @@ def _as_matrix(x: Any, split: int) -> Any:
         return x
     sizes = sizes_of(x)
     return Reshape()(x, product_of(sizes[:split]), product_of(sizes[split:]))
+
+
+def batched_dot(a: Any, b: Any) -> Variable:
+    """``dot(a[i], b[i])`` for each i; operands have two or three dimensions, or more in front of them."""
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    if a.type.ndim == 0 or b.type.ndim == 0:
+        raise TypeError("batched_dot takes arrays with a first axis for the batch")
+    if a.type.ndim == 1 or b.type.ndim == 1:
+        thin, other = (a, b) if a.type.ndim == 1 else (b, a)
+        return pt.shape_padright(thin, other.type.ndim - 1) * other if other.type.ndim > 1 else thin * other
+    if a.type.ndim > 3 or b.type.ndim > 3:
+        return batched_tensordot(a, b, [[a.type.ndim - 1], [max(b.type.ndim - 2, 1)]])
+    left = pt.expand_dims(a, 1) if a.type.ndim == 2 else a
+    right = pt.expand_dims(b, 2) if b.type.ndim == 2 else b
+    product = pt.matmul(left, right)
+    drop = tuple(axis for axis, x in ((1, a), (2, b)) if x.type.ndim == 2)
+    return pt.squeeze(product, drop) if drop else product
+
+
+def batched_tensordot(x: Any, y: Any, axes: Any = 2) -> Variable:
+    """``tensordot(x[i], y[i], ...)`` for each i.
+
+    Args:
+        x, y: array-like.
+        axes: how many axes are summed over: the last ones of x, the first ones of y behind the batch; or the
+            axes of x and those of y.
+    """
+    x, y = as_tensor_variable(x), as_tensor_variable(y)
+    if isinstance(axes, int | np.integer):
+        axes = [list(range(x.type.ndim - int(axes), x.type.ndim)), list(range(1, int(axes) + 1))]
+    left, right = (
+        [normalize_axis(axis, v.type.ndim, "batched_tensordot") for axis in np.atleast_1d(given)]
+        for v, given in zip((x, y), axes, strict=True)
+    )
+    if len(left) != len(right) or 0 in (*left, *right):
+        raise ValueError(f"axes must be as many for x and y, and not the first one; got {axes}")
+    free_x = [i for i in range(1, x.type.ndim) if i not in left]
+    free_y = [i for i in range(1, y.type.ndim) if i not in right]
+    nx, ny = sizes_of(x), sizes_of(y)
+    summed = product_of([nx[i] for i in left])
+    a = pt.reshape(
+        pt.dimshuffle(x, (0, *free_x, *left)), (nx[0], product_of([nx[i] for i in free_x]), summed)
+    )
+    b = pt.reshape(
+        pt.dimshuffle(y, (0, *right, *free_y)), (ny[0], summed, product_of([ny[i] for i in free_y]))
+    )
+    return pt.reshape(pt.matmul(a, b), [nx[0], *(nx[i] for i in free_x), *(ny[i] for i in free_y)])
+
+
+def dense_dot(a: Any, b: Any) -> Variable:
+    """`dot` of dense arrays."""
+    return pt.dot(a, b)

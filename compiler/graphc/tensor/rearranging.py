@@ -15,10 +15,14 @@ from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
 
 __all__ = [
+    "alloc_diag",
     "diag",
     "diag_indices",
+    "diagflat",
     "diagonal",
+    "extract_diag",
     "fill_diagonal",
+    "fill_diagonal_offset",
     "flip",
     "fliplr",
     "flipud",
@@ -240,3 +244,35 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Variable, Variable]:
         return pt.nonzero(inside)
     rows, columns = getattr(np, name)(numbers[0], int(k), numbers[1])
     return as_tensor_variable(rows), as_tensor_variable(columns)
+
+
+def diagflat(v: Any, k: int = 0) -> Variable:
+    """The elements as a diagonal of a matrix of zeros."""
+    return pt.diag(pt.ravel(as_tensor_variable(v)), k)
+
+
+def extract_diag(x: Any) -> Variable:
+    """The main diagonal of a matrix."""
+    return pt.diagonal(x)
+
+
+def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+    """Zeros with the last axis of ``diag`` on a diagonal of two new axes: `diagonal` takes it back."""
+    v = as_tensor_variable(diag)
+    rank = v.type.ndim + 1
+    first, second = sorted(normalize_axes((axis1, axis2), rank, "alloc_diag"))
+    n = size_of(v, v.type.ndim - 1) + abs(int(offset))  # type: ignore[operator]
+    rows = pt.arange(size_of(v, v.type.ndim - 1)) + max(-int(offset), 0)
+    zeros = pt.zeros((*sizes_of(v)[:-1], n, n), dtype=v.type.dtype)
+    placed = pt.set_subtensor(zeros[..., rows, rows + int(offset)], v)
+    return pt.moveaxis(placed, (-2, -1), (first, second))
+
+
+def fill_diagonal_offset(a: Any, val: Any, offset: int) -> Variable:
+    """The matrix with a number on a diagonal; positive offsets are above the main one."""
+    a = as_tensor_variable(a)
+    if a.type.ndim != 2:
+        raise ValueError(f"fill_diagonal_offset takes a matrix, got {a} of type {a.type}")
+    rows, columns = (pt.arange(size) for size in sizes_of(a))
+    on = pt.eq(pt.expand_dims(rows + offset, 1), pt.expand_dims(columns, 0))
+    return pt.switch(on, pt.cast(as_tensor_variable(val), a.type.dtype), a)

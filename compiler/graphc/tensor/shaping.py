@@ -34,6 +34,7 @@ __all__ = [
     "shape_padaxis",
     "shape_padleft",
     "shape_padright",
+    "shape_tuple",
     "size",
     "specify_broadcastable",
     "specify_shape",
@@ -321,3 +322,8 @@ def broadcast_arrays(*args: Any) -> list[Variable]:
             x = OPS["second"](other, x)
         results.append(x)
     return results
+
+
+def shape_tuple(x: Any) -> tuple[Variable, ...]:
+    """The sizes of an array as 0-d variables, constants where they are known."""
+    return tuple(as_tensor_variable(size) for size in sizes_of(as_tensor_variable(x)))

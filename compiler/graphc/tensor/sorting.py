@@ -5,7 +5,7 @@ axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,10 @@ __all__ = [
     "argsort",
     "argtopk",
     "digitize",
+    "inverse_permutation",
+    "lexsort",
     "partition",
+    "permute_row_elements",
     "put_along_axis",
     "searchsorted",
     "sort",
@@ -288,3 +291,41 @@ def topk_and_argtopk(
     values, positions = _top(x, kth, axis, "topk")
     positions = pt.cast(positions, np.dtype(idx_dtype).name)
     return [pt.moveaxis(values, -1, place), pt.moveaxis(positions, -1, place)]
+
+
+def inverse_permutation(perm: Any) -> Variable:
+    """The inverses of permutations of the first integers, along the last axis, in their dtype."""
+    x = as_tensor_variable(perm)
+    return pt.cast(pt.argsort(x, axis=-1), x.type.dtype)
+
+
+def permute_row_elements(x: Any, y: Any, inverse: bool = False) -> Variable:
+    """The last axis of x in the order of integers y, or in the inverse of it; leading axes broadcast."""
+    x, y = as_tensor_variable(x), as_tensor_variable(y)
+    if inverse:
+        y = inverse_permutation(y)
+    if y.type.ndim == 1:
+        return pt.take(x, y, axis=-1)
+    rank = max(x.type.ndim, y.type.ndim)
+    x, y = pt.atleast_Nd(x, n=rank), pt.atleast_Nd(y, n=rank)
+    shape = pt.broadcast_shape([*sizes_of(x)[:-1]], [*sizes_of(y)[:-1]], arrays_are_shapes=True)
+    x, y = (pt.broadcast_to(v, [*shape, size_of(v, rank - 1)]) for v in (x, y))
+    return pt.take_along_axis(x, y, axis=-1)
+
+
+def lexsort(keys: Any, axis: int = -1) -> Variable:
+    """Positions that sort by several keys, of which the last one counts most.
+
+    Args:
+        keys: arrays of one shape, or one array with them along its first axis of known size.
+        axis: the axis of a key.
+    """
+    if isinstance(keys, Sequence):
+        parts = [as_tensor_variable(key) for key in keys]
+    else:
+        parts = list(pt.unstack(keys))
+    order = pt.argsort(parts[0], axis=axis)
+    for key in parts[1:]:
+        following = pt.argsort(pt.take_along_axis(key, order, axis=axis), axis=axis)
+        order = pt.take_along_axis(order, following, axis=axis)
+    return order

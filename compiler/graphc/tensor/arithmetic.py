@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
 
 import numpy as np
@@ -15,27 +14,18 @@ from graphc.ops.rows_arithmetic import promote
 from graphc.public import pt
 
 __all__ = [
-    "around",
     "bitwise_count",
     "ceil_intdiv",
     "fabs",
-    "fix",
     "float_power",
     "fmax",
     "fmin",
     "fmod",
     "heaviside",
-    "iround",
-    "iscomplex",
-    "isneginf",
-    "isposinf",
-    "isreal",
     "largest",
     "modf",
     "nan_to_num",
     "positive",
-    "round_half_away_from_zero",
-    "round_half_to_even",
     "smallest",
 ]
 
@@ -79,30 +69,6 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
         at = pt.eq(x, np.asarray(infinity, x.type.dtype))
         result = pt.switch(at, cast_to(as_tensor_variable(number), x.type.dtype), result)
     return result
-
-
-def _real(x: Any, name: str) -> Any:
-    """x as a variable.
-
-    Raises:
-        TypeError: it is complex, and those have no order.
-    """
-    x = as_tensor_variable(x)
-    if x.type.numpy_dtype.kind == "c":
-        raise TypeError(f"{name} is not defined for complex numbers, got {x} of type {x.type}")
-    return x
-
-
-def isposinf(x: Any) -> Variable:
-    """Whether x, which is real, is positive infinity."""
-    x = _real(x, "isposinf")
-    return pt.isinf(x) & pt.gt(x, 0)
-
-
-def isneginf(x: Any) -> Variable:
-    """Whether x, which is real, is negative infinity."""
-    x = _real(x, "isneginf")
-    return pt.isinf(x) & pt.lt(x, 0)
 
 
 def positive(x: Any) -> Variable:
@@ -152,12 +118,6 @@ def modf(x: Any) -> tuple[Variable, Variable]:
     return pt.copysign(pt.switch(pt.isinf(x), 0, x - whole), x), whole
 
 
-def fix(x: Any) -> Variable:
-    """Rounded towards 0; integers stay as they are."""
-    x = _real(x, "fix")
-    return pt.trunc(x) if x.type.numpy_dtype.kind == "f" else x
-
-
 def float_power(x: Any, y: Any) -> Variable:
     """x to the power y in float64 or complex128."""
     x, y = as_tensor_variable(x), as_tensor_variable(y)
@@ -189,33 +149,6 @@ def bitwise_count(x: Any) -> Variable:
     return pt.cast((bits * np.uint64(0x0101010101010101)) >> np.uint64(56), "uint8")
 
 
-def around(a: Any, decimals: int = 0) -> Variable:
-    """Numbers rounded to so many decimals, halves to even, as ``numpy.round``; integers only to fewer."""
-    x = as_tensor_variable(a)
-    if x.type.numpy_dtype.kind not in "fc" and decimals >= 0:
-        return x
-    if decimals == 0:
-        return OPS["round"](x)
-    scale = 10.0 ** builtins.abs(int(decimals))
-    rounded = OPS["round"](x * scale if decimals > 0 else x / scale)
-    return pt.cast(rounded / scale if decimals > 0 else rounded * scale, x.type.dtype)
-
-
-def iround(a: Any, mode: str | None = None) -> Variable:
-    """Nearest integers as int64; ``mode`` as of `round`."""
-    return pt.cast(pt.round(a, mode), "int64")
-
-
-def round_half_to_even(x: Any) -> Variable:
-    """Nearest integers in the dtype of x, halves to even ones."""
-    return OPS["round"](x)
-
-
-def round_half_away_from_zero(x: Any) -> Variable:
-    """Nearest integers in the dtype of x, halves away from zero."""
-    return OPS["round_half_away"](x)
-
-
 def ceil_intdiv(a: Any, b: Any) -> Variable:
     """The smallest integer not below the quotient of integers."""
     x, y = _common(a, b)
@@ -231,13 +164,3 @@ def largest(*args: Any) -> Variable:
 def smallest(*args: Any) -> Variable:
     """The smallest of several arrays, element by element."""
     return pt.min(pt.stack(args), axis=0) if len(args) != 2 else pt.minimum(*args)
-
-
-def iscomplex(x: Any) -> Variable:
-    """Whether the imaginary part is not 0."""
-    return pt.neq(pt.imag(x), 0)
-
-
-def isreal(x: Any) -> Variable:
-    """Whether the imaginary part is 0."""
-    return pt.eq(pt.imag(x), 0)

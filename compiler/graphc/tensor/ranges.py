@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of ``graphc.tensor`` that make sequences and grids of numbers, and join arrays in blocks."""
+"""Functions of ``graphc.tensor`` that make sequences and grids of numbers."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +13,10 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
 from graphc.ops.rows_arithmetic import promote
-from graphc.ops.sizes import as_size, as_sizes, known_size, product_of, sizes_of
+from graphc.ops.sizes import as_size, as_sizes, known_size, sizes_of
 from graphc.public import pt
-from graphc.raise_op import CheckAndRaise
 
 __all__ = [
-    "block",
-    "column_stack",
-    "dstack",
     "geomspace",
     "indices",
     "linspace",
@@ -30,8 +24,6 @@ __all__ = [
     "meshgrid",
     "mgrid",
     "ogrid",
-    "ravel_multi_index",
-    "unravel_index",
 ]
 
 
@@ -186,124 +178,3 @@ def indices(dimensions: Any, dtype: Any = "int64", sparse: bool = False) -> Any:
     sizes = as_sizes(dimensions, "indices")
     grid = meshgrid(*(pt.cast(pt.arange(n), parse_dtype(dtype)) for n in sizes), sparse=sparse, indexing="ij")
     return tuple(grid) if sparse else pt.stack(grid)
-
-
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> list[Variable]:
-    """Positions in a flattened array as one index array for each axis.
-
-    Raises:
-        ValueError: when run, a position that the shape does not have, or a shape that is too large.
-    """
-    sizes = _ordered(shape, order)
-    rest = pt.cast(_integers(indices, "unravel_index"), "int64")
-    inside = pt.all(pt.bitwise_and(pt.ge(rest, 0), pt.lt(rest, product_of(sizes))))
-    message = "unravel_index: a position is out of bounds for the shape"
-    rest = CheckAndRaise(ValueError, message)(rest, inside, *_countable(sizes))
-    found: list[Any] = []
-    for size in reversed(sizes[1:]):
-        found.insert(0, rest % size)
-        rest = pt.floor_div(rest, size)
-    found.insert(0, rest)
-    return found if order == "C" else found[::-1]
-
-
-def ravel_multi_index(
-    multi_index: Sequence[Any], dims: Any, mode: str | Sequence[str] = "raise", order: str = "C"
-) -> Variable:
-    """One index array for each axis as positions in the flattened array.
-
-    Args:
-        multi_index: index arrays that broadcast.
-        dims: the shape.
-        mode: what an index out of bounds means: ``"raise"`` (negative ones included), ``"wrap"`` or
-            ``"clip"``; one for all axes, or one for each.
-        order: ``"C"`` for row-major, ``"F"`` for column-major order.
-
-    Raises:
-        ValueError: when run, an index out of bounds with mode ``raise``, or a shape that is too large.
-    """
-    arrays = [pt.cast(_integers(x, "ravel_multi_index"), "int64") for x in multi_index]
-    sizes = _ordered(dims, "C", len(arrays))
-    if len(arrays) != len(sizes):
-        raise ValueError(
-            f"ravel_multi_index takes one index array for each of {len(sizes)} axes, got {len(arrays)}"
-        )
-    modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
-    if len(modes) != len(sizes) or not {*modes} <= {"raise", "wrap", "clip"}:
-        raise ValueError(
-            f"mode must be 'raise', 'wrap' or 'clip', or one of them for each axis, got {mode!r}"
-        )
-    if order not in ("C", "F"):
-        raise ValueError(f"order must be 'C' or 'F', got {order!r}")
-    conditions = _countable(sizes)
-    axes = list(zip(arrays, sizes, modes, strict=True))
-    total: Any = None
-    for x, size, how in axes if order == "C" else axes[::-1]:
-        if how == "raise":
-            conditions.append(pt.all(pt.bitwise_and(pt.ge(x, 0), pt.lt(x, size))))
-        x = x % size if how == "wrap" else pt.clip(x, 0, size - 1) if how == "clip" else x
-        total = x if total is None else total * size + x
-    message = "ravel_multi_index: an index is out of bounds for the shape"
-    return CheckAndRaise(ValueError, message)(total, *conditions) if conditions else total
-
-
-def _countable(sizes: Sequence[Any]) -> list[Any]:
-    """The condition that 64 bits count the elements of a shape; none where that is known."""
-    known = [known_size(size) for size in sizes]
-    if None not in known:
-        if math.prod(size for size in known if size is not None) >= 1 << 63:
-            raise ValueError(f"there is no array of shape {tuple(known)}: it is too large")
-        return []
-    return [pt.lt(pt.prod(pt.stack([pt.cast(size, "float64") for size in sizes])), 2.0**63)]
-
-
-def _ordered(shape: Any, order: str, ndim: int | None = None) -> list[Any]:
-    if order not in ("C", "F"):
-        raise ValueError(f"order must be 'C' or 'F', got {order!r}")
-    sizes = as_sizes(shape, "shape", ndim)
-    return sizes if order == "C" else sizes[::-1]
-
-
-def _integers(x: Any, what: str) -> Any:
-    variable = as_tensor_variable(x)
-    if variable.type.numpy_dtype.kind not in "iu":
-        raise TypeError(f"{what} takes integers, got {variable} of type {variable.type}")
-    return variable
-
-
-def dstack(tup: Sequence[Any]) -> Variable:
-    """Arrays one behind the other along the third axis."""
-    xs = [pt.atleast_2d(x) for x in tup]
-    return pt.concatenate([x[:, :, None] if x.type.ndim == 2 else x for x in xs], axis=2)
-
-
-def column_stack(tup: Sequence[Any]) -> Variable:
-    """Vectors, and matrices, as columns of one matrix."""
-    xs = [as_tensor_variable(x) for x in tup]
-    return pt.concatenate([x if x.type.ndim > 1 else pt.reshape(x, [-1, 1]) for x in xs], axis=1)
-
-
-def block(arrays: Any) -> Variable:
-    """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on."""
-    depth, rank = _depth(arrays), _rank(arrays)
-    return _block(arrays, depth, max(depth, rank), 0)
-
-
-def _depth(arrays: Any) -> int:
-    if not isinstance(arrays, list):
-        return 0
-    depths = {_depth(x) for x in arrays}
-    if not arrays or len(depths) != 1:
-        raise ValueError("block takes lists that are nested equally deep, and none that is empty")
-    return 1 + depths.pop()
-
-
-def _rank(arrays: Any) -> int:
-    return max(map(_rank, arrays)) if isinstance(arrays, list) else as_tensor_variable(arrays).type.ndim
-
-
-def _block(arrays: Any, depth: int, rank: int, level: int) -> Any:
-    if not isinstance(arrays, list):
-        x = as_tensor_variable(arrays)
-        return pt.shape_padleft(x, rank - x.type.ndim) if x.type.ndim < rank else x
-    return pt.concatenate([_block(x, depth, rank, level + 1) for x in arrays], axis=rank - depth + level)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bits as elements, and elements as bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.axes import normalize_axis
+from graphc.ops.sizes import sizes_of
+from graphc.public import pt
+
+__all__ = [
+    "packbits",
+    "unpackbits",
+]
+
+
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Variable:
+    """Eight booleans as one uint8 each; the last ones are filled up with 0.
+
+    Args:
+        a: booleans or integers, of which those that are not 0 count as true.
+        axis: the axis; by default the array is flattened.
+        bitorder: "big": the first one is the highest bit; or "little".
+    """
+    x, axis = _on_axis(a, axis, "packbits")
+    values = pt.moveaxis(pt.cast(pt.neq(x, 0), "uint8"), axis, -1)
+    *batch, n = sizes_of(values)
+    groups = (n + 7) // 8
+    padded = pt.concatenate([values, pt.zeros((*batch, groups * 8 - n), dtype="uint8")], axis=-1)
+    bits = pt.reshape(padded, (*batch, groups, 8)) * pt.constant(_weights(bitorder))
+    return pt.moveaxis(pt.sum(bits, axis=-1, dtype="uint8"), -1, axis)
+
+
+def unpackbits(a: Any, axis: int | None = None, count: Any = None, bitorder: str = "big") -> Variable:
+    """The bits of uint8 as eight elements each; arguments as of `packbits`.
+
+    ``count`` limits the result to so many along the axis; negative numbers leave out the last ones.
+    """
+    x, axis = _on_axis(a, axis, "unpackbits")
+    if x.type.dtype != "uint8":
+        raise TypeError(f"unpackbits takes uint8, got {x} of type {x.type}")
+    values = pt.expand_dims(pt.moveaxis(x, axis, -1), -1)
+    *batch, n, _ = sizes_of(values)
+    bits = pt.cast(pt.neq(pt.bitwise_and(values, pt.constant(_weights(bitorder))), 0), "uint8")
+    flat = pt.reshape(bits, (*batch, n * 8))
+    if count is not None:
+        number = count if isinstance(count, Variable) else int(count)
+        if isinstance(number, Variable) or number < 0:
+            flat = flat[..., :number]
+        else:
+            flat = pt.concatenate([flat, pt.zeros((*batch, number), dtype="uint8")], axis=-1)[..., :number]
+    return pt.moveaxis(flat, -1, axis)
+
+
+def _on_axis(a: Any, axis: int | None, what: str) -> tuple[Any, int]:
+    x = as_tensor_variable(a)
+    if axis is None:
+        return pt.ravel(x), 0
+    return x, normalize_axis(axis, x.type.ndim, what)
+
+
+def _weights(bitorder: str) -> np.ndarray:
+    if bitorder not in ("big", "little"):
+        raise ValueError(f'bitorder must be "big" or "little", got {bitorder!r}')
+    powers = 1 << np.arange(8)
+    return (powers if bitorder == "little" else powers[::-1]).astype(np.uint8)

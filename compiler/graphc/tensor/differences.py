@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Numerical derivatives of samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.axes import normalize_axes
+from graphc.public import pt
+
+__all__ = [
+    "gradient",
+]
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Derivatives along axes by second order differences, as ``numpy.gradient``.
+
+    Args:
+        f: samples; integers become float64. Axes have at least ``edge_order + 1`` of them.
+        varargs: nothing (distances of 1), one distance for all axes, or for each axis a distance or a vector
+            of positions.
+        axis: the axis or axes; by default all.
+        edge_order: order of the differences at the ends, 1 or 2.
+
+    Returns:
+        An array for one axis, else a tuple of arrays.
+    """
+    f = as_tensor_variable(f)
+    if f.type.numpy_dtype.kind in "biu":
+        f = pt.cast(f, "float64")
+    if edge_order not in (1, 2):
+        raise ValueError(f"edge_order must be 1 or 2, got {edge_order}")
+    axes = normalize_axes(axis, f.type.ndim, "gradient")
+    spacings = [as_tensor_variable(h) for h in varargs] or [1.0]
+    if len(spacings) == 1 and not (varargs and spacings[0].type.ndim):
+        spacings = spacings * len(axes)
+    if len(spacings) != len(axes):
+        raise TypeError(
+            f"gradient takes one distance, or one for each of {len(axes)} axes; got {len(varargs)}"
+        )
+    results = []
+    for each, h in zip(axes, spacings, strict=True):
+        size = f.type.shape[each]
+        if size is not None and size < edge_order + 1:
+            raise ValueError(
+                f"gradient needs at least {edge_order + 1} samples along axis {each}, got {size}"
+            )
+        rule = _uneven if isinstance(h, Variable) and h.type.ndim else _even  # type: ignore[attr-defined]
+        found = rule(pt.moveaxis(f, each, -1), h, edge_order)
+        results.append(pt.moveaxis(found, -1, each))
+    return results[0] if len(axes) == 1 else tuple(results)
+
+
+def _even(f: Any, h: Any, edge_order: int) -> Any:
+    if isinstance(h, Variable):
+        h = pt.cast(h, f.type.dtype)
+    inner = (f[..., 2:] - f[..., :-2]) / (2.0 * h)
+    if edge_order == 1:
+        first, last = f[..., 1] - f[..., 0], f[..., -1] - f[..., -2]
+    else:
+        first = -1.5 * f[..., 0] + 2.0 * f[..., 1] - 0.5 * f[..., 2]
+        last = 1.5 * f[..., -1] - 2.0 * f[..., -2] + 0.5 * f[..., -3]
+    return _with_ends(first / h, inner, last / h)
+
+
+def _uneven(f: Any, x: Any, edge_order: int) -> Any:
+    """The three-point formulas for positions at unequal distances; those of a parabola at the ends."""
+    h = pt.diff(pt.cast(x, f.type.dtype))
+    left, right = h[:-1], h[1:]
+    inner = (
+        -right / (left * (left + right)) * f[..., :-2]
+        + (right - left) / (left * right) * f[..., 1:-1]
+        + left / (right * (left + right)) * f[..., 2:]
+    )
+    if edge_order == 1:
+        return _with_ends((f[..., 1] - f[..., 0]) / h[0], inner, (f[..., -1] - f[..., -2]) / h[-1])
+    a, b = h[0], h[1]
+    first = (
+        -(2 * a + b) / (a * (a + b)) * f[..., 0]
+        + (a + b) / (a * b) * f[..., 1]
+        - a / (b * (a + b)) * f[..., 2]
+    )
+    a, b = h[-2], h[-1]
+    last = (
+        b / (a * (a + b)) * f[..., -3] - (b + a) / (a * b) * f[..., -2]
+        + (2 * b + a) / (b * (a + b)) * f[..., -1]
+    )  # fmt: skip
+    return _with_ends(first, inner, last)
+
+
+def _with_ends(first: Any, inner: Any, last: Any) -> Any:
+    return pt.concatenate([pt.expand_dims(first, -1), inner, pt.expand_dims(last, -1)], axis=-1)

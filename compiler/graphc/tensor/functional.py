@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of ``graphc.tensor`` that take functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.axes import normalize_axis
+from graphc.public import pt
+
+__all__ = [
+    "apply_along_axis",
+    "apply_over_axes",
+    "piecewise",
+]
+
+
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Variable:
+    """A function of vectors for each vector along an axis; axes of its result take the place of the axis."""
+    x = as_tensor_variable(arr)
+    axis = normalize_axis(axis, x.type.ndim, "apply_along_axis")
+
+    def function(v: Any) -> Any:
+        return func1d(v, *args, **kwargs)
+
+    lead = pt.moveaxis(x, axis, -1)
+    for _ in range(x.type.ndim - 1):
+        function = pt.vmap(function)
+    found = as_tensor_variable(function(lead))
+    more = found.type.ndim - (x.type.ndim - 1)
+    return pt.moveaxis(found, list(range(-more, 0)), list(range(axis, axis + more))) if more else found
+
+
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Variable:
+    """``func(a, axis)`` for one axis after the other; axes that are lost come back with size 1."""
+    x = as_tensor_variable(a)
+    ndim = x.type.ndim
+    for given in [axes] if isinstance(axes, int | np.integer) else axes:
+        axis = normalize_axis(given, ndim, "apply_over_axes")
+        found = as_tensor_variable(func(x, axis))
+        x = pt.expand_dims(found, axis) if found.type.ndim == ndim - 1 else found
+        if x.type.ndim != ndim:
+            raise ValueError(f"the function must reduce an axis; it gave {found.type} for {ndim} dimensions")
+    return x
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Variable:
+    """A function that is given by pieces; all of them are computed everywhere.
+
+    Args:
+        x: array-like.
+        condlist: conditions of x's shape; the last one that holds counts.
+        funclist: for each a function of x or a number; one more is for what is left, 0 by default.
+        args, kw: further arguments of the functions.
+    """
+    x = as_tensor_variable(x)
+    conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]
+    if len(funclist) not in (len(conditions), len(conditions) + 1):
+        raise ValueError(f"with {len(conditions)} conditions there are as many functions, or one more")
+    pieces = [f(x, *args, **kw) if callable(f) else f for f in funclist]
+    rest = pieces[-1] if len(pieces) > len(conditions) else 0
+    result: Any = pt.second(x, pt.cast(as_tensor_variable(rest), x.type.dtype))
+    for condition, piece in zip(conditions, pieces, strict=False):
+        result = pt.switch(condition, pt.cast(as_tensor_variable(piece), x.type.dtype), result)
+    return result

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How many numbers lie in each interval, or points in each cell of a grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.matrices import float_dtype
+from graphc.ops.sizes import product_of, size_of
+from graphc.public import pt
+from graphc.tensor.sets import _edges
+
+__all__ = [
+    "histogram2d",
+    "histogramdd",
+]
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple[Variable, list[Variable]]:
+    """How many points lie in each cell of a grid, as ``numpy.histogramdd``.
+
+    Args:
+        sample: array (N, D) of points with D known, or D vectors.
+        bins: number of bins along each axis, or a number or a vector of edges for each of them.
+        range: lowest and highest edge for each axis.
+        density: divide by the number of points and the volumes, so that the integral is 1.
+        weights: vector (N) of what is summed instead of counted.
+
+    Returns:
+        float64 counts with D axes, and D vectors of edges.
+    """
+    if isinstance(sample, list | tuple):
+        columns = [as_tensor_variable(v) for v in sample]
+    else:
+        columns = list(pt.unstack(sample, axis=1))
+    per_axis = [bins] * len(columns) if isinstance(bins, int | np.integer) else list(bins)
+    limits = [None] * len(columns) if range is None else list(range)
+    if len(per_axis) != len(columns) or len(limits) != len(columns):
+        raise ValueError(f"there must be bins for each of {len(columns)} axes")
+    edges, flat, inside = [], None, None
+    for values, count, limit in zip(columns, per_axis, limits, strict=True):
+        mine, _ = _edges(values, count, limit)
+        dtype = float_dtype(values.type.dtype, mine.type.dtype)
+        v, e = pt.cast(values, dtype), pt.cast(mine, dtype)
+        number = size_of(e, 0) - 1
+        place = pt.minimum(pt.searchsorted(e, v, side="right") - 1, number - 1)
+        within = pt.ge(v, e[0]) & pt.le(v, e[-1])
+        flat = place if flat is None else flat * number + place
+        inside = within if inside is None else inside & within
+        edges.append(mine)
+    sizes = [size_of(e, 0) - 1 for e in edges]
+    total = product_of(sizes)
+    counted = pt.bincount(pt.switch(inside, flat, total), weights, minlength=total + 1)[:total]
+    result: Any = pt.cast(pt.reshape(counted, sizes), "float64")
+    if density:
+        for i, e in enumerate(edges):
+            widths = pt.cast(pt.diff(e), "float64")
+            result = result / pt.expand_dims(widths, tuple(j for j, _ in enumerate(edges) if j != i))
+        result = result / pt.sum(counted)
+    return result, edges
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple[Variable, Variable, Variable]:
+    """`histogramdd` of points (x, y): the counts, the edges along x, the edges along y.
+
+    A vector as ``bins`` is for both axes; a pair is for one axis each.
+    """
+    both = isinstance(bins, list | tuple) and len(bins) == 2
+    per_axis = bins if both or isinstance(bins, int | np.integer) else [bins, bins]
+    counts, (first, second) = histogramdd([x, y], per_axis, range, density, weights)
+    return counts, first, second

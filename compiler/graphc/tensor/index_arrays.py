@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of ``graphc.tensor`` that make arrays of indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.sizes import as_sizes, known_size, product_of, size_of, sizes_of
+from graphc.public import pt
+from graphc.raise_op import CheckAndRaise
+
+__all__ = [
+    "diag_indices_from",
+    "ix_",
+    "ravel_multi_index",
+    "tril_indices_from",
+    "triu_indices_from",
+    "unravel_index",
+]
+
+
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> list[Variable]:
+    """Positions in a flattened array as one index array for each axis.
+
+    Raises:
+        ValueError: when run, a position that the shape does not have, or a shape that is too large.
+    """
+    sizes = _ordered(shape, order)
+    rest = pt.cast(_integers(indices, "unravel_index"), "int64")
+    inside = pt.all(pt.bitwise_and(pt.ge(rest, 0), pt.lt(rest, product_of(sizes))))
+    message = "unravel_index: a position is out of bounds for the shape"
+    rest = CheckAndRaise(ValueError, message)(rest, inside, *_countable(sizes))
+    found: list[Any] = []
+    for size in reversed(sizes[1:]):
+        found.insert(0, rest % size)
+        rest = pt.floor_div(rest, size)
+    found.insert(0, rest)
+    return found if order == "C" else found[::-1]
+
+
+def ravel_multi_index(
+    multi_index: Sequence[Any], dims: Any, mode: str | Sequence[str] = "raise", order: str = "C"
+) -> Variable:
+    """One index array for each axis as positions in the flattened array.
+
+    Args:
+        multi_index: index arrays that broadcast.
+        dims: the shape.
+        mode: what an index out of bounds means: ``"raise"`` (negative ones included), ``"wrap"`` or
+            ``"clip"``; one for all axes, or one for each.
+        order: ``"C"`` for row-major, ``"F"`` for column-major order.
+
+    Raises:
+        ValueError: when run, an index out of bounds with mode ``raise``, or a shape that is too large.
+    """
+    arrays = [pt.cast(_integers(x, "ravel_multi_index"), "int64") for x in multi_index]
+    sizes = _ordered(dims, "C", len(arrays))
+    if len(arrays) != len(sizes):
+        raise ValueError(
+            f"ravel_multi_index takes one index array for each of {len(sizes)} axes, got {len(arrays)}"
+        )
+    modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
+    if len(modes) != len(sizes) or not {*modes} <= {"raise", "wrap", "clip"}:
+        raise ValueError(
+            f"mode must be 'raise', 'wrap' or 'clip', or one of them for each axis, got {mode!r}"
+        )
+    if order not in ("C", "F"):
+        raise ValueError(f"order must be 'C' or 'F', got {order!r}")
+    conditions = _countable(sizes)
+    axes = list(zip(arrays, sizes, modes, strict=True))
+    total: Any = None
+    for x, size, how in axes if order == "C" else axes[::-1]:
+        if how == "raise":
+            conditions.append(pt.all(pt.bitwise_and(pt.ge(x, 0), pt.lt(x, size))))
+        x = x % size if how == "wrap" else pt.clip(x, 0, size - 1) if how == "clip" else x
+        total = x if total is None else total * size + x
+    message = "ravel_multi_index: an index is out of bounds for the shape"
+    return CheckAndRaise(ValueError, message)(total, *conditions) if conditions else total
+
+
+def _countable(sizes: Sequence[Any]) -> list[Any]:
+    """The condition that 64 bits count the elements of a shape; none where that is known."""
+    known = [known_size(size) for size in sizes]
+    if None not in known:
+        if math.prod(size for size in known if size is not None) >= 1 << 63:
+            raise ValueError(f"there is no array of shape {tuple(known)}: it is too large")
+        return []
+    return [pt.lt(pt.prod(pt.stack([pt.cast(size, "float64") for size in sizes])), 2.0**63)]
+
+
+def _ordered(shape: Any, order: str, ndim: int | None = None) -> list[Any]:
+    if order not in ("C", "F"):
+        raise ValueError(f"order must be 'C' or 'F', got {order!r}")
+    sizes = as_sizes(shape, "shape", ndim)
+    return sizes if order == "C" else sizes[::-1]
+
+
+def _integers(x: Any, what: str) -> Any:
+    variable = as_tensor_variable(x)
+    if variable.type.numpy_dtype.kind not in "iu":
+        raise TypeError(f"{what} takes integers, got {variable} of type {variable.type}")
+    return variable
+
+
+def tril_indices_from(a: Any, k: int = 0) -> tuple[Variable, Variable]:
+    """Row and column indices of the lower triangle of a matrix; `tril_indices` if the sizes are known."""
+    return _triangle_of(a, k, pt.le)
+
+
+def triu_indices_from(a: Any, k: int = 0) -> tuple[Variable, Variable]:
+    """Row and column indices of the upper triangle of a matrix; `triu_indices` if the sizes are known."""
+    return _triangle_of(a, k, pt.ge)
+
+
+def _triangle_of(a: Any, k: int, compare: Callable[[Any, Any], Any]) -> tuple[Variable, Variable]:
+    a = as_tensor_variable(a)
+    if a.type.ndim != 2:
+        raise ValueError(f"the triangle of a matrix is meant, got {a} of type {a.type}")
+    rows, columns = (pt.arange(size) for size in sizes_of(a))
+    first, second = pt.nonzero(compare(pt.expand_dims(columns - k, 0), pt.expand_dims(rows, 1)))
+    return first, second
+
+
+def diag_indices_from(arr: Any) -> tuple[Variable, ...]:
+    """Indices of the main diagonal of an array with equal sizes."""
+    arr = as_tensor_variable(arr)
+    if arr.type.ndim < 2 or len({size for size in arr.type.shape if size is not None}) > 1:
+        raise ValueError(f"the array must have at least two axes, of equal sizes; got {arr.type}")
+    return pt.diag_indices(size_of(arr, 0), arr.type.ndim)
+
+
+def ix_(*args: Any) -> tuple[Variable, ...]:
+    """Vectors as open grids: each along an axis of its own. Of masks, the positions of true elements."""
+    result = []
+    for i, given in enumerate(args):
+        v = as_tensor_variable(given)
+        if v.type.ndim != 1:
+            raise ValueError(f"ix_ takes vectors, got {v} of type {v.type}")
+        v = pt.flatnonzero(v) if v.type.numpy_dtype.kind == "b" else v
+        result.append(pt.expand_dims(v, tuple(j for j in range(len(args)) if j != i)))
+    return tuple(result)

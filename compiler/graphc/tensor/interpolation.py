@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Interpolation of points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.sizes import size_of
+from graphc.public import pt
+
+__all__ = [
+    "interpolate1d",
+]
+
+
+_METHODS = ("linear", "nearest", "first", "last", "mean")
+
+
+def interpolate1d(
+    x: Any,
+    y: Any,
+    method: str = "linear",
+    left_pad: Any = None,
+    right_pad: Any = None,
+    extrapolate: bool = True,
+) -> Callable[[Any], Variable]:
+    """A function that interpolates points, which are sorted first.
+
+    Args:
+        x, y: vectors of one length.
+        method: "linear"; "nearest"; "first" or "last": the point on the left or on the right; "mean" of both.
+        left_pad, right_pad: values in front of and behind all points where ``extrapolate`` is False; by
+            default those of the first and the last point.
+        extrapolate: whether the method goes on there.
+
+    Returns:
+        A function of arrays of any shape.
+    """
+    x, y = as_tensor_variable(x), as_tensor_variable(y)
+    if x.type.ndim != 1 or y.type.ndim != 1:
+        raise ValueError(f"interpolate1d takes two vectors, got {x.type} and {y.type}")
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+    order = pt.argsort(x)
+    x, y = x[order], y[order]
+    ends = [y[0] if left_pad is None else left_pad, y[-1] if right_pad is None else right_pad]
+
+    def interpolate(x_hat: Any) -> Variable:
+        at = as_tensor_variable(x_hat)
+        place = pt.searchsorted(x, at)
+        last = size_of(x, 0) - 1
+        right = pt.clip(place, 1, last)
+        left = right - 1
+        if method == "linear":
+            found = y[left] + (at - x[left]) / (x[right] - x[left]) * (y[right] - y[left])
+        elif method == "nearest":
+            found = pt.switch(pt.le(at - x[left], x[right] - at), y[left], y[right])
+        elif method == "mean":
+            found = (y[left] + y[right]) / 2
+        else:
+            found = y[pt.clip(place - 1 if method == "first" else place, 0, last)]
+        if extrapolate:
+            return found
+        found = pt.switch(pt.lt(at, x[0]), ends[0], found)
+        return pt.switch(pt.gt(at, x[-1]), ends[1], found)
+
+    return interpolate

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Questions about whole arrays, and about the kind of their elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.sizes import sizes_of
+from graphc.public import pt
+
+__all__ = [
+    "array_equal",
+    "array_equiv",
+    "iscomplex",
+    "isneginf",
+    "isposinf",
+    "isreal",
+]
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
+    """Whether shapes and elements agree; arrays of other shapes are not compared."""
+    a, b = as_tensor_variable(a1), as_tensor_variable(a2)
+    if a.type.ndim != b.type.ndim:
+        return as_tensor_variable(False)
+    pairs = zip(a.type.shape, b.type.shape, strict=True)
+    if any(m is not None and n is not None and m != n for m, n in pairs):
+        return as_tensor_variable(False)
+    same = pt.eq(a, b)
+    if equal_nan:
+        same = same | (pt.isnan(a) & pt.isnan(b))
+    if a.type.ndim == 0:
+        return same
+    equal = [pt.eq(m, n) for m, n in zip(sizes_of(a), sizes_of(b), strict=True)]
+    return pt.ifelse(pt.all(pt.stack(equal)), pt.all(same), as_tensor_variable(False))
+
+
+def array_equiv(a1: Any, a2: Any) -> Variable:
+    """Whether elements agree after broadcasting, of sizes that are known to be 1."""
+    a, b = as_tensor_variable(a1), as_tensor_variable(a2)
+    rank = max(a.type.ndim, b.type.ndim)
+    pairs = zip(pt.atleast_Nd(a, n=rank).type.shape, pt.atleast_Nd(b, n=rank).type.shape, strict=True)
+    if any(m is not None and n is not None and m != n and 1 not in (m, n) for m, n in pairs):
+        return as_tensor_variable(False)
+    return pt.all(pt.eq(a, b))
+
+
+def real_operand(x: Any, name: str) -> Any:
+    """x as a variable.
+
+    Raises:
+        TypeError: it is complex, and those have no order.
+    """
+    x = as_tensor_variable(x)
+    if x.type.numpy_dtype.kind == "c":
+        raise TypeError(f"{name} is not defined for complex numbers, got {x} of type {x.type}")
+    return x
+
+
+def isposinf(x: Any) -> Variable:
+    """Whether x, which is real, is positive infinity."""
+    x = real_operand(x, "isposinf")
+    return pt.isinf(x) & pt.gt(x, 0)
+
+
+def isneginf(x: Any) -> Variable:
+    """Whether x, which is real, is negative infinity."""
+    x = real_operand(x, "isneginf")
+    return pt.isinf(x) & pt.lt(x, 0)
+
+
+def iscomplex(x: Any) -> Variable:
+    """Whether the imaginary part is not 0."""
+    return pt.neq(pt.imag(x), 0)
+
+
+def isreal(x: Any) -> Variable:
+    """Whether the imaginary part is 0."""
+    return pt.eq(pt.imag(x), 0)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rounding of numbers."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from graphc.graph.basic import Variable
+from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.ops.elementwise import OPS
+from graphc.public import pt
+from graphc.tensor.logic import real_operand
+
+__all__ = [
+    "around",
+    "fix",
+    "iround",
+    "round_half_away_from_zero",
+    "round_half_to_even",
+]
+
+
+def fix(x: Any) -> Variable:
+    """Rounded towards 0; integers stay as they are."""
+    x = real_operand(x, "fix")
+    return pt.trunc(x) if x.type.numpy_dtype.kind == "f" else x
+
+
+def around(a: Any, decimals: int = 0) -> Variable:
+    """Numbers rounded to so many decimals, halves to even, as ``numpy.round``; integers only to fewer."""
+    x = as_tensor_variable(a)
+    if x.type.numpy_dtype.kind not in "fc" and decimals >= 0:
+        return x
+    if decimals == 0:
+        return OPS["round"](x)
+    scale = 10.0 ** builtins.abs(int(decimals))
+    rounded = OPS["round"](x * scale if decimals > 0 else x / scale)
+    return pt.cast(rounded / scale if decimals > 0 else rounded * scale, x.type.dtype)
+
+
+def iround(a: Any, mode: str | None = None) -> Variable:
+    """Nearest integers as int64; ``mode`` as of `round`."""
+    return pt.cast(pt.round(a, mode), "int64")
+
+
+def round_half_to_even(x: Any) -> Variable:
+    """Nearest integers in the dtype of x, halves to even ones."""
+    return OPS["round"](x)
+
+
+def round_half_away_from_zero(x: Any) -> Variable:
+    """Nearest integers in the dtype of x, halves away from zero."""
+    return OPS["round_half_away"](x)
