@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc_runtime import npyrandom, numpy_sort
+from graphc_runtime import npyrandom, numpy_sort, wide_integers
 from graphc_runtime.errors import SymbolError
 from graphc_runtime.libraries import c_function, function, library, numpy_api_table
 
@@ -157,8 +157,6 @@ def _linear_algebra(match: re.Match[str]) -> int | None:
 
 def _wide_linear_algebra(match: re.Match[str]) -> int | None:
     """As `_linear_algebra`, of the library that NumPy's wheels bring along, whose integers have 64 bits."""
-    from graphc_runtime import wide_integers
-
     return wide_integers.address(match[0])
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from graphc_runtime import elf
+from graphc_runtime import elf, wide_integers
 from graphc_runtime.libraries import library_of
 from graphc_runtime.loader import host_machine, load_object
 from graphc_runtime.pool_code import OBJECT
@@ -162,8 +162,6 @@ def _load() -> None:
 
 def _find_blas() -> None:
     """Tells the pool how to set the number of threads of the BLAS that kernels call, if that is OpenBLAS."""
-    from graphc_runtime import wide_integers
-
     # Code that adapts integers is in no library.
     library = library_of(resolve("blas_dgemm")) or wide_integers.library()
     for prefix, suffix in (("scipy_openblas", ""), ("openblas", ""), ("scipy_openblas", "64_")):

@@ -17,7 +17,9 @@ import numpy as np
 
 from graphc_runtime import elf
 from graphc_runtime.errors import LoadError, SymbolError
+from graphc_runtime.libraries import c_function
 from graphc_runtime.loader import LoadedObject, host_machine, load_object
+from graphc_runtime.wide_integers_code import OBJECT
 
 
 @cache
@@ -44,8 +46,6 @@ def _code() -> LoadedObject | None:
     """The functions, which stay loaded: compiled code has their addresses."""
     if library() is None:
         return None
-    from graphc_runtime.wide_integers_code import OBJECT
-
     machine = "aarch64" if host_machine() == elf.AARCH64 else "x86_64"
     code = load_object(zlib.decompress(base64.b85decode(OBJECT[machine])), _resolve)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
@@ -54,11 +54,12 @@ def _code() -> LoadedObject | None:
 
 def _resolve(name: str) -> int:
     """A routine of the library, or a function of the C library."""
-    from graphc_runtime import symbols
-
     kind, _, routine = name.partition("64_")
     if kind not in ("blas", "lapack"):
-        return symbols.resolve(name)
+        address = c_function(name)
+        if address is None:
+            raise SymbolError(f"the functions that convert integers need {name!r}, which is missing here")
+        return address
     try:
         function = getattr(library(), f"scipy_{routine}_64_")
     except AttributeError:

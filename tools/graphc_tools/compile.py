@@ -19,6 +19,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphc.artifacts.emit import emit_sources
+from graphc.artifacts.export import LICENCE, export_sources
+from graphc.artifacts.source import mlir_source, sources
+from graphc.artifacts.targets import NAMES
+from graphc.errors import GraphcError
+from graphc.function.types import Function
+
 if TYPE_CHECKING:
     from graphc.artifacts.source import Source
 
@@ -32,8 +39,6 @@ class _SourceError(ValueError):
 
 def build_parser() -> argparse.ArgumentParser:
     """The options."""
-    from graphc.artifacts.targets import NAMES
-
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Compiles functions to files that run without the compiler.",
@@ -59,8 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.emit != "artifact" and len(targets) > 1:
         print(f"{PROGRAM}: --emit {options.emit} takes one target, got {len(targets)}", file=sys.stderr)
         return 2
-    from graphc.errors import GraphcError
-
     try:
         given = [source for text in options.sources for source in _sources(text, options.mode)]
         _write(given, targets, options)
@@ -74,9 +77,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write(given: Sequence[Source], targets: Sequence[str], options: argparse.Namespace) -> None:
-    from graphc.artifacts.emit import emit_sources
-    from graphc.artifacts.export import LICENCE, export_sources
-
     names = [source.name for source in given]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -95,8 +95,6 @@ def _write(given: Sequence[Source], targets: Sequence[str], options: argparse.Na
 
 def _sources(text: str, mode: str) -> list[Source]:
     """The functions that an argument names."""
-    from graphc.artifacts.source import mlir_source, sources
-
     if text.endswith(".mlir"):
         path = Path(text)
         name = path.stem if path.stem.isidentifier() else "main"
@@ -112,8 +110,6 @@ def _sources(text: str, mode: str) -> list[Source]:
 
 
 def _functions(name: str, value: Any) -> dict[str, Any]:
-    from graphc.function.types import Function
-
     if callable(value) and not isinstance(value, Function):
         value = value()
     return dict(value) if isinstance(value, dict) else {name: value}

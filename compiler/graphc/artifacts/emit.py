@@ -11,8 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphc.artifacts.c_header import c_header
+from graphc.artifacts.c_module import c_module
 from graphc.artifacts.names import StateNames
 from graphc.artifacts.source import Source, sources
+from graphc.artifacts.targets import named_target
+from graphc.backends.cpu.object import host_target
 from graphc.errors import CompileError
 from graphc_runtime.container import write_file
 from graphc_runtime.worker import apart
@@ -66,9 +70,6 @@ def emit_sources(
     freestanding: bool = False,
 ) -> tuple[str, ...]:
     """As `emit`."""
-    from graphc.artifacts.c_header import c_header
-    from graphc.artifacts.targets import named_target
-
     path = Path(path)
     if kind == "mlir":
         write_file(path, "\n".join(source.job.text for source in given).encode())
@@ -90,8 +91,6 @@ def emit_sources(
 def _made(
     given: Sequence[Source], target: Target, freestanding: bool, docs: Mapping[str, str] | None
 ) -> CModule:
-    from graphc.artifacts.c_module import c_module
-
     names = StateNames(given)
     return c_module(given, names.of_cells, target, freestanding=freestanding, docs=docs)
 
@@ -102,8 +101,6 @@ def linked(code: bytes, target: Any, needs: Sequence[str]) -> bytes:
     Raises:
         CompileError: there is none, or none for the target.
     """
-    from graphc.backends.cpu.object import host_target
-
     if target.triple.split("-")[0] != host_target().triple.split("-")[0]:
         raise CompileError(
             f"a shared library for {target.triple} needs a linker for it: emit an object, and link that"

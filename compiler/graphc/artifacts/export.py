@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import graphc
 from graphc.artifacts.names import StateNames
 from graphc.artifacts.needs import needs_of
 from graphc.artifacts.source import Source, sources
+from graphc.artifacts.targets import named_target
+from graphc.backends.cpu import llvm
 from graphc.graph.basic import Constant
 from graphc_runtime import signing
 from graphc_runtime.container import Writer, write_file
@@ -83,8 +86,6 @@ def export_sources(
     keep_ir: bool = False,
 ) -> Path:
     """As `export`."""
-    from graphc.artifacts.targets import named_target
-
     if not targets:
         raise ValueError("export needs at least one target")
     found = {name: named_target(name) for name in targets}
@@ -163,9 +164,6 @@ def _stored(writer: Writer, array: np.ndarray) -> Stored:
 def _producer() -> dict[str, str]:
     """Versions of what makes the file."""
     from importlib import metadata
-
-    import graphc
-    from graphc.backends.cpu import llvm
 
     return {
         "graphc": graphc.__version__,

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.backends.cpu.job import Job
+from graphc.backends.cpu.generate import generate, wrap
+from graphc.backends.cpu.job import Job, lower_with_donations
 from graphc.compile.native import NativeExecutable
-from graphc.function.shared import SharedVariable
+from graphc.emit import emit_module
+from graphc.function.types import Function
 from graphc.graph.basic import Constant
+from graphc.graph.shared import SharedVariable
+from graphc_dialects._mlir import ir
+from graphc_dialects.dialect import new_context
 from graphc_runtime.manifest import ArraySpec, Signature
 
 if TYPE_CHECKING:
@@ -59,21 +64,15 @@ class Source:
         Args:
             donate: results may be computed in the memory of arguments.
         """
-        from graphc.backends.cpu.job import lower_with_donations
-
         return lower_with_donations(self.job if donate else replace(self.job, donate=[]))
 
     def compiled(self, lowered: Lowered, target: Target) -> Artifact:
         """Machine code for a target, with entries for Python."""
-        from graphc.backends.cpu.generate import generate
-
         made: Artifact = self._generated(generate, lowered, target=target, tiers=("struct", "buffer"))
         return made
 
     def wrapped(self, lowered: Lowered, target: Target, *, vector_library: bool) -> Wrapped:
         """The kernel's text for a target, without a way to call it."""
-        from graphc.backends.cpu.generate import wrap
-
         made: Wrapped = self._generated(wrap, lowered, target, vector_library=vector_library)
         return made
 
@@ -104,8 +103,6 @@ def _source(name: str, function: Function) -> Source:
     reason = _obstacle(function, executable)
     if reason is not None:
         raise TypeError(f"{name} cannot be exported: {reason}")
-    from graphc.emit import emit_module
-
     assert isinstance(executable, NativeExecutable) and executable.executable is not None
     cells = list(function.fgraph.inputs[len(function.inputs) :])
     for target in function.signature.targets:
@@ -138,8 +135,6 @@ def _is_same(target: Any, cell: Any) -> bool:
 
 def _obstacle(function: Any, executable: Any) -> str | None:
     """Why a function has no kernel of its own; None if it has."""
-    from graphc.function.types import Function
-
     if not isinstance(function, Function):
         return f"it must be a compiled graphc.function, got {type(function).__name__}"
     if function.report.fallbacks:
@@ -170,9 +165,6 @@ def mlir_source(name: str, text: str, mode: str) -> Source:
     Raises:
         ValueError: the text is not such a module.
     """
-    from graphc_dialects._mlir import ir
-    from graphc_dialects.dialect import new_context
-
     with new_context(), ir.Location.unknown():
         try:
             module = ir.Module.parse(text)
@@ -197,8 +189,6 @@ def _symbol(op: Any) -> str:
 
 
 def _array_of(kind: Any) -> ArraySpec:
-    from graphc_dialects._mlir import ir
-
     if not isinstance(kind, ir.RankedTensorType) or str(kind.element_type) not in _ELEMENTS:
         raise ValueError(f"@main takes and gives tensors of numbers, found {kind}")
     shape = tuple(None if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank))
