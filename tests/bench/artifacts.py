@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
   }
   for (int i = 0; i < n_out; i++) out[i].shape = shapes[16 + i], out[i].strides = NULL;
   graphc_error error;
-  if (model_shapes(in, out, &error)) return 2;
+  if (model_shapes(NULL, in, out, &error)) return 2;
   for (int i = 0; i < n_out; i++) {
     size_t elements = 1;
     for (int axis = 0; axis < out[i].rank; axis++) elements *= (size_t)out[i].shape[axis];

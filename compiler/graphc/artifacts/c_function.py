@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.artifacts.c_memory import ALLOCATOR, BEGIN, C_CONTEXT_WORDS, CURSOR, END
+from graphc.artifacts.c_memory import C_CONTEXT_WORDS
 from graphc.artifacts.c_workspace import workspace_lines
 from graphc.artifacts.source import Source
 from graphc.graph.basic import Constant
@@ -97,27 +97,14 @@ def function_ir(
         memory: its memory plans.
         used: how many of the signature's arguments the kernel reads.
     """
-    writer = _Function(name, interface, signature)
-    text = [
-        writer.data(messages),
-        writer.prepare(len(messages)),
-        writer.entry(f"{name}_shapes", _SHAPES_PARAMETERS, writer.shapes()),
-        writer.entry(name, _RUN_PARAMETERS, writer.run(len(messages))),
-        writer.entry(
-            f"{name}_workspace",
-            _WORKSPACE_PARAMETERS,
-            workspace_lines(memory, signature, interface.starts, used),
-            result="i64",
-        ),
-        writer.info(doc),
-    ]
-    return "\n".join(text)
+    writer = _Function(name, interface, signature, len(messages))
+    bytes_ = workspace_lines(memory, signature, interface.starts, used)
+    text = [writer.data(messages), writer.prepare(), writer.measure()]
+    return "\n".join([*text, writer.workspace(bytes_), writer.shapes(), writer.run(), writer.info(doc)])
 
 
-_RUN_PARAMETERS = "ptr %call, ptr %inputs, ptr %outputs, ptr %error"
-_SHAPES_PARAMETERS = "ptr %inputs, ptr %outputs, ptr %error"
-_WORKSPACE_PARAMETERS = "ptr %inputs, ptr %error"
-_PREPARED = "ptr %ctx, ptr %inputs, ptr %data, ptr %dims, ptr %errors"
+_PARAMETERS = "ptr %call, ptr %inputs, ptr %outputs, ptr %error"
+_RELEASED = ("  call void @graphc_release(ptr %ctx)", "  ret i32 0")
 _CHECK_INPUTS = """  %bad = call i32 @graphc_c_tensors(ptr %inputs, i32 0, i64 %count, ptr %specs,
     ptr %data, ptr %dims, i1 false, ptr %error)"""
 _CHECK_OUTPUTS = """  %bad = call i32 @graphc_c_tensors(ptr %outputs, i32 %first, i64 %count, ptr %specs,
@@ -125,8 +112,8 @@ _CHECK_OUTPUTS = """  %bad = call i32 @graphc_c_tensors(ptr %outputs, i32 %first
 
 
 class _Function:
-    def __init__(self, name: str, interface: Interface, signature: Signature) -> None:
-        self.name, self.interface, self.signature = name, interface, signature
+    def __init__(self, name: str, interface: Interface, signature: Signature, messages: int) -> None:
+        self.name, self.interface, self.signature, self.messages = name, interface, signature, messages
         self.arrays = len(signature.arguments) + len(signature.results)
         self.sizes = max(interface.starts[-1], 1)
 
@@ -153,31 +140,33 @@ class _Function:
         ]
         return "\n".join([*lines, ""])
 
-    def prepare(self, messages: int) -> str:
-        """A function that checks inputs and finds the sizes of the results."""
-        name, s, starts = self.name, self.signature, self.interface.starts
+    def prepare(self) -> str:
+        """A function that checks inputs, and puts them and constants where the kernel finds them."""
+        name = self.name
         lines = [
-            f"define internal i32 @{name}.prepare(ptr %ctx, ptr %inputs, ptr %data, ptr %dims, ptr %error)",
-            "{",
+            f"define internal i32 @{name}.prepare(ptr %inputs, ptr %data, ptr %dims, ptr %error) {{",
             f"  %count = add i64 {len(self.interface.inputs)}, 0",
             f"  %specs = getelementptr i8, ptr @{name}.in.specs, i64 0",
             _CHECK_INPUTS,
-            "  %good = icmp eq i32 %bad, 0",
-            "  br i1 %good, label %fill, label %refuse",
-            "refuse:",
-            "  ret i32 %bad",
-            "fill:",
         ]
         for i, (slot, value) in enumerate(self.interface.constants):
             lines.append(f"  %c{i} = getelementptr ptr, ptr %data, i64 {slot}")
             lines.append(f"  store ptr @{name}.constant.{i}, ptr %c{i}")
-            lines += _store_sizes(f"c{i}", starts[slot], value.shape)
+            lines += _store_sizes(f"c{i}", self.interface.starts[slot], value.shape)
+        return "\n".join([*lines, "  ret i32 %bad", "}", ""])
+
+    def measure(self) -> str:
+        """A function that finds the sizes of the results."""
+        s, starts = self.signature, self.interface.starts
         fresh = sum(spec.shape.count(None) for spec in s.results)
-        lines.append(f"  %fresh = alloca [{max(fresh, 1)} x i64]")
+        lines = [
+            f"define internal i32 @{self.name}.measure(ptr %ctx, ptr %data, ptr %dims, ptr %error) {{",
+            f"  %fresh = alloca [{max(fresh, 1)} x i64]",
+        ]
         if s.needs_shapes:
             lines += [
                 "  %status = call i64 @graphc_shapes(ptr %ctx, ptr %data, ptr %dims, ptr %fresh)",
-                self._status(messages, "%error"),
+                self._status("%error"),
                 "  %fine = icmp eq i32 %code, 0",
                 "  br i1 %fine, label %results, label %failed",
                 "failed:",
@@ -198,80 +187,74 @@ class _Function:
             lines += _store_sizes(f"r{i}", starts[len(s.arguments) + i], sizes)
         return "\n".join([*lines, "  ret i32 0", "}", ""])
 
-    def entry(self, symbol: str, parameters: str, body: Sequence[str], result: str = "i32") -> str:
-        """A function with memory for a call; the body follows once the inputs are checked."""
+    def workspace(self, body: Sequence[str]) -> str:
+        """`<name>_workspace`; the body computes the bytes."""
+        return self._entry(f"{self.name}_workspace", "i64", "ptr %inputs, ptr %error", "-2", body)
+
+    def shapes(self) -> str:
+        """`<name>_shapes`."""
+        count = len(self.interface.outputs)
+        sizes = f"ptr %outputs, i64 {count}, ptr @{self.name}.out.specs, ptr %dims"
+        body = [*self._measured(), f"  call void @graphc_c_sizes({sizes})", *_RELEASED]
+        return self._entry(f"{self.name}_shapes", "i32", _PARAMETERS, "%prepared", body)
+
+    def run(self) -> str:
+        """`<name>`."""
+        outputs = self.interface.outputs
+        body = [
+            *self._measured(),
+            f"  %count = add i64 {len(outputs)}, 0",
+            f"  %first = add i32 {len(self.interface.inputs)}, 0",
+            f"  %specs = getelementptr i8, ptr @{self.name}.out.specs, i64 0",
+            _CHECK_OUTPUTS,
+            "  %good = icmp eq i32 %bad, 0",
+            "  br i1 %good, label %compute, label %refuse",
+            "refuse:",
+            "  call void @graphc_release(ptr %ctx)",
+            "  ret i32 %bad",
+            "compute:",
+            "  %status = call i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims)",
+            "  call void @graphc_release(ptr %ctx)",
+            self._status("%errors"),
+            "  ret i32 %code",
+        ]
+        return self._entry(self.name, "i32", _PARAMETERS, "%prepared", body)
+
+    def _entry(self, symbol: str, result: str, parameters: str, refused: str, body: Sequence[str]) -> str:
+        """A function that checks inputs first; the body follows."""
         lines = [
             f"define {result} @{symbol}({parameters}) {{",
-            f"  %ctx = alloca [{C_CONTEXT_WORDS} x i64], align 8",
-            f"  store [{C_CONTEXT_WORDS} x i64] zeroinitializer, ptr %ctx",
             f"  %data = alloca [{self.arrays + 1} x ptr], align 8",
             f"  %dims = alloca [{self.sizes} x i64], align 8",
             "  %unread = alloca %error, align 8",
             "  %silent = icmp eq ptr %error, null",
             "  %errors = select i1 %silent, ptr %unread, ptr %error",
-            f"  %prepared = call i32 @{self.name}.prepare({_PREPARED})",
+            f"  %prepared = call i32 @{self.name}.prepare(ptr %inputs, ptr %data, ptr %dims, ptr %errors)",
             "  %ready = icmp eq i32 %prepared, 0",
             "  br i1 %ready, label %go, label %stop",
             "stop:",
-            "  ret i64 -2" if result == "i64" else "  ret i32 %prepared",
+            f"  ret {result} {refused}",
             "go:",
         ]
         return "\n".join([*lines, *body, "}", ""])
 
-    def shapes(self) -> list[str]:
-        """The body of `<name>_shapes`."""
-        count = len(self.interface.outputs)
+    def _measured(self) -> list[str]:
+        """The context of a call, and the sizes of the results."""
         return [
-            f"  call void @graphc_c_sizes(ptr %outputs, i64 {count}, ptr @{self.name}.out.specs, ptr %dims)",
-            "  ret i32 0",
-        ]
-
-    def run(self, messages: int) -> list[str]:
-        """The body of `<name>`."""
-        name, outputs = self.name, self.interface.outputs
-        return [
-            f"  %count = add i64 {len(outputs)}, 0",
-            f"  %first = add i32 {len(self.interface.inputs)}, 0",
-            f"  %specs = getelementptr i8, ptr @{name}.out.specs, i64 0",
-            _CHECK_OUTPUTS,
-            "  %good = icmp eq i32 %bad, 0",
-            "  br i1 %good, label %memory, label %refuse",
-            "refuse:",
-            "  ret i32 %bad",
-            "memory:",
-            "  %none = icmp eq ptr %call, null",
-            "  br i1 %none, label %compute, label %given",
-            "given:",
-            "  %workspace = load i64, ptr %call",
-            "  %bytes.at = getelementptr i64, ptr %call, i64 1",
-            "  %bytes = load i64, ptr %bytes.at",
-            "  %allocator.at = getelementptr i64, ptr %call, i64 2",
-            "  %allocator = load ptr, ptr %allocator.at",
-            "  %end = add i64 %workspace, %bytes",
-            *(
-                line
-                for word, value in (
-                    (BEGIN, "i64 %workspace"),
-                    (CURSOR, "i64 %workspace"),
-                    (END, "i64 %end"),
-                    (ALLOCATOR, "ptr %allocator"),
-                )
-                for line in (
-                    f"  %w{word} = getelementptr i64, ptr %ctx, i64 {word}",
-                    f"  store {value}, ptr %w{word}",
-                )
-            ),
-            "  br label %compute",
-            "compute:",
-            "  %status = call i64 @graphc_run(ptr %ctx, ptr %data, ptr %dims)",
+            f"  %ctx = alloca [{C_CONTEXT_WORDS} x i64], align 8",
+            "  call void @graphc_c_begin(ptr %ctx, ptr %call)",
+            f"  %measured = call i32 @{self.name}.measure(ptr %ctx, ptr %data, ptr %dims, ptr %errors)",
+            "  %known = icmp eq i32 %measured, 0",
+            "  br i1 %known, label %sized, label %unsized",
+            "unsized:",
             "  call void @graphc_release(ptr %ctx)",
-            self._status(messages, "%errors"),
-            "  ret i32 %code",
+            "  ret i32 %measured",
+            "sized:",
         ]
 
-    def _status(self, messages: int, error: str) -> str:
+    def _status(self, error: str) -> str:
         """The code that the status of a kernel stands for."""
-        arguments = f"ptr %ctx, ptr @{self.name}.messages, i64 {messages}, ptr {error}"
+        arguments = f"ptr %ctx, ptr @{self.name}.messages, i64 {self.messages}, ptr {error}"
         return f"  %code = call i32 @graphc_c_status(i64 %status, {arguments})"
 
     def info(self, doc: str) -> str:

@@ -25,6 +25,31 @@ C_CONTEXT_WORDS = CONTEXT_WORDS + 4
 BLOCK_BYTES = 112 + 64
 
 _SOURCE = f"""
+define void @graphc_c_begin(ptr %ctx, ptr %call) nounwind {{
+; The context of a call: empty but for where memory comes from (`graphc_call` of graphc.h).
+  store [{C_CONTEXT_WORDS} x i64] zeroinitializer, ptr %ctx
+  %none = icmp eq ptr %call, null
+  br i1 %none, label %done, label %given
+given:
+  %workspace = load i64, ptr %call
+  %bytes.at = getelementptr i64, ptr %call, i64 1
+  %bytes = load i64, ptr %bytes.at
+  %allocator.at = getelementptr i64, ptr %call, i64 2
+  %allocator = load i64, ptr %allocator.at
+  %end = add i64 %workspace, %bytes
+  %begin.at = getelementptr i64, ptr %ctx, i64 {BEGIN}
+  %cursor.at = getelementptr i64, ptr %ctx, i64 {CURSOR}
+  %end.at = getelementptr i64, ptr %ctx, i64 {END}
+  %source.at = getelementptr i64, ptr %ctx, i64 {ALLOCATOR}
+  store i64 %workspace, ptr %begin.at
+  store i64 %workspace, ptr %cursor.at
+  store i64 %end, ptr %end.at
+  store i64 %allocator, ptr %source.at
+  br label %done
+done:
+  ret void
+}}
+
 define internal ptr @graphc_c_take(ptr %ctx, i64 %bytes) noinline nounwind {{
   %cursor.at = getelementptr i64, ptr %ctx, i64 {CURSOR}
   %end.at = getelementptr i64, ptr %ctx, i64 {END}

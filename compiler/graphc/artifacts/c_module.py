@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from graphc.artifacts.c_function import Interface, exports, function_ir
 from graphc.artifacts.c_memory import SERIAL, c_memory_ir
 from graphc.artifacts.c_products import products_ir
+from graphc.artifacts.c_sort import sort_ir
 from graphc.artifacts.c_text import SHARED, TYPES
 from graphc.artifacts.c_workspace import DECLARATIONS
 from graphc.artifacts.needs import need_of
@@ -101,7 +102,7 @@ def _optimised(source: Source, interface: Interface, target: Target, *, freestan
     )
     declarations = (
         "declare i64 @graphc_run(ptr, ptr, ptr)\ndeclare i64 @graphc_shapes(ptr, ptr, ptr, ptr)\n"
-        "declare void @graphc_release(ptr)\n"
+        "declare void @graphc_release(ptr)\ndeclare void @graphc_c_begin(ptr, ptr)\n"
     )
     texts = [
         tick_ir(polls),
@@ -110,6 +111,7 @@ def _optimised(source: Source, interface: Interface, target: Target, *, freestan
         TYPES + SHARED + declarations + DECLARATIONS + around,
         *(part.text for part in wrapped.parts),
         products_ir() if freestanding else "",
+        sort_ir(),
     ]
     level = OPT_LEVEL[source.job.mode]
     with (

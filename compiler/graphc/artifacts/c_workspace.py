@@ -37,7 +37,8 @@ def workspace_lines(
         memory: the memory plans of the kernel's functions.
         signature: of the kernel.
         starts: for each of its arrays, where its sizes begin in `%dims`; their addresses are in `%data`.
-        used: how many of the signature's arguments the kernel reads; results follow in a plan's arguments.
+        used: how many of the signature's arguments the kernel reads; results follow in a plan's arguments,
+            and have no sizes yet.
     """
     if any(entry["place"] == "arena" for record in memory for entry in record["others"]):
         return ["  ret i64 -1"]
@@ -99,10 +100,12 @@ class _Writer:
         if name == "const":
             return str(int(rest[0]))
         if name == "dim":
-            at = self._starts[self._slot(rest[0])] + rest[1]
+            if rest[0] >= self._used:
+                return None  # sizes of results are not known yet
+            at = self._starts[rest[0]] + rest[1]
             return self.let(f"load i64, ptr {self.let(f'getelementptr i64, ptr %dims, i64 {at}')}")
         if name == "value":
-            return self._element(self._slot(rest[0]))
+            return self._element(rest[0])
         if name in _BINARY:
             return self.let(f"{_BINARY[name]} i64 {known[rest[0]]}, {known[rest[1]]}")
         if name in _CALLS:
@@ -116,15 +119,10 @@ class _Writer:
         # Divisions may be by zero in cases that are not chosen.
         return None
 
-    def _slot(self, argument: int) -> int:
-        """The place among the kernel's arrays of an argument of its function."""
-        extra = len(self._signature.arguments) - self._used
-        return argument if argument < self._used else argument + extra
-
     def _element(self, slot: int) -> str | None:
-        spec = (*self._signature.arguments, *self._signature.results)[slot]
-        if spec.dtype not in _INTEGERS or slot >= self._used:
+        if slot >= self._used or self._signature.arguments[slot].dtype not in _INTEGERS:
             return None
+        spec = self._signature.arguments[slot]
         kind, extend = _INTEGERS[spec.dtype]
         at = self.let(f"getelementptr ptr, ptr %data, i64 {slot}")
         value = self.let(f"load {kind}, ptr {self.let(f'load ptr, ptr {at}')}")

@@ -5,7 +5,7 @@
  * A function NAME of a model is three C functions and a description:
  *
  *   int32_t NAME(const graphc_call *, const graphc_tensor *inputs, const graphc_tensor *outputs, graphc_error *);
- *   int32_t NAME_shapes(const graphc_tensor *inputs, graphc_tensor *outputs, graphc_error *);
+ *   int32_t NAME_shapes(const graphc_call *, const graphc_tensor *inputs, graphc_tensor *outputs, graphc_error *);
  *   int64_t NAME_workspace(const graphc_tensor *inputs, graphc_error *);
  *   extern const graphc_function NAME_info;
  *
@@ -109,8 +109,8 @@ typedef struct graphc_array {
 typedef int32_t graphc_run_function(const graphc_call *, const graphc_tensor *, const graphc_tensor *,
                                     graphc_error *);
 /* Stores sizes, dtype and rank of the outputs, for which `shape` points at memory; `data` is not looked at. */
-typedef int32_t graphc_shapes_function(const graphc_tensor *, graphc_tensor *, graphc_error *);
-/* Bytes of workspace with which a call needs no allocator; -1 where there is no bound that sizes tell, -2 for
+typedef int32_t graphc_shapes_function(const graphc_call *, const graphc_tensor *, graphc_tensor *, graphc_error *);
+/* Bytes of workspace with which calls of both need no allocator; -1 where there is no bound that sizes tell, -2 for
  * inputs that a call refuses. */
 typedef int64_t graphc_workspace_function(const graphc_tensor *, graphc_error *);
 

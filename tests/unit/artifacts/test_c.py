@@ -10,12 +10,13 @@ import subprocess
 
 import numpy as np
 import pytest
+from ways_artifacts import call
 
 import graphc
 import graphc.tensor as pt
 import graphc_runtime
 from graphc.artifacts.emit import emit
-from graphc_runtime.symbols import DTYPES
+from graphc_runtime.manifest import ArraySpec
 
 CC, CXX = shutil.which("cc"), shutil.which("c++")
 needs_cc = pytest.mark.skipif(CC is None, reason="there is no C compiler (cc)")
@@ -53,7 +54,7 @@ int main(void) {
   graphc_tensor outputs[2] = {{&value, NULL, NULL, GRAPHC_FLOAT64, 0},
                               {slope, slope_shape, NULL, GRAPHC_FLOAT64, 1}};
   if (gradient_info.abi_version != GRAPHC_ABI_VERSION || gradient_n_inputs != 3) return 2;
-  if (gradient_shapes(inputs, outputs, &error)) return fail("shapes", &error);
+  if (gradient_shapes(NULL, inputs, outputs, &error)) return fail("shapes", &error);
   printf("shape %lld\n", (long long)slope_shape[0]);
   if (gradient(&call, inputs, outputs, &error)) return fail("gradient", &error);
   printf("value %.17g\n", value);
@@ -251,36 +252,14 @@ def test_aarch64_under_qemu(family, built):
     check(family, subprocess.run([QEMU, program], capture_output=True, text=True, check=True).stdout)
 
 
-class Tensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("dtype", ctypes.c_int32),
-        ("rank", ctypes.c_int32),
-    ]
+class Library:
+    """A shared library by addresses of its functions."""
 
-    @classmethod
-    def of(cls, array):
-        kept = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
-        number = DTYPES.index(array.dtype.name)
-        tensor = cls(array.ctypes.data, kept, None, number, array.ndim)
-        tensor.array = array
-        return tensor
+    def __init__(self, path):
+        self.library = ctypes.CDLL(str(path))
 
-
-def call(path, name, inputs, outputs):
-    """Calls a function of a library with a workspace of just the size that it asks for."""
-    library = ctypes.CDLL(str(path))
-    given = (Tensor * len(inputs))(*map(Tensor.of, inputs))
-    results = (Tensor * len(outputs))(*map(Tensor.of, outputs))
-    size = library[f"{name}_workspace"]
-    size.restype = ctypes.c_int64
-    bytes_ = size(given, None)
-    assert bytes_ >= 0
-    memory = ctypes.create_string_buffer(bytes_ + 1)
-    workspace = (ctypes.c_uint64 * 3)(ctypes.addressof(memory), bytes_, 0)
-    return library[name](workspace, given, results, None)
+    def address(self, symbol):
+        return ctypes.cast(self.library[symbol], ctypes.c_void_p).value
 
 
 @needs_cc
@@ -290,11 +269,10 @@ def test_freestanding_products(tmp_path, dtype):
     graphs = [pt.dot(a, b), pt.dot(a.T, b), pt.dot(a, b.T), pt.dot(a.T, b.T), pt.exp(pt.dot(a, b) / 100) @ b]
     f = graphc.function([a, b], graphs, name="products")
     emit(f, tmp_path / "products.so", "shared", freestanding=True)
-    rng = np.random.default_rng(0)
+    rng, spec = np.random.default_rng(0), ArraySpec(dtype, (None, None))
     for n in (3, 70):
         values = [rng.normal(size=(n, n)).astype(dtype) for _ in range(2)]
-        outputs = [np.empty((n, n), dtype) for _ in graphs]
-        assert call(tmp_path / "products.so", "products", values, outputs) == 0
+        outputs = call(Library(tmp_path / "products.so"), "products", values, [spec] * len(graphs))
         for found, expected in zip(outputs, f(*values), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-11, atol=1e-4)
 
