@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 FASTMATH = ("off", "contract", "reassoc", "fast")
-MODES = ("fast_run", "fast_compile", "reference", "debug")
+MODES = ("fast_run", "fast_compile", "interpret", "reference", "debug")
 
 
 def _one_of(*choices: str) -> Callable[[Any], str]:
@@ -57,7 +57,7 @@ def _setting(
 
 
 def _set_threads(number: int) -> None:
-    """Tells the runtime if it is loaded; `graphc.compile.native` does when it loads it."""
+    """Tells the runtime if it is loaded; `graphc.function.compiled` does when it loads it."""
     runtime = sys.modules.get("graphc_runtime.threads")
     if runtime is not None:
         runtime.set_default_threads(number)

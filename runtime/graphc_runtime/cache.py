@@ -19,6 +19,7 @@ import stat
 import time
 import warnings
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 MAGIC = b"graphcC\x01"
@@ -249,3 +250,9 @@ def _remove(path: str | Path) -> None:
         os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
     except OSError:
         return  # another process was faster, or the folder is read-only
+
+
+@cache
+def disk_cache(directory: str, size_mb: int) -> DiskCache:
+    """The cache in a folder; one object per process and setting, so that its statistics add up."""
+    return DiskCache(directory, size_mb << 20)

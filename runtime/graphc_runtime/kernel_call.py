@@ -1,30 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls kernels through ctypes: the "python" tier, and the way of all that native entries do not take."""
+"""Calls kernels from Python: the "python" tier, and the way of all that native entries do not take."""
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from graphc_runtime import interrupts
 from graphc_runtime.commit import attempts, commit, snapshot, wait_for_turn
-from graphc_runtime.loader import LoadedObject
+from graphc_runtime.kernel import Kernel, Shape
 from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical, check_out, is_canonical
 from graphc_runtime.threads import is_alone
 
-OnError = Callable[[int, int, int], Any]
-
-# Foreign calls of this kind run without the GIL.
-_SHAPES = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)
-_RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
-# This kind keeps it.
-_RUN_ALONE = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
-_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 # References to what only a cell refers to, while they are counted; None where they are not.
 _counts = getattr(sys, "getrefcount", None)
 _cell = [object()]
@@ -35,31 +25,25 @@ class KernelCall:
     """A compiled function without native entry; the same results, errors and updates, only slower.
 
     Args:
-        loaded: object code.
+        kernel: what computes.
         signature: arguments and results.
         cells: one-element lists.
-        on_error: called with status, given and expected when a kernel fails; raises.
         fallback: takes calls whose arguments are not canonical; without it they are converted here.
         reuse: whether donated inputs may be overwritten; otherwise the kernel gets copies of them.
     """
 
     def __init__(
         self,
-        loaded: LoadedObject,
+        kernel: Kernel,
         signature: Signature,
-        cells: Sequence[list[Any]],
-        on_error: OnError,
+        cells: Sequence[list[Any]] = (),
         fallback: Callable[..., Any] | None = None,
         *,
         reuse: bool = True,
     ) -> None:
         self._reuse = reuse
-        self._loaded, self._signature, self._cells = loaded, signature, cells
-        self._on_error, self._fallback = on_error, fallback
-        self._shapes = _SHAPES(loaded.address("graphc_shapes"))
-        self._run = _RUN(loaded.address("graphc_run"))
-        self._run_alone = _RUN_ALONE(loaded.address("graphc_run"))
-        self._release = _RELEASE(loaded.address("graphc_release"))
+        self._kernel, self._signature, self._cells = kernel, signature, cells
+        self._fallback = fallback
         self.__name__ = signature.name
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -118,7 +102,7 @@ class KernelCall:
         cells = [argument - first for argument, _ in self._signature.donated if argument >= first]
         return [first + i for i in cells if is_owner(self._cells[i])]
 
-    def result_shapes(self, *args: Any) -> list[tuple[int, ...]]:
+    def result_shapes(self, *args: Any) -> list[Shape]:
         """The shapes of the results for these inputs.
 
         Raises:
@@ -128,11 +112,11 @@ class KernelCall:
         arrays = [
             canonical(value, spec, _name("input", i, spec.name)) for i, (value, spec) in _pairs(args, inputs)
         ]
-        context = _context()
+        run = self._kernel.begin()
         try:
-            return self._result_shapes(context, arrays)
+            return run.shapes(arrays, self._signature)
         finally:
-            self._release(_at(context))
+            run.release()
 
     def _outs(self, keywords: dict[str, Any]) -> list[Any] | None:
         count = len(self._signature.outputs)
@@ -162,22 +146,17 @@ class KernelCall:
     ) -> Any:
         """One call; `_CHANGED` if it has to be repeated, as another thread has replaced what `read` holds."""
         signature = self._signature
-        context = _context()
+        run = self._kernel.begin()
         try:
-            shapes = self._result_shapes(context, arrays)
+            shapes = run.shapes(arrays, signature)
             for i, out in enumerate(outs or ()):
                 check_out(out, signature.outputs[i], shapes[i], f"{self.__name__}(out=), output {i}")
             given = {id(array) for array in arrays}
             results = self._results(arrays, shapes, own)
             overwrites = any(id(result) in given for result in results)
-            data, dims = _pointers(arrays + results), _sizes(arrays + results)
-            run = self._run
-            if alone:
-                run = self._run_alone
-                context[interrupts.GIL_WORD] = interrupts.GIL_KEPT
-            self._check(run(_at(context), _at(data), _at(dims)), context)
+            run.compute(arrays, results, alone=alone)
         finally:
-            self._release(_at(context))
+            run.release()
         outputs = results[: len(signature.outputs)]
         if outs is not None:
             for out, value in zip(outs, outputs, strict=True):
@@ -196,7 +175,7 @@ class KernelCall:
         )
 
     def _results(
-        self, arrays: list[np.ndarray], shapes: list[tuple[int, ...]], own: Collection[int]
+        self, arrays: list[np.ndarray], shapes: list[Shape], own: Collection[int]
     ) -> list[np.ndarray]:
         """New arrays for the results, or those of arguments; what is lent is replaced in `arrays`."""
         signature = self._signature
@@ -211,23 +190,6 @@ class KernelCall:
             arrays[argument] = lent[result]
         specs = enumerate(zip(shapes, signature.results, strict=True))
         return [lent[i] if i in lent else np.empty(shape, spec.dtype) for i, (shape, spec) in specs]
-
-    def _result_shapes(self, context: Any, arrays: list[np.ndarray]) -> list[tuple[int, ...]]:
-        results = self._signature.results
-        fresh = (ctypes.c_int64 * (sum(spec.rank for spec in results) + 1))()
-        if self._signature.needs_shapes:
-            data, dims = _pointers(arrays), _sizes(arrays)
-            self._check(self._shapes(_at(context), _at(data), _at(dims), _at(fresh)), context)
-        dynamic = iter(fresh)
-        return [tuple(next(dynamic) if size is None else size for size in spec.shape) for spec in results]
-
-    def _check(self, status: int, context: Any) -> None:
-        if status == interrupts.INTERRUPTED:
-            interrupts.raise_kept(context)
-        if status:
-            given, expected = (ctypes.c_int64(context[i]).value for i in (1, 2))
-            self._on_error(status, given, expected)
-            raise RuntimeError("the error handler of a function did not raise")
 
 
 _CHANGED = object()
@@ -257,23 +219,3 @@ def _pairs(values: Sequence[Any], specs: Sequence[Any]) -> Any:
 
 def _name(what: str, index: int, name: str) -> str:
     return f"{what} {index} ({name})" if name else f"{what} {index}"
-
-
-def _context() -> Any:
-    """The context of a new call."""
-    context = (ctypes.c_uint64 * interrupts.CONTEXT_WORDS)()
-    context[interrupts.HOOKS_WORD] = interrupts.hooks()
-    return context
-
-
-def _at(array: Any) -> int:
-    return ctypes.addressof(array)
-
-
-def _pointers(arrays: list[np.ndarray]) -> Any:
-    return (ctypes.c_void_p * (len(arrays) + 1))(*(array.ctypes.data for array in arrays))
-
-
-def _sizes(arrays: list[np.ndarray]) -> Any:
-    sizes = [size for array in arrays for size in array.shape]
-    return (ctypes.c_int64 * (len(sizes) + 1))(*sizes)

@@ -17,8 +17,8 @@ from graphc_runtime.callable_type import NativeCallable, enable, install
 from graphc_runtime.container import Container
 from graphc_runtime.cpu import best_target
 from graphc_runtime.errors import ArtifactError, LoadError
-from graphc_runtime.executable import Executable
 from graphc_runtime.forms import build_form, flatten_form
+from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.manifest import ArraySpec
 from graphc_runtime.package import FunctionRecord, Package, Stored
 from graphc_runtime.states import States
@@ -70,7 +70,7 @@ class _Content:
     def __init__(self, container: Container, package: Package, target: str, check_all: bool) -> None:
         self.container, self.package, self.target = container, package, target
         self._check_all = check_all
-        self._executables: dict[str, Executable] = {}
+        self._executables: dict[str, MachineCode] = {}
         for name, function in package.functions.items():
             if target not in function.code:
                 raise LoadError(f"function {name!r} has no code for target {target!r}")
@@ -101,13 +101,13 @@ class _Content:
         content = self.container.blob(stored.blob, check=self._check_all)
         return np.frombuffer(content, DESCRIPTORS[stored.dtype]).reshape(stored.shape)
 
-    def executable(self, name: str) -> Executable:
+    def executable(self, name: str) -> MachineCode:
         """The code of a function, loaded when it is first asked for."""
         if name not in self._executables:
             function = self.package.functions[name]
             code = self.container.blob(function.code[self.target].blob)
             manifest = function.manifest(self.target, self.package.targets[self.target])
-            self._executables[name] = Executable(Artifact(manifest, bytes(code)))
+            self._executables[name] = MachineCode(Artifact(manifest, bytes(code)))
         return self._executables[name]
 
     def __reduce__(self) -> Any:

@@ -105,7 +105,7 @@ class FunctionRecord:
     needs: tuple[str, ...] = ()
 
     def manifest(self, target: str, record: TargetRecord) -> Manifest:
-        """What `graphc_runtime.executable.Executable` wants to know of the code for a target."""
+        """What `graphc_runtime.machine_code.MachineCode` wants to know of the code for a target."""
         code = self.code[target]
         return Manifest(
             self.signature,

@@ -54,23 +54,26 @@ def first_seed() -> int:
 
 
 def ways_of(seed: int, program: Program, thorough: bool = True) -> list[str]:
-    """The ways in which a seed's program is evaluated: the five, and some of the others.
+    """The ways in which a seed's program is evaluated: the six, and some of the others.
 
     Args:
         seed: of the program.
         program: large ones are run on several threads.
-        thorough: the five and two others; else NumPy, the reference, and mostly one other in rotation.
+        thorough: the six and two others; else NumPy, the reference, and one other in rotation.
     """
     r = random.Random(seed)
     left_out = f"without {r.choice(OPTIONAL)}"
     if any(x.value.size > LARGE for x in program.inputs):
         return ["numpy", "reference", "threads", "fast_compile"]
     if thorough:
-        return ["numpy", "reference", "fast_run", "fast_compile", left_out, *r.sample(FURTHER, 2)]
+        ways = ["numpy", "reference", "interpret", "fast_run", "fast_compile"]
+        return [*ways, left_out, *r.sample(FURTHER, 2)]
     if seed % 8 == 0:
-        return ["numpy", "reference"]  # eight programs then take the time of seven
+        return ["numpy", "reference", "interpret"]  # eight programs then take the time of seven
     compiled = ["fast_run"] * 8 + ["fast_compile"] * 3 + [left_out] * 3 + [r.choice(FURTHER)] * 4
-    return ["numpy", "reference", r.choice(compiled)]
+    # The interpreter costs little, and says whether passes on graphs are at fault or what comes below.
+    interpreted = ["interpret"] if seed % 4 == 1 else []
+    return ["numpy", "reference", *interpreted, r.choice(compiled)]
 
 
 class Campaign:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,9 @@ OPTIONAL = (
     *("graphc-scan-to-associative", "graphc-scan-inplace"),
 )
 
+# The first pass behind those on graphs.
+_TENSORS = "graphc-convert-to-linalg"
+
 # Those that can be left out all at once.
 EASY = OPTIONAL[:10]
 
@@ -87,11 +91,15 @@ def _in_python(step: Step) -> bool:
 
 
 def _changed(name: str, change: Callable[[Entry], Entry | None]) -> Callable[[Checked], Iterator[Finding]]:
-    """The pipeline of fast_run with other entries, or without some."""
+    """The pipeline of fast_run with other entries, or without some; graph passes are interpreted, too."""
+    pipeline = [new for entry in FAST_RUN if (new := change(entry)) is not None]
+    before, after = (list(takewhile(lambda e: e[0] != _TENSORS, each)) for each in (FAST_RUN, pipeline))
+    modes = ["fast_run"] if before == after else ["fast_run", "interpret"]
 
     def way(c: Checked) -> Iterator[Finding]:
-        with entries([new for entry in FAST_RUN if (new := change(entry)) is not None]):
-            yield from c.compare(name, lambda: c.call(c.function("fast_run")))
+        with entries(pipeline):
+            for mode in modes:
+                yield from c.compare(name, lambda mode=mode: c.call(c.function(mode)))
 
     return way
 
@@ -215,6 +223,7 @@ WAYS: dict[str, Callable[[Checked], Iterator[Finding]]] = {
     "reference": _mode("reference"),
     "fast_run": _mode("fast_run"),
     "fast_compile": _mode("fast_compile"),
+    "interpret": _mode("interpret"),
     "poisoned": _poisoned,
     "donated": _donated,
     "out": _out,

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from graphc.backends.cpu.pipeline import FAST_RUN, OPT_LEVEL, PIPELINES, Entry
+from graphc.backends.cpu.target import CpuTarget
+from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.emit import emit_module
 from graphc.function.function import _cells
 from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc_runtime.errors import Origin
-from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import ArraySpec, Signature
 
 
@@ -74,12 +75,10 @@ def _registered(entries: Sequence[Entry], opt_level: int) -> Iterator[str]:
 
 def compile_text(text: str, entries: Sequence[Entry], opt_level: int = 2) -> Any:
     """A callable (arrays to a list of arrays) of a graph-stage module's `@main`."""
-    from graphc.backends.cpu.job import Job, make
-
     signature = _signature(text)
     with _registered(entries, opt_level) as mode:
-        artifact = make(Job(text, mode, signature, len(signature.inputs), [], "")).artifact
-    return Executable(artifact).kernel_call(signature, where=lambda node: Origin())
+        executable = CpuTarget(Resources()).build(text, signature, CompileOptions(mode), CompileLog())
+    return executable.kernel_call(signature, where=lambda node: Origin())
 
 
 def interpret(text: str, values: Sequence[np.ndarray]) -> list[Any]:

@@ -72,9 +72,18 @@ def test_what_was_found_stays_diagnosed():
         ),
         (SUM.replace("AXES", "array<i128: 0>"), "graphc-fusion", "array<i64: ...>"),
         (SUM.replace("AXES", "array<i64: 0>, odd = array<ui8: 1>"), "graphc-fusion", "attribute 'odd'"),
-        (donating('"[[0, [7], false]]"'), "graphc-convert-to-linalg", "results below 1"),
-        (donating('"[[9, [0], false]]"'), "graphc-convert-to-linalg", "arguments below 1"),
-        (donating("true"), "graphc-convert-to-linalg", "string of JSON"),
+        (
+            donating("[{argument = 0, results = array<i64: 7>}]"),
+            "graphc-convert-to-linalg",
+            "results below 1",
+        ),
+        (
+            donating("[{argument = 9, results = array<i64: 0>}]"),
+            "graphc-convert-to-linalg",
+            "arguments below 1",
+        ),
+        (donating("true"), "graphc-convert-to-linalg", "must be a list of {argument = "),
+        (donating("[{argument = 0}]"), "graphc-convert-to-linalg", "must be a list of {argument = "),
     ]
     for text, passes, message in cases:
         code, messages = run(Mutant(0, text, passes), SECONDS)

@@ -81,6 +81,12 @@ def test_reference(group):
     group.check("reference", ["plain"])
 
 
+@pytest.mark.fuzz
+@pytest.mark.parametrize("group", daily(for_fast_run), ids=str)
+def test_interpreted(group):
+    group.check("interpret", ["plain"])
+
+
 def test_every_family_has_cases():
     assert all(isinstance(module, ModuleType) for module in MODULES)
     assert len(LAYOUTS) == 7 and len(CASES) > 350

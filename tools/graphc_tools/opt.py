@@ -236,8 +236,8 @@ def process_isolated(
     arguments: argparse.Namespace, passes: list[str], source: str, stderr: TextIO
 ) -> tuple[str | bytes | None, int]:
     """`process` in a helper process; where that crashes, a message says so and names a reproducer."""
-    from graphc.backends.cpu import worker
-    from graphc.backends.cpu.reproducer import write_reproducer
+    from graphc.backends import worker
+    from graphc.function.isolation import reproducers
 
     call = ("graphc_tools.opt:process_quietly", arguments, passes, source)
     try:
@@ -248,7 +248,9 @@ def process_isolated(
             print(f"{name}:{place}: error: '{_ITERATORS}' of linalg.generic must be strings", file=stderr)
             return None, 1
         pipeline = (arguments.pass_pipeline or ",".join(passes)).removeprefix("builtin.module(")
-        path = write_reproducer(source, pipeline.removesuffix(")"), [death.how, *death.output.splitlines()])
+        path = reproducers().write(
+            source, pipeline.removesuffix(")"), [death.how, *death.output.splitlines()]
+        )
         place = f"a reproducer is in {path}" if path else "no reproducer could be written"
         print(f"{PROGRAM}: error: the compiler crashed: {death.how}; {place}\n{death.output}", file=stderr)
         return None, 1

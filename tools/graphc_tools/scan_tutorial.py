@@ -18,6 +18,7 @@ from typing import Any
 
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.pipeline import pipeline
+from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
 from graphc.passes.manager.base import find
 from graphc.passes.manager.run import run_pipeline
@@ -131,7 +132,9 @@ class _Example:
 
     def stage(self, name: str) -> str:
         """The module at the end of a stage."""
-        return dict(lower(self.text, "fast_run", keep_stages=True).stages)[name]
+        log = CompileLog(stages=[])
+        lower(self.text, CompileOptions("fast_run"), log)
+        return dict(log.stages or ())[name]
 
     def short_form(self) -> list[str]:
         """The short form once sizes are known, when the first pass for scans begins."""

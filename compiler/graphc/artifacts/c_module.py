@@ -76,7 +76,7 @@ def c_module(
         doc = (docs or {}).get(source.name, "")
         texts.append(_optimised(source, interface, target, freestanding=freestanding, doc=doc))
         interfaces[source.name] = interface
-    level = max(OPT_LEVEL[source.job.mode] for source in sources)
+    level = max(OPT_LEVEL[source.options.mode] for source in sources)
     with (
         llvm.machine(target.triple, target.cpu, target.features, level) as machine,
         llvm.parsed(texts[0]) as module,
@@ -95,10 +95,10 @@ def _optimised(source: Source, interface: Interface, target: Target, *, freestan
     lowered = source.lowered(donate=False)
     wrapped = source.wrapped(lowered, target, vector_library=not freestanding)
     polls = called(wrapped.text)
-    flush = target.triple if source.job.flush_denormals else ""
-    messages = [site["message"] for site in lowered.sites]
+    flush = target.triple if source.options.flush_denormals else ""
+    messages = [site.message for site in lowered.sites]
     around = function_ir(
-        source.name, interface, wrapped.signature, messages, lowered.memory, source.job.used, doc
+        source.name, interface, wrapped.signature, messages, lowered.memory, lowered.n_arguments, doc
     )
     declarations = (
         "declare i64 @graphc_run(ptr, ptr, ptr)\ndeclare i64 @graphc_shapes(ptr, ptr, ptr, ptr)\n"
@@ -113,7 +113,7 @@ def _optimised(source: Source, interface: Interface, target: Target, *, freestan
         products_ir() if freestanding else "",
         sort_ir(),
     ]
-    level = OPT_LEVEL[source.job.mode]
+    level = OPT_LEVEL[source.options.mode]
     with (
         llvm.machine(target.triple, target.cpu, target.features, level) as machine,
         llvm.parsed(_renamed(wrapped.text)) as module,

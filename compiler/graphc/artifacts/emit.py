@@ -72,7 +72,7 @@ def emit_sources(
     """As `emit`."""
     path = Path(path)
     if kind == "mlir":
-        write_file(path, "\n".join(source.job.text for source in given).encode())
+        write_file(path, "\n".join(source.text for source in given).encode())
         return ()
     made_for = named_target(target)
     module = apart(_made, given, made_for, freestanding, docs)

@@ -98,7 +98,7 @@ def export_sources(
         source.name: apart(_record, source, found, writer, names, (docs or {}).get(source.name, ""))
         for source in given
     }
-    texts = {f"mlir:{source.name}": writer.add(source.job.text.encode()) for source in given if keep_ir}
+    texts = {f"mlir:{source.name}": writer.add(source.text.encode()) for source in given if keep_ir}
     package = Package(
         records,
         tuple(_state(writer, *item) for item in names.variables),
@@ -142,7 +142,7 @@ def _record(
         ),
         {i: _stored(writer, value) for i, value in source.defaults.items()},
         # Nodes are positions in a graph that whoever loads this does not have.
-        tuple(Site(site["message"], site["error"]) for site in lowered.sites),
+        tuple(Site(site.message, site.error) for site in lowered.sites),
         code,
         needs_of(symbols),
     )

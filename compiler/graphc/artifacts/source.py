@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.backends.cpu.generate import generate, wrap
-from graphc.backends.cpu.job import Job, lower_with_donations
-from graphc.compile.native import NativeExecutable
+from graphc.backends.cpu.lower import lower
+from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
+from graphc.function.compiled import Compiled
+from graphc.function.settings import resources
 from graphc.function.types import Function
 from graphc.graph.basic import Constant
 from graphc.graph.shared import SharedVariable
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.manifest import ArraySpec, Signature
 
 if TYPE_CHECKING:
@@ -34,7 +37,9 @@ class Source:
 
     Attributes:
         name: of the function in the artifact.
-        job: what is compiled: the graph as MLIR, and the signature of calls, in which inputs have names.
+        text: the graph as MLIR.
+        signature: of calls, in which inputs have names; without donations, which are the compiler's choice.
+        options: how it is compiled.
         cells: for each cell of the signature its variable, a `SharedVariable` or a `Constant`.
         outputs: names of the outputs, empty where they have none.
         form: of the results, as `graphc_runtime.forms` has it.
@@ -42,16 +47,13 @@ class Source:
     """
 
     name: str
-    job: Job
+    text: str
+    signature: Signature
+    options: CompileOptions
     cells: tuple[Any, ...] = ()
     outputs: tuple[str, ...] = ()
     form: Any = None
     defaults: Mapping[int, np.ndarray] = field(default_factory=dict)
-
-    @property
-    def signature(self) -> Signature:
-        """Of calls; without donations, which are the compiler's choice."""
-        return self.job.signature
 
     def value(self, number: int) -> np.ndarray:
         """The value of a cell now."""
@@ -64,22 +66,16 @@ class Source:
         Args:
             donate: results may be computed in the memory of arguments.
         """
-        return lower_with_donations(self.job if donate else replace(self.job, donate=[]))
+        return lower(self.text, self.options if donate else replace(self.options, donations=()))
 
     def compiled(self, lowered: Lowered, target: Target) -> Artifact:
         """Machine code for a target, with entries for Python."""
-        made: Artifact = self._generated(generate, lowered, target=target, tiers=("struct", "buffer"))
-        return made
+        given = (lowered, self.signature, self.options, resources(), CompileLog())
+        return generate(*given, target=target, tiers=("struct", "buffer"))
 
     def wrapped(self, lowered: Lowered, target: Target, *, vector_library: bool) -> Wrapped:
         """The kernel's text for a target, without a way to call it."""
-        made: Wrapped = self._generated(wrap, lowered, target, vector_library=vector_library)
-        return made
-
-    def _generated(self, make: Callable[..., Any], lowered: Lowered, *more: Any, **options: Any) -> Any:
-        job = self.job
-        given = (lowered, job.signature, job.mode, job.used, *more)
-        return make(*given, flush_denormals=job.flush_denormals, **options)
+        return wrap(lowered, self.signature, self.options, target, vector_library=vector_library)
 
 
 def sources(functions: Function | Mapping[str, Function]) -> list[Source]:
@@ -103,7 +99,7 @@ def _source(name: str, function: Function) -> Source:
     reason = _obstacle(function, executable)
     if reason is not None:
         raise TypeError(f"{name} cannot be exported: {reason}")
-    assert isinstance(executable, NativeExecutable) and executable.executable is not None
+    assert isinstance(executable, Compiled)
     cells = list(function.fgraph.inputs[len(function.inputs) :])
     for target in function.signature.targets:
         if not any(_is_same(target, cell) for cell in cells):
@@ -115,7 +111,9 @@ def _source(name: str, function: Function) -> Source:
     defaults = {i: _plain(x.default[0]) for i, x in enumerate(function.inputs) if x.default is not None}
     return Source(
         name,
-        executable.job(emit_module(executable.fgraph).text, plain),
+        emit_module(executable.fgraph).text,
+        plain,
+        executable.options,
         tuple(cells),
         tuple(variable.name or "" for variable in function.outputs),
         function.signature.form.to_data(),
@@ -143,7 +141,7 @@ def _obstacle(function: Any, executable: Any) -> str | None:
         )
     if not all(isinstance(target, SharedVariable) for target in function.signature.targets):
         return "an input has an update; use a shared variable"
-    if not isinstance(executable, NativeExecutable) or executable.executable is None:
+    if not isinstance(executable, Compiled) or not isinstance(executable.executable, MachineCode):
         return f"it is not compiled as a whole (mode {function.report.mode!r})"
     return None
 
@@ -179,8 +177,8 @@ def mlir_source(name: str, text: str, mode: str) -> Source:
     returns = "single" if len(outputs) == 1 else "list"
     signature = Signature(named, outputs=outputs, returns=returns, name=name)
     form = 0 if returns == "single" else ["list", *range(len(outputs))]
-    job = Job(text, mode, signature, len(inputs), [], "off")
-    return Source(name, job, (), ("",) * len(outputs), form)
+    options = CompileOptions(mode, fastmath="off")
+    return Source(name, text, signature, options, (), ("",) * len(outputs), form)
 
 
 def _symbol(op: Any) -> str:

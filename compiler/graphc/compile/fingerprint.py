@@ -2,8 +2,8 @@
 """The key of a graph in the on-disk cache.
 
 Two graphs get one key exactly if they would compile to the same code: same structure, ops, types, literals,
-mode, compiler and machine. Names, source lines and the data of large constants do not count. Neither MLIR nor
-LLVM is loaded.
+and whatever else the caller names. Names, source lines and the data of large constants do not count. Neither
+MLIR nor LLVM is loaded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from graphc.backends.toolchain import toolchain
 from graphc.emit.emitter import MAX_LITERAL
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
@@ -26,7 +25,7 @@ def fingerprint(fgraph: FunctionGraph, *parts: Any) -> str | None:
 
     Args:
         fgraph: the graph to compile.
-        parts: anything else the code depends on, by its `repr` (mode, signature, ...).
+        parts: anything else the code depends on, by its `repr` (signature, options, identity of the target).
 
     Returns:
         The key, or None if the graph cannot be identified: an op has no ``__props__``, or one that is not
@@ -35,7 +34,7 @@ def fingerprint(fgraph: FunctionGraph, *parts: Any) -> str | None:
     lines = _lines(fgraph)
     if lines is None:
         return None
-    return hashlib.sha256("\n".join([repr(parts), toolchain(), *lines]).encode()).hexdigest()
+    return hashlib.sha256("\n".join([repr(parts), *lines]).encode()).hexdigest()
 
 
 def _lines(fgraph: FunctionGraph) -> list[str] | None:

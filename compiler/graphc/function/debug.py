@@ -4,20 +4,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.errors import DebugModeError
-from graphc.function.schedule import Compile, Executor
+from graphc.function.compiled import Compiled
 from graphc.graph.basic import Apply, Variable
+from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.reference import ReferenceExecutor
 
 
-class DebugExecutor:
+class DebugExecutor(Executor):
     """Runs a graph twice and compares.
 
     Args:
@@ -25,12 +26,19 @@ class DebugExecutor:
         compile_graph: makes the executor to be checked.
     """
 
-    def __init__(self, fgraph: FunctionGraph, compile_graph: Compile) -> None:
+    def __init__(self, fgraph: FunctionGraph, compile_graph: Callable[[FunctionGraph], Executor]) -> None:
         self.fgraph = fgraph
         self.reference = ReferenceExecutor(fgraph)
         self.compiled = compile_graph(fgraph)
         self._compile = compile_graph
         self._tracing: tuple[list[Variable], Executor] | None = None
+
+    @property
+    def whole(self) -> Compiled | None:
+        return self.compiled.whole
+
+    def segments(self) -> Iterator[Compiled]:
+        return self.compiled.segments()
 
     def run(self, values: Sequence[Any]) -> list[Any]:
         """One value for each input to one for each output.

@@ -7,13 +7,15 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphc.config import FASTMATH, config
+from graphc.config import config
 from graphc.errors import MissingInputError, UnusedInputError
+from graphc.function import settings
+from graphc.function.call_form import Signature
 from graphc.function.io import In, OutputForm, as_inputs, with_donated
-from graphc.function.modes import build_executor, get_mode
+from graphc.function.modes import build_program, get_mode
 from graphc.function.report import CompileReport
 from graphc.function.schedule import is_hidden_argument
-from graphc.function.types import Function, Signature
+from graphc.function.types import Function
 from graphc.graph.basic import Variable
 from graphc.graph.destroy import require_mutable
 from graphc.graph.function_graph import FunctionGraph
@@ -51,8 +53,9 @@ def function(
         inputs: variables, or `In` objects, in the order in which calls give their values.
         outputs: a variable, or lists, tuples and dicts of variables, nested as you like; calls return values
             in the same form. None returns None.
-        mode: ``"fast_run"``, ``"fast_compile"``, ``"reference"`` (op by op in NumPy) or ``"debug"`` (both,
-            compared).
+        mode: ``"fast_run"``, ``"fast_compile"``, ``"interpret"`` (the optimised graph, operation by operation
+            in NumPy), ``"reference"`` (the graph as written, op by op in NumPy) or ``"debug"`` (the first and
+            the reference, compared).
         updates: shared variables and the expressions that replace their values. All expressions see the old
             values, and all values are replaced together once everything has succeeded.
         givens: variables and what to put in their places in this function.
@@ -88,9 +91,12 @@ def function(
         InconsistencyError: an op overwrites an input that is not mutable, or what is still needed.
     """
     mode_name = get_mode(mode)
-    report = CompileReport(name or "function", mode_name, nan_guard=_nan_guard(nan_guard))
-    report.fastmath = _fastmath(fastmath)
-    report.flush_denormals = config.flush_denormals if flush_denormals is None else bool(flush_denormals)
+    report = CompileReport(
+        name=name or "function",
+        mode=mode_name,
+        options=settings.compile_options(mode_name, fastmath=fastmath, flush_denormals=flush_denormals),
+        nan_guard=settings.nan_guard(nan_guard),
+    )
     with report.phase("graph"):
         input_list = with_donated(as_inputs(inputs), donate)
         form = OutputForm(outputs)
@@ -110,12 +116,11 @@ def function(
         _check_unused(fgraph, named, written, unused)
         if mode_name != "reference" or report.nan_guard != "off":
             fgraph = _inlined(fgraph, [item.variable for item in input_list])
-    executor = build_executor(fgraph, mode_name, report.name, report)
     targets = [item.default if isinstance(item, In) else item for item in new_values]
     signature = Signature(
         input_list, form.without_variables(), targets, name, trust_input, allow_input_downcast
     )
-    return Function(signature, fgraph, executor, report)
+    return Function(signature, build_program(fgraph, signature, report))
 
 
 def _refuse_undefined(outputs: list[Variable]) -> None:
@@ -124,22 +129,6 @@ def _refuse_undefined(outputs: list[Variable]) -> None:
         why = getattr(v.type, "why_null", None)
         if why is not None:
             raise TypeError(f"output {k} is an undefined gradient and has no value: {why}")
-
-
-def _nan_guard(action: str | None) -> str:
-    if action is None:
-        return config.nan_guard
-    if action not in ("off", "warn", "raise"):
-        raise ValueError(f"nan_guard must be 'off', 'warn' or 'raise', got {action!r}")
-    return action
-
-
-def _fastmath(level: str | None) -> str:
-    if level is None:
-        return config.fastmath
-    if level not in FASTMATH:
-        raise ValueError(f"fastmath must be one of {', '.join(FASTMATH)}, got {level!r}")
-    return level
 
 
 def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphc.emit import all_nodes
+from graphc.function.compiled import Compiled
 from graphc.function.memory_sizes import Argument, Number, Sizes
 from graphc.function.memory_svg import draw
 from graphc.function.memory_text import text
@@ -160,29 +161,20 @@ def memory_plan(function: Any, values: Sequence[Any]) -> MemoryPlan:
     if len(values) > len(function.inputs):
         raise TypeError(f"{function.report.name} takes {len(function.inputs)} inputs, got {len(values)}")
     plan = MemoryPlan(function.report.name)
-    whole = getattr(function.executor, "compiled", function.executor)
-    if hasattr(whole, "prepare"):
+    whole = function.executor.whole
+    if whole is not None:
         _Reader(plan, whole).read(_given(function, values))
     else:
-        for segment in _segments(whole):
+        for segment in function.executor.segments():
             _Reader(plan, segment).read([])
     return plan
-
-
-def _segments(executor: Any) -> Iterator[Any]:
-    """The native parts of a function that runs partly in Python."""
-    for step in getattr(executor, "steps", []):
-        if hasattr(step, "executable"):
-            yield step.executable
-        elif getattr(step, "body", None) is not None:
-            yield from _segments(step.body)
 
 
 def _given(function: Any, values: Sequence[Any]) -> list[Any]:
     """What is known of each argument of the kernel: arrays, or shapes as tuples, or None."""
     given = [value if _is_shape(value) else np.asarray(value) for value in values]
     given += [None] * (len(function.inputs) - len(values))
-    return given + [np.asarray(cell[0]) for cell in function._cells]
+    return given + [np.asarray(cell[0]) for cell in function.calls.cells]
 
 
 def _is_shape(value: Any) -> bool:
@@ -192,10 +184,10 @@ def _is_shape(value: Any) -> bool:
 class _Reader:
     """Reads the plan of one native executable."""
 
-    def __init__(self, plan: MemoryPlan, native: Any) -> None:
+    def __init__(self, plan: MemoryPlan, native: Compiled) -> None:
         self._plan, self._native = plan, native
         self._nodes = all_nodes(native.fgraph)
-        self._manifest = native.prepare().manifest
+        self._manifest = native.executable.manifest
 
     def read(self, given: list[Any]) -> None:
         """Adds buffers, steps and copies to the plan."""

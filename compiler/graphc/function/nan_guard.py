@@ -21,6 +21,7 @@ from graphc.function.report import CompileReport
 from graphc.function.schedule import Schedule
 from graphc.function.steps import Cells, NodeStep, Observer, Segment
 from graphc.graph.basic import Apply
+from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc_runtime.thunk import Thunk
@@ -29,7 +30,7 @@ from graphc_runtime.thunk import Thunk
 _WARNED: ContextVar[list[bool] | None] = ContextVar("graphc_nan_guard", default=None)
 
 
-class GuardedExecutor:
+class GuardedExecutor(Executor):
     """Runs a graph op by op in Python and checks what each op computes.
 
     Args:

@@ -7,8 +7,8 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graphc.function.modes import build_executor
-from graphc.function.report import CompileReport
+from graphc.function.modes import build_program
+from graphc.function.program import Program
 from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.replace import rebuild
@@ -38,7 +38,7 @@ def rebuild_function(f: Function, swap: Swap, delete_updates: bool, name: str | 
     fgraph = f.fgraph if not swap else _swapped(f, swap, len(f.fgraph.outputs))
     report = copy.copy(f.report)
     report.name = name or "function"
-    return type(f)(signature, fgraph, f.executor, report)
+    return type(f)(signature, Program(fgraph, f.executor, report))
 
 
 def _check(f: Function, swap: Swap) -> None:
@@ -70,11 +70,8 @@ def _swapped(f: Function, swap: Swap, n_outputs: int) -> FunctionGraph:
 
 def _compiled_again(f: Function, swap: Swap, delete_updates: bool, signature: Any) -> Function:
     fgraph = _swapped(f, swap, f.signature.form.count if delete_updates else len(f.fgraph.outputs))
-    report = CompileReport(signature.name or "function", f.report.mode, nan_guard=f.report.nan_guard)
-    report.fastmath = f.report.fastmath
-    report.flush_denormals = f.report.flush_denormals
-    executor = build_executor(fgraph, f.report.mode, report.name, report)
-    return type(f)(signature, fgraph, executor, report)
+    program = build_program(fgraph, signature, f.report.again(signature.name or "function"))
+    return type(f)(signature, program)
 
 
 def _own_defaults(f: Function, swap: Swap) -> tuple[list[Any], list[Any]]:

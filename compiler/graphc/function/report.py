@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from graphc.config import config
+from graphc.backends.target import CompileLog, CompileOptions
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
 
@@ -28,59 +25,58 @@ class Fallback:
     location: SourceLocation | None
 
 
-@dataclass
-class CompileReport:
+@dataclass(kw_only=True)
+class CompileReport(CompileLog):
     """Times and decisions of one compilation; ``print(f.report)`` shows it.
 
     Attributes:
         name: the function's name.
         mode: the mode it was compiled in.
+        options: what code depends on.
+        nan_guard: what is done about values that become NaN or infinite: "off", "warn" or "raise".
         nodes: number of applications in the graph.
-        native_nodes: how many of them are machine code.
-        segments: number of native executables the function runs.
+        native_nodes: how many of them are compiled.
+        segments: number of executables the function runs.
         phases: seconds spent in each step.
         passes: name and seconds of each pass that ran.
         fallbacks: ops that run in Python.
         cache: whether each segment came from the on-disk cache: "hit", "miss" or "off".
         donations: what became of donated inputs and of the memory of updated shared variables.
-        nan_guard: what is done about values that become NaN or infinite: "off", "warn" or "raise".
-        fastmath: what compiled arithmetic may change, see ``config.fastmath``.
-        flush_denormals: whether denormal numbers become zeros, see ``config.flush_denormals``.
         fast_call: whether calls go straight to machine code.
     """
 
     name: str
     mode: str
+    options: CompileOptions
+    nan_guard: str = "off"
     nodes: int = 0
     native_nodes: int = 0
     segments: int = 0
-    phases: dict[str, float] = field(default_factory=dict)
-    passes: list[tuple[str, float]] = field(default_factory=list)
     fallbacks: list[Fallback] = field(default_factory=list)
     cache: list[str] = field(default_factory=list)
     donations: list[str] = field(default_factory=list)
-    nan_guard: str = "off"
-    fastmath: str = field(default_factory=lambda: config.fastmath)
-    flush_denormals: bool = field(default_factory=lambda: config.flush_denormals)
     fast_call: bool = False
+
+    @property
+    def fastmath(self) -> str:
+        """What compiled arithmetic may change, see ``config.fastmath``."""
+        return self.options.fastmath
+
+    @property
+    def flush_denormals(self) -> bool:
+        """Whether denormal numbers become zeros, see ``config.flush_denormals``."""
+        return self.options.flush_denormals
 
     @property
     def total(self) -> float:
         """Seconds in all."""
         return sum(self.phases.values())
 
-    def add_phase(self, name: str, seconds: float) -> None:
-        """Add time to a step."""
-        self.phases[name] = self.phases.get(name, 0.0) + seconds
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Measure the body as a step."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.add_phase(name, time.perf_counter() - start)
+    def again(self, name: str | None = None) -> CompileReport:
+        """A new report of a function that is made in the same way."""
+        return CompileReport(
+            name=name or self.name, mode=self.mode, options=self.options, nan_guard=self.nan_guard
+        )
 
     def add_fallback(self, node: Apply, reason: str) -> None:
         """Note that a node runs in Python."""

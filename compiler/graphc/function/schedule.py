@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.emit.native import why_not_native
+from graphc.function.compiled import Compiled
 from graphc.function.partition import LazyDemands, lazy_groups, segment
 from graphc.function.partition import partition as partition
 from graphc.function.report import CompileReport
-from graphc.function.steps import Executor as Executor
 from graphc.function.steps import NodeStep, Observer, Segment
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import is_conditional
+from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.tensor.variable import TensorConstant
 from graphc_runtime.linker import Frame, Layout, Step, make_linker
@@ -36,7 +37,7 @@ def is_hidden_argument(v: Variable) -> bool:
     return isinstance(v, TensorConstant) and v.data.size > LITERAL_SIZE
 
 
-class Schedule:
+class Schedule(Executor):
     """Runs the parts of a graph: in order, or lazily where a thunk is lazy.
 
     Args:
@@ -66,6 +67,14 @@ class Schedule:
     def run(self, values: Sequence[Any]) -> list[Any]:
         """One value for each input to one for each output."""
         return self._run_quietly(values) if self._has_python else self._linker(values)
+
+    def segments(self) -> Iterator[Compiled]:
+        """The native segments, also those in bodies of loops."""
+        for step in self.steps:
+            if isinstance(step, Segment):
+                yield from step.compiled.segments()
+            elif step.body is not None:
+                yield from step.body.segments()
 
     # Reference implementations return NaN and infinities as compiled code does, without warnings. The
     # decorator takes half the time of a with statement.
@@ -159,8 +168,8 @@ class _Builder:
 
     def _add_segment(self, nodes: list[Apply]) -> None:
         graph = segment(self._fgraph, nodes, is_hidden_argument)
-        executable = self._compile(graph)
-        step = Segment(self._fgraph, [self._position[node] for node in nodes], executable)
+        positions = [self._position[node] for node in nodes]
+        step = Segment(self._fgraph, positions, self._compile(graph))
         read, written = self._numbers(graph.inputs), self._numbers(graph.outputs)
         self._append(step, self.frame.link(step.make, read, written), read, written)
 

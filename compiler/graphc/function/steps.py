@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from graphc.function.iterations import CountedBody
 from graphc.graph.basic import Apply, Variable
@@ -18,11 +18,8 @@ from graphc.graph.op import Op
 from graphc.graph.thunks import LoopThunk, user_thunk
 from graphc_runtime.thunk import Flag, FunctionThunk, Register, Thunk, value_thunk
 
-
-class Executor(Protocol):
-    """Anything that runs a graph: one value for each input to one for each output."""
-
-    def run(self, values: Sequence[Any]) -> list[Any]: ...
+if TYPE_CHECKING:
+    from graphc.graph.executor import Executor
 
 
 class Observer(Protocol):
@@ -50,13 +47,13 @@ class Segment:
     Attributes:
         fgraph: the graph that they belong to.
         positions: places of the nodes in ``fgraph.nodes``.
-        executable: the code.
+        compiled: the code.
         observer: sees the thunk at work; None for nobody.
     """
 
     fgraph: FunctionGraph
     positions: list[int]
-    executable: Any
+    compiled: Executor
     observer: Observer | None = None
 
     @property
@@ -79,9 +76,7 @@ class Segment:
         output_registers: Sequence[Register],
     ) -> Thunk:
         """See `Op.make_thunk`."""
-        function, single = self._run, False
-        if hasattr(self.executable, "call"):
-            function, single = self.executable.call()
+        function, single = self.compiled.call()
         if single:
             thunk: Thunk = value_thunk(function, input_registers, output_registers[0], output_computed[0])
         else:
@@ -90,10 +85,6 @@ class Segment:
             return thunk
         cells = Cells(input_computed, output_computed, input_registers, output_registers)
         return self.observer.observe(self, thunk, cells)
-
-    def _run(self, *values: Any) -> list[Any]:
-        results: list[Any] = self.executable.run(values)
-        return results
 
     def observed(self, observer: Observer) -> Segment:
         """The same code, with an observer."""

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphc.function.io import OutputForm
-from graphc.function.modes import build_executor
-from graphc.function.report import CompileReport
+from graphc.function.modes import build_program
 from graphc.graph.basic import Constant
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.traversal import ancestors
@@ -30,7 +29,7 @@ def call_subset(f: Function, wanted: Any, args: tuple[Any, ...], kwargs: dict[st
         return f(*args, **kwargs)
     positions = _positions(f, wanted)
     form = f.signature.form
-    out = None if "out" in f._reader.positions else kwargs.pop("out", None)
+    out = None if "out" in f.calls.reader.positions else kwargs.pop("out", None)
     if out is not None:
         flat = form.flatten(out)
         kwargs["out"] = [flat[i] for i in positions]
@@ -47,11 +46,11 @@ def subset_function(f: Function, positions: tuple[int, ...]) -> Function:
         f: the function.
         positions: the outputs, as positions among the flattened ones.
     """
-    found = f._subsets.get(positions)
+    found = f.subsets.get(positions)
     if found is None:
-        found = f._subsets[positions] = _build(f, positions)
-    if f._tracer is not None:
-        f._tracer.attach(found)
+        found = f.subsets[positions] = _build(f, positions)
+    if f.tracer is not None:
+        f.tracer.attach(found)
     return found
 
 
@@ -62,14 +61,11 @@ def _build(f: Function, positions: tuple[int, ...]) -> Function:
     given = old.inputs[: len(f.inputs)]
     reached = set(ancestors(outputs, given))
     cells = [v for v in old.inputs[len(given) :] if v in reached]
-    report = CompileReport(f.report.name, f.report.mode, nan_guard=f.report.nan_guard)
-    report.fastmath = f.report.fastmath
-    report.flush_denormals = f.report.flush_denormals
     fgraph = FunctionGraph([*given, *cells], outputs)
-    executor = build_executor(fgraph, report.mode, report.name, report)
     part = OutputForm.plain(len(positions))
     part.borrowed = [form.borrowed[i] for i in positions]
-    return type(f)(replace(f.signature, form=part), fgraph, executor, report)
+    signature = replace(f.signature, form=part)
+    return type(f)(signature, build_program(fgraph, signature, f.report.again()))
 
 
 def _positions(f: Function, wanted: Any) -> tuple[int, ...]:

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.function import iterations
+from graphc.function.compiled import Compiled
 from graphc.function.iterations import Iteration
 from graphc.function.modes import build_op_schedule
+from graphc.function.nan_guard import GuardedExecutor
+from graphc.function.schedule import Schedule
 from graphc.function.steps import Cells, NodeStep, Segment
 from graphc.function.trace_native import TracedNative
 from graphc.function.trace_text import chrome, table
@@ -107,7 +110,7 @@ class Trace:
         self._steps: list[Any] = []
         self._began = 0
         self._lock = threading.Lock()
-        self._attached: list[tuple[Function, bool, int | None]] = []
+        self._attached: list[tuple[Function, Callable[..., Any] | None, int | None]] = []
         # Compiling is over before the first call.
         self._executors: dict[int, Any] = {id(function): self._traced(function)}
 
@@ -119,8 +122,8 @@ class Trace:
 
     def __exit__(self, *_: object) -> None:
         while self._attached:
-            f, is_native, address = self._attached.pop()
-            f._runner, f._is_native, f._tracer = f.executor, is_native, None
+            f, machine, address = self._attached.pop()
+            f.calls.runner, f.calls.machine, f.tracer = f.executor, machine, None
             resume(f, address)
 
     def attach(self, f: Function) -> None:
@@ -130,24 +133,23 @@ class Trace:
             RuntimeError: another trace of it is open.
         """
         with self._lock:
-            if f._tracer is self:
+            if f.tracer is self:
                 return
-            if f._tracer is not None:
+            if f.tracer is not None:
                 raise RuntimeError(f"another trace of {f.report.name} is open; close it first")
             if id(f) not in self._executors:
                 self._executors[id(f)] = self._traced(f)
-            is_native = f._is_native
-            f._runner, f._is_native, f._tracer = self._executors[id(f)], False, self
-            self._attached.append((f, is_native, suspend(f)))
+            machine = f.calls.machine
+            f.calls.runner, f.calls.machine, f.tracer = self._executors[id(f)], None, self
+            self._attached.append((f, machine, suspend(f)))
 
     def _traced(self, f: Function) -> Any:
+        inner: Any
         if self._per_op:
-            if f._op_schedule is None:
-                f._op_schedule = build_op_schedule(f.fgraph, f.report.mode, f.report.name)
-            inner = f._op_schedule.observed(self)
-        elif hasattr(f.executor, "observed"):
+            inner = f.op_schedule.observed(self)
+        elif isinstance(f.executor, Schedule | GuardedExecutor):
             inner = f.executor.observed(self)
-        elif hasattr(f.executor, "prepare"):
+        elif isinstance(f.executor, Compiled):
             inner = TracedNative(f.executor, self)
         else:
             inner = build_op_schedule(f.fgraph, "reference", f.report.name).observed(self)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.function.compiled import Compiled
 from graphc.graph.basic import Apply
 
 if TYPE_CHECKING:
@@ -18,13 +19,13 @@ class TracedNative:
     """Calls an executable as its function does, and records the call as one event.
 
     Args:
-        native: a `NativeExecutable`.
+        native: a graph with its executable.
         trace: gains the events.
     """
 
-    def __init__(self, native: Any, trace: Trace) -> None:
+    def __init__(self, native: Compiled, trace: Trace) -> None:
         self._native, self._trace = native, trace
-        self._executable = native.prepare()
+        self._executable = native.executable
         self.nodes: list[Apply] = native.fgraph.nodes
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import is_conditional, sides
+from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.tensor.type import TensorType
@@ -53,7 +54,7 @@ def add_place(error: Exception, node: Apply) -> None:
         error.add_note(place)
 
 
-class ReferenceExecutor:
+class ReferenceExecutor(Executor):
     """Runs a graph in Python.
 
     Args:

@@ -43,6 +43,11 @@ def evaluate(op: Any, operands: list[Any], dtype: np.dtype) -> Any:
         return np.asarray(elementwise_reference(name)(*operands), dtype)
 
 
+def has_reference(name: str) -> bool:
+    """Whether `evaluate` knows `graphc.<name>`."""
+    return name in STRUCTURAL or name == "cast" or name in ROWS
+
+
 def elementwise_reference(name: str) -> Reference:
     """The NumPy function of an elementwise row.
 

@@ -13,11 +13,11 @@ sizes, so these need not be known when compiling.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
-from graphc.ir.diagnostics import fail, record
+from graphc.ir.diagnostics import fail
+from graphc.ir.donations import OFFERED, Donated, Donation, offered
 from graphc.ir.kinds import VIEWS
 from graphc.ir.ownership import RENAMES
 from graphc.ir.scan_view import scans
@@ -32,20 +32,6 @@ from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
 _ALIASES = VIEWS | RENAMES
-
-
-class Request(NamedTuple):
-    """An argument that may be overwritten.
-
-    Attributes:
-        argument: its position.
-        results: positions of the results that may have its memory.
-        keeps_on_failure: whether it must be as before if a check fails.
-    """
-
-    argument: int
-    results: list[int]
-    keeps_on_failure: bool
 
 
 class Donations:
@@ -66,7 +52,7 @@ class Donations:
         notes: for each argument that stays as it is, the reason.
     """
 
-    def __init__(self, function: Any, requests: Iterable[Request]) -> None:
+    def __init__(self, function: Any, requests: Iterable[Donation]) -> None:
         self.pairs: dict[int, int] = {}
         self.spares: dict[int, int] = {}
         self.lent: dict[Any, Any] = {}
@@ -91,20 +77,16 @@ class Donations:
 
     @classmethod
     def of_module(cls, module: Any, function: Any) -> Donations:
-        """The decisions for a function by the attribute `graphc.donate` of its module, about `@main`."""
-        given = "graphc.donate" in module.operation.attributes
-        if not given or ir.StringAttr(function.attributes["sym_name"]).value != "main":
+        """The decisions for a function by what its module offers, which is about `@main`."""
+        if ir.StringAttr(function.attributes["sym_name"]).value != "main":
             return cls(function, ())
         return cls(function, _requests(module, function))
 
-    def to_json(self) -> str:
+    @property
+    def outcome(self) -> Donated:
         """What the entry has to know, and the reader of the report."""
-        parts: dict[str, dict[int, Any]] = {
-            "pairs": self.pairs,
-            "spares": self.spares,
-            "notes": self.notes,
-        }
-        return json.dumps({name: sorted(part.items()) for name, part in parts.items()})
+        pairs, spares = tuple(sorted(self.pairs.items())), tuple(sorted(self.spares.items()))
+        return Donated(pairs, spares, tuple(sorted(self.notes.items())))
 
     def is_itself(self, argument: int, result: Any) -> bool:
         """Whether a result is an argument as it is."""
@@ -112,7 +94,7 @@ class Donations:
 
     # -- decisions -------------------------------------------------------------------------------------------
 
-    def _decide(self, request: Request) -> None:
+    def _decide(self, request: Donation) -> None:
         x = self._block.arguments[request.argument]
         reasons = []
         for position in request.results:
@@ -128,7 +110,7 @@ class Donations:
                 return
         self.notes[request.argument] = next(iter(reasons), "no result has its type")
 
-    def _spare(self, request: Request) -> None:
+    def _spare(self, request: Donation) -> None:
         """Lets an argument that nobody reads be a result where it has its sizes; cells must survive."""
         x = self._block.arguments[request.argument]
         if request.argument in self.pairs or request.keeps_on_failure:
@@ -142,7 +124,7 @@ class Donations:
                 del self.notes[request.argument]
                 return
 
-    def _try(self, request: Request, x: Any, value: Any) -> None:
+    def _try(self, request: Donation, x: Any, value: Any) -> None:
         """Lends x to a result.
 
         Raises:
@@ -233,26 +215,26 @@ def _is_long(scan: Any) -> bool:
     return steps is None or steps > FEW
 
 
-def _requests(module: Any, function: Any) -> list[Request]:
-    """The requests in the attribute `graphc.donate`.
+def _requests(module: Any, function: Any) -> list[Donation]:
+    """What a module offers.
 
     Raises:
-        PassError: it is no list of `[argument, [result, ...], keeps]` with arguments and results that exist.
+        PassError: an argument or a result does not exist, or the attribute is something else.
     """
     block = function.regions[0].blocks[0]
-    arguments, results = range(len(block.arguments)), range(len(list(block.operations)[-1].operands))
-    requests = record(module.operation, "graphc.donate")
-    for item in requests if isinstance(requests, list) else [requests]:
-        match item:
-            case [int(argument), list(wanted), bool()] if argument in arguments:
-                if all(isinstance(result, int) and result in results for result in wanted):
-                    continue
-        fail(
-            module.operation,
-            f"'graphc.donate' must be a list of [argument, [result, ...], keeps] with arguments below "
-            f"{len(arguments)} and results below {len(results)}, but has {item}",
-        )
-    return [Request(*item) for item in requests]
+    arguments, results = len(block.arguments), len(list(block.operations)[-1].operands)
+    try:
+        requests = offered(module)
+    except ValueError as error:
+        fail(module.operation, str(error))
+    for request in requests:
+        if not 0 <= request.argument < arguments or any(not 0 <= r < results for r in request.results):
+            fail(
+                module.operation,
+                f"'{OFFERED}' must name arguments below {arguments} and results below {results}, but has "
+                f"argument {request.argument} for results {list(request.results)}",
+            )
+    return requests
 
 
 def _read_again(function: Any) -> dict[Any, list[Any]]:

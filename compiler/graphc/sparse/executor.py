@@ -4,19 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.emit.native import why_not_native
 from graphc.graph.basic import Variable
 from graphc.graph.demand import is_conditional
+from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.replace import fresh_root, rebuild
 from graphc.graph.tensor.type import TensorType
 from graphc.sparse.basic import CSM, CSMProperties, array_of, put_together
 from graphc.sparse.type import SparseTensorType
 
+if TYPE_CHECKING:
+    from graphc.function.compiled import Compiled
 
-def executor_on_parts(fgraph: FunctionGraph, compile_native: Callable[[FunctionGraph], Any]) -> Any:
+
+def executor_on_parts(
+    fgraph: FunctionGraph, compile_native: Callable[[FunctionGraph], Executor]
+) -> PartsExecutor | None:
     """An executor of a graph that only takes sparse inputs apart and puts sparse results together.
 
     Args:
@@ -42,14 +48,14 @@ def executor_on_parts(fgraph: FunctionGraph, compile_native: Callable[[FunctionG
     return PartsExecutor(fgraph, compile_native)
 
 
-class PartsExecutor:
+class PartsExecutor(Executor):
     """Passes the arrays of sparse inputs to machine code, without copies, and wraps sparse results.
 
     Attributes:
         compiled: the executable, of tensors to tensors.
     """
 
-    def __init__(self, fgraph: FunctionGraph, compile_native: Callable[[FunctionGraph], Any]) -> None:
+    def __init__(self, fgraph: FunctionGraph, compile_native: Callable[[FunctionGraph], Executor]) -> None:
         roots: dict[Variable, Variable] = {}
         # What each argument of the executable is: position of an input, and which of its arrays, or None.
         self._arguments: list[tuple[int, int | None]] = []
@@ -109,9 +115,10 @@ class PartsExecutor:
             return parts[0]
         return put_together(format, *parts)
 
-    def ir_stages(self) -> list[tuple[str, str]]:
-        """Those of the executable."""
-        return self.compiled.ir_stages()  # type: ignore[no-any-return]
+    @property
+    def whole(self) -> Compiled | None:
+        """The executable that has the arrays as arguments."""
+        return self.compiled.whole
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_call": None}

@@ -13,6 +13,7 @@ import graphc.tensor as pt
 from graphc.backends.cpu.kernel import kernel_wrappers
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.object import compile_to_object, host_target
+from graphc.backends.target import CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.library.products.define import define_products
@@ -115,7 +116,7 @@ def family(name):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_llvmlite_takes_it(name, mode):
     inputs, outputs = family(name)
-    lowered = lower(emit_module(FunctionGraph(inputs, outputs)).text, mode)
+    lowered = lower(emit_module(FunctionGraph(inputs, outputs)).text, CompileOptions(mode))
     assert "nocreateundeforpoison" not in lowered.llvm_ir
     text = lowered.llvm_ir + kernel_wrappers(
         [x.type.shape for x in inputs], [y.type.shape for y in outputs], has_shapes=lowered.has_shapes

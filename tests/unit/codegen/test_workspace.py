@@ -151,7 +151,7 @@ def test_functions_without_intermediate_buffers_have_no_workspace(heap: Any) -> 
     f = graphc.function([x], [pt.exp(x) * 2, x.sum()])
     f(np.ones(1000))
     executable = f.executor.executable
-    assert heap.calls == 0 and "graphc_unload" not in executable._loaded
+    assert heap.calls == 0 and "graphc_unload" not in executable.loaded
     assert "realloc" not in executable.manifest.symbols
 
 

@@ -109,9 +109,9 @@ def compiled_modules(monkeypatch):
     texts = []
     compile_all = codegen._compile
 
-    def compile_and_record(works, **options):
+    def compile_and_record(works, *options, **views):
         texts.extend(work.piece.text for work in works)
-        return compile_all(works, **options)
+        return compile_all(works, *options, **views)
 
     monkeypatch.setattr(codegen, "_compile", compile_and_record)
     return texts

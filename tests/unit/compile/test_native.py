@@ -10,8 +10,10 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.compile.native import compile_native
+from graphc.backends.target import CompileOptions
 from graphc.errors import CompileError
+from graphc.function.call_form import plain_form
+from graphc.function.compiled import compile_graph
 from graphc.function.report import CompileReport
 from graphc.graph.function_graph import FunctionGraph
 
@@ -19,8 +21,9 @@ A = np.arange(12.0).reshape(3, 4) / 7
 
 
 def native(inputs, outputs, mode="fast_run"):
-    report = CompileReport("f", mode)
-    return compile_native(FunctionGraph(inputs, outputs), mode=mode, name="f", report=report), report
+    graph, options = FunctionGraph(inputs, outputs), CompileOptions(mode)
+    report = CompileReport(name="f", mode=mode, options=options)
+    return compile_graph(graph, plain_form(graph, "f"), options, report), report
 
 
 STAGES = ["graph", "graph (optimised)", "tensor", "buffer", "llvm"]
@@ -63,11 +66,13 @@ def test_report():
     assert "reported: mode fast_run" in str(report) and "code generation" in str(report)
 
 
-def test_prepare_compiles_once():
+def test_every_call_runs_the_same_code():
     x = pt.dvector("x")
     executable, report = native([x], [x * 3.0])
-    assert executable.prepare() is executable.prepare() is executable.executable
-    assert len(report.cache) == 1
+    assert len(report.cache) == report.segments == 1
+    function, single = executable.call()
+    assert single
+    np.testing.assert_allclose(function(A[0]), A[0] * 3.0)
     for value in (A[0], A[:, 1], A[0][::-1], A[0].astype("float32"), [1, 2]):
         np.testing.assert_allclose(executable.run([value])[0], np.asarray(value) * 3.0)
 
@@ -76,11 +81,11 @@ def test_errors_of_the_compiler_are_compile_errors():
     from graphc.backends.cpu.lower import lower
 
     with pytest.raises(CompileError, match="please report"):
-        lower("func.func @main() { return %undefined : f64 }", "fast_run")
+        lower("func.func @main() { return %undefined : f64 }", CompileOptions("fast_run"))
     broken = "func.func @main(%x: tensor<2xf64>) -> tensor<3xf64> {\n"
     broken += '  %0 = "graphc.exp"(%x) : (tensor<2xf64>) -> tensor<3xf64>\n  return %0 : tensor<3xf64>\n}'
     with pytest.raises(CompileError, match=r"graphc\.exp"):
-        lower(broken, "fast_run")
+        lower(broken, CompileOptions("fast_run"))
 
 
 def functions(count):

@@ -12,8 +12,10 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cpu.job import takes_memory_first
+from graphc.backends.cpu.memory_order import takes_memory_first
 from graphc.function.io import In
+from graphc_dialects._mlir import ir
+from graphc_dialects.dialect import new_context
 from graphc_runtime.layout import tier as call_tier
 
 # `test_every_tier` and `test_functions_of_every_tier` show what the other tiers do.
@@ -283,11 +285,33 @@ def test_a_check_that_needs_the_new_value():
     assert memory.tolist() == [1, 2, 3]
 
 
+def takes_first(body):
+    """Whether a kernel of these operations takes memory before it writes."""
+    head = "llvm.func @main(%p: !llvm.ptr, %n: i64, %c: i1, %f: f64) -> i64 {"
+    names = "llvm.func @graphc_workspace_0(!llvm.ptr, i64) -> i64\nllvm.func @free(!llvm.ptr)"
+    text = "\n".join([names, head, *body, "llvm.return %n : i64\n}"])
+    with new_context(), ir.Location.unknown():
+        return takes_memory_first(ir.Module.parse(text))
+
+
 def test_memory_is_taken_before_anything_is_written():
-    begin, store, end = "define i64 @main(ptr %0) {\n", "  store i8 0, ptr %0\n", "}\n"
-    take = "  %1 = call i64 @graphc_workspace_0(ptr %0, i64 8)\n"
-    assert takes_memory_first(begin + take + store + end) and takes_memory_first(begin + store + end)
-    assert not takes_memory_first(begin + store + take + end)
+    store, take = (
+        "llvm.store %n, %p : i64, !llvm.ptr",
+        "%w = llvm.call @graphc_workspace_0(%p, %n) : (!llvm.ptr, i64) -> i64",
+    )
+    loop = "llvm.br ^loop\n ^loop:\n{}\n{}\nllvm.cond_br %c, ^loop, ^end\n ^end:"
+    for body, first in [
+        ([take, store], True),
+        ([store], True),
+        ([take], True),
+        ([store, take], False),
+        ([store, "llvm.br ^end\n ^end:", take], False),
+        (["llvm.cond_br %c, ^left, ^end\n ^left:", store, "llvm.return %n : i64\n ^end:", take], True),
+        ([loop.format(take, store)], False),
+        (["%e = llvm.intr.exp(%f) : (f64) -> f64", take], True),
+        (["llvm.call @free(%p) : (!llvm.ptr) -> ()", take], False),
+    ]:
+        assert takes_first(body) == first, body
     w, x = graphc.shared(np.eye(30)), pt.dmatrix()
     f = graphc.function([x], [], updates={w: w - pt.tanh(x @ x)})
     assert lent(f)

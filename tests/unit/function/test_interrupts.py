@@ -203,7 +203,7 @@ def test_the_other_call_tiers():
 def test_kernels_run_without_a_table():
     """A context whose table is null leaves signals alone."""
     f = logistic()
-    loaded = f.executor.executable._loaded
+    loaded = f.executor.executable.loaded
     run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)(loaded.address("graphc_run"))
     x, n, y = np.array(0.3), np.array(10**6), np.zeros(())
     data = (ctypes.c_void_p * 3)(*(a.ctypes.data for a in (x, n, y)))

@@ -65,7 +65,7 @@ def test_only_ancestors_run_and_the_choice_is_kept():
     f = graphc.function([x, y], [first(x) * 2.0, second(y) * 2.0])
     for _ in range(3):
         assert equal(f(A, A, outputs_wanted=[0]), [A * 2 + 2, None])
-    assert (first.runs, second.runs) == (3, 0) and len(f._subsets) == 1
+    assert (first.runs, second.runs) == (3, 0) and len(f.subsets) == 1
     f(A, A)
     assert (first.runs, second.runs) == (4, 1)
     native = graphc.function([x, y], [x * 2.0, y[5]])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import graphc.tensor as pt
+from graphc.backends.target import CompileOptions
 from graphc.errors import DebugModeError
 from graphc.function.debug import DebugExecutor
 from graphc.function.report import CompileReport
@@ -68,7 +69,7 @@ def test_schedule_runs_segments_and_thunks():
         compiled.append(segment)
         return ReferenceExecutor(segment)
 
-    report = CompileReport("f", "fast_run")
+    report = CompileReport(name="f", mode="fast_run", options=CompileOptions("fast_run"))
     results = Schedule(graph, compile_segment, report).run([A])
     assert [r.tolist() for r in results[:3]] == [[12, 15], [8 + 1, 10], [1, 2]] or results[0].tolist() == (
         (A + 1) + 5 + 2 + (A + 1) + 4

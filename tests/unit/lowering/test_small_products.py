@@ -14,6 +14,7 @@ from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.lower import lower
 from graphc.backends.cpu.object import compile_to_object, host_target
 from graphc.backends.cpu.pipeline import FAST_RUN
+from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
 from graphc.library.products.define import define_products
@@ -27,7 +28,9 @@ from graphc_runtime.loader import load_object
 
 
 def stages(inputs, outputs):
-    return dict(lower(emit_module(FunctionGraph(inputs, outputs)).text, "fast_run", keep_stages=True).stages)
+    log = CompileLog(stages=[])
+    lower(emit_module(FunctionGraph(inputs, outputs)).text, CompileOptions("fast_run"), log)
+    return dict(log.stages)
 
 
 @pytest.mark.parametrize("order", ["row", "column", "row of the transpose"])

@@ -8,7 +8,7 @@ import functools
 import pytest
 
 from graphc_runtime.artifact import Artifact
-from graphc_runtime.executable import Executable
+from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.manifest import ArraySpec, Signature, Site, Update
 
 VECTOR = ArraySpec("float64", (None,), "x")
@@ -196,4 +196,4 @@ def artifact():
 
 @pytest.fixture
 def executable():
-    return lambda name: Executable(build(name))
+    return lambda name: MachineCode(build(name))

@@ -8,7 +8,7 @@ import pytest
 
 from graphc_runtime.artifact import MAGIC, Artifact
 from graphc_runtime.errors import ArtifactError, LoadError, Origin, status_error
-from graphc_runtime.executable import Executable
+from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.manifest import ArraySpec, Manifest, Signature, Site, Update
 
 
@@ -25,7 +25,7 @@ def test_any_changed_byte_is_noticed(artifact):
         damaged = bytearray(data)
         damaged[at] ^= 1 << source.randrange(8)
         with pytest.raises(ArtifactError):
-            Executable.from_bytes(bytes(damaged))
+            MachineCode.from_bytes(bytes(damaged))
     for end in (0, 5, 44, len(data) - 1):
         with pytest.raises(ArtifactError):
             Artifact.from_bytes(data[:end])
@@ -47,7 +47,7 @@ def test_code_for_another_cpu(artifact):
     original = artifact("ones")
     manifest = dataclasses.replace(original.manifest, target={"features": "+avx512fp16,+sve2,+sse3"})
     with pytest.raises(LoadError, match=r"CPU features that are not here: .*(sve2|avx512fp16)"):
-        Executable(Artifact(manifest, original.code))
+        MachineCode(Artifact(manifest, original.code))
 
 
 @pytest.mark.parametrize(

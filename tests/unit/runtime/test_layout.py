@@ -36,7 +36,7 @@ def test_slots_are_those_of_numpys_header():
 
 
 def test_import_needs_numpy_only():
-    code = "import sys, graphc_runtime.executable as e; print({m.split('.')[0] for m in sys.modules})"
+    code = "import sys, graphc_runtime.machine_code as e; print({m.split('.')[0] for m in sys.modules})"
     environment = {"PYTHONPATH": ":".join(sys.path)}
     result = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

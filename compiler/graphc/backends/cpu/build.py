@@ -8,7 +8,6 @@ from typing import Any
 
 from graphc.backends.cpu.entries import entry
 from graphc.backends.cpu.object import Target, compile_to_object, host_target
-from graphc.config import config
 from graphc.library.interrupts import called, poll_ir, tick_ir
 from graphc.library.memory.workspace import memory_ir, workspace_table
 from graphc.native.parts import Part, PartStore
@@ -35,7 +34,10 @@ def build_artifact(
     tiers: tuple[str, ...] | None = None,
     extra: dict[str, Any] | None = None,
     memory: Sequence[dict[str, Any]] = (),
+    keep_bytes: int = 1 << 30,
+    poison: bool = False,
     flush: str = "",
+    threads: int = 0,
     on_ir: Callable[[str, str], None] | None = None,
     target: Target | None = None,
 ) -> Artifact:
@@ -51,7 +53,10 @@ def build_artifact(
         tiers: native entries to include; the one this process uses if not given.
         extra: data for the manifest that the runtime does not read.
         memory: the memory plans of the kernel's functions (see `graphc.passes.buffer.memory._record`).
+        keep_bytes: largest workspace that is kept for the next call.
+        poison: see `graphc.backends.target.CompileOptions`.
         flush: as `graphc.backends.cpu.kernel.kernel_wrappers` had it.
+        threads: see `compile_to_object`.
         on_ir: see `compile_to_object`.
         target: see `compile_to_object`.
 
@@ -61,7 +66,7 @@ def build_artifact(
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
     polls = called(kernel_ir)
-    memory_text = _memory_ir(memory) + poll_ir(polls, flush)
+    memory_text = _memory_ir(memory, keep_bytes, poison) + poll_ir(polls, flush)
     parts = [Part(memory_text, MEMORY_EXPORTS, finished=True, level=1), *parts]
     if entries:
         text = entry.entry_ir(signature, entries, interruptible=bool(polls))
@@ -73,6 +78,7 @@ def build_artifact(
         parts=parts,
         opt_level=opt_level,
         store=store,
+        threads=threads,
         on_ir=on_ir,
         target=target,
     )
@@ -89,6 +95,6 @@ def build_artifact(
     return Artifact(manifest, code)
 
 
-def _memory_ir(memory: Sequence[dict[str, Any]]) -> str:
+def _memory_ir(memory: Sequence[dict[str, Any]], keep_bytes: int, poison: bool) -> str:
     tables = [workspace_table(entry) for record in memory for entry in record["workspaces"]]
-    return memory_ir(tables, keep_bytes=config.workspace_limit_mb << 20, poison=config.poison_memory)
+    return memory_ir(tables, keep_bytes=keep_bytes, poison=poison)

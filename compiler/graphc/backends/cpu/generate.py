@@ -4,18 +4,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
 
+from graphc.backends.cpu.build import build_artifact
+from graphc.backends.cpu.entries.tiers import ITEM_SIZE
+from graphc.backends.cpu.kernel import kernel_wrappers, load_arguments
+from graphc.backends.cpu.lower import Lowered
+from graphc.backends.cpu.object import Target, host_target
+from graphc.backends.cpu.pipeline import OPT_LEVEL
+from graphc.backends.cpu.veclib import add_vector_variants, is_available
+from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.backends.toolchain import toolchain
-from graphc.config import config
+from graphc.library.define import kernel_parts
+from graphc.library.interrupts import called
+from graphc.library.pool.splits import define_splits
+from graphc.library.products.define import define_products
+from graphc.library.random.define import define_random
+from graphc.library.scalars.registry import define_scalars
+from graphc.native.parts import Part, PartStore
 from graphc_runtime.artifact import Artifact
-from graphc_runtime.cache import DiskCache
-from graphc_runtime.manifest import Signature, Site
-
-if TYPE_CHECKING:
-    from graphc.backends.cpu.object import Target
-    from graphc.native.parts import Part
+from graphc_runtime.cache import disk_cache
+from graphc_runtime.manifest import Signature
 
 
 @dataclass(frozen=True)
@@ -34,109 +42,91 @@ class Wrapped:
 
 
 def generate(
-    lowered: Any,
+    lowered: Lowered,
     signature: Signature,
-    mode: str,
-    used: int,
+    options: CompileOptions,
+    resources: Resources,
+    log: CompileLog,
     *,
-    flush_denormals: bool = False,
-    renew: bool = False,
-    on_ir: Any = None,
     target: Target | None = None,
     tiers: tuple[str, ...] | None = None,
 ) -> Artifact:
     """Wraps, optimises and emits the kernel.
 
     Args:
-        used: how many of the signature's arguments the kernel reads; the others are cells that are only
-            written.
-        flush_denormals: compute with denormal numbers flushed to zero.
-        renew: do not use parts from the disk.
-        on_ir: see `graphc.backends.cpu.object.compile_to_object`.
+        lowered: the kernel.
+        signature: how calls look.
+        options: how code is made.
+        resources: what may be used for it.
+        log: gains the stages.
         target: what code is made for; this machine by default.
         tiers: see `graphc.backends.cpu.build.build_artifact`.
     """
-    from graphc.backends.cpu.build import build_artifact
-    from graphc.backends.cpu.object import host_target
-    from graphc.backends.cpu.pipeline import OPT_LEVEL
-    from graphc.native.parts import PartStore
-
-    disk = disk_cache(config.cache_dir, config.cache_size_mb)
     made_for = target or host_target()
-    wrapped = wrap(lowered, signature, mode, used, made_for, flush_denormals=flush_denormals)
+    wrapped = wrap(lowered, signature, options, made_for)
     compiler = toolchain() if target is None else f"{toolchain()};{target}"
+    stages, kept = log.stages, [*lowered.donated.kept]
     return build_artifact(
         wrapped.text,
         wrapped.signature,
         parts=wrapped.parts,
-        store=PartStore(disk, compiler, renew) if disk.directory else None,
-        sites=[Site(**site) for site in lowered.sites],
-        opt_level=OPT_LEVEL[mode],
+        store=_parts_on_disk(resources, compiler),
+        sites=lowered.sites,
+        opt_level=OPT_LEVEL[options.mode],
         tiers=tiers,
         memory=lowered.memory,
-        extra={"kept": lowered.kept} if lowered.kept else None,
-        flush=made_for.triple if flush_denormals else "",
-        on_ir=on_ir,
+        extra={"kept": kept} if kept else None,
+        keep_bytes=options.workspace_limit_mb << 20,
+        poison=options.poison_memory,
+        flush=made_for.triple if options.flush_denormals else "",
+        threads=resources.threads,
+        on_ir=None if stages is None else lambda name, ir: stages.append((name, ir)),
         target=target,
     )
 
 
 def wrap(
-    lowered: Any,
+    lowered: Lowered,
     signature: Signature,
-    mode: str,
-    used: int,
+    options: CompileOptions,
     target: Target,
     *,
-    flush_denormals: bool = False,
     vector_library: bool = True,
 ) -> Wrapped:
     """The kernel with the uniform kernel ABI, and what it calls.
 
     Args:
-        used, flush_denormals: see `generate`.
+        lowered, signature, options: see `generate`.
         target: what code is made for.
         vector_library: whether it may call libmvec.
     """
-    from graphc.backends.cpu.entries.tiers import ITEM_SIZE
-    from graphc.backends.cpu.kernel import kernel_wrappers, load_arguments
-    from graphc.backends.cpu.pipeline import OPT_LEVEL
-    from graphc.backends.cpu.veclib import add_vector_variants, is_available
-    from graphc.library.define import kernel_parts
-    from graphc.library.interrupts import called
-    from graphc.library.pool.splits import define_splits
-    from graphc.library.products.define import define_products
-    from graphc.library.random.define import define_random
-    from graphc.library.scalars.registry import define_scalars
-    from graphc.native.parts import Part
-
+    used = lowered.n_arguments
     arguments = [spec.shape for spec in signature.arguments]
     results = [spec.shape for spec in signature.results]
     text = lowered.llvm_ir
-    flush = target.triple if flush_denormals else ""
-    if vector_library and OPT_LEVEL[mode] >= 2 and is_available(target.triple):
+    if vector_library and OPT_LEVEL[options.mode] >= 2 and is_available(target.triple):
         text = add_vector_variants(text, target.features)
-    donated = [result for _, result in lowered.donated]
+    donated = [result for _, result in lowered.donated.pairs]
     text = load_arguments(text, arguments[:used], results, unused=arguments[used:], donated=donated)
     text += kernel_wrappers(
         arguments[:used],
         results,
         has_shapes=lowered.has_shapes,
         unused=arguments[used:],
-        poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if config.poison_memory else None,
+        poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if options.poison_memory else None,
         donated=donated,
-        flush=flush,
+        flush=target.triple if options.flush_denormals else "",
         interruptible=bool(called(text)),
     )
     text = define_splits(define_scalars(text))
     text, products = define_products(text, target.features)
     finished = define_random(text, products)
     parts = [*kernel_parts(text), *([Part(finished, finished=True)] if finished else [])]
-    made = replace(signature, donated=tuple(lowered.donated), spares=tuple(lowered.spares))
-    return Wrapped(text, parts, made)
+    outcome = lowered.donated
+    return Wrapped(text, parts, replace(signature, donated=outcome.pairs, spares=outcome.spares))
 
 
-@cache
-def disk_cache(directory: str, size_mb: int) -> DiskCache:
-    """The cache in a folder; one object per process and setting, so that its statistics add up."""
-    return DiskCache(directory, size_mb << 20)
+def _parts_on_disk(resources: Resources, compiler: str) -> PartStore | None:
+    if not resources.cache_dir:
+        return None
+    return PartStore(disk_cache(resources.cache_dir, resources.cache_size_mb), compiler, resources.renew)

@@ -5,42 +5,42 @@ from __future__ import annotations
 
 import gc
 import json
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
-from graphc.backends.cpu.pipeline import pipeline
+from graphc.backends.contexts import pooled_context
+from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.cpu.memory_order import takes_memory_first
+from graphc.backends.cpu.pipeline import pipeline_of
+from graphc.backends.target import CompileLog, CompileOptions
 from graphc.errors import CompileError
+from graphc.ir.donations import Donated, donated, with_donations
+from graphc.passes.manager.run import run_pipeline
+from graphc_dialects._mlir import ir, translate_module_to_llvmir
+from graphc_runtime.manifest import Site
 
 
-@dataclass
+@dataclass(frozen=True)
 class Lowered:
     """A module at the end of its pipeline.
 
     Attributes:
         llvm_ir: text that llvmlite parses; defines `main` and perhaps `shapes`.
-        sites: message, error class and node of each check.
+        n_arguments: how many arguments `main` has, without its results.
+        sites: where checks fail.
         has_shapes: whether `shapes` is defined.
-        passes: name and seconds of each pass.
-        stages: name and IR text of the module after emission and after each stage, if they were asked for.
-        seconds: time of each step: "load MLIR", "parse", "passes", "translate".
         memory: the memory plan of each function (see `graphc.passes.buffer.memory._record`).
-        donated: pairs of an argument and the result that is computed in its memory.
-        spares: pairs of an argument that nothing reads and the result that may be computed in its memory.
-        kept: pairs of an argument that was offered for this and the reason why it is not used.
+        donated: what became of the arguments that were offered to results.
+        takes_memory_first: whether no memory is taken, which can fail, once cells may have been overwritten.
     """
 
     llvm_ir: str
-    sites: list[dict[str, str]]
+    n_arguments: int
+    sites: tuple[Site, ...]
     has_shapes: bool
-    passes: list[tuple[str, float]]
-    stages: list[tuple[str, str]] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
-    memory: list[dict[str, Any]] = field(default_factory=list)
-    donated: list[tuple[int, int]] = field(default_factory=list)
-    spares: list[tuple[int, int]] = field(default_factory=list)
-    kept: list[tuple[int, str]] = field(default_factory=list)
+    memory: list[dict[str, Any]]
+    donated: Donated
+    takes_memory_first: bool
 
 
 class _Snapshots:
@@ -69,11 +69,6 @@ class _Snapshots:
         return [*self.stages, (self._stage, str(module))]
 
 
-# Contexts that wait for their next use, with their pass managers and the number of uses so far. Appending and
-# popping are atomic.
-_CONTEXTS: list[tuple[Any, dict[str, Any], int]] = []
-_MOST_USES = 50
-
 _ENTERED = {
     "graphc-convert-to-linalg": "tensor",
     "graphc-kernel-pointers": "buffer",
@@ -81,121 +76,77 @@ _ENTERED = {
 }
 
 
-def lower(
-    text: str,
-    mode: str,
-    *,
-    keep_stages: bool = False,
-    donate: Sequence[Any] = (),
-    fastmath: str = "",
-) -> Lowered:
+def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> Lowered:
     """Compiles graph-stage text to LLVM IR.
+
+    Memory of cells is not used where it could run out while they change.
 
     Args:
         text: a module with `@main`.
-        mode: a key of `graphc.backends.cpu.pipeline.PIPELINES`.
-        keep_stages: record the IR at each stage (slower: upstream passes run one by one).
-        donate: arguments that results may be computed in (see `graphc.passes.tensor.convert_to_linalg`).
-        fastmath: a level of `graphc.passes.buffer.fast_math`; empty for the flags that lowering sets.
+        options: the mode, a key of `graphc.backends.cpu.pipeline.PIPELINES`, and what else passes depend on.
+        log: gains times, and stages if it has any (slower: upstream passes run one by one then).
 
     Raises:
         CompileError: a pass or the verifier refused the module; the message carries MLIR's diagnostics.
     """
+    log = CompileLog() if log is None else log
     # Wrapping operations makes many objects, none of them in cycles: collecting would double the time.
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _lower(text, mode, keep_stages, donate, fastmath)
+        lowered = _lower(text, options, log)
+        if lowered.takes_memory_first:
+            return lowered
+        if log.stages:
+            log.stages.clear()
+        cells = [donation.argument for donation in options.donations if donation.keeps_on_failure]
+        others = tuple(donation for donation in options.donations if not donation.keeps_on_failure)
+        lowered = _lower(text, replace(options, donations=others), log)
+        kept = tuple((argument, "memory could run out later") for argument in sorted(cells))
+        return replace(lowered, donated=replace(lowered.donated, kept=(*lowered.donated.kept, *kept)))
     finally:
         if collecting:
             gc.enable()
 
 
-def with_donations(text: str, donate: Sequence[Any]) -> str:
-    """Emitted text with the module attribute that offers arguments to results."""
-    if not donate:
-        return text
-    attribute = f"graphc.donate = {json.dumps(json.dumps(list(donate)))}"
-    return f"module attributes {{{attribute}}}{text.removeprefix('module')}"
-
-
-def pipeline_of(text: str, mode: str, fastmath: str) -> list[tuple[str, str]]:
-    """The pipeline of a mode, without what a module has no use for."""
-    has_scan, has_complex = "graphc.scan" in text, "complex<" in text
-    return pipeline(mode, has_scan=has_scan, has_complex=has_complex, fastmath=fastmath)
-
-
-def _lower(text: str, mode: str, keep_stages: bool, donate: Sequence[Any], fastmath: str) -> Lowered:
-    from graphc.passes.manager.run import run_pipeline
-
-    start = time.perf_counter()
-    from graphc.backends.cpu.handoff import to_llvmlite
-    from graphc_dialects._mlir import ir, translate_module_to_llvmir
-
-    seconds = {"load MLIR": time.perf_counter() - start}
-    start = time.perf_counter()
-    context, managers, uses = _take_context()
+def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
     try:
-        with context, ir.Location.unknown():
-            module = ir.Module.parse(with_donations(text, donate))
-            seconds["parse"] = time.perf_counter() - start
-            start = time.perf_counter()
-            snapshots = _Snapshots(module) if keep_stages else None
-            entries = pipeline_of(text, mode, fastmath)
-            report = run_pipeline(module, entries, instrument=snapshots, managers=managers)
-            seconds["passes"] = time.perf_counter() - start
-            start = time.perf_counter()
-            llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
-            seconds["translate"] = time.perf_counter() - start
-            lowered = Lowered(
+        with pooled_context() as (context, managers), context, ir.Location.unknown():
+            with log.phase("parse"):
+                module = ir.Module.parse(with_donations(text, options.donations))
+                n_arguments = len(ir.SymbolTable(module.operation)["main"].arguments)
+            with log.phase("passes"):
+                snapshots = _Snapshots(module) if log.stages is not None else None
+                entries = pipeline_of(text, options.mode, options.fastmath)
+                report = run_pipeline(module, entries, instrument=snapshots, managers=managers)
+            log.passes += [(run.name, run.seconds) for run in report.runs]
+            if snapshots is not None and log.stages is not None:
+                log.stages += snapshots.finish(module)
+            with log.phase("translate"):
+                llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
+            outcome = donated(module)
+            cells = {donation.argument for donation in options.donations if donation.keeps_on_failure}
+            return Lowered(
                 llvm_ir,
-                [_site(ir, site) for site in module.operation.attributes["graphc.sites"]],
+                n_arguments,
+                tuple(_site(site) for site in module.operation.attributes["graphc.sites"]),
                 "@shapes(" in llvm_ir,
-                [(run.name, run.seconds) for run in report.runs],
-                snapshots.finish(module) if snapshots else [],
-                seconds,
-                _memory(ir, module),
-                *_donated(ir, module),
+                _memory(module),
+                outcome,
+                cells.isdisjoint(argument for argument, _ in outcome.pairs) or takes_memory_first(module),
             )
-        # Only a context that has seen no error goes back, and none that others' types have piled up in.
-        if uses < _MOST_USES:
-            _CONTEXTS.append((context, managers, uses + 1))
-        return lowered
     except ir.MLIRError as error:
         raise CompileError(
             f"the compiler rejected a module of its own making; please report this\n{error}"
         ) from error
 
 
-def keep_context(context: Any) -> None:
-    """Lets a later compilation use a new context."""
-    _CONTEXTS.append((context, {}, 1))
+def _site(site: Any) -> Site:
+    message, error, node = (ir.StringAttr(site[name]).value for name in ("message", "error", "node"))
+    return Site(message, error, node)
 
 
-def _take_context() -> tuple[Any, dict[str, Any], int]:
-    """A context that no other compilation uses; making one takes longer than compiling a small graph."""
-    from graphc_dialects.dialect import new_context
-
-    try:
-        return _CONTEXTS.pop()
-    except IndexError:
-        return new_context(), {}, 1
-
-
-def _site(ir: Any, site: Any) -> dict[str, str]:
-    return {name: ir.StringAttr(site[name]).value for name in ("message", "error", "node")}
-
-
-def _donated(ir: Any, module: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]], list[Any]]:
-    """What became of the arguments that were offered to results."""
-    if "graphc.donated" not in module.operation.attributes:
-        return [], [], []
-    found = json.loads(ir.StringAttr(module.operation.attributes["graphc.donated"]).value)
-    pairs, spares, notes = ([tuple(item) for item in found[key]] for key in ("pairs", "spares", "notes"))
-    return pairs, spares, notes
-
-
-def _memory(ir: Any, module: Any) -> list[dict[str, Any]]:
+def _memory(module: Any) -> list[dict[str, Any]]:
     """The memory plan; empty where a pipeline was asked for that makes none."""
     attributes = module.operation.attributes
     if "graphc.memory" not in attributes:

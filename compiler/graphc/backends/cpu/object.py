@@ -14,7 +14,6 @@ from functools import cache, partial
 from graphc.backends.cpu import llvm
 from graphc.backends.cpu.divide import Piece, divide
 from graphc.backends.cpu.share import share
-from graphc.config import config
 from graphc.errors import CompileError
 from graphc.native.parts import Part, PartStore
 from graphc_runtime import elf
@@ -92,12 +91,13 @@ def compile_to_object(
     parts: Sequence[Part] = (),
     opt_level: int = 3,
     store: PartStore | None = None,
+    threads: int = 0,
     on_ir: Callable[[str, str], None] | None = None,
     target: Target | None = None,
 ) -> bytes:
     """Optimises a kernel and its parts, and emits objects.
 
-    A large kernel is divided (`graphc.backends.cpu.divide`). The cores share the work.
+    A large kernel is divided (`graphc.backends.cpu.divide`).
 
     Args:
         ir_text: the kernel.
@@ -107,6 +107,7 @@ def compile_to_object(
         parts: modules that the kernel calls, or that call the kernel.
         opt_level: 0 to 3.
         store: where parts that were compiled before are, and others will be; not used with `on_ir`.
+        threads: how many share the work; 0 stands for the cores that this process may use.
         on_ir: called with ("llvm", IR text before optimisation), ("llvm-opt", after) and ("asm", assembly).
         target: what code is made for; this machine by default.
 
@@ -127,10 +128,10 @@ def compile_to_object(
     works += [_part_work(part, opt_level) for part in parts]
     works = [replace(work, target=target or host_target()) for work in works]
     if on_ir is not None:
-        return _compile_with_views(works, on_ir)
+        return _compile_with_views(works, threads, on_ir)
     found = [store.get(work.part, opt_level) if store and work.part else None for work in works]
     missing = [work for work, code in zip(works, found, strict=True) if code is None]
-    made = iter(_compile(missing))
+    made = iter(_compile(missing, threads))
     codes = []
     for work, code in zip(works, found, strict=True):
         if code is None:
@@ -147,20 +148,21 @@ def _part_work(part: Part, opt_level: int) -> _Work:
     return _Work(Piece(part.text, part.exports), "", level, pass_level, False, opt_level >= 2, part)
 
 
-def _compile_with_views(works: Sequence[_Work], on_ir: Callable[[str, str], None]) -> bytes:
+def _compile_with_views(works: Sequence[_Work], threads: int, on_ir: Callable[[str, str], None]) -> bytes:
     """The object, and each stage of all modules as one text."""
-    made = _compile(works, views=True)
+    made = _compile(works, threads, views=True)
     for name, *texts in zip(("llvm", "llvm-opt", "asm"), *(views for _, views in made), strict=True):
         on_ir(name, "\n".join(texts) if name == "asm" or len(texts) == 1 else _joined(texts))
     return elf.join([code for code, _ in made])
 
 
-def _compile(works: Sequence[_Work], *, views: bool = False) -> list[tuple[bytes, list[str]]]:
+def _compile(
+    works: Sequence[_Work], threads: int = 0, *, views: bool = False
+) -> list[tuple[bytes, list[str]]]:
     """Object and views of each module; several threads make them if there are several."""
     # The kernel's own module takes longest, in most cases, and then those with long texts.
     order = sorted(range(len(works)), key=lambda i: -len(works[i].piece.text) if i else -math.inf)
-    threads = config.threads or usable_cores()
-    made = share(partial(_compile_one, views), [works[i] for i in order], threads)
+    made = share(partial(_compile_one, views), [works[i] for i in order], threads or usable_cores())
     results = dict(zip(order, made, strict=True))
     return [results[i] for i in range(len(works))]
 

@@ -188,3 +188,8 @@ def pipeline(mode: str, *, has_scan: bool, has_complex: bool = True, fastmath: s
         left_out += [_COMPLEX_FUNCTIONS, _COMPLEX_NUMBERS]
     identities = {id(entry) for entry in left_out}
     return [entry for entry in entries if id(entry) not in identities]
+
+
+def pipeline_of(text: str, mode: str, fastmath: str = "") -> list[Entry]:
+    """The pipeline of a mode, without what the text of a module shows it has no use for."""
+    return pipeline(mode, has_scan="graphc.scan" in text, has_complex="complex<" in text, fastmath=fastmath)

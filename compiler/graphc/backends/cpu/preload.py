@@ -7,6 +7,10 @@ import importlib
 import pkgutil
 from functools import cache
 
+from graphc.backends.contexts import prepare
+from graphc.backends.cpu.object import host_target
+from graphc_dialects import _mlir
+
 # Bindings whose classes are looked up when operations of these dialects are first wrapped.
 _DIALECTS = "arith bufferization builtin cf func linalg llvm math memref scf tensor".split()
 
@@ -44,14 +48,9 @@ def _preload_scan() -> None:
 
 @cache
 def _preload() -> None:
-    from graphc.backends.cpu.lower import keep_context
-    from graphc.backends.cpu.object import host_target
-    from graphc_dialects import _mlir
-    from graphc_dialects.dialect import new_context
-
     for name in _DIALECTS:
         _mlir.dialect_module(name)
     for package in _PACKAGES:
         _import_all(package)
-    keep_context(new_context())
+    prepare()
     host_target()

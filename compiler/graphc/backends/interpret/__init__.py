@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs graph-stage IR in NumPy, operation by operation."""
+"""A target that compiles nothing: the optimised graph stage, operation by operation, in NumPy."""

@@ -7,20 +7,21 @@ Slow and simple: what a module means before and after each graph-stage pass is d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from graphc.backends.interpret.scan import ScanRun
+from graphc.backends.interpret.scan import BODY, ScanRun
+from graphc.backends.interpret.upstream import UPSTREAM
 from graphc.backends.interpret.write import WRITES
 from graphc.ir.constants import CONSTANTS, element_dtype, read_constant
 from graphc.ir.references import (
-    elementwise_reference,
     evaluate,
+    has_reference,
     kernel_reference,
     random_reference,
 )
-from graphc.ir.walk import functions
+from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.errors import ERRORS
@@ -50,13 +51,29 @@ _BROADCAST_FREE = (
 )
 
 
-def run_function(module: Any, inputs: Sequence[Any], name: str = "main") -> list[Any]:
+# Made of addresses, which there are none of before bufferization.
+_BUFFER_STAGE = frozenset({"address"})
+
+Failed = Callable[[Any, int, int], None]
+
+
+def raise_failed(check: Any, given: int, expected: int) -> None:
+    """Raises the error of a `graphc.check` that has failed."""
+    text = check.attributes["message"].value
+    text = text.replace("{given}", str(given)).replace("{expected}", str(expected))
+    raise ERRORS[check.attributes["error"].value](text)
+
+
+def run_function(
+    module: Any, inputs: Sequence[Any], name: str = "main", failed: Failed = raise_failed
+) -> list[Any]:
     """Runs a function of a module in the graph stage.
 
     Args:
         module: an `ir.Module`.
         inputs: one array (or int, for index arguments) per argument.
         name: symbol of the function.
+        failed: called with a `graphc.check` that has failed, what it was given and what it expected; raises.
 
     Returns:
         Its results: ndarrays, and ints for index results.
@@ -68,18 +85,23 @@ def run_function(module: Any, inputs: Sequence[Any], name: str = "main") -> list
     """
     for function in functions(module):
         if function.attributes["sym_name"].value == name:
-            return _Frame(function, inputs).run()
+            return _Frame(function, inputs, failed).run()
     raise ValueError(f"the module has no function @{name}")
+
+
+def checks(module: Any) -> list[Any]:
+    """The `graphc.check` operations of a module, in its order."""
+    return [op for function in functions(module) for op in walk(function) if op.name == "graphc.check"]
 
 
 class _Frame:
     """One call."""
 
-    def __init__(self, function: Any, inputs: Sequence[Any]) -> None:
+    def __init__(self, function: Any, inputs: Sequence[Any], failed: Failed) -> None:
         arguments = list(function.regions[0].blocks[0].arguments)
         if len(arguments) != len(inputs):
             raise ValueError(f"the function takes {len(arguments)} arguments, but was given {len(inputs)}")
-        self._function = function
+        self._function, self._failed = function, failed
         self._values: dict[Any, Any] = {}
         self._scans: dict[Any, ScanRun] = {}
         for argument, value in zip(arguments, inputs, strict=True):
@@ -107,41 +129,46 @@ class _Frame:
         raise ValueError("the function does not return")
 
     def _execute(self, op: Any) -> None:
-        if op.name == "graphc.scan":
-            self._scans[op.results[0]] = ScanRun(op, self._values, self._execute, self._set)
-            return
-        if op.name in ("graphc.scan_trace", "graphc.scan_steps"):
-            run = self._scans[op.operands[0]]
-            if op.name == "graphc.scan_trace":
-                run.trace(op)
-            else:
-                self._values[op.results[0]] = run.steps
-            return
-        if op.name == "scf.if":
-            self._branch(op)
+        """Runs an operation.
+
+        Raises:
+            NotImplementedError: it has no meaning here.
+        """
+        special = self._SPECIAL.get(op.name)
+        if special is not None:
+            special(self, op)
             return
         operands = [self._values[operand] for operand in op.operands]
-        if op.name in CONSTANTS:
-            self._set(op.results[0], read_constant(op))
-        elif op.name == "graphc.check":
-            self._check(op, *operands)
-        elif op.name in WRITES:
+        dialect, _, name = op.name.partition(".")
+        if op.name in WRITES:
             results = WRITES[op.name](op, *operands)
             self._values.update(zip(op.results, results, strict=True))
-        elif op.name[7:] in SIGNATURES:
-            for result, data in zip(op.results, kernel_reference(op, operands), strict=True):
+        elif op.name in UPSTREAM:
+            self._set(op.results[0], UPSTREAM[op.name](op, *operands))
+        elif dialect != "graphc" or name in _BUFFER_STAGE:
+            raise NotImplementedError(
+                f"{op.location}: the interpreter does not know {op.name}, only operations of the graph stage"
+            )
+        elif name in SIGNATURES or name == "random":
+            reference = random_reference if name == "random" else kernel_reference
+            for result, data in zip(op.results, reference(op, operands), strict=True):
                 self._set(result, data)
-        elif op.name == "graphc.random":
-            for result, data in zip(op.results, random_reference(op, operands), strict=True):
-                self._set(result, data)
-        elif op.name.startswith("graphc."):
-            result = op.results[0]
-            self._check_elementwise(op, operands)
-            self._set(result, evaluate(op, operands, element_dtype(result.type.element_type)))
-        elif op.name in _UPSTREAM:
-            self._set(op.results[0], _UPSTREAM[op.name](op, *operands))
         else:
-            raise NotImplementedError(f"the interpreter does not know {op.name}")
+            self._check_elementwise(op, operands)
+            dtype = element_dtype(op.results[0].type.element_type)
+            self._set(op.results[0], evaluate(op, operands, dtype))
+
+    def _constant(self, op: Any) -> None:
+        self._set(op.results[0], read_constant(op))
+
+    def _scan(self, op: Any) -> None:
+        self._scans[op.results[0]] = ScanRun(op, self._values, self._execute, self._set)
+
+    def _trace(self, op: Any) -> None:
+        self._scans[op.operands[0]].trace(op)
+
+    def _steps(self, op: Any) -> None:
+        self._values[op.results[0]] = self._scans[op.operands[0]].steps
 
     def _branch(self, op: Any) -> None:
         """Runs the one region of a conditional that is chosen."""
@@ -153,11 +180,10 @@ class _Frame:
             else:
                 self._execute(inner.operation)
 
-    def _check(self, op: Any, condition: Any, given: Any, expected: Any) -> None:
+    def _check(self, op: Any) -> None:
+        condition, given, expected = (self._values[operand] for operand in op.operands)
         if not condition:
-            text = op.attributes["message"].value
-            text = text.replace("{given}", str(given)).replace("{expected}", str(expected))
-            raise ERRORS[op.attributes["error"].value](text)
+            self._failed(op, given, expected)
 
     def _check_elementwise(self, op: Any, operands: list[Any]) -> None:
         """Only static ones broadcast: NumPy would also broadcast sizes that are 1 by chance."""
@@ -169,70 +195,19 @@ class _Frame:
             if len(sizes) > 1:
                 raise ValueError(f"{op.name}: operands have sizes {sorted(sizes)} in dimension {axis}")
 
-
-def _index_cast(op: Any, x: Any) -> Any:
-    return np.asarray(x)[()].item()
-
-
-_PREDICATES: list[Callable[[Any, Any], Any]] = [
-    lambda a, b: a == b,
-    lambda a, b: a != b,
-    lambda a, b: a < b,
-    lambda a, b: a <= b,
-    lambda a, b: a > b,
-    lambda a, b: a >= b,
-]
+    _SPECIAL: ClassVar[dict[str, Callable[..., None]]] = {
+        "graphc.scan": _scan,
+        "graphc.scan_trace": _trace,
+        "graphc.scan_steps": _steps,
+        "graphc.check": _check,
+        "scf.if": _branch,
+        **dict.fromkeys(CONSTANTS, _constant),
+    }
 
 
-def _compare(op: Any, a: Any, b: Any) -> bool:
-    predicate = op.attributes["predicate"].value
-    return bool(_PREDICATES[predicate if predicate < 6 else predicate - 4](a, b))
-
-
-def _select(op: Any, condition: Any, a: Any, b: Any) -> Any:
-    return a if condition else b
-
-
-def _truncated_division(op: Any, a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-def _from_elements(op: Any, *xs: Any) -> np.ndarray:
-    type_ = op.results[0].type
-    return np.array(xs, element_dtype(type_.element_type)).reshape(type_.shape)
-
-
-def _empty(op: Any, *sizes: int) -> Any:
-    """Contents that are seen in the result of whatever reads them."""
-    dynamic = iter(sizes)
-    shape = [size if size >= 0 else next(dynamic) for size in op.results[0].type.shape]
-    dtype = element_dtype(op.results[0].type.element_type)
-    return np.full(shape, np.nan if dtype.kind in "fc" else np.ones((), dtype), dtype)
-
-
-_UPSTREAM: dict[str, Callable[..., Any]] = {
-    "tensor.dim": lambda op, x, axis: x.shape[axis],
-    "tensor.cast": lambda op, x: x,
-    "tensor.extract": lambda op, x, *indices: x[tuple(indices)].item(),
-    "tensor.from_elements": _from_elements,
-    "tensor.empty": _empty,
-    "arith.index_cast": _index_cast,
-    "arith.addi": lambda op, a, b: a + b,
-    "arith.subi": lambda op, a, b: a - b,
-    "arith.muli": lambda op, a, b: a * b,
-    "arith.divsi": _truncated_division,
-    "arith.remsi": lambda op, a, b: a - b * _truncated_division(op, a, b),
-    "arith.floordivsi": lambda op, a, b: a // b,
-    "arith.ceildivsi": lambda op, a, b: -(-a // b),
-    "arith.maxsi": lambda op, a, b: max(a, b),
-    "arith.minsi": lambda op, a, b: min(a, b),
-    "arith.andi": lambda op, a, b: a & b,
-    "arith.ori": lambda op, a, b: a | b,
-    "arith.xori": lambda op, a, b: a ^ b,
-    "arith.extsi": lambda op, a: -int(a) if isinstance(a, bool) else a,
-    "arith.extui": lambda op, a: int(a),
-    "arith.cmpi": _compare,
-    "arith.select": _select,
-}
-
-__all__ = ["elementwise_reference", "run_function"]
+def is_known(name: str) -> bool:
+    """Whether operations of a name, such as `graphc.add`, have a meaning here."""
+    dialect, _, own = name.partition(".")
+    if name in _Frame._SPECIAL or name in BODY or name in WRITES or name in UPSTREAM:
+        return True
+    return dialect == "graphc" and (own in SIGNATURES or own == "random" or has_reference(own))

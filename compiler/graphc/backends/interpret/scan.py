@@ -11,6 +11,9 @@ import numpy as np
 from graphc.ir.constants import element_dtype
 from graphc_dialects.scan_verify import declarations
 
+# What stands in bodies, and is part of what a scan does.
+BODY = frozenset(f"graphc.scan_{name}" for name in ("seq", "prev", "carry", "collect", "end"))
+
 
 class ScanRun:
     """One execution of a `graphc.scan`.

@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from graphc.backends.cpu.generate import disk_cache
 from graphc.config import config
 from graphc.function.report import CompileReport
+from graphc.function.settings import compile_options
 from graphc.function.types import Function
 from graphc.graph.basic import Constant
+from graphc_runtime.cache import disk_cache
 from graphc_runtime.callable_type import NativeCallable, enable, install
 from graphc_runtime.errors import ArtifactError, LoadError, Origin
-from graphc_runtime.executable import Executable
+from graphc_runtime.machine_code import MachineCode
 
 # Data beyond this are not worth a copy on the disk.
 _MAX_BYTES = 32 << 20
@@ -45,7 +46,7 @@ class StoredFunction(NativeCallable):  # type: ignore[misc]
 
     def __init__(
         self,
-        executable: Executable,
+        executable: MachineCode,
         constants: list[np.ndarray],
         report: CompileReport,
         make: Callable[[], Function],
@@ -62,7 +63,7 @@ class StoredFunction(NativeCallable):  # type: ignore[misc]
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self._slow(*args, **keywords)
 
-    def machine_code(self) -> tuple[Executable, list[list[Any]]]:
+    def machine_code(self) -> tuple[MachineCode, list[list[Any]]]:
         """As that of `Function`."""
         return self.executable, self._cells
 
@@ -94,7 +95,7 @@ def store(key: str, function: Function) -> None:
     if not config.cache_dir or found is None or not function.report.fast_call:
         return
     executable = found[0]
-    constants = [v.data for v in function.fgraph.inputs[len(function.inputs) :] if isinstance(v, Constant)]
+    constants = [v.data for v in function.cell_variables if isinstance(v, Constant)]
     whole = len(constants) == len(executable.manifest.signature.cells)
     if not whole or sum(constant.nbytes for constant in constants) > _MAX_BYTES:
         return
@@ -121,7 +122,7 @@ def load(key: str, name: str | None, make: Callable[[], Function]) -> StoredFunc
         return None
     try:
         size, count = struct.unpack_from("<QQ", data)
-        executable = Executable.from_bytes(data[16 : 16 + size])
+        executable = MachineCode.from_bytes(data[16 : 16 + size])
         file = io.BytesIO(data[16 + size :])
         constants = [np.lib.format.read_array(file, allow_pickle=False) for _ in range(count)]
     except (ArtifactError, LoadError, ValueError, struct.error):
@@ -131,5 +132,12 @@ def load(key: str, name: str | None, make: Callable[[], Function]) -> StoredFunc
         executable.manifest = replace(
             executable.manifest, signature=replace(executable.manifest.signature, name=name)
         )
-    report = CompileReport(name or "function", config.mode, segments=1, cache=["hit"], fast_call=True)
+    report = CompileReport(
+        name=name or "function",
+        mode=config.mode,
+        options=compile_options(config.mode),
+        segments=1,
+        cache=["hit"],
+        fast_call=True,
+    )
     return StoredFunction(executable, constants, report, make)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.ir.diagnostics import fail, record
+from graphc.ir.diagnostics import fail
+from graphc.ir.donations import donated, offered
 from graphc.ir.walk import functions, walk, walk_for
 from graphc.lowering.polls import FEW
 from graphc.passes.manager.base import Pass
@@ -159,17 +160,13 @@ def _first_write(module: Any, function: Any) -> int | None:
     """The position in the function's block of what may first write to the array of a cell; None if nothing
     does.
     """
-    attributes = module.operation.attributes
-    if "graphc.donated" not in attributes or "graphc.donate" not in attributes:
-        return None
     if ir.StringAttr(function.attributes["sym_name"]).value != "main":
         return None
     arguments = list(function.regions[0].blocks[0].arguments)
     try:
-        cells = {argument for argument, _, is_cell in record(module.operation, "graphc.donate") if is_cell}
-        pairs = [argument for argument, _ in record(module.operation, "graphc.donated")["pairs"]]
-        written = [arguments[argument] for argument in pairs if argument in cells]
-    except (TypeError, ValueError, LookupError):
+        cells = {donation.argument for donation in offered(module) if donation.keeps_on_failure}
+        written = [arguments[argument] for argument, _ in donated(module).pairs if argument in cells]
+    except (ValueError, IndexError):
         fail(module.operation, "'graphc.donate' and 'graphc.donated' must be those of convert-to-linalg")
     found = [_position(function, op) for argument in written for op in _writers(argument, set())]
     return min(found, default=None)

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.locations import node_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
@@ -135,9 +135,8 @@ class _Function:
         return branch
 
     def _site(self, check: Any) -> Any:
-        node = re.search(r'"(n\d+)"', str(check.location))
         attributes = {name: check.attributes[name] for name in ("message", "error")}
-        attributes["node"] = self._ir.StringAttr.get(node.group(1) if node else "")
+        attributes["node"] = self._ir.StringAttr.get(node_of(check))
         return self._ir.DictAttr.get(attributes)
 
     def _create(self, name: str, results: list[Any], operands: list[Any], **attributes: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.diagnostics import fail
+from graphc.ir.donations import DONATED
 from graphc.ir.types import dtype_of
 from graphc.lowering.conditionals import place_results
 from graphc.lowering.converter import FunctionConverter
@@ -23,11 +24,10 @@ class ConvertToLinalg(Pass):
     argument that is written with `bufferization.materialize_in_destination`, so that the last loop writes
     straight into the caller's memory. Functions that return index values (`@shapes`) keep their results.
 
-    The module attribute `graphc.donate`, a JSON list of `[argument, [result, ...], keep]`, names arguments
-    that a result may be computed in, where that takes no copy. The buffer of such a result is the argument;
-    `graphc.donated` then lists these pairs, arguments that are not read, which callers may pass as the buffer
-    of a result (`spares`), and why other arguments are not used. With `keep`, the argument must be intact if
-    a check fails.
+    The module attribute `graphc.donate` names arguments that a result may be computed in, where that takes no
+    copy. The buffer of such a result is the argument; `graphc.donated` then lists these pairs, arguments that
+    are not read, which callers may pass as the buffer of a result (`spares`), and why other arguments are not
+    used. With `keeps_on_failure`, the argument must be intact if a check fails.
 
     An `scf.if` loses its tensor results: each region computes what it gave where the value is wanted (the
     caller's memory, a part of a join, a row of a scan, or new memory); results of one element are scalars.
@@ -44,8 +44,8 @@ class ConvertToLinalg(Pass):
                 self.count("results of conditionals", place_results(function.operation))
                 donations = Donations.of_module(module, function.operation)
                 if donations.pairs or donations.spares or donations.notes:
-                    text = ir.StringAttr.get(donations.to_json())
-                    module.operation.attributes["graphc.donated"] = text
+                    outcome = ir.Attribute.parse(donations.outcome.to_text())
+                    module.operation.attributes[DONATED] = outcome
                 FunctionConverter(function.operation, donations).run()
                 self.count("donated arguments", len(donations.pairs))
                 self.count("functions", 1)

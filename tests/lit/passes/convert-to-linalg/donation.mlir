@@ -2,13 +2,13 @@
 // RUN: graphc-opt --graphc-fusion --graphc-convert-to-linalg --canonicalize --eliminate-empty-tensors --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" --canonicalize --split-input-file %s | filecheck %s
 
 // A donated argument is the buffer of its result; the loop reads and writes it at the same position.
-// CHECK-LABEL: module attributes {{.*}}graphc.donated = "{\22pairs\22: {{\[\[}}0, 0]], \22spares\22: [], \22notes\22: []}"
+// CHECK-LABEL: module attributes {{.*}}graphc.donated = {kept = [], pairs = [array<i64: 0, 0>], spares = []}
 // CHECK: func.func @main(%[[X:[a-z0-9]+]]: memref<?xf64>) {
 // CHECK-NOT: alloc
 // CHECK: linalg.generic {{.*}} ins(%[[X]] {{.*}} outs(%[[X]]
 // CHECK-NOT: memref.copy
 // CHECK: return
-module attributes {graphc.donate = "[[0, [0], false]]"} {
+module attributes {graphc.donate = [{argument = 0 : i64, results = array<i64: 0>}]} {
   func.func @main(%x: tensor<?xf64>) -> tensor<?xf64> {
     %0 = "graphc.sqr"(%x) : (tensor<?xf64>) -> tensor<?xf64>
     return %0 : tensor<?xf64>
@@ -18,7 +18,7 @@ module attributes {graphc.donate = "[[0, [0], false]]"} {
 // -----
 
 // The sum of the old values comes before the update, although it stands behind it.
-// CHECK-LABEL: module attributes {{.*}}graphc.donated = "{\22pairs\22: {{\[\[}}0, 0]], \22spares\22: [], \22notes\22: []}"
+// CHECK-LABEL: module attributes {{.*}}graphc.donated = {kept = [], pairs = [array<i64: 0, 0>], spares = []}
 // CHECK: func.func @main(%[[X:[a-z0-9]+]]: memref<8xf64>, %[[Y:[a-z0-9]+]]: memref<2xf64>, %[[S:[a-z0-9]+]]: memref<f64>) {
 // CHECK-NOT: alloc
 // CHECK: linalg.generic {{.*}} ins(%[[X]] {{.*}} outs(%[[S]]
@@ -26,7 +26,7 @@ module attributes {graphc.donate = "[[0, [0], false]]"} {
 // CHECK: memref.store %{{.*}}, %[[X]]
 // CHECK-NOT: memref.copy
 // CHECK: return
-module attributes {graphc.donate = "[[0, [0], false]]"} {
+module attributes {graphc.donate = [{argument = 0 : i64, results = array<i64: 0>}]} {
   func.func @main(%x: tensor<8xf64>, %y: tensor<2xf64>) -> (tensor<8xf64>, tensor<f64>) {
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -47,7 +47,7 @@ module attributes {graphc.donate = "[[0, [0], false]]"} {
 // CHECK-DAG: arith.addf %[[SUM]], %[[OLD]]
 // CHECK-NOT: memref.copy
 // CHECK: return
-module attributes {graphc.donate = "[[0, [0], true]]"} {
+module attributes {graphc.donate = [{argument = 0 : i64, results = array<i64: 0>, keeps_on_failure}]} {
   func.func @main(%x: tensor<?xf64>) -> (tensor<?xf64>, tensor<f64>) {
     %0 = "graphc.sqr"(%x) : (tensor<?xf64>) -> tensor<?xf64>
     %1 = "graphc.reduce_sum"(%x) {axes = array<i64: 0>} : (tensor<?xf64>) -> tensor<f64>
@@ -58,9 +58,9 @@ module attributes {graphc.donate = "[[0, [0], true]]"} {
 // -----
 
 // Other elements are read.
-// CHECK-LABEL: module attributes {{.*}}\22pairs\22: [], {{.*}}reads other elements
+// CHECK-LABEL: module attributes {{.*}}kept = [{{.*}}reads other elements{{.*}}pairs = []
 // CHECK: func.func @main(%{{[a-z0-9]+}}: memref<4xf64>, %{{[a-z0-9]+}}: memref<4xf64>) {
-module attributes {graphc.donate = "[[0, [0], false]]"} {
+module attributes {graphc.donate = [{argument = 0 : i64, results = array<i64: 0>}]} {
   func.func @main(%x: tensor<4xf64>) -> tensor<4xf64> {
     %c3 = arith.constant 3 : index
     %c4 = arith.constant 4 : index
@@ -74,8 +74,8 @@ module attributes {graphc.donate = "[[0, [0], false]]"} {
 // -----
 
 // A check that needs the new value would come too late for what must be kept if it fails.
-// CHECK-LABEL: module attributes {{.*}}\22pairs\22: [], {{.*}}graphc.check can fail after the result has been computed
-module attributes {graphc.donate = "[[0, [0], true]]"} {
+// CHECK-LABEL: module attributes {{.*}}kept = [{{.*}}graphc.check can fail after the result has been computed{{.*}}pairs = []
+module attributes {graphc.donate = [{argument = 0 : i64, results = array<i64: 0>, keeps_on_failure}]} {
   func.func @main(%x: tensor<4xi64>) -> tensor<4xi64> {
     %c0 = arith.constant 0 : index
     %0 = "graphc.sqr"(%x) : (tensor<4xi64>) -> tensor<4xi64>
@@ -90,7 +90,7 @@ module attributes {graphc.donate = "[[0, [0], true]]"} {
 // -----
 
 // A product is computed in an argument that is only read before.
-// CHECK-LABEL: module attributes {{.*}}\22pairs\22: {{\[\[}}1, 0]]
+// CHECK-LABEL: module attributes {{.*}}pairs = [array<i64: 1, 0>]
 // CHECK: func.func @main(%[[X:[a-z0-9]+]]: memref<4x4xf64>, %[[Y:[a-z0-9]+]]: memref<4x4xf64>, %[[S:[a-z0-9]+]]: memref<f64>) {
 // CHECK-NOT: alloc
 // CHECK: linalg.generic {{.*}} ins(%[[Y]] {{.*}} outs(%[[S]]
@@ -98,7 +98,7 @@ module attributes {graphc.donate = "[[0, [0], true]]"} {
 // CHECK: linalg.generic {{.*}} ins(%[[X]], %[[X]] {{.*}} outs(%[[Y]]
 // CHECK-NOT: memref.copy
 // CHECK: return
-module attributes {graphc.donate = "[[1, [0], false]]"} {
+module attributes {graphc.donate = [{argument = 1 : i64, results = array<i64: 0>}]} {
   func.func @main(%x: tensor<4x4xf64>, %y: tensor<4x4xf64>) -> (tensor<4x4xf64>, tensor<f64>) {
     %0 = "graphc.matmul"(%x, %x) {transpose_a = false, transpose_b = false} : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
     %1 = "graphc.reduce_sum"(%y) {axes = array<i64: 0, 1>} : (tensor<4x4xf64>) -> tensor<f64>
@@ -108,8 +108,8 @@ module attributes {graphc.donate = "[[1, [0], false]]"} {
 
 // -----
 
-// CHECK-LABEL: module attributes {{.*}}\22pairs\22: [], {{.*}}graphc.matmul reads it while the result is computed
-module attributes {graphc.donate = "[[0, [0], false]]"} {
+// CHECK-LABEL: module attributes {{.*}}kept = [{{.*}}graphc.matmul reads it while the result is computed{{.*}}pairs = []
+module attributes {graphc.donate = [{argument = 0 : i64, results = array<i64: 0>}]} {
   func.func @main(%x: tensor<4x4xf64>, %y: tensor<4x4xf64>) -> tensor<4x4xf64> {
     %0 = "graphc.matmul"(%x, %y) {transpose_a = false, transpose_b = false} : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
     return %0 : tensor<4x4xf64>
@@ -119,9 +119,9 @@ module attributes {graphc.donate = "[[0, [0], false]]"} {
 // -----
 
 // Nobody reads the argument: callers may pass it as the buffer of the result, which is an argument of its own.
-// CHECK-LABEL: module attributes {{.*}}\22pairs\22: [], \22spares\22: {{\[\[}}1, 0]], \22notes\22: []
+// CHECK-LABEL: module attributes {{.*}}kept = [], pairs = [], spares = [array<i64: 1, 0>]
 // CHECK: func.func @main(%{{[a-z0-9]+}}: memref<?x?xf64>, %{{[a-z0-9]+}}: memref<?x?xf64>, %{{[a-z0-9]+}}: memref<?x?xf64>) {
-module attributes {graphc.donate = "[[1, [0], false]]"} {
+module attributes {graphc.donate = [{argument = 1 : i64, results = array<i64: 0>}]} {
   func.func @main(%x: tensor<?x?xf64>, %y: tensor<?x?xf64>) -> tensor<?x?xf64> {
     %0 = "graphc.matmul"(%x, %x) {transpose_a = false, transpose_b = false} : (tensor<?x?xf64>, tensor<?x?xf64>) -> tensor<?x?xf64>
     return %0 : tensor<?x?xf64>

@@ -8,7 +8,7 @@
 // CHECK: scf.for
 // CHECK-NOT: graphc_tick
 // CHECK: return
-module attributes {graphc.donate = "[[0, [0], true]]", graphc.donated = "{\"pairs\": [[0, 0]], \"notes\": []}"} {
+module attributes {graphc.donate = [{argument = 0 : i64, results = array<i64: 0>, keeps_on_failure}], graphc.donated = {kept = [], pairs = [array<i64: 0, 0>], spares = []}} {
   func.func private @graphc_tick() -> i64
   func.func @main(%cell: memref<?xf64>, %b: memref<?xf64>, %n: index) {
     %c0 = arith.constant 0 : index

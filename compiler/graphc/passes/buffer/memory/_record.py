@@ -10,12 +10,12 @@ record of its own.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Container, Iterator
 from functools import reduce
 from typing import Any
 
 from graphc.ir.lifetimes import Lifetimes
+from graphc.ir.locations import node_of
 from graphc.ir.walk import walk_for
 from graphc.passes.buffer.memory._buffer_sizes import item_size, size_of
 from graphc.passes.buffer.memory._copies import find_copy
@@ -40,12 +40,6 @@ def attach(module: Any, records: list[dict[str, Any]]) -> None:
     """Stores the records of all functions in the module's attribute `graphc.memory`."""
     text = json.dumps(records, separators=(",", ":"))
     module.operation.attributes["graphc.memory"] = ir.StringAttr.get(text)
-
-
-def node_of(op: Any) -> str:
-    """The graph node that an operation comes from, such as `n12`; empty if it is not known."""
-    found = re.search(r'"(n\d+)"', str(op.location))
-    return found[1] if found else ""
 
 
 def _origin(alloc: Any, stored: list[Any]) -> str:

@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
-from graphc.config import config
 from graphc.errors import CompileError
 from graphc_runtime.worker import checkpoint
 
@@ -33,7 +32,7 @@ _MOST_IDLE = 4
 _WAIT_SECONDS = 0.05
 # A worker that is too slow ends itself a little later, also when nobody is there any more to end it.
 _GRACE_SECONDS = 5
-_START = "import sys; sys.path[:] = {path!r}; from graphc.compile import worker; worker.serve({descriptor})"
+_START = "import sys; sys.path[:] = {path!r}; from graphc.backends import worker; worker.serve({descriptor})"
 
 
 class WorkerDied(Exception):
@@ -83,7 +82,7 @@ class Worker:
         return self._connection.closed
 
     def call(self, function: str, arguments: Sequence[Any], seconds: float = 0) -> Any:
-        """What a function returns in the worker, with this process's settings.
+        """What a function returns in the worker.
 
         Args:
             function: ``"module:name"``.
@@ -98,7 +97,7 @@ class Worker:
         self._output.seek(0)
         self._output.truncate()
         try:
-            self._connection.send((function, tuple(arguments), vars(config), seconds))
+            self._connection.send((function, tuple(arguments), seconds))
             end = time.monotonic() + (seconds or math.inf)
             while not self._connection.poll(_WAIT_SECONDS):
                 if time.monotonic() > end:
@@ -200,12 +199,12 @@ def serve(descriptor: int) -> None:
     connection = Connection(descriptor)
     while True:
         try:
-            name, arguments, settings, seconds = connection.recv()
+            name, arguments, seconds = connection.recv()
         except (EOFError, ConnectionError):
             return
         if seconds:
             faulthandler.dump_traceback_later(seconds + _GRACE_SECONDS, exit=True)
-        answer = _answer(name, arguments, settings)
+        answer = _answer(name, arguments)
         faulthandler.cancel_dump_traceback_later()
         try:
             connection.send_bytes(answer)
@@ -213,12 +212,11 @@ def serve(descriptor: int) -> None:
             return
 
 
-def _answer(name: str, arguments: tuple[Any, ...], settings: dict[str, Any]) -> bytes:
+def _answer(name: str, arguments: tuple[Any, ...]) -> bytes:
     """The pickled answer to a call."""
     module, _, function = name.partition(":")
     try:
-        with config.change_flags({**settings, "compile_isolated": False}):
-            value = getattr(importlib.import_module(module), function)(*arguments)
+        value = getattr(importlib.import_module(module), function)(*arguments)
         return pickle.dumps((False, value))
     except Exception as error:
         try:

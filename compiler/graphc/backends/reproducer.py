@@ -10,10 +10,9 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-from graphc.config import config
 
 _PACKAGES = ("graphc", "torch-mlir", "llvmlite", "numpy")
 
@@ -36,29 +35,40 @@ def reproducer(source: str, pipeline: str, *, run: str, notes: Iterable[str] = (
     return f"{comments}{source.strip()}\n\n{resource}"
 
 
-def write_reproducer(source: str, pipeline: str, notes: Iterable[str]) -> Path | None:
-    """Writes a reproducer to ``config.reproducer_dir``; its name follows from module and pipeline.
+@dataclass(frozen=True)
+class Reproducers:
+    """The folder of reproducers.
 
-    Returns:
-        The file; None where it cannot be written.
+    Attributes:
+        directory: the folder.
+        settings: what was set, for a comment.
     """
-    digest = hashlib.sha256("\0".join([pipeline, source]).encode()).hexdigest()
-    name = f"crash-{digest[:16]}.mlir"
-    path = Path(config.reproducer_dir, name)
-    settings = ", ".join(f"{key}={value}" for key, _, value, _ in config.table() if not key.endswith("_dir"))
-    lines = [line for note in notes for line in note.splitlines()]
-    text = reproducer(
-        source,
-        pipeline,
-        run=f"graphc-opt --isolated --run-reproducer --emit=obj {name}",
-        notes=[*_versions(), f"settings: {settings}", *lines],
-    )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError:
-        return None
-    return path
+
+    directory: str
+    settings: str
+
+    def write(self, source: str, pipeline: str, notes: Iterable[str]) -> Path | None:
+        """Writes a reproducer; its name follows from module and pipeline.
+
+        Returns:
+            The file; None where it cannot be written.
+        """
+        digest = hashlib.sha256("\0".join([pipeline, source]).encode()).hexdigest()
+        name = f"crash-{digest[:16]}.mlir"
+        path = Path(self.directory, name)
+        lines = [line for note in notes for line in note.splitlines()]
+        text = reproducer(
+            source,
+            pipeline,
+            run=f"graphc-opt --isolated --run-reproducer --emit=obj {name}",
+            notes=[*_versions(), f"settings: {self.settings}", *lines],
+        )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError:
+            return None
+        return path
 
 
 def _versions() -> list[str]:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Machine code for the processor of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphc.backends.cpu.pipeline import pipeline_of
+from graphc.backends.target import CompileLog, CompileOptions, Target
+from graphc_runtime.artifact import Artifact
+from graphc_runtime.errors import LoadError
+from graphc_runtime.executable import Executable
+from graphc_runtime.machine_code import MachineCode
+from graphc_runtime.manifest import Signature
+
+
+class CpuTarget(Target):
+    """Passes down to the llvm dialect, LLVM, and an ELF object that the runtime loads."""
+
+    name = "cpu"
+
+    def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
+        with log.phase("load compiler"):
+            # Who finds all in the disk cache loads no compiler.
+            from graphc.backends.cpu import compiler
+
+            compiler.preload(has_scan="graphc.scan" in text)
+        return compiler.compile_text(text, signature, options, self.resources, log)
+
+    def load(self, artifact: Artifact) -> Executable:
+        return MachineCode(artifact)
+
+    def pipeline(self, text: str, options: CompileOptions) -> list[str]:
+        return [entry for entry, _ in pipeline_of(text, options.mode, options.fastmath)]
+
+    def build(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Executable:
+        """As `Target.build`; where a part from the disk is not what its hash says, all are made anew."""
+        try:
+            return super().build(text, signature, options, log)
+        except LoadError:
+            if not self.resources.cache_dir or self.resources.renew:
+                raise
+            return CpuTarget(replace(self.resources, renew=True)).build(text, signature, options, log)

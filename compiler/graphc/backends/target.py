@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The seam between front and back: from the text of a graph to what computes it.
+
+The front end emits text, says in a `Signature` how calls look and in `CompileOptions` what else code depends
+on, and asks a `Target` for an `Artifact`. It knows nothing of what lies below, and nothing below knows
+settings, variables or ops. `graphc.backends.registry` says which target a mode is.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from graphc.backends.toolchain import toolchain
+from graphc.ir.donations import Donation
+from graphc_runtime.artifact import Artifact
+from graphc_runtime.executable import Executable
+from graphc_runtime.manifest import Signature
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What code depends on beside graph and signature. All of it is part of the key in the disk cache.
+
+    Attributes:
+        mode: the mode, which stands for a pipeline of the target.
+        fastmath: what arithmetic may change, a level of `graphc-fast-math`; empty for the flags that lowering
+            sets.
+        flush_denormals: compute with denormal numbers flushed to zero.
+        donations: arguments that may be overwritten.
+        workspace_limit_mb: largest workspace that is kept for the next call, in MiB.
+        poison_memory: fill memory with NaN before use, and look for writes next to workspaces.
+    """
+
+    mode: str
+    fastmath: str = ""
+    flush_denormals: bool = False
+    donations: tuple[Donation, ...] = ()
+    workspace_limit_mb: int = 1024
+    poison_memory: bool = False
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What compiling may use. No code depends on it.
+
+    Attributes:
+        cache_dir: folder of the disk cache, for parts that functions have in common; empty for none.
+        cache_size_mb: size that it is kept below, in MiB.
+        threads: how many compile at a time; 0 stands for the cores that this process may use.
+        renew: do not use parts from the disk.
+    """
+
+    cache_dir: str = ""
+    cache_size_mb: int = 512
+    threads: int = 0
+    renew: bool = False
+
+
+@dataclass
+class CompileLog:
+    """What a target says of its work.
+
+    Attributes:
+        phases: seconds spent in each step.
+        passes: name and seconds of each pass that ran.
+        stages: name and text of the IR at each stage; None where nobody asks for it, as it takes time.
+    """
+
+    phases: dict[str, float] = field(default_factory=dict)
+    passes: list[tuple[str, float]] = field(default_factory=list)
+    stages: list[tuple[str, str]] | None = None
+
+    def add_phase(self, name: str, seconds: float) -> None:
+        """Add time to a step."""
+        self.phases[name] = self.phases.get(name, 0.0) + seconds
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Measure the body as a step."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add_phase(name, time.perf_counter() - start)
+
+    def add(self, other: CompileLog) -> None:
+        """Add what another log says."""
+        for name, seconds in other.phases.items():
+            self.add_phase(name, seconds)
+        self.passes += other.passes
+        if self.stages is not None:
+            self.stages += other.stages or ()
+
+
+class Target(ABC):
+    """Makes artifacts, and loads them.
+
+    Args:
+        resources: what it may use.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+
+    @abstractmethod
+    def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
+        """Compiles.
+
+        Args:
+            text: a module in the graphc dialect, whose `@main` takes the signature's arguments, less cells at
+                the end that are only written, and returns its results.
+            signature: how calls look; the artifact's says besides what became of the donations.
+            options: what else code depends on.
+            log: gains times.
+
+        Raises:
+            CompileError: a pass, the verifier or a code generator refused the module.
+        """
+
+    @abstractmethod
+    def load(self, artifact: Artifact) -> Executable:
+        """The artifact, ready to be called.
+
+        Raises:
+            LoadError: it cannot run here.
+        """
+
+    def identity(self) -> str:
+        """What artifacts depend on beside text, signature and options: versions, the machine."""
+        return f"{self.name};{toolchain()}"
+
+    @abstractmethod
+    def pipeline(self, text: str, options: CompileOptions) -> list[str]:
+        """The passes that `compile` runs on a module, as text for `graphc-opt`."""
+
+    def build(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Executable:
+        """Compiles and loads."""
+        artifact = self.compile(text, signature, options, log)
+        with log.phase("link"):
+            return self.load(artifact)

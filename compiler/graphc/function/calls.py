@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a call goes through where machine code does not take it.
+
+    read       arguments -> one checked value for each input
+    hand over  values in the layout that machine code takes, if only that was missing: it takes them then
+    run        values of shared variables -> executor -> new values stored all at once; again, if another
+               thread was faster
+    own        results -> arrays that are nobody else's, or the caller's (``out=``)
+
+Each step is a method below, in this order; `Calls.__call__` is the whole way, on flat lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.function.arguments import ArgumentReader
+from graphc.function.call_form import Signature, container
+from graphc.function.compiled import Compiled
+from graphc.function.program import Program
+from graphc.function.results import Buffers, canonical, own_results
+from graphc_runtime.commit import attempts, commit, has_turn, snapshot, wait_for_turn
+from graphc_runtime.kernel_call import is_owner
+
+
+class Calls:
+    """Calls of a function that run in Python.
+
+    Args:
+        signature: how calls look.
+        program: what they run.
+
+    Attributes:
+        cells: the one-element lists that hold the values which the function keeps.
+        targets: those that calls replace the values of.
+        runner: what runs the graph: the program's executor, or what records it.
+        machine: takes the values of calls that are machine code; None where there is none.
+        trust: whether inputs are taken as they are.
+    """
+
+    def __init__(self, signature: Signature, program: Program) -> None:
+        inputs, fgraph = signature.inputs, program.fgraph
+        self.signature = signature
+        self.reader = ArgumentReader(inputs, program.report.name, signature.allow_downcast)
+        self.cells = [container(v) for v in fgraph.inputs[len(inputs) :]]
+        self.targets = [container(target) for target in signature.targets]
+        self.runner: Any = program.executor
+        self.machine: Callable[..., Any] | None = None
+        self.trust = signature.trust_input
+        # Compiled code can lend memory, and has no effects but its results.
+        self._lends = isinstance(program.executor, Compiled)
+        destroyers = fgraph.destruction.destroyers
+        self._destroyed = [i for i, v in enumerate(fgraph.inputs) if v in destroyers]
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], buffers: Buffers | None) -> list[Any]:
+        """A flat list of results.
+
+        Args:
+            args: values by position.
+            kwargs: values by name.
+            buffers: arrays for the results; None where new ones are wanted.
+        """
+        values = self._read(args, kwargs)
+        if self.machine is not None:
+            exact = self._exact(values, args)
+            if exact is not None:
+                return self._handed_over(self.machine, exact, buffers)
+        return self._run(values, buffers)
+
+    # -- read ------------------------------------------------------------------------------------------------
+
+    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """One checked value for each input."""
+        if not kwargs and self.reader.are_exact(args):
+            return list(args)
+        return self.reader.read(args, kwargs, self.trust)
+
+    # -- hand over -------------------------------------------------------------------------------------------
+
+    def _exact(self, values: list[Any], args: tuple[Any, ...]) -> list[Any] | None:
+        """The values as machine code takes them; None if it has declined just these."""
+        exact = [canonical(value) for value in values]
+        if len(args) == len(exact) and all(new is old for new, old in zip(exact, args, strict=True)):
+            return None
+        for i in self.signature.donated:
+            default = self.signature.inputs[i].default
+            if default is not None and exact[i] is default[0]:
+                exact[i] = exact[i].copy()
+        return exact
+
+    def _handed_over(
+        self, machine: Callable[..., Any], exact: list[Any], buffers: Buffers | None
+    ) -> list[Any]:
+        single = self.signature.form.is_single
+        if buffers is None:
+            results = machine(*exact)
+        else:
+            results = machine(*exact, out=buffers.arrays[0] if single else buffers.arrays)
+        return [results] if single else results
+
+    # -- run -------------------------------------------------------------------------------------------------
+
+    def _run(self, given: list[Any], buffers: Buffers | None) -> list[Any]:
+        """Run the executor, store the results and then the updates.
+
+        If another thread has replaced a value meanwhile that was read for updates, everything runs again;
+        Python ops once, as they may have effects of their own.
+        """
+        if not self.targets:
+            return self._attempt(list(given), buffers, last=True) or []
+        results = None
+        for last in attempts(in_python=not self._lends):
+            results = self._attempt(list(given), buffers, last)
+            if results is not None:
+                break
+        assert results is not None
+        return results
+
+    def _attempt(self, values: list[Any], buffers: Buffers | None, last: bool) -> list[Any] | None:
+        """The results; None if the call has to run again."""
+        lent = self._lent(values) if self._lends and buffers is None else []
+        if self.targets and (lent or self._destroyed):
+            # It cannot start anew.
+            wait_for_turn()
+        read = snapshot(self.cells)
+        values += read
+        computed = self._computed(values, lent)
+        if not self.targets:
+            return computed if buffers is None else buffers.store(computed)
+        n_results = self.signature.form.count
+        results, new_values = computed[:n_results], computed[n_results:]
+        if buffers is not None:
+            results = buffers.store(results)
+        new = [canonical(value) if isinstance(value, np.ndarray) else value for value in new_values]
+        if commit(self.targets, new, self.cells, read):
+            return results
+        # The last call to end wins where what was read has been overwritten, and where only an op of this
+        # very call can have stored something.
+        if last or self._destroyed or lent or (not self._lends and has_turn()):
+            commit(self.targets, new, (), ())
+            return results
+        return None
+
+    def _computed(self, values: list[Any], lent: Sequence[int]) -> list[Any]:
+        """What the executor computes, as arrays that are nobody else's."""
+        kept = values
+        if self._destroyed or lent:
+            for i in self._destroyed:
+                values[i] = self._own(i, values)
+            overwritten = {*self._destroyed, *lent}
+            kept = [value for i, value in enumerate(values) if i not in overwritten]
+        found = self.runner.run(values, lent) if lent else self.runner.run(values)
+        return own_results(found, kept, self.signature.form.borrowed)
+
+    def _lent(self, values: list[Any]) -> list[int]:
+        """Positions of the values whose memory compiled code may use for results."""
+        inputs = self.signature.inputs
+        defaults = [(i, inputs[i].default) for i in self.signature.donated]
+        given = [i for i, default in defaults if default is None or values[i] is not default[0]]
+        return given + [len(inputs) + k for k, cell in enumerate(self.cells) if is_owner(cell)]
+
+    def _own(self, i: int, values: list[Any]) -> Any:
+        """The value of an input that Python ops overwrite, or a copy if it is not the caller's alone."""
+        inputs = self.signature.inputs
+        value, default = values[i], inputs[i].default if i < len(inputs) else None
+        if not isinstance(value, np.ndarray):
+            return value
+        others = [x for k, x in enumerate(values) if k != i and isinstance(x, np.ndarray)]
+        is_default = default is not None and value is default[0]
+        if is_default or not value.flags.writeable or any(np.may_share_memory(value, x) for x in others):
+            return value.copy()
+        return value

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a graph to its executable: out of the disk cache, or made by the target of the mode."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from graphc import emit
+from graphc.backends.registry import find_target
+from graphc.backends.target import CompileLog, CompileOptions, Target
+from graphc.compile.fingerprint import fingerprint
+from graphc.compile.origins import origin_of
+from graphc.config import config
+from graphc.function.call_form import KernelForm
+from graphc.function.report import CompileReport
+from graphc.function.settings import resources
+from graphc.graph.executor import Executor
+from graphc.graph.function_graph import FunctionGraph
+from graphc_runtime.artifact import Artifact
+from graphc_runtime.cache import disk_cache
+from graphc_runtime.callable_type import NativeCallable, install
+from graphc_runtime.errors import ArtifactError, LoadError, Origin
+from graphc_runtime.executable import Executable
+from graphc_runtime.kernel_call import KernelCall
+from graphc_runtime.manifest import Signature
+from graphc_runtime.marshal import canonical
+from graphc_runtime.threads import set_default_threads
+from graphc_runtime.worker import apart, checkpoint
+
+set_default_threads(config.threads)
+
+
+def compile_graph(
+    fgraph: FunctionGraph, form: KernelForm, options: CompileOptions, report: CompileReport
+) -> Compiled:
+    """Compiles a graph whose nodes all have ``emit``.
+
+    Args:
+        fgraph: tensors to tensors.
+        form: how calls look.
+        options: what code depends on; its donations are those of the form.
+        report: gains times, the state of the cache, and what became of donations.
+    """
+    options = replace(options, donations=form.donations)
+    target = _target(options)
+    start = time.perf_counter()
+    key = fingerprint(fgraph, form.signature, options, target.identity()) if config.cache_dir else None
+    executable = apart(_stored, key, form.signature, target) if key is not None else None
+    if executable is not None:
+        report.cache.append("hit")
+        report.add_phase("disk cache", time.perf_counter() - start)
+    else:
+        # Emission calls methods of ops, which are the users' too: in their own thread.
+        with report.phase("emit"):
+            text = emit.emit_module(fgraph).text
+        executable = apart(_built, text, form.signature, options, target, key, report)
+        report.cache.append("off" if key is None else "miss")
+    report.segments += 1
+    report.native_nodes += len(fgraph.nodes)
+    report.donations += _donations(fgraph, executable)
+    return Compiled(fgraph, executable, options, form.takes_calls)
+
+
+@dataclass(eq=False)
+class Compiled(Executor):
+    """A graph with its executable.
+
+    Attributes:
+        fgraph: the graph.
+        executable: what a target has made of it.
+        options: what it was compiled with.
+        takes_calls: whether it was compiled for the calls of a function, and not as a part of one.
+    """
+
+    fgraph: FunctionGraph
+    executable: Executable
+    options: CompileOptions
+    takes_calls: bool
+
+    def __post_init__(self) -> None:
+        self._run_call: KernelCall | None = None
+        self._padding: list[np.ndarray] = []
+
+    # -- calling ---------------------------------------------------------------------------------------------
+
+    def install(
+        self, function: NativeCallable, fallback: Callable[..., Any], cells: Sequence[list[Any]]
+    ) -> bool:
+        """Lets calls of a function go straight to machine code.
+
+        Args:
+            function: the function.
+            fallback: takes the calls that machine code does not.
+            cells: one for each cell of the signature.
+
+        Returns:
+            Whether they do; where the executable has no such entry, ``function`` calls `run`.
+        """
+        address = self.executable.vectorcall_address()
+        if address is None:
+            return False
+        return install(function, address, self.executable.native_self(cells, fallback, where=self.where))
+
+    def call(self) -> tuple[Callable[..., Any], bool]:
+        """As `Executor.call`, as fast as calls get."""
+        signature = self.executable.manifest.signature
+
+        def convert(*values: Any) -> Any:
+            pairs = zip(values, signature.inputs, strict=True)
+            exact = [canonical(value, spec, f"input {i}") for i, (value, spec) in enumerate(pairs)]
+            if all(new is old for new, old in zip(exact, values, strict=True)):
+                return slow(*exact)
+            return fast(*exact)
+
+        slow = self.executable.kernel_call(signature, where=self.where)
+        fast = self.executable.bind(fallback=convert, where=self.where)
+        return fast, signature.returns == "single"
+
+    def run(self, values: Sequence[Any], own: Collection[int] = ()) -> list[Any]:
+        """One array for each output; the values are converted where they are not canonical.
+
+        Args:
+            values: of the graph's inputs.
+            own: positions of values whose memory results may take; all other results are new arrays.
+        """
+        signature = self.executable.manifest.signature
+        # Other threads must not see the value of a shared variable while it changes.
+        alone = any(
+            argument >= len(signature.inputs) and argument in own for argument, _ in signature.donated
+        )
+        call = self._made_run_call()
+        results: list[Any] = call.lend(own, [*values, *self._padding], alone=alone)
+        return results
+
+    @property
+    def whole(self) -> Compiled:
+        return self
+
+    def result_shapes(self, values: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The shapes of the outputs, without computing them; values as in `run`."""
+        call = self._made_run_call()
+        return call.result_shapes(*values, *self._padding)
+
+    def _made_run_call(self) -> KernelCall:
+        """A call of all arguments, cells among them."""
+        if self._run_call is None:
+            given = self.executable.manifest.signature
+            only_replaced = given.arguments[len(self.fgraph.inputs) :]
+            self._padding = [np.empty([size or 0 for size in s.shape], s.dtype) for s in only_replaced]
+            signature = Signature(
+                given.arguments,
+                outputs=given.results,
+                returns="list",
+                donated=given.donated,
+                spares=given.spares,
+                name=given.name,
+            )
+            self._run_call = self.executable.kernel_call(signature, where=self.where)
+        return self._run_call
+
+    def where(self, node: str) -> Origin:
+        """What is known of a node of the emitted graph, such as ``n12``."""
+        nodes = emit.all_nodes(self.fgraph)
+        index = int(node[1:])
+        return origin_of(nodes[index]) if index < len(nodes) else Origin()
+
+    # -- looking ---------------------------------------------------------------------------------------------
+
+    def ir_stages(self) -> list[tuple[str, str]]:
+        """Name and text of the IR at each stage, from the graph to assembly. Compiles again, without the
+        cache.
+        """
+        log = CompileLog(stages=[])
+        text, signature = emit.emit_module(self.fgraph).text, self.executable.manifest.signature
+        apart(_target(self.options).compile, text, signature, self.options, log)
+        return log.stages or []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_run_call": None}
+
+
+def _target(options: CompileOptions) -> Target:
+    """The target of a mode, in a helper process where that is wanted."""
+    target = find_target(options.mode, resources())
+    if not config.compile_isolated:
+        return target
+    # Its imports would make that of graphc longer.
+    from graphc.function.isolation import isolated
+
+    return isolated(target)
+
+
+def _stored(key: str, signature: Signature, target: Target) -> Executable | None:
+    """What the disk cache has under a key, for a form of call."""
+    disk = disk_cache(config.cache_dir, config.cache_size_mb)
+    data = disk.get(key)
+    if data is None:
+        return None
+    try:
+        executable = target.load(Artifact.from_bytes(data))
+    except (ArtifactError, LoadError):
+        executable = None
+    if executable is not None:
+        found = executable.manifest.signature
+        if found == replace(signature, donated=found.donated, spares=found.spares):
+            return executable
+    disk.discard(key)
+    return None
+
+
+def _built(
+    text: str,
+    signature: Signature,
+    options: CompileOptions,
+    target: Target,
+    key: str | None,
+    log: CompileLog,
+) -> Executable:
+    """Compiles emitted text, and stores the artifact in the disk cache."""
+    executable = target.build(text, signature, options, log)
+    # Who gave up waiting may have changed settings meanwhile.
+    checkpoint()
+    if key is not None:
+        disk_cache(config.cache_dir, config.cache_size_mb).put(key, executable.artifact.to_bytes())
+    return executable
+
+
+def _donations(fgraph: FunctionGraph, executable: Executable) -> list[str]:
+    """What became of donated inputs, and of shared variables that are updated."""
+    signature = executable.manifest.signature
+    lines = []
+    for argument, result in signature.donated:
+        what = f"result {result}" if result < len(signature.outputs) else "its new value"
+        lines.append(f"{fgraph.inputs[argument]} lends its memory to {what}")
+    for argument, result in signature.spares:
+        lines.append(f"{fgraph.inputs[argument]} lends its memory to result {result} if it has its sizes")
+    for argument, reason in executable.manifest.extra.get("kept", ()):
+        lines.append(f"{fgraph.inputs[argument]} is not overwritten: {reason}")
+    return lines

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `Function` is made of: a graph, what runs it, and the report of how that was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.function.report import CompileReport
+from graphc.graph.executor import Executor
+from graphc.graph.function_graph import FunctionGraph
+
+
+@dataclass(frozen=True)
+class Program:
+    """A graph that can be run.
+
+    Attributes:
+        fgraph: inputs, then shared variables and large constants, to results, then updates.
+        executor: runs it. Functions that differ only in their shared variables have one in common.
+        report: what the compiler did.
+    """
+
+    fgraph: FunctionGraph
+    executor: Executor
+    report: CompileReport

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What runs a graph."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphc.function.compiled import Compiled
+
+
+class Executor(ABC):
+    """Runs a graph."""
+
+    @abstractmethod
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """One value for each input to one for each output."""
+
+    def call(self) -> tuple[Callable[..., Any], bool]:
+        """A function of the inputs, for graphs that are one thunk of many.
+
+        Returns:
+            The function, and whether it returns the one output itself instead of a list.
+        """
+        return lambda *values: self.run(values), False
+
+    @property
+    def whole(self) -> Compiled | None:
+        """The graph as one executable, if it is one."""
+        return None
+
+    def segments(self) -> Iterator[Compiled]:
+        """The executables that it runs."""
+        if self.whole is not None:
+            yield self.whole
