@@ -240,3 +240,20 @@ func.func @conditional(%x: tensor<?xf64>, %c: tensor<i1>) -> tensor<?xf64> {
   %j = "graphc.join"(%r, %s) {axis = 0 : i64} : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
   return %j : tensor<?xf64>
 }
+
+// -----
+
+// An axis is known to have size 1 in front of a cast only: the view that drops it knows that, too.
+// CHECK-LABEL: @cast_between_views
+// CHECK: "graphc.write_view"(%{{.*}}) {order = array<i64: 1, 2>, type = tensor<1x4xf64>}
+// CHECK: "graphc.write_view"(%{{.*}}) {order = array<i64: 1>, type = tensor<4xf64>}
+func.func @cast_between_views(%x: tensor<4xf64>) -> tensor<?x1x4xf64> {
+  %0 = "graphc.sin"(%x) : (tensor<4xf64>) -> tensor<4xf64>
+  %1 = "graphc.dimshuffle"(%0) {order = array<i64: -1, 0>} : (tensor<4xf64>) -> tensor<1x4xf64>
+  %2 = tensor.cast %1 : tensor<1x4xf64> to tensor<?x4xf64>
+  %3 = "graphc.dimshuffle"(%2) {order = array<i64: -1, 0, 1>} : (tensor<?x4xf64>) -> tensor<1x?x4xf64>
+  %4 = tensor.cast %3 : tensor<1x?x4xf64> to tensor<?x1x4xf64>
+  %5 = "graphc.exp"(%4) : (tensor<?x1x4xf64>) -> tensor<?x1x4xf64>
+  %j = "graphc.join"(%4, %5) {axis = 0 : i64} : (tensor<?x1x4xf64>, tensor<?x1x4xf64>) -> tensor<?x1x4xf64>
+  return %j : tensor<?x1x4xf64>
+}

@@ -146,7 +146,7 @@ class JoinWriter:
         if view.name in ("graphc.specify_shape", "tensor.cast"):
             return buffer
         source = view.operands[0]
-        attributes = {"type": ir.TypeAttr.get(source.type)}
+        attributes = {"type": ir.TypeAttr.get(_known_type(source))}
         sizes = []
         if view.name == "graphc.dimshuffle":
             places = {axis: position for position, axis in enumerate(view.attributes["order"])}
@@ -168,6 +168,16 @@ def _sum(rw: Rewriter, a: Any, b: Any) -> Any:
     if None in known:
         return rw.index_op("addi", a, b)
     return rw.index(sum(known))
+
+
+def _known_type(value: Any) -> Any:
+    """The type of a value, with sizes that are known in front of casts: views drop axes of static size 1."""
+    shape, element_type = list(value.type.shape), value.type.element_type
+    while _defining(value) in ("tensor.cast", "graphc.specify_shape"):
+        value = value.owner.operands[0]
+        sizes = zip(shape, value.type.shape, strict=True)
+        shape = [size if size >= 0 else known for size, known in sizes]
+    return tensor_type(shape, element_type)
 
 
 def _defining(value: Any) -> str:
