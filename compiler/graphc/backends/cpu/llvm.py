@@ -266,14 +266,19 @@ def machine(triple: str, cpu: str, features: str, opt_level: int) -> Iterator[Ma
     idle.append(found)
 
 
+_TARGETS = Lock()
+
+
 def _machine(triple: str, cpu: str, features: str, opt_level: int) -> int:
-    with _message() as error:
-        if call("GetTargetFromTriple", triple.encode(), error) is None:
-            _initialise_all()
-    with _message() as error:
-        target = call("GetTargetFromTriple", triple.encode(), error)
-        if target is None:
-            raise LLVMError(_text(error))
+    # LLVM's list of targets has no lock: no other thread may see one that is half registered.
+    with _TARGETS:
+        with _message() as error:
+            if call("GetTargetFromTriple", triple.encode(), error) is None:
+                _initialise_all()
+        with _message() as error:
+            target = call("GetTargetFromTriple", triple.encode(), error)
+            if target is None:
+                raise LLVMError(_text(error))
     names = (triple.encode(), cpu.encode(), features.encode())
     handle: int | None = call("CreateTargetMachine", target, *names, opt_level, b"pic", b"default", 0, 0, b"")
     if handle is None:
