@@ -18,51 +18,49 @@ from graphc_runtime.loader import load_object
 from graphc_runtime.symbols import DTYPES
 
 
-def check(function, values, tmp_path, *, freestanding=False):
-    """Compares a function that returns a list with its artifact and its C function."""
-    expected = function(*values)
+def check(function, cases, tmp_path, *, freestanding=False):
+    """Compares a function that returns a list with its artifact and its C function, for several arguments."""
     graphc.export({"f": function}, tmp_path / "f.gcx")
-    found = graphc_runtime.load(tmp_path / "f.gcx").f(*values)
-    assert [x.dtype for x in found] == [x.dtype for x in expected]
-    for have, want in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(have, want)
+    loaded = graphc_runtime.load(tmp_path / "f.gcx").f
     given = sources({"f": function})
     made = c_module(given, StateNames(given).of_cells, host_target(), freestanding=freestanding)
-    inputs = [np.ascontiguousarray(np.asarray(v)).reshape(np.shape(v)) for v in values]
     specs = [member.spec for member in made.interfaces["f"].outputs]
-    outputs = call(load_object(made.code, ways_artifacts._resolve), "f", inputs, specs)
-    for have, want in zip(outputs, expected, strict=True):
-        np.testing.assert_allclose(have, want, rtol=1e-13 if want.dtype.itemsize > 4 else 1e-5)
+    code = load_object(made.code, ways_artifacts._resolve)
+    for values in cases:
+        expected, found = function(*values), loaded(*values)
+        assert [x.dtype for x in found] == [x.dtype for x in expected]
+        for have, want in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(have, want)
+        inputs = [np.ascontiguousarray(np.asarray(v)).reshape(np.shape(v)) for v in values]
+        for have, want in zip(call(code, "f", inputs, specs), expected, strict=True):
+            np.testing.assert_allclose(have, want, rtol=1e-13 if want.dtype.itemsize > 4 else 1e-5)
 
 
 def test_all_dtypes(tmp_path):
     inputs = [pt.tensor(f"x_{dtype}", dtype=dtype, shape=(None, 3)) for dtype in DTYPES]
     f = graphc.function(inputs, [v[::-1] if v.dtype == "bool" else v + v for v in inputs])
     rng = np.random.default_rng(0)
-    for rows in (1, 4):
-        values = [rng.integers(0, 2, (rows, 3)).astype(dtype) for dtype in DTYPES]
-        check(f, values, tmp_path)
+    check(f, [[rng.integers(0, 2, (rows, 3)).astype(dtype) for dtype in DTYPES] for rows in (1, 4)], tmp_path)
 
 
 def test_no_inputs_no_elements_and_scalars(tmp_path):
     x, s = pt.dmatrix("x"), pt.dscalar("s")
     f = graphc.function([x, s], [x * s, x.sum(0), pt.exp(s), x.T])
-    for shape in ((0, 3), (3, 0), (0, 0), (1, 1)):
-        check(f, [np.ones(shape), np.array(2.0)], tmp_path)
-    check(graphc.function([], [pt.arange(5) * 2]), [], tmp_path)
+    check(f, [[np.ones(shape), np.array(2.0)] for shape in ((0, 3), (3, 0), (0, 0), (1, 1))], tmp_path)
+    check(graphc.function([], [pt.arange(5) * 2]), [[]], tmp_path)
 
 
 def test_many_arguments(tmp_path):
     inputs = [pt.dvector(f"x{i}") for i in range(120)]
     f = graphc.function(inputs, [sum(inputs[1:], inputs[0]), *(v * 2 for v in inputs[:3])])
-    check(f, [np.full(5, float(i)) for i in range(120)], tmp_path)
+    check(f, [[np.full(5, float(i)) for i in range(120)]], tmp_path)
 
 
 def test_settings_of_the_function(tmp_path):
     x = pt.dvector("x")
     tiny = np.array([5e-324, 1e-310, 1.0, -3e-320])
     for options in ({"flush_denormals": True}, {"fastmath": "fast"}, {"mode": "fast_compile"}):
-        check(graphc.function([x], [x * 1.0 + 0.0, pt.exp(x).sum()], **options), [tiny], tmp_path)
+        check(graphc.function([x], [x * 1.0 + 0.0, pt.exp(x).sum()], **options), [[tiny]], tmp_path)
 
 
 def test_plans_of_several_sizes_and_workspaces_of_branches(tmp_path):
@@ -72,10 +70,12 @@ def test_plans_of_several_sizes_and_workspaces_of_branches(tmp_path):
     chosen = graphc.ifelse(n > 0, pt.dot(d, d) / d.sum(), pt.sqrt(abs(d)) @ c)
     f = graphc.function([a, b, n], [chosen, pt.sort(b), pt.exp(b)[pt.argsort(b)][: n + 5]])
     rng = np.random.default_rng(0)
-    for rows, columns, length, way in ((6, 4, 30, 1), (5, 9, 8, -1), (1, 1, 1, 2)):
-        values = [rng.normal(size=(rows, columns)), rng.normal(size=length), np.array(way)]
-        for freestanding in (False, True):
-            check(f, values, tmp_path, freestanding=freestanding)
+    sizes = ((6, 4, 30, 1), (5, 9, 8, -1), (1, 1, 1, 2))
+    cases = [
+        [rng.normal(size=(rows, columns)), rng.normal(size=length), np.array(way)]
+        for rows, columns, length, way in sizes
+    ]
+    check(f, cases, tmp_path, freestanding=True)
 
 
 def test_loops_with_sizes_of_their_own(tmp_path):
@@ -86,7 +86,7 @@ def test_loops_with_sizes_of_their_own(tmp_path):
         outputs_info=[pt.constant(0.0)],
         return_updates=False,
     )
-    check(graphc.function([x], [total]), [np.linspace(0, 1, 40)], tmp_path)
+    check(graphc.function([x], [total]), [[np.linspace(0, 1, 40)]], tmp_path)
 
 
 def test_states_and_random_numbers_in_c(tmp_path):
