@@ -7,10 +7,12 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from graphc.compile.collecting import new_objects_only
 from graphc.config import config
 from graphc.errors import MissingInputError, UnusedInputError
 from graphc.function import settings
 from graphc.function.call_form import Signature
+from graphc.function.constants import with_known_values
 from graphc.function.io import In, OutputForm, as_inputs, with_donated
 from graphc.function.modes import build_program, get_mode
 from graphc.function.report import CompileReport
@@ -116,11 +118,14 @@ def function(
         _check_unused(fgraph, named, written, unused)
         if mode_name != "reference" or report.nan_guard != "off":
             fgraph = _inlined(fgraph, [item.variable for item in input_list])
+        if mode_name == "fast_run" and report.nan_guard == "off":
+            fgraph = _folded(fgraph, [item.variable for item in input_list])
     targets = [item.default if isinstance(item, In) else item for item in new_values]
     signature = Signature(
         input_list, form.without_variables(), targets, name, trust_input, allow_input_downcast
     )
-    return Function(signature, build_program(fgraph, signature, report))
+    with new_objects_only():
+        return Function(signature, build_program(fgraph, signature, report))
 
 
 def _refuse_undefined(outputs: list[Variable]) -> None:
@@ -137,6 +142,12 @@ def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
         return fgraph
     results = expand(fgraph.outputs)
     return FunctionGraph([*inputs, *_cells(inputs, results)], results)
+
+
+def _folded(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
+    """The graph without work on large constants alone."""
+    results = with_known_values(fgraph, len(inputs))
+    return fgraph if results is None else FunctionGraph([*inputs, *_cells(inputs, results)], results)
 
 
 def _pairs(pairs: Pairs, what: str) -> list[tuple[Any, Any]]:

@@ -19,6 +19,7 @@ from graphc.interop.pytensor import (  # noqa: F401
     linalg,
     optimization,
     randoms,
+    samplers,
     scans,
     shapes,
     sparse,

@@ -81,7 +81,7 @@ def key_of(fgraph: FunctionGraph, mode: Mode, parts: Iterable[Any]) -> str | Non
             described.graph(fgraph.inputs, fgraph.outputs),
             described.value(tuple(parts)),
             _query(described, mode._optimizer),
-            *_rewrites(mode.optdb),
+            *_rewrites(mode.optdb, mode._optimizer),
         ]
     except Unidentified:
         return None
@@ -251,24 +251,23 @@ def _query(described: _Description, query: Any) -> str:
     return described.value((groups, subqueries, query.position_cutoff))
 
 
-def _rewrites(database: RewriteDatabase) -> list[str]:
-    """What is registered in a database and those in it: others than PyTensor and PyMC may register more."""
-    lines, seen = [], {id(database)}
-    stack = [database]
-    while stack:
-        current = stack.pop()
-        lines.append(f"{current.name} {sorted(getattr(current, '__position__', {}).items())!r}")
-        # A query leaves empty sets behind.
-        for tag, rewriters in sorted(item for item in current.__db__.items() if item[1]):
-            lines.append(f"{tag}: {','.join([str(rewriter.name) for rewriter in rewriters])}")
-            for rewriter in rewriters:
-                if id(rewriter) in seen:
-                    continue
-                seen.add(id(rewriter))
-                if isinstance(rewriter, RewriteDatabase):
-                    stack.append(rewriter)
-                else:
-                    lines.append(_rewriter(rewriter))
+def _rewrites(database: RewriteDatabase, query: RewriteDatabaseQuery) -> list[str]:
+    """What a query finds in a database and in those in it: others than PyTensor may register more."""
+    found: dict[Any, None] = {}
+    for tag in query.include:
+        found.update(dict.fromkeys(database.__db__.get(tag, ())))
+    for tag in query.require:
+        found = {rewriter: None for rewriter in found if rewriter in database.__db__.get(tag, ())}
+    for tag in query.exclude:
+        found = {rewriter: None for rewriter in found if rewriter not in database.__db__.get(tag, ())}
+    positions = getattr(database, "__position__", {})
+    lines = [f"{database.name}"]
+    for rewriter in found:
+        lines.append(f"{rewriter.name} {positions.get(rewriter.name)}")
+        if isinstance(rewriter, RewriteDatabase):
+            lines += _rewrites(rewriter, query.subquery.get(rewriter.name, query))
+        else:
+            lines.append(_rewriter(rewriter))
     return lines
 
 

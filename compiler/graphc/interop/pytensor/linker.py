@@ -107,6 +107,7 @@ def _remade(compiled: Function, made: list[Callable[[list[Any]], Any]]) -> Calla
         results = compiled(*values)
         return [get(results) for get in made]
 
+    call.report = compiled.report  # type: ignore[attr-defined]
     return call
 
 

@@ -11,8 +11,10 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.fg import FunctionGraph
 from pytensor.link.basic import Linker
 
+from graphc.compile.collecting import new_objects_only
 from graphc.config import config
 from graphc.function.types import Function
+from graphc.interop.pytensor.calls import make_quick
 from graphc.interop.pytensor.identity import key_of
 from graphc.interop.pytensor.stored import StoredFunction, load
 from graphc.interop.pytensor.types import is_dense
@@ -72,11 +74,17 @@ class CachingMaker(FunctionMaker):  # type: ignore[misc]
     def fgraph(self, graph: FunctionGraph) -> None:
         self.__dict__["fgraph"] = graph
 
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        with new_objects_only():
+            super().__init__(*args, **keywords)
+
     def create(self, *args: Any, **keywords: Any) -> Any:
         """As PyTensor's."""
         self._settled = False
-        made = super().create(*args, **keywords)
+        with new_objects_only():
+            made = super().create(*args, **keywords)
         self._storage_map = made.vm.storage_map
+        make_quick(made, bool(self.__dict__["fgraph"].update_mapping))
         self._settled = True
         return made
 

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Work on constants that every call would repeat is done once, when a function is made.
+
+Large constants are arguments of the code, so that the code does not depend on data; hence the compiler cannot
+compute with them, and ``gammaln(data)`` or ``cholesky(matrix)`` would run in each call. Here such values
+become constants themselves. Literals are folded by the compiler (`graphc.passes.constant_folding`).
+
+What stays in the graph: views, which cost nothing; what is larger than the constants that it is made of, such
+as outer products; what is returned, so that each call has arrays of its own; loops, branches, random numbers
+and whatever has effects.
+
+Source: PyTensor's `constant_folding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+from graphc.function.reference import perform_node
+from graphc.function.schedule import is_hidden_argument, why_not_native
+from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.replace import rebuild
+from graphc.graph.traversal import toposort
+from graphc.ops.advanced import Put, Take
+from graphc.ops.create import Iota
+from graphc.ops.cumulative import _Running
+from graphc.ops.dimshuffle import DimShuffle
+from graphc.ops.elementwise import Elementwise
+from graphc.ops.join import Join
+from graphc.ops.kernel import KernelOp
+from graphc.ops.linalg import Matmul
+from graphc.ops.reduce import ArgReduce, Reduce
+from graphc.ops.reshape import Sized
+from graphc.ops.shape import MakeVector, _Sizes
+from graphc.ops.softmax import _Normalized
+from graphc.ops.subtensor import _Basic
+from graphc.tensor.type import TensorType
+from graphc.tensor.variable import TensorConstant
+
+# What is worth doing once, and what only moves elements or makes them of a few numbers.
+_WORK = (Elementwise, Reduce, ArgReduce, KernelOp, Matmul, Take, Put, _Running, _Normalized)
+_VIEWS = (DimShuffle, Sized, _Basic, Join, Iota, MakeVector, _Sizes)
+
+
+def with_known_values(fgraph: FunctionGraph, count: int) -> list[Variable] | None:
+    """The outputs of a graph, with constants in place of what is computed of large constants alone.
+
+    Args:
+        fgraph: the graph.
+        count: how many of its inputs are the user's; shared variables and large constants follow.
+
+    Returns:
+        The outputs; None if nothing is known.
+    """
+    cells = fgraph.inputs[count:]
+    if not any(map(is_hidden_argument, cells)) or any(node.op.destroy_map for node in fgraph.nodes):
+        return None
+    sources = _sources(fgraph)
+    chosen = list(_chosen(fgraph, sources))
+    if not chosen:
+        return None
+    known: dict[Variable, Any] = {}
+    for node in toposort(chosen):
+        _perform(node, known)
+    memo: dict[Variable, Variable] = {v: v for v in fgraph.inputs}
+    made = {v: TensorConstant(v.type, known[v], v.name) for v in chosen if v in known}
+    return rebuild(fgraph.outputs, memo | made, copy_nodes=False, strict=True) if made else None
+
+
+def _sources(fgraph: FunctionGraph) -> dict[Variable, frozenset[Variable]]:
+    """The large constants behind each variable that is computed of constants alone."""
+    found: dict[Variable, frozenset[Variable]] = {}
+    none: frozenset[Variable] = frozenset()
+    for node in fgraph.nodes:
+        if not isinstance(node.op, (*_WORK, *_VIEWS)) or why_not_native(node) is not None:
+            continue
+        if all(v in found or isinstance(v, Constant) for v in node.inputs):
+            behind = (found.get(v, frozenset((v,)) if is_hidden_argument(v) else none) for v in node.inputs)
+            found.update(dict.fromkeys(node.outputs, none.union(*behind)))
+    return found
+
+
+def _chosen(fgraph: FunctionGraph, sources: dict[Variable, frozenset[Variable]]) -> Iterable[Variable]:
+    """The last values that are computed of constants alone and are worth keeping."""
+    wanted = {v for v in fgraph.outputs if v in sources}
+    returned = frozenset(wanted)
+    for node in reversed(fgraph.nodes):
+        if node.outputs[0] not in sources:
+            wanted.update(v for v in node.inputs if v in sources)
+            continue
+        used = [v for v in node.outputs if v in wanted]
+        if not used:
+            continue
+        if isinstance(node.op, _WORK) and all(v not in returned and _fits(v, sources[v]) for v in used):
+            yield from used
+        else:
+            wanted.update(v for v in node.inputs if v in sources)
+
+
+def _fits(v: Variable, behind: frozenset[Variable]) -> bool:
+    """Whether a value has no more elements than the constants that it is computed of."""
+    if not isinstance(v.type, TensorType) or None in v.type.shape or not behind:
+        return False
+    size = prod(n for n in v.type.shape if n is not None)
+    return size <= sum(c.data.size for c in behind)  # type: ignore[attr-defined]
+
+
+def _perform(node: Apply, known: dict[Variable, Any]) -> None:
+    """Adds the results of a node, unless one that it needs is missing; what fails is left to calls."""
+    values = [v.data if isinstance(v, Constant) else known.get(v) for v in node.inputs]
+    if any(value is None for value in values):
+        return
+    try:
+        known.update(zip(node.outputs, perform_node(node, values), strict=True))
+    except Exception:
+        # It is raised by calls, which say where.
+        return
