@@ -18,10 +18,11 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
-from graphc.function.reference import perform_node
-from graphc.function.schedule import is_hidden_argument, why_not_native
+from graphc.emit.native import why_not_native
+from graphc.function.schedule import is_hidden_argument
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
+from graphc.graph.reference import perform_node
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import toposort
 from graphc.ops.advanced import Put, Take
@@ -42,6 +43,11 @@ from graphc.tensor.variable import TensorConstant
 
 # What is worth doing once, and what only moves elements or makes them of a few numbers.
 _WORK = (Elementwise, Reduce, ArgReduce, KernelOp, Matmul, Take, Put, _Running, _Normalized)
+# Elementwise operations that are quicker than reading their result from memory.
+_QUICK = frozenset(
+    "add sub mul neg abs sqr cast switch second maximum minimum and or xor invert logical_not".split()
+)
+_MOST_ELEMENTS = 1 << 16
 _VIEWS = (DimShuffle, Sized, _Basic, Join, Iota, MakeVector, _Sizes)
 
 
@@ -101,11 +107,26 @@ def _chosen(fgraph: FunctionGraph, sources: dict[Variable, frozenset[Variable]])
 
 
 def _fits(v: Variable, behind: frozenset[Variable]) -> bool:
-    """Whether a value has no more elements than the constants that it is computed of."""
+    """Whether a value has no more elements than the constants that it is computed of, or is not large and
+    takes long to compute.
+    """
     if not isinstance(v.type, TensorType) or None in v.type.shape or not behind:
         return False
     size = prod(n for n in v.type.shape if n is not None)
-    return size <= sum(c.data.size for c in behind)  # type: ignore[attr-defined]
+    if size <= sum(c.data.size for c in behind):  # type: ignore[attr-defined]
+        return True
+    return size <= _MOST_ELEMENTS and _takes_long(v, v.type.shape)
+
+
+def _takes_long(v: Variable, shape: tuple[int | None, ...]) -> bool:
+    """Whether there is more than arithmetic in what computes so many elements."""
+    node = v.owner
+    if node is None or v.type.shape != shape:  # type: ignore[attr-defined]
+        return False
+    if isinstance(node.op, Elementwise):
+        quick = node.op.row.compares or node.op.name in _QUICK
+        return not quick or any(_takes_long(x, shape) for x in node.inputs)
+    return isinstance(node.op, _WORK)
 
 
 def _perform(node: Apply, known: dict[Variable, Any]) -> None:

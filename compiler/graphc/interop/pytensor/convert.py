@@ -22,7 +22,6 @@ from pytensor.tensor.basic import get_underlying_scalar_constant_value
 from pytensor.tensor.exceptions import NotScalarConstantError
 
 import graphc.tensor as pt
-from graphc.emit.emitter import MAX_LITERAL
 from graphc.interop.pytensor.fallback import run_in_python
 from graphc.interop.pytensor.types import constant_value, is_tensor, new_input, share
 from graphc.interop.pytensor.where import located
@@ -47,6 +46,7 @@ class Converter:
 
     def __init__(self, parent: Converter | None = None) -> None:
         self._known: dict[Variable, Any] = {}
+        self._nodes: dict[Any, Values] = {}
         self._shared: dict[Variable, Converted] = {} if parent is None else parent._shared
         self._constants: dict[Any, Any] = {} if parent is None else parent._constants
 
@@ -78,10 +78,10 @@ class Converter:
         return _refined(variable, self._shared[variable])
 
     def _constant(self, variable: Constant) -> Any:
-        """Large constants are arguments of compiled code, so nothing later finds out that two are equal."""
+        """Equal constants are one: nothing later finds out that two arguments of code are equal."""
         made = constant_value(variable)
         data = getattr(made, "data", None)
-        if not isinstance(data, np.ndarray) or data.size <= MAX_LITERAL:
+        if not isinstance(data, np.ndarray):
             return made
         digest = hashlib.blake2b(np.ascontiguousarray(data).data, digest_size=20).digest()
         return self._constants.setdefault((data.dtype.str, data.shape, digest), made)
@@ -106,6 +106,12 @@ class Converter:
 
     def _apply(self, node: Apply) -> None:
         inputs = [self[value] for value in node.inputs]
+        # Equal nodes are one, too.
+        key = (node.op, *(variable.type for variable in node.outputs), *map(id, inputs))
+        made = self._nodes.get(key)
+        if made is not None:
+            self._known.update(zip(node.outputs, made, strict=True))
+            return
         try:
             results = convert(node.op, node, inputs, self)
         except NoConversion as error:
@@ -118,6 +124,7 @@ class Converter:
             results = [results]
         for output, result in zip(node.outputs, results, strict=True):
             self._known[output] = _refined(output, result)
+        self._nodes[key] = [self._known[output] for output in node.outputs]
 
 
 def _refined(variable: Variable, result: Any) -> Any:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,16 @@ from pytensor.scalar.loop import ScalarLoop
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, real_cast
 from graphc.interop.pytensor.loops import run_elements
+from graphc.interop.pytensor.stable import negative, product, quotient, total
 
 # Scalar ops of PyTensor and the functions of the same meaning.
 FUNCTIONS = {
     "LT": "lt", "GT": "gt", "LE": "le", "GE": "ge", "EQ": "eq", "NEQ": "neq", "IsNan": "isnan", "IsInf": "isinf",
     "OR": "bitwise_or", "XOR": "bitwise_xor", "AND": "bitwise_and", "Invert": "invert", "Maximum": "maximum",
-    "Minimum": "minimum", "Sub": "sub", "TrueDiv": "true_div", "IntDiv": "int_div", "Mod": "mod", "Pow": "pow",
+    "Minimum": "minimum", "IntDiv": "int_div", "Mod": "mod", "Pow": "pow",
     "Second": "second", "Identity": "tensor_copy", "Abs": "abs", "Sign": "sign", "Ceil": "ceil", "Floor": "floor",
     "Trunc": "trunc", "RoundHalfToEven": "round", "RoundHalfAwayFromZero": "round_half_away_from_zero",
-    "Neg": "neg", "Reciprocal": "reciprocal", "Log": "log", "Log2": "log2", "Log10": "log10", "Log1p": "log1p",
+    "Reciprocal": "reciprocal", "Log": "log", "Log2": "log2", "Log10": "log10", "Log1p": "log1p",
     "Exp": "exp", "Exp2": "exp2", "Expm1": "expm1", "Sqr": "sqr", "Sqrt": "sqrt", "Deg2Rad": "deg2rad",
     "Rad2Deg": "rad2deg", "Cos": "cos", "ArcCos": "arccos", "Sin": "sin", "ArcSin": "arcsin", "Tan": "tan",
     "ArcTan": "arctan", "ArcTan2": "arctan2", "Cosh": "cosh", "ArcCosh": "arccosh", "Sinh": "sinh",
@@ -112,13 +112,21 @@ def _times_but_zeros(inputs: Values, dtype: str) -> Any:
     return pt.switch(pt.eq(x, 0), y, pt.switch(pt.eq(y, 0), x, x * y))
 
 
+def _difference(inputs: Values, dtype: str) -> Any:
+    x, y = (pt.cast(value, dtype) for value in inputs)
+    return total([(x, 1), (y, -1)])
+
+
 SPECIAL = {
-    "Add": lambda inputs, dtype: reduce(pt.add, (pt.cast(x, dtype) for x in inputs)),
-    "Mul": lambda inputs, dtype: reduce(pt.mul, (pt.cast(x, dtype) for x in inputs)),
+    "Add": lambda inputs, dtype: total([(pt.cast(x, dtype), 1) for x in inputs]),
+    "Mul": lambda inputs, dtype: product([pt.cast(x, dtype) for x in inputs]),
+    "TrueDiv": lambda inputs, dtype: quotient(*(pt.cast(x, dtype) for x in inputs)),
     "Switch": lambda inputs, dtype: pt.switch(
         inputs[0], pt.cast(inputs[1], dtype), pt.cast(inputs[2], dtype)
     ),
     "Clip": _clip,
+    "Sub": _difference,
+    "Neg": lambda inputs, dtype: negative(pt.cast(inputs[0], dtype)),
     "MulWithoutZeros": _times_but_zeros,
     "XlogX": lambda inputs, dtype: pt.xlogy(pt.cast(inputs[0], dtype), pt.cast(inputs[0], dtype)),
 }

@@ -84,7 +84,9 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     axis = op.axis if hasattr(op, "axis") else static_int(node.inputs[1])
     if axis is None:
         raise NoConversion("the axis is computed")
-    return pt.split(x, rest[-1], n_splits=op.len_splits, axis=axis)
+    known = [output.type.shape[axis] for output in node.outputs]
+    parts = rest[-1] if None in known else known
+    return pt.split(x, parts, n_splits=op.len_splits, axis=axis)
 
 
 @converts("ARange")

@@ -62,6 +62,8 @@ def _with_columns(
         several: one matrix may serve a batch of right-hand sides, which are then its columns.
     """
     b, dropped = _right_hand_side(a, b, b_ndim, what)
+    if several and a.type.ndim <= b.type.ndim and all(n == 1 for n in a.type.shape[:-2]):
+        a = pt.squeeze(a, tuple(range(a.type.ndim - 2)))
     together = several and a.type.ndim == 2 and b.type.ndim > 2
     result = columns_solved(do, a, b) if together else do(a, b)
     return pt.squeeze(result, result.type.ndim - 1) if dropped else result

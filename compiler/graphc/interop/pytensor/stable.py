@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sums, products and quotients of PyTensor in the forms that its rewrites give them.
+
+Log densities and their gradients need some of PyTensor's rewrites to stay finite where numbers get large.
+These are made here as nodes are converted, which takes no time, in place of rewriting the graph:
+
+- what is added and subtracted again cancels: ``y + a - 1 - y + 1`` is ``a`` (`local_add_canonizer`);
+- so does what is multiplied and divided by: ``g / f(x) * f(x)`` is ``g`` (`local_mul_canonizer`);
+- ``(1 - a / s) * s`` is ``s - a`` (`local_greedy_distributor`);
+- zeros of a `switch` stay zeros when they are multiplied or divided, also by infinities: derivatives of the
+  side that was not chosen do not count (`local_mul_switch_sink`, `local_div_switch_sink`).
+
+All differ from NumPy where an infinity or a NaN cancels; PyTensor's rewrites do in the same way.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+import graphc.tensor as pt
+from graphc.graph.basic import Constant
+from graphc.ops.dimshuffle import DimShuffle
+from graphc.ops.elementwise import Elementwise
+from graphc.ops.reshape import BroadcastTo
+
+# Longer sums and products are taken as they stand.
+_MOST_TERMS, _MOST_FACTORS = 8, 24
+
+Term = tuple[Any, int]  # a variable, and 1 or -1: added or subtracted, multiplied or divided by
+
+
+def product(factors: list[Any]) -> Any:
+    """The product of tensors of one dtype."""
+    for i, factor in enumerate(factors):
+        if len(factors) > 1 and _number(factor) == 1 and all(n == 1 for n in factor.type.shape):
+            return product([*factors[:i], *factors[i + 1 :]])
+        found = _masked(factor)
+        if found is not None:
+            condition, kept, first = found
+            return _switch(condition, product([*factors[:i], kept, *factors[i + 1 :]]), first)
+    return _ratio([(factor, 1) for factor in factors])
+
+
+def quotient(x: Any, y: Any) -> Any:
+    """``x / y`` of tensors of one dtype."""
+    found = _masked(x)
+    if found is None:
+        return _ratio([(x, 1), (y, -1)])
+    condition, kept, first = found
+    return _switch(condition, quotient(kept, y), first)
+
+
+def negative(x: Any) -> Any:
+    """``-x``."""
+    found = _masked(x)
+    if found is None:
+        return pt.neg(x)
+    condition, kept, first = found
+    return _switch(condition, pt.neg(kept), first)
+
+
+def total(terms: list[Term]) -> Any:
+    """The sum of tensors of one dtype, some of them negated."""
+    plain = _sum(terms)
+    if plain.type.numpy_dtype.kind != "f":
+        return plain
+    flat = [part for v, sign in terms for part in _parts(v, sign)]
+    kept = _with_one_number(_cancelled(flat)) if len(flat) <= _MOST_TERMS else flat
+    if len(kept) == len(flat):
+        return plain
+    return _in_shape_of(plain, _sum(kept) if kept else _constant(0, plain))
+
+
+def _ratio(factors: list[Term]) -> Any:
+    plain = _quotient(factors)
+    if plain.type.numpy_dtype.kind != "f":
+        return plain
+    flat = [factor for v, power in factors for factor in _factors(v, power)]
+    if len(flat) > _MOST_FACTORS:
+        return plain
+    kept = _cancelled(flat)
+    spread = _distributed(kept)
+    if spread is not None:
+        kept = spread
+    elif len(kept) == len(flat):
+        return plain
+    return _in_shape_of(plain, _quotient(kept) if kept else _constant(1, plain))
+
+
+def _distributed(factors: list[Term]) -> list[Term] | None:
+    """The factors with a sum multiplied by what one of its terms is divided by."""
+    for i, (v, power) in enumerate(factors):
+        parts = _parts(v, 1) if power == 1 else []
+        divisors = [w for part, _ in parts for w, power in _factors(part, 1) if power == -1]
+        for j, (w, power) in enumerate(factors):
+            if i != j and power == 1 and len(parts) > 1 and any(_same(w, divisor) for divisor in divisors):
+                spread = total([(product([part, w]), sign) for part, sign in parts])
+                return [*(factor for k, factor in enumerate(factors) if k not in (i, j)), (spread, 1)]
+    return None
+
+
+def _constant(number: float, like: Any) -> Any:
+    return pt.constant(np.full([1] * like.type.ndim, number, like.type.dtype))
+
+
+def _in_shape_of(plain: Any, made: Any) -> Any:
+    made = pt.cast(made, plain.type.dtype)
+    if made.type.shape == plain.type.shape:
+        return made
+    return pt.broadcast_to(made, [plain.shape[axis] for axis in range(plain.type.ndim)])
+
+
+def _switch(condition: Any, kept: Any, first: bool) -> Any:
+    zero = pt.constant(np.zeros((), kept.type.dtype))
+    return pt.switch(condition, kept, zero) if first else pt.switch(condition, zero, kept)
+
+
+def _masked(v: Any) -> tuple[Any, Any, bool] | None:
+    """Condition and value of a switch between a value and 0, and whether the value comes first."""
+    node = v.owner
+    if node is None:
+        return None
+    if isinstance(node.op, DimShuffle):
+        found = _masked(node.inputs[0])
+        if found is None:
+            return None
+        condition, kept, first = found
+        return node.op(condition), node.op(kept), first
+    if not isinstance(node.op, Elementwise) or node.op.name != "switch":
+        return None
+    condition, x, y = node.inputs
+    if _number(y) == 0:
+        return condition, x, True
+    return (condition, y, False) if _number(x) == 0 else None
+
+
+def _number(v: Any) -> Any:
+    """The number that all elements of a variable are known to be, else None."""
+    while v.owner is not None:
+        op = v.owner.op
+        if isinstance(op, Elementwise) and op.name == "second":
+            v = v.owner.inputs[1]
+        elif isinstance(op, (DimShuffle, BroadcastTo)) or (isinstance(op, Elementwise) and op.name == "cast"):
+            v = v.owner.inputs[0]
+        else:
+            return None
+    return v.data.flat[0] if isinstance(v, Constant) and v.data.size == 1 else None
+
+
+def _before_broadcast(v: Any) -> Any:
+    while v.owner is not None and isinstance(v.owner.op, BroadcastTo):
+        if v.owner.inputs[0].type.ndim != v.type.ndim:
+            break
+        v = v.owner.inputs[0]
+    return v
+
+
+def _float_node(v: Any) -> tuple[str, Any]:
+    """The name of the operation that computes a float, and what it reads; "" for all but elementwise ones."""
+    node = v.owner
+    if node is None or not isinstance(node.op, Elementwise) or v.type.numpy_dtype.kind != "f":
+        return "", ()
+    return node.op.name, node.inputs
+
+
+def _parts(v: Any, sign: int) -> list[Term]:
+    """The terms of a variable that is a sum itself, as far as they matter: what they broadcast to is lost."""
+    v = _before_broadcast(v)
+    name, inputs = _float_node(v)
+    if name == "neg":
+        return _parts(inputs[0], -sign)
+    if name not in ("add", "sub"):
+        return [(v, sign)]
+    return [*_parts(inputs[0], sign), *_parts(inputs[1], sign if name == "add" else -sign)]
+
+
+def _factors(v: Any, power: int) -> list[Term]:
+    """The factors of a variable that is a product or a quotient itself, in the same way."""
+    v = _before_broadcast(v)
+    name, inputs = _float_node(v)
+    if name == "reciprocal":
+        return _factors(inputs[0], -power)
+    if name == "neg":
+        return [(_constant(-1, v), 1), *_factors(inputs[0], power)]
+    if name not in ("mul", "true_div"):
+        return [(v, power)]
+    return [*_factors(inputs[0], power), *_factors(inputs[1], power if name == "mul" else -power)]
+
+
+def _same(v: Any, w: Any) -> bool:
+    """Whether two variables have one value: they are cast and given axes for each use."""
+    if v is w:
+        return True
+    a, b = v.owner, w.owner
+    if a is None or b is None:
+        return a is b and isinstance(v, Constant) and v.equals(w)
+    if isinstance(a.op, DimShuffle) or (isinstance(a.op, Elementwise) and a.op.name == "cast"):
+        return a.op == b.op and v.type.dtype == w.type.dtype and _same(a.inputs[0], b.inputs[0])
+    return False
+
+
+def _cancelled(terms: list[Term]) -> list[Term]:
+    """The terms less those that others take away."""
+    kept: list[Term] = []
+    for v, sign in terms:
+        places = [i for i, (w, other) in enumerate(kept) if other == -sign and _same(v, w)]
+        if places:
+            del kept[places[0]]
+        else:
+            kept.append((v, sign))
+    return kept
+
+
+def _with_one_number(terms: list[Term]) -> list[Term]:
+    """The terms of a sum; numbers of both signs are one number."""
+    is_number = [_number(v) is not None and bool(np.isfinite(_number(v))) for v, _ in terms]
+    numbers = [term for term, known in zip(terms, is_number, strict=True) if known]
+    values = [sign * float(_number(v)) for v, sign in numbers]
+    if len(values) < 2 or min(values) >= 0 or max(values) <= 0:
+        return terms
+    rest = [term for term, known in zip(terms, is_number, strict=True) if not known]
+    return [*rest, (_constant(sum(values), numbers[0][0]), 1)] if sum(values) else rest
+
+
+def _sum(terms: list[Term]) -> Any:
+    positive = [v for v, sign in terms if sign > 0]
+    negative = [v for v, sign in terms if sign < 0]
+    if not positive:
+        return pt.neg(reduce(pt.add, negative))
+    return reduce(pt.sub, negative, reduce(pt.add, positive))
+
+
+def _quotient(factors: list[Term]) -> Any:
+    above = [v for v, power in factors if power > 0]
+    below = [v for v, power in factors if power < 0]
+    if not below:
+        return reduce(pt.mul, above)
+    divisor = reduce(pt.mul, below)
+    return pt.true_div(reduce(pt.mul, above), divisor) if above else pt.reciprocal(divisor)
