@@ -2,6 +2,7 @@
 """Distributions that PyMC draws from by formulas of SciPy and its own: the same numbers of the same bits.
 
 SciPy checks parameters first; outside of their domain draws here are NaN, or what the formula gives.
+Parameters keep their dtypes where SciPy computes with them alone, in float32 for example.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def _uniform(rng: Any, shape: list[Any]) -> Any:
 @converts("SkewNormalRV", module="pymc")
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     rng, size, *parameters = inputs
-    mu, sigma, alpha = _floats(parameters)
-    shape = _shape(node, size, [mu, sigma, alpha])
+    mu, sigma, alpha = parameters
+    shape = _shape(node, size, parameters)
     rng, u = _normal(rng, shape)
     rng, v = _normal(rng, shape)
     d = alpha / pt.sqrt(1 + alpha**2)
@@ -74,8 +75,8 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 @converts("SkewStudentTRV", module="pymc")
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     rng, size, *parameters = inputs
-    a, b, mu, sigma = _floats(parameters)
-    shape = _shape(node, size, [a, b, mu, sigma])
+    a, b, mu, sigma = parameters
+    shape = _shape(node, size, parameters)
     rng, drawn = pt.random.beta(a, b, size=shape, rng=rng, return_next_rng=True)
     skewed = (2 * drawn - 1) * pt.sqrt(a + b) / (2 * pt.sqrt(drawn * (1 - drawn)))
     return [rng, skewed * sigma + mu]
@@ -85,9 +86,9 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     """The inverse of the distribution function in logarithms, of the tail in which more digits are left."""
     rng, size, *parameters = inputs
-    mu, sigma, lower, upper = _floats(parameters)
-    rng, q = _uniform(rng, _shape(node, size, [mu, sigma, lower, upper]))
-    a, b = (lower - mu) / sigma, (upper - mu) / sigma
+    mu, sigma, lower, upper = parameters
+    rng, q = _uniform(rng, _shape(node, size, parameters))
+    a, b = _floats([(lower - mu) / sigma, (upper - mu) / sigma])
     mass = _log_normal_mass(a, b)
     below = pt.special.ndtri_exp(pt.logaddexp(pt.special.log_ndtr(a), pt.log(q) + mass))
     above = -pt.special.ndtri_exp(pt.logaddexp(pt.special.log_ndtr(-b), pt.log1p(-q) + mass))
