@@ -24,6 +24,8 @@ from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import perform_node
 from graphc.graph.replace import rebuild
+from graphc.graph.tensor.type import TensorType
+from graphc.graph.tensor.variable import TensorConstant
 from graphc.graph.traversal import toposort
 from graphc.ops.advanced import Put, Take
 from graphc.ops.create import Iota
@@ -38,8 +40,6 @@ from graphc.ops.reshape import Sized
 from graphc.ops.shape import MakeVector, _Sizes
 from graphc.ops.softmax import _Normalized
 from graphc.ops.subtensor import _Basic
-from graphc.tensor.type import TensorType
-from graphc.tensor.variable import TensorConstant
 
 # What is worth doing once, and what only moves elements or makes them of a few numbers.
 _WORK = (Elementwise, Reduce, ArgReduce, KernelOp, Matmul, Take, Put, _Running, _Normalized)

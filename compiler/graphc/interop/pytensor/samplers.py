@@ -17,6 +17,7 @@ from pytensor.graph.basic import Apply
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes
 
+_SPECIAL: Any = pt.special
 _HALF_ROOT = math.sqrt(0.5)
 
 
@@ -90,17 +91,17 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     rng, q = _uniform(rng, _shape(node, size, parameters))
     a, b = _floats([(lower - mu) / sigma, (upper - mu) / sigma])
     mass = _log_normal_mass(a, b)
-    below = pt.special.ndtri_exp(pt.logaddexp(pt.special.log_ndtr(a), pt.log(q) + mass))
-    above = -pt.special.ndtri_exp(pt.logaddexp(pt.special.log_ndtr(-b), pt.log1p(-q) + mass))
+    below = _SPECIAL.ndtri_exp(pt.logaddexp(_SPECIAL.log_ndtr(a), pt.log(q) + mass))
+    above = -_SPECIAL.ndtri_exp(pt.logaddexp(_SPECIAL.log_ndtr(-b), pt.log1p(-q) + mass))
     return [rng, pt.switch(pt.lt(a, 0), below, above) * sigma + mu]
 
 
 def _log_normal_mass(a: Any, b: Any) -> Any:
     """The logarithm of the probability of an interval."""
-    left, right = pt.special.log_ndtr(b), pt.special.log_ndtr(-a)
-    in_left = left + pt.log1p(-pt.exp(pt.special.log_ndtr(a) - left))
-    in_right = right + pt.log1p(-pt.exp(pt.special.log_ndtr(-b) - right))
-    central = pt.log1p(-pt.special.ndtr(a) - pt.special.ndtr(-b))
+    left, right = _SPECIAL.log_ndtr(b), _SPECIAL.log_ndtr(-a)
+    in_left = left + pt.log1p(-pt.exp(_SPECIAL.log_ndtr(a) - left))
+    in_right = right + pt.log1p(-pt.exp(_SPECIAL.log_ndtr(-b) - right))
+    central = pt.log1p(-_SPECIAL.ndtr(a) - _SPECIAL.ndtr(-b))
     return pt.switch(pt.gt(a, 0), in_right, pt.switch(pt.le(b, 0), in_left, central))
 
 
@@ -125,7 +126,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     )
     rest = pt.cumprod(1 - beta[..., :-1], axis=-1)
     weights = pt.concatenate([pt.ones([*shape, 1]), rest], axis=-1) * beta
-    last = 1 - pt.sum(weights, axis=-1, keepdims=True)
+    last = pt.sub(1.0, pt.sum(weights, axis=-1, keepdims=True))
     return [rng, pt.concatenate([weights, last], axis=-1)]
 
 

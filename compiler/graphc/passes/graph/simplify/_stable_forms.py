@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.ir.algebra import is_normal, kind, negated, registrar, split_constant, unary
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
-from graphc.passes.graph.simplify._simplify_arithmetic import add_of_neg, mul_one
+from graphc.passes.graph.simplify._arithmetic import add_of_neg, mul_one
 from graphc_dialects._mlir import ir
 
 # The forms below are written with differences: `1 + (-1) * x` is one.
