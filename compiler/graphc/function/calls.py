@@ -51,6 +51,7 @@ class Calls:
         self.machine: Callable[..., Any] | None = None
         self.trust = signature.trust_input
         # Compiled code can lend memory, and has no effects but its results.
+        self._donated = signature.donated
         self._lends = isinstance(program.executor, Compiled)
         destroyers = fgraph.destruction.destroyers
         self._destroyed = [i for i, v in enumerate(fgraph.inputs) if v in destroyers]
@@ -85,7 +86,7 @@ class Calls:
         exact = [canonical(value) for value in values]
         if len(args) == len(exact) and all(new is old for new, old in zip(exact, args, strict=True)):
             return None
-        for i in self.signature.donated:
+        for i in self._donated:
             default = self.signature.inputs[i].default
             if default is not None and exact[i] is default[0]:
                 exact[i] = exact[i].copy()
@@ -158,7 +159,7 @@ class Calls:
     def _lent(self, values: list[Any]) -> list[int]:
         """Positions of the values whose memory compiled code may use for results."""
         inputs = self.signature.inputs
-        defaults = [(i, inputs[i].default) for i in self.signature.donated]
+        defaults = [(i, inputs[i].default) for i in self._donated]
         given = [i for i, default in defaults if default is None or values[i] is not default[0]]
         return given + [len(inputs) + k for k, cell in enumerate(self.cells) if is_owner(cell)]
 

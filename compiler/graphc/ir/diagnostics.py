@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NoReturn
 
 from graphc.errors import CompileError
@@ -30,15 +29,3 @@ def integer(op: Any, name: str) -> int:
     if not isinstance(value, int):
         fail(op, f"needs an integer attribute '{name}'")
     return value
-
-
-def record(op: Any, name: str) -> Any:
-    """What the string attribute `name` holds as JSON.
-
-    Raises:
-        PassError: it is missing, or something else.
-    """
-    try:
-        return json.loads(op.attributes.get(name).value)
-    except (AttributeError, TypeError, ValueError):
-        fail(op, f"needs an attribute '{name}' that is a string of JSON")
