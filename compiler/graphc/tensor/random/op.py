@@ -19,9 +19,9 @@ from graphc.ops.broadcast import broadcast_static
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
 from graphc.public import pt
+from graphc.tensor.random import library
 from graphc.tensor.random.distributions import DISTRIBUTIONS, MOST_PARAMETERS, Distribution
 from graphc.tensor.random.expressions import Constraint, Traced
-from graphc.tensor.random.library import obstacle
 from graphc.tensor.random.native import draw_native
 from graphc.tensor.random.pathwise import pullback, pushforward
 from graphc.tensor.random.shared import shared_rng
@@ -257,7 +257,7 @@ class RandomVariable(Op):
     @property
     def body_obstacle(self) -> str | None:
         """Why draws cannot be compiled here: NumPy's library is missing, or is none for this process."""
-        return obstacle(self.native[0])
+        return library.obstacle(self.native[0])
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         row = self.row
