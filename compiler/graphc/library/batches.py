@@ -15,7 +15,7 @@ Elements of middle size that call BLAS or LAPACK are shared with BLAS kept to on
 not more threads than cores. The largest ones are done one after the other, with the threads that BLAS has.
 Which of these it is depends on sizes only: BLAS rounds otherwise with another number of threads.
 
-Where elements have parts (see `graphc.library.registry`), positions are those of parts, `element * parts + part`,
+Where elements have parts (see `graphc.library.registry`), positions are `element * parts + part`,
 and all work that is not small is done with BLAS kept to one thread.
 """
 
