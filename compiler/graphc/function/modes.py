@@ -23,7 +23,6 @@ from graphc.graph.executor import Executor
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.reference import ReferenceExecutor
 from graphc.graph.tensor.type import TensorType
-from graphc.sparse.executor import executor_on_parts
 
 
 def get_mode(mode: Any = None) -> str:
@@ -83,6 +82,9 @@ class _Compiler:
                 if obstacle(fgraph) is None:
                     return self.compiled(fgraph, form)
         elif any(hasattr(v.type, "format") for v in fgraph.inputs):
+            # Only graphs with sparse matrices need the package.
+            from graphc.sparse.executor import executor_on_parts
+
             found = executor_on_parts(fgraph, self.compiled)
             if found is not None:
                 return found

@@ -15,7 +15,6 @@ from graphc.graph.location import capture
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.shared import TensorSharedVariable
 from graphc.graph.tensor.type import TensorType
-from graphc.sparse.shared import share_matrix
 from graphc.tensor.random.shared import share_generator
 
 
@@ -35,6 +34,8 @@ def shared_constructor(
     if hasattr(value, "bit_generator"):
         return share_generator(value, name, strict, allow_downcast, borrow, **kwargs)
     if hasattr(value, "tocsr"):
+        from graphc.sparse.shared import share_matrix
+
         return share_matrix(value, name, strict, allow_downcast)
     if kwargs:
         raise TypeError(f"shared() got unknown arguments {', '.join(kwargs)}")

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.function.call_form import Signature, with_targets
 from graphc.function.calls import Calls
 from graphc.function.compiled import Compiled
 from graphc.function.io import In, OutputForm
-from graphc.function.memory_plan import MemoryPlan, memory_plan
 from graphc.function.modes import build_op_schedule
 from graphc.function.program import Program
 from graphc.function.rebuild import rebuild_function
@@ -19,13 +18,16 @@ from graphc.function.report import CompileReport
 from graphc.function.results import Buffers
 from graphc.function.schedule import Schedule
 from graphc.function.subset import call_subset
-from graphc.function.trace import Trace
 from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.printing import debugprint
 from graphc.graph.shared import SharedVariable
 from graphc_runtime.callable_type import NativeCallable, enable
 from graphc_runtime.machine_code import MachineCode
+
+if TYPE_CHECKING:
+    from graphc.function.memory_plan import MemoryPlan
+    from graphc.function.trace import Trace
 
 
 @enable
@@ -222,6 +224,8 @@ class Function(NativeCallable):
         Raises:
             TypeError: an example has another number of dimensions than its input.
         """
+        from graphc.function.memory_plan import memory_plan
+
         return memory_plan(self, args)
 
     def trace(self, *, per_op: bool = False) -> Trace:
@@ -235,6 +239,8 @@ class Function(NativeCallable):
             per_op: run each op for itself, compiled where it can be, to see where time goes. Ops are not
                 fused then, so that the sum is more than what a call takes otherwise.
         """
+        from graphc.function.trace import Trace
+
         return Trace(self, per_op=per_op)
 
     @cached_property

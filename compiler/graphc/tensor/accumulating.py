@@ -19,7 +19,6 @@ from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
 from graphc.public import pt
-from graphc.tensor.signal import convolve1d
 
 __all__ = [
     "convolve",
@@ -252,6 +251,8 @@ def _vectors(a: Any, v: Any, what: str) -> tuple[Any, Any]:
 
 def _middle(a: Any, v: Any, mode: str, mirrored: bool) -> Any:
     """The part of the full convolution that a mode asks for."""
+    from graphc.tensor.signal import convolve1d
+
     full = convolve1d(a, v, mode="full")
     if mode == "full":
         return full

@@ -65,9 +65,7 @@ def test_errors_of_passes_are_those_of_this_process(isolation, monkeypatch):
         "module {\n  func.func @main(%arg0: tensor<?xf64>) -> (tensor<?xf32>) {\n    return %arg0\n  }\n}\n"
     )
     messages = []
-    monkeypatch.setattr(
-        "graphc.compile.native.emit_module", lambda graph: type("Emitted", (), {"text": wrong})
-    )
+    monkeypatch.setattr("graphc.emit.emit_module", lambda graph: type("Emitted", (), {"text": wrong}))
     for apart in (True, False):
         with graphc.config.change_flags(compile_isolated=apart), pytest.raises(CompileError) as caught:
             graphc.function([x], x + 1)

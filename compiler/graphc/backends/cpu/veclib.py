@@ -12,6 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from graphc_runtime import symbols
+from graphc_runtime.errors import SymbolError
+
 # Functions whose libmvec variants are at most 4 units in the last place off (docs/math.md has measured
 # errors). Those with an expansion of their own only get here if `expand-math` was told to keep them.
 _UNARY = (
@@ -73,9 +76,6 @@ def add_vector_variants(ir_text: str, features: str) -> str:
 
 def is_available(triple: str) -> bool:
     """Whether code for this target runs where libmvec is: x86-64 Linux with glibc 2.35 or newer."""
-    from graphc_runtime import symbols
-    from graphc_runtime.errors import SymbolError
-
     if not triple.startswith("x86_64") or "linux" not in triple or not symbols.has_vector_math():
         return False
     try:

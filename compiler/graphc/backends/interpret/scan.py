@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.constants import element_dtype
+from graphc_dialects._mlir import ir
+from graphc_dialects.scan_shapes import outside_size
 from graphc_dialects.scan_verify import declarations
 
 # What stands in bodies, and is part of what a scan does.
@@ -127,9 +129,6 @@ class ScanRun:
 
     def _size(self, value: Any, axis: int) -> int:
         """The size of a row of an output, evaluated outside of the body by the dialect's own rule."""
-        from graphc_dialects._mlir import ir
-        from graphc_dialects.scan_shapes import outside_size
-
         before = {op.operation for op in self.scan.block.operations}
         with ir.InsertionPoint(self.scan), self.scan.location:
             size = outside_size(self.scan, value, axis)
