@@ -10,6 +10,7 @@
 #   make conformance-array-api  only the array API standard's tests
 #   make bridge  PyTensor's graphs and PyMC's models through graphc
 #   make bench-pymc  PyMC's models on graphc, numba and JAX; bench-sampling samples some of them
+#   make bench-artifacts  size and load time of artifacts, calls from Python and from C
 #   make ulp    measure the accuracy of all functions, for docs/math.md
 #
 # PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
@@ -35,7 +36,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -138,6 +139,10 @@ bench-sampling: $(BRIDGE)/.bridge
 
 bench-compile: $(VENV)/.demo
 	$(BIN)/python tests/bench/compile_time.py
+
+# Size and load time of artifacts, and calls of them from Python and from C.
+bench-artifacts: $(VENV)/.demo
+	$(BIN)/python tests/bench/artifacts.py
 
 docs: $(VENV)/.test
 	$(BIN)/python -m graphc_tools.docs

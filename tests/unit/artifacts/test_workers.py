@@ -30,26 +30,43 @@ def pool():
         yield pool
 
 
-def test_pickled_functions_do_not_compile_in_workers(pool, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory):
+    """A compiled function and the same from an artifact."""
     # A worker with a cache could find the code there.
-    monkeypatch.setattr(graphc.config, "cache_dir", "")
-    x = pt.dvector("x")
-    scale = graphc.shared(2.0, name="scale")
-    h = graphc.scan(
-        lambda xt, h: pt.tanh(h + scale * xt),
-        sequences=[x],
-        outputs_info=[pt.constant(0.0)],
-        return_updates=False,
-    )
-    value = (h**2).sum()
-    f = graphc.function([x], [value, graphc.grad(value, x)])
-    graphc.export(f, tmp_path / "f.gcx")
-    loaded = graphc_runtime.load(tmp_path / "f.gcx")["function"]
-    points = np.random.default_rng(0).normal(size=(8, 20))
-    for function in (f, loaded):
-        futures = [pool.submit(call, function, point) for point in points]
-        for future, point in zip(futures, points, strict=True):
-            found, process, compilers = future.result(timeout=120)
-            assert process != os.getpid() and compilers == []
-            for result, expected in zip(found, f(point), strict=True):
-                np.testing.assert_array_equal(result, expected)
+    with graphc.config.change_flags(cache_dir=""):
+        x = pt.dvector("x")
+        scale = graphc.shared(2.0, name="scale")
+        h = graphc.scan(
+            lambda xt, h: pt.tanh(h + scale * xt),
+            sequences=[x],
+            outputs_info=[pt.constant(0.0)],
+            return_updates=False,
+        )
+        value = (h**2).sum()
+        f = graphc.function([x], [value, graphc.grad(value, x)], name="f")
+        path = graphc.export(f, tmp_path_factory.mktemp("workers") / "f.gcx")
+    return f, graphc_runtime.load(path)["f"]
+
+
+def check(answers, f, points):
+    for (found, process, compilers), point in zip(answers, points, strict=True):
+        assert process != os.getpid() and compilers == []
+        for result, expected in zip(found, f(point), strict=True):
+            np.testing.assert_array_equal(result, expected)
+
+
+POINTS = np.random.default_rng(0).normal(size=(6, 20))
+
+
+def test_workers_of_concurrent_futures(pool, functions):
+    for function in functions:
+        futures = [pool.submit(call, function, point) for point in POINTS]
+        check([future.result(timeout=120) for future in futures], functions[0], POINTS)
+
+
+def test_workers_of_joblib(functions):
+    joblib = pytest.importorskip("joblib", reason="scikit-learn brings joblib along")
+    for function in functions:
+        work = [joblib.delayed(call)(function, point) for point in POINTS]
+        check(joblib.Parallel(n_jobs=2)(work), functions[0], POINTS)
