@@ -45,6 +45,7 @@ from graphc.tensor.tapers import *  # noqa: F403
 from graphc.tensor.vectorize import *  # noqa: F403
 
 _NAMESPACES = (
+    "basic",
     "fft",
     "fourier",
     "linalg",
@@ -55,6 +56,8 @@ _NAMESPACES = (
     "signal",
     "slinalg",
     "special",
+    "type",
+    "variable",
 )
 
 
