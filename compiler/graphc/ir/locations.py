@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-_NODE = re.compile(r'"(n\d+)"')
+from graphc_dialects._mlir import ir
 
 
 def node_of(op: Any) -> str:
     """The graph node that an operation comes from, such as `n12`; empty if it is not known."""
-    found = _NODE.search(str(op.location))
-    return found[1] if found else ""
+    return _node(op.location)
+
+
+def _node(location: Any) -> str:
+    """The first node that a location names."""
+    if isinstance(location, ir.NameLoc):
+        name = str(location.name_str)
+        return name if name[:1] == "n" and name[1:].isdigit() else _node(location.child_loc)
+    if isinstance(location, ir.FusedLoc):
+        return next(filter(None, map(_node, location.locations)), "")
+    if isinstance(location, ir.CallSiteLoc):
+        return _node(location.callee) or _node(location.caller)
+    return ""
