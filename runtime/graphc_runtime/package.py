@@ -197,7 +197,7 @@ def _errors_of(name: str) -> Iterator[None]:
     try:
         yield
     except ArtifactError as error:
-        raise ArtifactError(f"{name}: {error}") from None
+        raise ArtifactError(f"{name}: {error!s:.400}") from None
     except (
         KeyError,
         TypeError,
@@ -208,7 +208,7 @@ def _errors_of(name: str) -> Iterator[None]:
         RecursionError,
     ) as error:
         raise ArtifactError(
-            f"{name}: not a manifest that graphc wrote ({type(error).__name__}: {error})"
+            f"{name}: not a manifest that graphc wrote ({type(error).__name__}: {error!s:.400})"
         ) from None
 
 
