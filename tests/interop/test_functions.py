@@ -265,3 +265,15 @@ def test_equal_constants_are_one():
     f = graphc.function(inputs, result)
     assert len(f.fgraph.inputs) == 2
     np.testing.assert_array_equal(f(big), 2 * big * big)
+
+
+def test_calls_that_trust_their_inputs():
+    """They skip PyTensor's storage; copies and pickles do, too."""
+    x, w = pt.dvector("x"), pytensor.shared(np.ones(3), name="w")
+    f = pytensor.function([x], x * w, mode="GRAPHC", trust_input=True)
+    for g in (f, f.copy(), pickle.loads(pickle.dumps(f))):
+        np.testing.assert_array_equal(g(np.arange(3.0)), np.arange(3.0))
+        with pytest.raises(ValueError, match="mul"):
+            g(np.ones(4))
+    w.set_value(np.full(3, 2.0))
+    np.testing.assert_array_equal(f(np.arange(3.0)), 2 * np.arange(3.0))

@@ -26,10 +26,12 @@ class QuickFunction(Function):  # type: ignore[misc]
             count, direct = self.vm.direct
             if len(args) == count:
                 try:
-                    return direct(*args)
+                    results = direct(*args)
                 except Exception:
                     # PyTensor's way ends in the same error, and says where.
                     return super().__call__(*args)
+                # Copies learn only after they are made whether they return one value.
+                return results[0] if self.unpack_single else results
         return super().__call__(*args, **keywords)
 
 
@@ -55,12 +57,10 @@ def make_quick(function: Function, has_updates: bool) -> None:
     # Inputs with defaults keep what they were given.
     if function.input_storage[: len(given)] != given or not all(container.required for container in given):
         return
-    function.vm.direct = len(given), _direct(native, shared, function.unpack_single)
+    function.vm.direct = len(given), _direct(native, shared)
     function.__class__ = QuickFunction
 
 
-def _direct(native: Direct, shared: list[list[Any]], single: bool) -> Direct:
+def _direct(native: Direct, shared: list[list[Any]]) -> Direct:
     """The call of a function without PyTensor's storage of inputs and outputs."""
-    if single:
-        return lambda *args: native(*args, *[cell[0] for cell in shared])[0]
     return (lambda *args: native(*args, *[cell[0] for cell in shared])) if shared else native
