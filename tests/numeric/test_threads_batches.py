@@ -62,7 +62,7 @@ def test_kernels_without_memory_for_scratch():
         f"define i64 @main({parameters}) {{\n  %x = call i64 @{symbol}({parameters})\n  ret i64 %x\n}}\n"
     )
     parts = [Part(part.text.replace("@malloc(", "@no_memory(")) for part in kernel_parts(text)]
-    from graphc_runtime import symbols
+    from graphc_runtime import libraries, symbols
     from graphc_runtime.loader import load_object
 
     nothing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(lambda size: None)
@@ -142,9 +142,9 @@ def _large_products(cache=[]):  # noqa: B006
 
 
 def test_blas_keeps_its_number_of_threads():
-    from graphc_runtime import symbols
+    from graphc_runtime import libraries, symbols
 
-    library = symbols.library_of(symbols.resolve("blas_dgemm"))
+    library = libraries.library_of(symbols.resolve("blas_dgemm"))
     get = getattr(library, "scipy_openblas_get_num_threads", None)
     if get is None:
         pytest.skip("this BLAS is not SciPy's OpenBLAS")
