@@ -62,7 +62,7 @@ def test_kernels_without_memory_for_scratch():
         f"define i64 @main({parameters}) {{\n  %x = call i64 @{symbol}({parameters})\n  ret i64 %x\n}}\n"
     )
     parts = [Part(part.text.replace("@malloc(", "@no_memory(")) for part in kernel_parts(text)]
-    from graphc_runtime import libraries, symbols
+    from graphc_runtime import symbols
     from graphc_runtime.loader import load_object
 
     nothing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(lambda size: None)

@@ -61,7 +61,15 @@ def test_a_loop_of_scalars_ends(alarm, mode):
     assert f(0.3, 1000) == expected
 
 
-def test_keyboard_interrupt(alarm):
+@pytest.fixture
+def keyboard():
+    """Python's own handler of SIGINT: tests that a shell started in the background do not have it."""
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, old)
+
+
+def test_keyboard_interrupt(keyboard):
     f = logistic()
     timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
     # Started within: where the machine is busy the signal may come before the call.
