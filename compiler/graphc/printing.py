@@ -33,7 +33,7 @@ class Print(Op):
     The op runs in Python, so a graph with it is compiled in parts around it (``f.report`` says where).
 
     Args:
-        message: printed in front of the value.
+        message: printed before the value.
         attrs: attributes of the value to print, or methods to call: ``("__str__",)``, ``("shape", "min")``.
         global_fn: prints instead: ``global_fn(op, value)``.
     """

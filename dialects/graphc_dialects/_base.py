@@ -157,7 +157,7 @@ def const_index(value: int) -> Any:
 
 
 def constant_value(value: Any) -> int | None:
-    """The number behind an index or integer value that is a literal."""
+    """The number that an index or integer value has that is a literal."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None

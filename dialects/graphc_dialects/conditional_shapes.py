@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sizes of what upstream's `scf.if`, `arith.select` and `tensor.empty` give, computed in front of them."""
+"""Sizes of what upstream's `scf.if`, `arith.select` and `tensor.empty` give, computed before them."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def conditional_size(value: Any, axis: int) -> Any:
 
     The insertion point is where the operation's operands are visible. `tensor.empty` in a region of `scf.if`
     stands for a value that nobody reads: the other region's size is the result's. Where a region's size needs
-    work that must not be done in front of it, an `scf.if` computes it in copies of both regions.
+    work that must not be done before it, an `scf.if` computes it in copies of both regions.
     """
     known = value.type.shape[axis]
     op = value.owner.operation
@@ -66,7 +66,7 @@ def _select(condition: Any, sizes: list[Any]) -> Any:
 
 
 class _Sizes:
-    """Sizes of the results of one `scf.if`, in front of it."""
+    """Sizes of the results of one `scf.if`, before it."""
 
     def __init__(self, op: Any) -> None:
         self._op = op

@@ -14,10 +14,10 @@ GENERATORS = {6: "pcg64", 13: "philox"}
 class RandomOp(GraphcOp, name="random", traits=[ext.Pure]):
     """Draws from `distribution`, and the state of the generator after them.
 
-    `state` is a vector of 64-bit words: 6 for PCG64, 13 for Philox. Behind it come one tensor for each entry
+    `state` is a vector of 64-bit words: 6 for PCG64, 13 for Philox. After it come one tensor for each entry
     of `cores`, the parameters, then the sizes of the draws. The last `support` dimensions of the draws are
     one draw (0 for numbers). The others are the batch: a parameter has as many dimensions, of the same size
-    or 1, and behind them as many as its entry of `cores` says, which belong to each draw. Draws are made in
+    or 1, and after them as many as its entry of `cores` says, which belong to each draw. Draws are made in
     row-major order. Nothing is checked but types: constraints on parameters are `graphc.check`s in front.
     """
 

@@ -109,7 +109,7 @@ def sampler(name: str, iterate: Callable[..., Any], mode: str | None) -> Any:
 
 
 def draw(name: str, f: Any, start: Any, size: float, count: int) -> Any:
-    """Draws behind a warm-up."""
+    """Draws after a warm-up."""
     begun = time.perf_counter()
     positions, accepted = f(start, size, WARM_UP + count)
     seconds = time.perf_counter() - begun
@@ -217,7 +217,7 @@ def plot(chains: dict[str, Any], path: Path) -> None:
 def main() -> int:
     """Run the example; the exit status is 1 when moments disagree."""
     parser = report.options(__doc__.splitlines()[0], "hmc.png")
-    parser.add_argument("--draws", type=int, default=4000, help="draws of each sampler behind the warm-up")
+    parser.add_argument("--draws", type=int, default=4000, help="draws of each sampler after the warm-up")
     arguments = parser.parse_args()
 
     log_density, names, mean, spread = diabetes()

@@ -33,7 +33,7 @@ LARGEST_RADIUS = 10.0
 
 
 class Trace(NamedTuple):
-    """What each iteration did: the loss and the radius behind it, and whether its step was accepted."""
+    """What each iteration did: the loss and the radius after it, and whether its step was accepted."""
 
     losses: Any
     radii: Any

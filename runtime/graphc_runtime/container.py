@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The file format `.gcx`: a header, a JSON manifest, and blobs that the manifest lists by place and SHA-256.
 
-    0   8  magic                       24   4  bytes of the signature behind the blobs, 0 or 96
+    0   8  magic                       24   4  bytes of the signature after the blobs, 0 or 96
     8   4  version of the format       28   4  0
     12  4  bytes of the manifest       32  32  SHA-256 of the manifest
     16  8  bytes of the file           64      the manifest; then blobs, each at a multiple of 64

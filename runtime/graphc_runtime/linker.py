@@ -185,7 +185,7 @@ def make_linker(layout: Layout, frame: Frame | None = None, thunks: Sequence[Thu
 
 
 class EagerProgram:
-    """Runs all thunks in order; a value is released behind the last thunk that reads it."""
+    """Runs all thunks in order; a value is released after the last thunk that reads it."""
 
     def __init__(self, layout: Layout, frame: Frame, thunks: Sequence[Thunk]) -> None:
         last: dict[int, int] = {}

@@ -296,7 +296,7 @@ class LoadedFunction(NativeCallable):  # type: ignore[misc]
             inspect.Parameter(label if unique else f"input_{i}", kind, default=self._defaults.get(i, empty))
             for i, label in enumerate(names)
         ]
-        # One with a default may stand in front of one without.
+        # One with a default may stand before one without.
         if any(a.default is not empty and b.default is empty for a, b in itertools.pairwise(parameters)):
             parameters = [parameter.replace(default=empty) for parameter in parameters]
         out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphc_runtime.libraries import numpy_api_table
 
-# Position of `sort[0]` (quicksort) in the table: behind 21 casts and 12 other functions.
+# Position of `sort[0]` (quicksort) in the table: after 21 casts and 12 other functions.
 _SORT = 33
 # Slot of `_PyDataType_GetArrFuncs` in NumPy's C API, which never changes within ABI 2.0.
 _GET_ARR_FUNCS = 365

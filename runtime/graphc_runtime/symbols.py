@@ -74,7 +74,7 @@ def register(name: str, address: int, keep_alive: Any = None) -> None:
     Args:
         name: symbol name.
         address: its address.
-        keep_alive: kept for the life of the process, for example the ctypes function behind the address.
+        keep_alive: kept for the life of the process, for example the ctypes function at the address.
     """
     _REGISTERED[name] = address
     _KNOWN.pop(name, None)

@@ -24,7 +24,7 @@ def _operands(count: int) -> Callable[[], tuple[Any, ...]]:
 
 
 def doubled(m: Any, *xs: Any) -> Any:
-    """The operands, times 2 plus 1, one behind the other."""
+    """The operands, times 2 plus 1, one after the other."""
     return m.concatenate([x * 2 + 1 for x in xs])
 
 

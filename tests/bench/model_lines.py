@@ -21,7 +21,7 @@ def _inputs() -> tuple[Any, ...]:
 
 
 def loss(m: Any, x: Any, t: Any, *parameters: Any) -> Any:
-    """The squared error of a perceptron with tanh behind all layers but the last."""
+    """The squared error of a perceptron with tanh after all layers but the last."""
     h = x
     for i in range(0, len(parameters), 2):
         h = m.dot(h, parameters[i]) + parameters[i + 1]

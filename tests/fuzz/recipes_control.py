@@ -150,7 +150,7 @@ def draw(b: Builder) -> None:
 def gradient(b: Builder) -> None:
     """Of a cost in inputs, or in values on its way."""
     y = b.operand(lambda v: is_float(v) and v.size > 0, fresh=False)
-    names = behind(b, y)
+    names = upstream(b, y)
     wrt = [n for n in names if b.values[n].dtype.kind == "f"]
     if not wrt:
         raise Unfit
@@ -164,7 +164,7 @@ def gradient(b: Builder) -> None:
 def derivative(b: Builder) -> None:
     """Products with Jacobians, forward and reverse, and whole Jacobians."""
     y = b.operand(lambda v: v.dtype == "float64" and 0 < v.size < 20, fresh=False)
-    wrt = [n for n in behind(b, y) if b.values[n].dtype == "float64" and b.values[n].size < 20]
+    wrt = [n for n in upstream(b, y) if b.values[n].dtype == "float64" and b.values[n].size < 20]
     if not wrt:
         raise Unfit
     x = b.pick(wrt)
@@ -177,7 +177,7 @@ def derivative(b: Builder) -> None:
     b.add(b.pick(options), "derivative", numpy="")
 
 
-def behind(b: Builder, name: str) -> list[str]:
+def upstream(b: Builder, name: str) -> list[str]:
     """Names that a value is computed from, the value's own first lines included."""
     steps = {n: step for step in b.steps for n in step.names}
     found, stack = [], [name]

@@ -9,7 +9,7 @@ import numpy as np
 from fitting import to_dtype, to_shape
 from growing import Builder, Unfit
 from recipes import axis_of, is_float, recipe
-from recipes_control import behind
+from recipes_control import upstream
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 OF_INTEGERS = (
@@ -193,7 +193,7 @@ def shared_in_loop(b: Builder) -> None:
 def replaced(b: Builder) -> None:
     """A value computed from another one in the place of what it was made from."""
     y = b.operand(fresh=False)
-    names = [n for n in behind(b, y) if b.dtype(n).kind != "b"]
+    names = [n for n in upstream(b, y) if b.dtype(n).kind != "b"]
     old = b.pick(names)
     new = b.one(b.pick(["{x} + {x}", "{x}[...]", "pt.abs({x})"]).format(x=old), "replaced")
     if b.variables[new].type != b.variables[old].type:
@@ -206,7 +206,7 @@ def vectorized(b: Builder) -> None:
     """A graph with another axis in one of the values that it was made from."""
     y = b.operand(lambda v: v.size < 60, fresh=False)
     inputs = {x.name for x in b.inputs if not x.generator and not x.shared}
-    old = b.pick([n for n in behind(b, y) if n in inputs and b.values[n].dtype.kind == "f"])
+    old = b.pick([n for n in upstream(b, y) if n in inputs and b.values[n].dtype.kind == "f"])
     batch = b.one(f"pt.stack([{old}, {old} * 0.5])", "vectorized")
     b.add(f"graphc.vectorize_graph({y}, {{{old}: {batch}}})", "vectorized", numpy="")
 

@@ -55,7 +55,7 @@ OPTIONAL = (
     *("graphc-scan-to-associative", "graphc-scan-inplace"),
 )
 
-# The first pass behind those on graphs.
+# The first pass after those on graphs.
 _TENSORS = "graphc-convert-to-linalg"
 
 # Those that can be left out all at once.

@@ -46,7 +46,7 @@ class _ConditionalCase(_Case):
         steps: _Steps,
         stop: bool,
     ) -> list[_Result]:
-        """Bodies of loops have conditionals too, in front of what the next rows are computed from."""
+        """Bodies of loops have conditionals too, before what the next rows are computed from."""
         if self.rng.random() < 0.5:
             self.conditional(pool, depth=1)
         return super().declare(states, previous, pool, steps, stop)

@@ -146,7 +146,7 @@ class Case:
     """One way to call one function.
 
     Attributes:
-        name: public name, with the submodule, and behind a colon what is special about this case.
+        name: public name, with the submodule, and after a colon what is special about this case.
         arguments: what it is called with.
         call: called with a namespace and the arguments.
         reference: the same for arrays; by default ``call`` with NumPy's namespace.

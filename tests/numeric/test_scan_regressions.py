@@ -22,7 +22,7 @@ def rows(*shape: int) -> Any:
     ("mode", "every"), [*(("fast_run", n) for n in (1, 2, 3, 7)), *((m, 2) for m in MODES[1:])]
 )
 def test_gradient_by_checkpoints_of_a_state_with_two_taps(mode: str, every: int) -> None:
-    """Sizes that were first asked for in a body had no name behind it."""
+    """Sizes that were first asked for in a body had no name."""
     x, h, w = pt.dmatrix("x"), pt.dmatrix("h"), pt.dmatrix("w")
 
     def gradient(**options: Any) -> Any:
@@ -153,7 +153,7 @@ def test_a_long_chain_of_loops(mode: str) -> None:
     np.testing.assert_allclose(function(rows(4)), ones.sum(axis=0), rtol=1e-9)
 
 
-def test_what_a_body_assumes_is_not_remembered_behind_it() -> None:
+def test_what_a_body_assumes_is_not_remembered_after_it() -> None:
     """A size outside of a body was named by a value of the body, which does not dominate it."""
     from graphc.ir.dims import DimKeys
     from graphc.ir.walk import walk

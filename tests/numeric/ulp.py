@@ -93,7 +93,7 @@ def samples(case: Case, dtype: str, count: int, rng: np.random.Generator, positi
 
 
 def points(name: str, case: Case, dtype: str, count: int, seed: int = 0) -> list[np.ndarray]:
-    """Operands to try, and behind them the special values (all pairs, for two operands)."""
+    """Operands to try, and after them the special values (all pairs, for two operands)."""
     rng = np.random.default_rng([seed, len(name), *name.encode()])
     count = max(count // case.cost, 24)
     edge = specials(dtype)

@@ -21,7 +21,7 @@ from lit.formats import ShTest
 
 from graphc_tools.opt import main
 
-# lit puts this in front of each command, to report its line.
+# lit puts this before each command, to report its line.
 _LINE_MARK = re.compile(r"^%dbg\([^)]*\)\s*")
 
 

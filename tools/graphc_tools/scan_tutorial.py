@@ -64,7 +64,7 @@ _LIMITS = {
         "cheaper than updating a matrix in each iteration."
     ),
     "graphc-scan-push-out-output": (
-        "What it is computed from has to be in memory behind the loop, so this is done where memory "
+        "What it is computed from has to be in memory after the loop, so this is done where memory "
         "does not grow."
     ),
     "graphc-scan-to-reduce": (
@@ -95,7 +95,7 @@ def tutorial_page() -> str:
     parts: dict[str, Callable[[], list[str]]] = {
         "dialect": lambda: _dialect(_Example(examples["decay"])),
         "short-form": lambda: _fenced(_first_loop(_Example(examples["decay"]).short_form())),
-        "checkpoints": lambda: _fenced(_Example(examples["checkpoints"]).loops_behind()),
+        "checkpoints": lambda: _fenced(_Example(examples["checkpoints"]).loops_after()),
         "order": _order,
         "passes": _passes,
         "gradient": lambda: _worked_example(_Example(examples["rnn"])),
@@ -140,13 +140,13 @@ class _Example:
         """The short form once sizes are known, when the first pass for scans begins."""
         return next(lines for _, _, lines in self.history())
 
-    def loops_behind(self) -> list[str]:
-        """The loops behind the passes for scans, in short form."""
+    def loops_after(self) -> list[str]:
+        """The loops after the passes for scans, in short form."""
         *_, (_, _, lines) = self.history()
         return [line for line in lines if line.startswith(("        ", "    scan"))]
 
     def history(self) -> Iterator[tuple[str, dict[str, int], list[str]]]:
-        """Name, counters and short form behind each entry of the pipeline, from the first pass for scans to
+        """Name, counters and short form after each entry of the pipeline, from the first pass for scans to
         the last. What there is before them comes first, without a name.
         """
         entries = [text for text, _ in pipeline("fast_run", has_scan=True)]
@@ -281,7 +281,7 @@ def _difference(before: list[str], after: list[str], context: int) -> list[str]:
 
 
 def _worked_example(example: _Example) -> list[str]:
-    """The short form before the passes, what each pass for scans changes, and the short form behind them."""
+    """The short form before the passes, what each pass for scans changes, and the short form after them."""
     steps = list(example.history())
     (_, _, before), *rest = steps
     lines = ["Before the passes:", "", *_fenced(before)]
@@ -292,4 +292,4 @@ def _worked_example(example: _Example) -> list[str]:
         changes = [line for line in _difference(old, new, 0) if not line.startswith("@@")]
         lines += ["", f"[{name.removeprefix('graphc-')}](#{name.removeprefix('graphc-')}) ({counted})"]
         lines += ["", *_fenced(changes, "diff")]
-    return [*lines, "", "Behind them:", "", *_fenced(rest[-1][2])]
+    return [*lines, "", "After them:", "", *_fenced(rest[-1][2])]

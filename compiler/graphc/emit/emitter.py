@@ -30,7 +30,7 @@ class EmittedModule:
 
     Attributes:
         text: the module, with the function ``@main``.
-        inputs: variables behind the arguments of ``@main``, in order: those of the graph, then ``constants``.
+        inputs: variables after the arguments of ``@main``, in order: those of the graph, then ``constants``.
         constants: the large constants among them.
         nodes: applications by number, `all_nodes`; ``n12`` in a location is ``nodes[12]``.
     """

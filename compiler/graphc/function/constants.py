@@ -77,15 +77,15 @@ def with_known_values(fgraph: FunctionGraph, count: int) -> list[Variable] | Non
 
 
 def _sources(fgraph: FunctionGraph) -> dict[Variable, frozenset[Variable]]:
-    """The large constants behind each variable that is computed of constants alone."""
+    """The large constants that each variable is computed of, where it is computed of constants alone."""
     found: dict[Variable, frozenset[Variable]] = {}
     none: frozenset[Variable] = frozenset()
     for node in fgraph.nodes:
         if not isinstance(node.op, (*_WORK, *_VIEWS)) or why_not_native(node) is not None:
             continue
         if all(v in found or isinstance(v, Constant) for v in node.inputs):
-            behind = (found.get(v, frozenset((v,)) if is_hidden_argument(v) else none) for v in node.inputs)
-            found.update(dict.fromkeys(node.outputs, none.union(*behind)))
+            after = (found.get(v, frozenset((v,)) if is_hidden_argument(v) else none) for v in node.inputs)
+            found.update(dict.fromkeys(node.outputs, none.union(*after)))
     return found
 
 
@@ -106,14 +106,14 @@ def _chosen(fgraph: FunctionGraph, sources: dict[Variable, frozenset[Variable]])
             wanted.update(v for v in node.inputs if v in sources)
 
 
-def _fits(v: Variable, behind: frozenset[Variable]) -> bool:
+def _fits(v: Variable, after: frozenset[Variable]) -> bool:
     """Whether a value has no more elements than the constants that it is computed of, or is not large and
     takes long to compute.
     """
-    if not isinstance(v.type, TensorType) or None in v.type.shape or not behind:
+    if not isinstance(v.type, TensorType) or None in v.type.shape or not after:
         return False
     size = prod(n for n in v.type.shape if n is not None)
-    if size <= sum(c.data.size for c in behind):  # type: ignore[attr-defined]
+    if size <= sum(c.data.size for c in after):  # type: ignore[attr-defined]
         return True
     return size <= _MOST_ELEMENTS and _takes_long(v, v.type.shape)
 

@@ -233,7 +233,7 @@ class _Reader:
             self._plan.steps.append(Step(kind, *self._origin(node)))
 
         def step(position: int, *, last: bool = False) -> int:
-            """The step at or behind a position in the function, or at or in front of it."""
+            """The step at or after a position in the function, or at or before it."""
             count = sum(p <= position if last else p < position for p in positions)
             return before + max(min(count - last, len(positions) - 1), 0)
 

@@ -26,7 +26,7 @@ def partition(
 
     A node's stage is the number of changes of kind on the longest way to it. Nodes of one stage are of one
     kind and need only earlier stages or each other, so that a stage is as large as it can be. One that
-    overwrites memory comes behind those that read it. Native nodes of different demand are in different
+    overwrites memory comes after those that read it. Native nodes of different demand are in different
     groups, and count as a change of kind, so that a group computes nothing that is not needed.
 
     Args:

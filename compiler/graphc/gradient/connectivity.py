@@ -37,7 +37,7 @@ class Paths:
         outputs: where to start.
         wrt: variables whose influence is followed.
         constants: variables that depend on nothing.
-        blockers: variables behind which nothing is looked at.
+        blockers: variables beyond which nothing is looked at.
 
     Attributes:
         nodes: nodes below the outputs, in an order in which they can run.

@@ -293,5 +293,5 @@ def _absorb(products: dict[Product, None]) -> None:
         contained.update(dict.fromkeys(chain, found))
         if found:
             del products[product]
-            # What lies behind it lies behind the other one, too.
+            # What lies beyond it lies beyond the other one, too.
             contained[product] = True

@@ -142,9 +142,9 @@ class _Analysis:
             InconsistencyError: one of them needs what the destroyer computes.
         """
         readers = [node for node in self._readers.get(root, ()) if node is not destroyer]
-        behind = self._dependents(destroyer)
+        after = self._dependents(destroyer)
         for node in readers:
-            if node in behind:
+            if node in after:
                 raise InconsistencyError(
                     f"{_name(node)} reads {_value(root)} after {_name(destroyer)} has overwritten it, whose "
                     "result it needs; let one of them work on a copy"

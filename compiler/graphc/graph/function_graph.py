@@ -19,7 +19,7 @@ class FunctionGraph:
     built.
 
     Args:
-        inputs: variables whose values are given; what lies behind them is not part of the graph. By default
+        inputs: variables whose values are given; what lies beyond them is not part of the graph. By default
             the roots of the graph but for constants.
         outputs: variables to compute.
         clone: copy the graph first, so that the variables are nobody else's.

@@ -111,7 +111,7 @@ def checked_constants(
     Args:
         outputs: the graph with the constants.
         changed: for each variable whose sizes are to be checked what was replaced, and by what.
-        blockers: variables behind which there are no such constants.
+        blockers: variables beyond which there are no such constants.
     """
     if not changed:
         return {}

@@ -43,7 +43,7 @@ def walk(
 def ancestors(
     variables: Iterable[Variable], blockers: Collection[Variable] | None = None
 ) -> Iterator[Variable]:
-    """The variables and everything they are computed from, without looking behind ``blockers``; depth first,
+    """The variables and everything they are computed from, without looking beyond ``blockers``; depth first,
     the last input of each node before the others, as PyTensor's.
     """
     blocked = set(blockers or ())
@@ -61,7 +61,7 @@ def read_by(
     variables: Iterable[Variable], blockers: Collection[Variable] | None = None
 ) -> Iterator[Variable]:
     """The variables and everything that they were written with, also what simplification has removed since
-    (see `graphc.graph.basic.remember`), without looking behind ``blockers``.
+    (see `graphc.graph.basic.remember`), without looking beyond ``blockers``.
     """
     blocked = set(blockers or ())
 
@@ -75,7 +75,7 @@ def read_by(
 def apply_ancestors(
     variables: Iterable[Variable], blockers: Collection[Variable] | None = None
 ) -> Iterator[Apply]:
-    """The nodes that compute ``variables``, each once, without looking behind ``blockers``."""
+    """The nodes that compute ``variables``, each once, without looking beyond ``blockers``."""
     blocked = set(blockers or ())
     seen: set[Apply] = set()
     for v in ancestors(variables, blocked):
@@ -208,7 +208,7 @@ def truncated_graph_inputs(
     """Variables to cut the graph at so that it still contains ``ancestors_to_include`` but as little as
     possible else.
 
-    A variable is cut at when none of the wanted ones lies behind it; the wanted ones that are reached are in
+    A variable is cut at when none of the wanted ones lies beyond it; the wanted ones that are reached are in
     the result too.
     """
     wanted = set(ancestors_to_include or ())

@@ -103,7 +103,7 @@ def is_negative(f: Linear, region: Region) -> bool:
         return True
     if least is not None and least >= 0:
         return False
-    # Both happen, so the slope is not 0; the part from the root's ceiling (or behind its floor) differs.
+    # Both happen, so the slope is not 0; the part from the root's ceiling (or after its floor) differs.
     raise Split(-(f.constant // f.slope) if f.slope > 0 else f.constant // -f.slope + 1)
 
 

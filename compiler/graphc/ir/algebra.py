@@ -37,7 +37,7 @@ def is_unit(value: Any) -> bool:
 
 
 def unit_splat(rewriter: Rewriter, value: Any) -> Any:
-    """The number behind a constant of unit shape, else None."""
+    """The number that a constant of unit shape holds, else None."""
     number = rewriter.splat(value)
     return number if number is not None and is_unit(value) else None
 

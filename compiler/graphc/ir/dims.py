@@ -241,7 +241,7 @@ class DimKeys:
         return None
 
     def _either(self, value: Any, op: Any) -> list[Key]:
-        """What both possible values have in common, where that is known in front of the operation."""
+        """What both possible values have in common, where that is known before the operation."""
         values = read_results(value) if op.name == "scf.if" else list(op.operands)[1:]
         keys: list[Key] = []
         for axis, (first, *others) in enumerate(zip(*map(self.shape, values), strict=True)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whose memory a value is in, and whether an operation may overwrite it.
 
-The one place that decides it, while the readers of values can still be told: behind bufferization a value
+The one place that decides it, while the readers of values can still be told: after bufferization a value
 that was put into a result, or into a part of a join, has no reader there any more that would protect it.
 """
 

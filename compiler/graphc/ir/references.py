@@ -68,7 +68,7 @@ def kernel_reference(op: Any, operands: list[Any]) -> list[Any]:
 
 
 def random_reference(op: Any, operands: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The draws of `graphc.random`, and the state of the generator behind them."""
+    """The draws of `graphc.random`, and the state of the generator after them."""
     cores = list(op.attributes["cores"])
     state, *rest = operands
     parameters, sizes = rest[: len(cores)], rest[len(cores) :]

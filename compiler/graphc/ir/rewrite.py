@@ -92,7 +92,7 @@ def apply_rules(
 class Rewriter:
     """Applies rules to one function, bodies of scans and regions of conditionals included.
 
-    What is found out in a region (sizes, facts of checks that passed) is forgotten behind it, because it may
+    What is found out in a region (sizes, facts of checks that passed) is forgotten after it, because it may
     never run. A rule gets the rewriter and an operation and returns the value that replaces the operation's
     result, or None. The replacement must have the same element type and shape; a type that differs in what
     is static is cast.
@@ -205,7 +205,7 @@ class Rewriter:
         return None if op is None else op.operands[0]
 
     def constant(self, value: Any) -> Any:
-        """The literal behind a value: an ndarray for tensors, an int for index values, else None."""
+        """The literal that a value is: an ndarray for tensors, an int for index values, else None."""
         op = self.defs.get(value)
         if op is None or op.name not in CONSTANTS:
             return None

@@ -30,7 +30,7 @@ _ALWAYS = frozenset(
     }
 )
 _DIVISIONS = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
-# They read by position. A check in front of them may be what keeps the position in range.
+# They read by position. A check before them may be what keeps the position in range.
 POSITIONAL = frozenset({"graphc.slice", "graphc.scan_seq", "graphc.update_slice", "tensor.extract", SCAN})
 
 
@@ -215,7 +215,7 @@ class Totality:
         return all(self.same((row, axis), (initial, axis + 1)) for row in rows for axis in axes)
 
     def scan(self, op: Any) -> bool:
-        """Nothing in the body can fail. That rows of sequences exist is checked or known in front of it."""
+        """Nothing in the body can fail. That rows of sequences exist is checked or known before it."""
         for inner in op.regions[0].blocks[0].operations:
             inner = inner.operation
             if inner.name != "graphc.scan_seq" and not self.is_total(inner, guarded=False):

@@ -30,7 +30,7 @@ def blocks_outside_loops(function: Any) -> list[Any]:
 
 
 def split_after(op: Any) -> Any:
-    """Moves everything behind an op into a new block after its own, which is left without terminator."""
+    """Moves everything after an op into a new block after its own, which is left without terminator."""
     block = op.operation.block
     rest = block.create_after()
     found = False

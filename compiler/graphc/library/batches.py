@@ -7,7 +7,7 @@ Three functions around the core function of a kernel, which does one element:
   `position << 8 | status` of that, or -1.
 * `<symbol>.range(frame, first, past)` is what a thread of the pool calls: `batch` with scratch memory of its
   own. The frame remembers the smallest result of all ranges, that is the first error in the order of the
-  batch; ranges behind it need not be done. If memory for scratch runs out, the frame remembers that too.
+  batch; ranges after it need not be done. If memory for scratch runs out, the frame remembers that too.
 * `<symbol>(arrays, batch, cost, scratch bytes, sizes)` is what compiled functions call. It does all alone
   where the work is small, or where there was no memory.
 

@@ -67,7 +67,7 @@ class Kernel:
             (`graphc.lowering.kernels`).
         parts: for kernels of which one element is worth sharing: a routine in the kernel language that takes
             the sizes, and by keyword the attributes, and returns how many parts an element has. The function
-            then has a parameter more behind the sizes, the part that it does. Parts touch nothing that others
+            then has a parameter more after the sizes, the part that it does. Parts touch nothing that others
             write, and BLAS uses one thread in them.
     """
 

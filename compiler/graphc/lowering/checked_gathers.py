@@ -10,13 +10,13 @@ from typing import Any
 from graphc.ir import build
 from graphc_dialects._mlir import ir
 
-# What may be done before the check although it stands behind it.
+# What may be done before the check although it stands after it.
 _MOVABLE = ("arith.", "complex.constant", "memref.alloc", "memref.cast", "memref.dim")
 _UNSIGNED_LESS = 6
 
 
 def merge_checked_gathers(function: Any) -> int:
-    """Merges the smallest and largest element of an index with what is read there behind the check of them.
+    """Merges the smallest and largest element of an index with what is read there after the check of them.
 
     The generic of both does not read what lies outside: an element that the check will find is a zero. What
     it writes must be new memory, as it does so before the check fails.
@@ -68,7 +68,7 @@ class _Extremes:
 
 
 def _find(extremes: _Extremes, block: Any) -> tuple[_Extremes, Any, list[Any]] | None:
-    """The generic that reads at the indices behind the checks, and what it needs that stands between."""
+    """The generic that reads at the indices after the checks, and what it needs that stands between."""
     operations = [op.operation for op in block.operations]
     late: set[Any] = set()
     early: list[Any] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lowering of `scf.if`: to one without tensor results, so that bufferization has nothing to copy.
 
-Results of one element are scalars of the new operation. Other results have memory that is chosen in front of
+Results of one element are scalars of the new operation. Other results have memory that is chosen before
 it, and each region computes its value there: `place_results` writes this down as `graphc.write_buffer`, a
 `graphc.write` in each region and a `graphc.write_join`, so that graphc.lowering.destinations does the rest.
 """

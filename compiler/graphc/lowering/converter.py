@@ -257,7 +257,7 @@ class FunctionConverter:
         extra = {
             scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
         }
-        units = Units(old, extra, self.donations.behind if old == self._entry else ())
+        units = Units(old, extra, self.donations.after if old == self._entry else ())
         self._members.update(units.clusters)
         results = list(list(old.operations)[-1].operands) if old == self._entry else None
         for members in units.order(results):

@@ -2,8 +2,8 @@
 """Where values are computed: in parts of buffers, in rows of scans, in the caller's arrays.
 
 `write_buffer`, `write_split` and `write_view` only describe memory (graphc.lowering.destination). The
-memref of a value's destination is made in front of the unit that computes the value; builders start from it
-(`Destinations.start`) instead of from an empty tensor. Right behind the unit the value is materialised
+memref of a value's destination is made before the unit that computes the value; builders start from it
+(`Destinations.start`) instead of from an empty tensor. Right after the unit the value is materialised
 there, which is no copy if it was computed in place, and everything else reads it from there. Such a read is
 not writable, so bufferisation never updates a destination in place.
 """
@@ -196,7 +196,7 @@ class Destinations:
         scalar = self._context.scalar_of(value)
         if scalar is None:
             tensor = self._context.tensor_of(value)
-            # What is computed in front of a region must not be computed in memory that another one may write.
+            # What is computed before a region must not be computed in memory that another one may write.
             # A cast in the region is the same memory as what it casts, wherever that was computed.
             in_place = self._fits(value, part) and self._context.is_computed_here(_source(value))
             # What was computed earlier must not be computed where readers of an argument came meanwhile.

@@ -48,7 +48,7 @@ class Donations:
         waiting: arguments whose memory is claimed by the operation that computes the result (a scan, a join).
         claimed: the values that these operations compute.
         apart: traces of scans whose rows must not be computed where they are stored.
-        behind: pairs of operations; the first must come behind the second.
+        after: pairs of operations; the first must come after the second.
         notes: for each argument that stays as it is, the reason.
     """
 
@@ -59,7 +59,7 @@ class Donations:
         self.waiting: set[int] = set()
         self.claimed: set[Any] = set()
         self.apart: set[Any] = set()
-        self.behind: list[tuple[Any, Any]] = []
+        self.after: list[tuple[Any, Any]] = []
         self.notes: dict[int, str] = {}
         requests = list(requests)
         if not requests:
@@ -137,7 +137,7 @@ class Donations:
         start = find_start(value, x, self._block)
         if start.value in self._started:
             raise Refused("its result is computed in another argument already")
-        units = Units(self._block, self._extra(), self.behind)
+        units = Units(self._block, self._extra(), self.after)
         own = set(units.members_with(start.writer))
         if not have_same_sizes(value, x, self._row_sizes):
             raise Refused("the sizes of the result may differ")
@@ -153,7 +153,7 @@ class Donations:
                 what = "can fail" if op.name == "graphc.check" else "reads it"
                 raise Refused(f"{op.name} {what} after the result has been computed")
         self._lend(request.argument, x, start, any(op in own for op in self._readers(x, own, start)))
-        self.behind += [(start.writer, op) for op in earlier]
+        self.after += [(start.writer, op) for op in earlier]
 
     def _lend(self, argument: int, x: Any, start: Start, is_read_too: bool) -> None:
         self._started.add(start.value)

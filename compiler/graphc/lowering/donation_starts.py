@@ -28,7 +28,7 @@ class Reads(Enum):
     NOTHING = "it writes elements before it has read all"
     HERE = "the element that it writes"
     ROW = "the row that it writes, which is stored at the end of an iteration"
-    ALL = "it writes behind its last read"
+    ALL = "it writes after its last read"
 
 
 class Start(NamedTuple):

@@ -57,7 +57,7 @@ class Liveness:
         return True
 
     def growth(self, unit: Any) -> int:
-        """How many elements more are in use behind a unit than in front of it, if it is done next."""
+        """How many elements more are in use after a unit than before it, if it is done next."""
         made = sum(self._weight[value] for value in self._made[unit])
         freed = sum(self._weight[value] for value in self._read[unit] if self._readers[value] == {unit})
         return made - freed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Raw pointers. Only passes behind bufferisation, which see the layouts of buffers, may make them: here."""
+"""Raw pointers. Only passes after bufferisation, which see the layouts of buffers, may make them: here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphc_dialects._mlir import ir
 
 
 def aligned(buffer: Any) -> Any:
-    """A pointer to the memory of a memref, in front of its offset."""
+    """A pointer to the memory of a memref, before its offset."""
     position = build.create("memref.extract_aligned_pointer_as_index", [build.index_type()], [buffer]).result
     return _pointer(position)
 

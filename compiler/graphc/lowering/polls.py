@@ -31,8 +31,8 @@ class Polls:
         """At the insertion point, the end of an iteration."""
         self._call([step, self._bound] if self._progress else [])
 
-    def behind(self) -> None:
-        """At the insertion point, behind the loop."""
+    def after(self) -> None:
+        """At the insertion point, after the loop."""
         if self._progress:
             self._call([self._bound, self._bound])
 

@@ -42,7 +42,7 @@ class _Lowering:
             results, taken = self._for(rows, initial), self._bound
         else:
             results, taken = self._while(rows, initial)
-        self._polls.behind()
+        self._polls.after()
         bounds.taken = taken
         for item in rows:
             item.after([results.pop(0) for _ in range(item.width)])
@@ -109,7 +109,7 @@ def _true(i1: Any) -> Any:
 
 
 def declared_sizes(op: Any) -> dict[str, list[Any]]:
-    """Index values, in front of a scan that is not lowered yet, with the sizes of the rows of its outputs.
+    """Index values, before a scan that is not lowered yet, with the sizes of the rows of its outputs.
 
     Raises:
         UnknownSize: the shape of a row depends on the iteration.

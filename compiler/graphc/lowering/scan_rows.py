@@ -31,7 +31,7 @@ class Bounds:
         limit: index value, the most iterations.
         reverse: whether rows are stored from the end.
         is_while: whether a condition may end it earlier.
-        taken: index value behind the loop, the iterations that were run.
+        taken: index value after the loop, the iterations that were run.
     """
 
     limit: Any
@@ -178,7 +178,7 @@ class Rows:
         raise NotImplementedError
 
     def after(self, carried: list[Any]) -> None:
-        """Behind the loop: defines the results."""
+        """After the loop: defines the results."""
         raise NotImplementedError
 
     def _shifted(self, window: list[Any], new: dict[int, Any]) -> list[Any]:

@@ -3,8 +3,8 @@
 
 A unit is a fused cluster or one operation. Units come in dependence order; a check comes before everything
 that follows it in the source, so that no loop runs on sizes or indices a failing check would have refused.
-What computes a value that is written to a buffer comes behind the buffer (and so behind the checks in front
-of it), unless the buffer needs the value.
+What computes a value that is written to a buffer comes after the buffer (and so after the checks before
+ it), unless the buffer needs the value.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class Units:
     Args:
         block: a block of graph-stage operations.
         extra: further values that an operation needs, by its first result.
-        behind: pairs of operations, of which the first must come behind the second.
+        after: pairs of operations, of which the first must come after the second.
 
     Attributes:
         clusters: members of each cluster by its number.
     """
 
     def __init__(
-        self, block: Any, extra: dict[Any, list[Any]], behind: Sequence[tuple[Any, Any]] = ()
+        self, block: Any, extra: dict[Any, list[Any]], after: Sequence[tuple[Any, Any]] = ()
     ) -> None:
         self._extra = extra
-        self._behind = behind
+        self._after = after
         self._operations = [op.operation for op in block.operations]
         self._members: dict[Unit, list[Any]] = {}
         self.clusters: dict[int, list[Any]] = {}
@@ -71,7 +71,7 @@ class Units:
         """The members of each unit: Kahn's algorithm, earliest operation first.
 
         Args:
-            kept: values that live in memory of the caller. If given, units behind which no more memory is in
+            kept: values that live in memory of the caller. If given, units after which no more memory is in
                 use than before come as soon as they can.
         """
         needs, first = self._needs()
@@ -83,7 +83,7 @@ class Units:
         liveness = None if kept is None else Liveness(self._members, kept)
 
         def priority(unit: Unit) -> tuple[bool, bool, int, Unit]:
-            # Nothing may come behind the terminator, also what has an effect and no result.
+            # Nothing may come after the terminator, also what has an effect and no result.
             is_end = unit == self._unit_of[-1]
             return is_end, liveness is not None and liveness.growth(unit) > 0, first[unit], unit
 
@@ -123,7 +123,7 @@ class Units:
             made_by.update((result, unit) for result in op.results)
             if op.name == "graphc.check":
                 last_check = unit
-        for later, earlier in self._behind:
+        for later, earlier in self._after:
             needs[self.unit_of(later)].add(self.unit_of(earlier))
         self._put_buffers_first(needs, made_by)
         return needs, first
@@ -145,7 +145,7 @@ class Units:
                     reachable[root] = ancestors(needs, buffer)
                 if unit not in reachable[root]:
                     needs[unit].add(buffer)
-                    # Other buffers may come behind this unit.
+                    # Other buffers may come after this unit.
                     reachable = {root: reachable[root]}
 
 

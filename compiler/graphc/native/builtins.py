@@ -47,7 +47,7 @@ def cast(x: Any, type_: Any) -> Any:
 
 
 def type_of(x: Any) -> Type:
-    """The type of a number, or of the elements behind a pointer; known when translating."""
+    """The type of a number, or of the elements that a pointer points to; known when translating."""
     return type_of_dtype(np.asarray(x).dtype)
 
 
@@ -83,12 +83,12 @@ def positions(lanes: int) -> Any:
 
 
 def evens(a: Any, b: Any) -> Any:
-    """The numbers at even places of two vectors behind each other. With one lane, the first."""
+    """The numbers at even places of two vectors, one after the other. With one lane, the first."""
     return np.concatenate([a, b])[::2]
 
 
 def odds(a: Any, b: Any) -> Any:
-    """The numbers at odd places of two vectors behind each other. With one lane, the second."""
+    """The numbers at odd places of two vectors, one after the other. With one lane, the second."""
     return np.concatenate([a, b])[1::2]
 
 

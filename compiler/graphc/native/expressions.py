@@ -125,34 +125,34 @@ class Expressions(Vectors):
             if bool(first.value) == stop or not values:
                 return Static(bool(first.value))
             first = self.expression(values.pop(0))
-        slot, behind = self.alloca("i1"), self.label()
+        slot, after = self.alloca("i1"), self.label()
         self.emit(f"store i1 {self.truth(first, node).text}, ptr {slot}")
         for other in values:
             more = self.label()
             now = self.assign(f"load i1, ptr {slot}", BOOL)
-            self.branch(now, *((behind, more) if stop else (more, behind)))
+            self.branch(now, *((after, more) if stop else (more, after)))
             self.start(more)
             self.emit(f"store i1 {self.truth(self.expression(other), node).text}, ptr {slot}")
-        self.jump(behind)
-        self.start(behind)
+        self.jump(after)
+        self.start(after)
         return self.assign(f"load i1, ptr {slot}", BOOL)
 
     def _on_ifexp(self, node: Any) -> Any:
         test = self.expression(node.test)
         if isinstance(test, Static):
             return self.expression(node.body if test.value else node.orelse)
-        then, other, behind = self.label(), self.label(), self.label()
+        then, other, after = self.label(), self.label(), self.label()
         self.branch(self.truth(test, node), then, other)
         self.start(then)
         a = self.value(self.expression(node.body), node)
         slot = self.alloca(a.type.llvm)
         self.emit(f"store {a.type.llvm} {a.text}, ptr {slot}")
-        self.jump(behind)
+        self.jump(after)
         self.start(other)
         b = self.convert(self.expression(node.orelse), a.type, node)
         self.emit(f"store {a.type.llvm} {b.text}, ptr {slot}")
-        self.jump(behind)
-        self.start(behind)
+        self.jump(after)
+        self.start(after)
         return self.assign(f"load {a.type.llvm}, ptr {slot}", a.type)
 
     def _on_subscript(self, node: Any) -> Any:

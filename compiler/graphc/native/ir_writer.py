@@ -33,7 +33,7 @@ class Writer:
         return f"%v{self._count}"
 
     def address(self, base: str, offset: int) -> str:
-        """Pointer `offset` bytes behind `base`."""
+        """Pointer `offset` bytes after `base`."""
         return self.let(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
 
     def load(self, kind: str, base: str, offset: int) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The kernel language: a small part of Python, translated to LLVM IR.
 
-Kernels work on single arrays behind pointers: `a[i]`, `a[k:]` (the pointer moved by k), numbers, `for` over
+Kernels work on single arrays given by pointers: `a[i]`, `a[k:]` (the pointer moved by k), numbers, `for` over
 `range`, `while`, `if`, and calls of routines of the same kind and of C functions. A variable has the type of
 its first value. What is known when translating (attributes of the operation, types) is computed then, and a
 branch on it is decided then; a tuple of floats with an index that is not known is a constant array. Integers
@@ -201,7 +201,7 @@ class _Function(Expressions):
     # -- statements ------------------------------------------------------------------------------------------
 
     def _block(self, statements: Sequence[Any]) -> bool:
-        """Translates statements; says whether they certainly return. Nothing behind that is looked at, so
+        """Translates statements; says whether they certainly return. Nothing after that is looked at, so
         that it need not make sense for the types at hand.
         """
         for statement in statements:
@@ -272,28 +272,28 @@ class _Function(Expressions):
         test = self.expression(node.test)
         if isinstance(test, Static):
             return self._block(node.body if test.value else node.orelse)
-        then, other, behind = self.label(), self.label(), self.label()
+        then, other, after = self.label(), self.label(), self.label()
         self.branch(self.truth(test, node), then, other)
         self.start(then)
         self._block(node.body)
-        self.jump(behind)
+        self.jump(after)
         self.start(other)
         self._block(node.orelse)
-        self.jump(behind)
-        self.start(behind)
+        self.jump(after)
+        self.start(after)
         return False
 
     def _do_while(self, node: Any) -> None:
-        head, body, behind = self.label(), self.label(), self.label()
+        head, body, after = self.label(), self.label(), self.label()
         self.jump(head)
         self.start(head)
-        self.branch(self.truth(self.expression(node.test), node), body, behind)
+        self.branch(self.truth(self.expression(node.test), node), body, after)
         self.start(body)
-        self._loops.append((head, behind))
+        self._loops.append((head, after))
         self._block(node.body)
         self._loops.pop()
         self.jump(head)
-        self.start(behind)
+        self.start(after)
 
     def _do_for(self, node: Any) -> None:
         call = node.iter
@@ -308,7 +308,7 @@ class _Function(Expressions):
         step = bounds[2] if len(bounds) > 2 else Static(1)
         if not isinstance(step, Static):
             self.fail(node, "the step of a range must be known when translating")
-        head, body, following, behind = (self.label() for _ in range(4))
+        head, body, following, after = (self.label() for _ in range(4))
         end = self.convert(last, I64, node)
         # A counter of its own, so that assignments to the variable do not change the number of iterations.
         counter = self.alloca("i64")
@@ -317,10 +317,10 @@ class _Function(Expressions):
         self.start(head)
         now = self.assign(f"load i64, ptr {counter}", I64)
         comparison = "slt" if step.value > 0 else "sgt"
-        self.branch(self.assign(f"icmp {comparison} i64 {now.text}, {end.text}", BOOL), body, behind)
+        self.branch(self.assign(f"icmp {comparison} i64 {now.text}, {end.text}", BOOL), body, after)
         self.start(body)
         self._assign(node.target.id, now, node)
-        self._loops.append((following, behind))
+        self._loops.append((following, after))
         self._block(node.body)
         self._loops.pop()
         self.jump(following)
@@ -328,22 +328,22 @@ class _Function(Expressions):
         more = self.assign(f"add nsw i64 {now.text}, {step.value}", I64)
         self.emit(f"store i64 {more.text}, ptr {counter}")
         self.jump(head)
-        self.start(behind)
+        self.start(after)
 
     def _unroll(self, node: Any, count: Any) -> None:
         if not isinstance(count, Static):
             self.fail(node, "the number of iterations must be known when translating")
-        behind = self.label()
+        after = self.label()
         for i in range(count.value):
             following = self.label()
             self.names[node.target.id] = Static(i)
-            self._loops.append((following, behind))
+            self._loops.append((following, after))
             self._block(node.body)
             self._loops.pop()
             self.jump(following)
             self.start(following)
-        self.jump(behind)
-        self.start(behind)
+        self.jump(after)
+        self.start(after)
 
     def _do_break(self, node: Any) -> None:
         self.jump(self._loops[-1][1])

@@ -22,15 +22,15 @@ def fixed_names(tree: Any) -> frozenset[str]:
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     written = Counter([*parameters, *(x.id for x in nodes if isinstance(x.ctx, ast.Store))])
     read = Counter(x.id for x in nodes if isinstance(x.ctx, ast.Load))
-    behind = Counter({name: read[name] for name in parameters})
+    after = Counter({name: read[name] for name in parameters})
     for names, statements in _assignments(tree.body):
         reads = _names_in(statements, ast.Load)
-        behind.update({name: reads[name] for name in names})
-    return frozenset(name for name, times in written.items() if times == 1 and behind[name] == read[name])
+        after.update({name: reads[name] for name in names})
+    return frozenset(name for name, times in written.items() if times == 1 and after[name] == read[name])
 
 
 def _assignments(statements: Sequence[Any]) -> Iterator[tuple[set[str], Sequence[Any]]]:
-    """Names that statements assign, and the statements that certainly run behind each of these."""
+    """Names that statements assign, and the statements that certainly run after each of these."""
     for place, statement in enumerate(statements):
         if isinstance(statement, ast.Assign):
             yield set(_names_in(statement.targets, ast.Store)), statements[place + 1 :]

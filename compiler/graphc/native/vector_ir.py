@@ -63,7 +63,7 @@ class VectorWriter(Writer):
     def loop(self, count: str, carried: Sequence[tuple[str, str]], body: Body) -> list[str]:
         """Runs the body `count` times, an i64.
 
-        The test stands at the end, behind a first one, which is the form that LLVM makes of loops: code
+        The test stands at the end, after a first one, which is the form that LLVM makes of loops: code
         written this way needs no optimisation before machine code is made of it.
 
         Args:
@@ -82,7 +82,7 @@ class VectorWriter(Writer):
         self.line(f"  br i1 {some}, label %body{number}, label %done{number}")
         self.label(f"body{number}")
         place = len(self._lines)
-        # Behind these the numbers are unknown: what loop strength reduction would make of the addresses is
+        # After these the numbers are unknown: what loop strength reduction would make of the addresses is
         # no better than what is written, but takes half the time of making machine code.
         opaque = [
             self.let(f'call {kind} asm "", "=r,0"({kind} {name})') if kind in ("ptr", "i64") else name

@@ -74,7 +74,7 @@ class Vectors(Numbers):
         return self.assign(f"call reassoc {one.llvm} @{name}({one.llvm} {zero}, {kind.llvm} {x.text})", one)
 
     def _shuffled(self, a: Value, b: Value, places: list[int]) -> Value:
-        """The numbers at these places of two vectors behind each other."""
+        """The numbers at these places of two vectors, one after the other."""
         kind, mask = a.type.llvm, ", ".join(f"i32 {k}" for k in places)
         return self.assign(
             f"shufflevector {kind} {a.text}, {kind} {b.text}, <{len(places)} x i32> <{mask}>", a.type

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Adds one batch axis in front of some variables of a graph, and so of all that is computed from them.
+"""Adds one leading batch axis to some variables of a graph, and so of all that is computed from them.
 
 An op says how by ``batch(node, inputs, batched, size) -> list of outputs``; the rules of graphc's own ops are
 in `graphc.ops.batching`. Where there is no rule, or none for the inputs that are batched, a loop applies the
@@ -144,8 +144,8 @@ def _rows_read(v: Any, readers: Mapping[Variable, list[Apply]], outputs: set[Var
         if entry.start == -1 and (entry.single or (entry.stop, entry.step) == (None, None)):
             rows: int | None = 1
         elif isinstance(entry.start, int) and entry == FULL._replace(start=entry.start) and entry.start >= 0:
-            behind = _rows_read(node.outputs[0], readers, outputs)
-            rows = None if behind is None else entry.start + behind
+            after = _rows_read(node.outputs[0], readers, outputs)
+            rows = None if after is None else entry.start + after
         else:
             rows = None
         if rows is None:

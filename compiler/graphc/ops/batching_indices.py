@@ -75,7 +75,7 @@ def _positions(x: Any, axis: int, indices: Any) -> Any:
 
 
 def _between(rank: int, axis: int, ndim: int) -> list[int]:
-    """The permutation that puts ``rank`` axes behind the first one behind ``axis`` others."""
+    """The permutation that puts ``rank`` axes after the first one after ``axis`` others."""
     indices = range(1, 1 + rank)
     before = range(1 + rank, 1 + rank + axis)
     return [0, *before, *indices, *range(1 + rank + axis, ndim)]

@@ -22,7 +22,7 @@ class _Convolution(KernelOp):
 
     Args:
         stride: steps of the filter along both axes.
-        pad: zeros in front of the image along both axes; how many are behind it follows from the sizes.
+        pad: zeros before the image along both axes; how many are after it follows from the sizes.
         dilation: distances of the elements of the filter along both axes.
         groups: how many groups the channels of image and result are divided into.
     """

@@ -153,7 +153,7 @@ class Cumulative(_Running):
         return self._emit("graphc.cumulative", node, operands, e, neutral, f', kind = "{self.kind}"')
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
-        """The new axis goes behind the first."""
+        """The new axis goes after the first."""
         return [pt.swapaxes(self(pt.swapaxes(inputs[0], 0, 1)), 0, 1)]
 
 
@@ -261,6 +261,6 @@ class LinearRecurrence(_Running):
         return self._emit("graphc.linear_recurrence", node, operands, e, 0, "")
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
-        """The new axis goes behind the first."""
+        """The new axis goes after the first."""
         a, b = (pt.swapaxes(x, 0, 1) for x in all_batched(inputs, batched, size))
         return [pt.swapaxes(self(a, b), 0, 1)]

@@ -25,7 +25,7 @@ class _Windows(KernelOp):
     Args:
         window: sizes of the windows along both axes.
         stride: steps of the windows.
-        pad: how far the first window begins in front of the matrix, less than its size.
+        pad: how far the first window begins before the matrix, less than its size.
     """
 
     __props__ = ("window_h", "window_w", "stride_h", "stride_w", "pad_h", "pad_w")

@@ -66,8 +66,8 @@ class ArgSort(DiscreteOp):
 
 
 class Partition(_Permutation):
-    """The last axis with the elements of some ranks where sorting would put them; smaller ones in front of
-    each, larger ones behind. Operands: array, vector of ranks.
+    """The last axis with the elements of some ranks where sorting would put them; smaller ones before
+    each, larger ones after. Operands: array, vector of ranks.
     """
 
     kernel = "partition"
@@ -89,7 +89,7 @@ class SearchSorted(DiscreteOp):
     """Where values would go in a sorted last axis (int64).
 
     Args:
-        right: behind equal elements instead of in front of them.
+        right: after equal elements instead of before them.
     """
 
     kernel = "searchsorted"

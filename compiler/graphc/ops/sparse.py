@@ -94,9 +94,9 @@ class CsrProduct(KernelOp):
 
 
 class CsrPartialProduct(KernelOp):
-    """Products of the transpose of q groups of compressed rows and a dense matrix, one behind another.
+    """Products of the transpose of q groups of compressed rows and a dense matrix, one after another.
 
-    Operands as `CsrProduct`, with q in front of the number of rows. It is what the transposed product is made
+    Operands as `CsrProduct`, with q before the number of rows. It is what the transposed product is made
     of, and only its sum has derivatives.
     """
 

@@ -106,7 +106,7 @@ def _interleave(even: Any, odd: Any, n: int) -> Any:
 
 
 def _loop_scan(combine: _Combine, xs: list[Any]) -> list[Any]:
-    """Row after row; a row of zeros behind each tensor gives a first value where there are no rows."""
+    """Row after row; a row of zeros after each tensor gives a first value where there are no rows."""
     first = []
     for x in xs:
         zeros = pt.zeros([1, *(size_of(x, a) for a in range(1, x.type.ndim))], dtype=x.type.dtype)

@@ -48,7 +48,7 @@ def captured(outputs: Iterable[Variable], inner: Collection[Variable], since: in
         if v in seen or v in arguments or isinstance(v, Constant):
             continue
         seen.add(v)
-        # Nothing old depends on the arguments, which are younger, so there is no need to look behind it.
+        # Nothing old depends on the arguments, which are younger, so there is no need to look beyond it.
         if v.owner is None or not is_new(v, since) or _is_fixed_part(v, arguments, since):
             found[v] = None
         else:

@@ -140,7 +140,7 @@ def cumulative(
             "outputs_info"
         )
     x = given[0].variable[::-1] if go_backwards else given[0].variable
-    # One row of zeros behind x, so that there is a row to start from where x has none.
+    # One row of zeros after x, so that there is a row to start from where x has none.
     row = pt.zeros([1, *(size_of(x, axis) for axis in range(1, x.type.ndim))], dtype=x.type.dtype)
     first = pt.concatenate([x[:1], row])[0]
     loop = build_loop(fn, x[1:], first, non_sequences, name=name, what="cumulative")

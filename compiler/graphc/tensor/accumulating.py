@@ -108,7 +108,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         x: array-like.
         n: how often; at least 0.
         axis: the axis.
-        prepend, append: what is put in front and behind first; a number or an array.
+        prepend, append: what is put before and after first; a number or an array.
     """
     x = as_tensor_variable(x)
     if n < 0:
@@ -173,7 +173,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     Args:
         x: where to interpolate, of any shape.
         xp, fp: vectors of one length, at least 1.
-        left, right: the value in front of and behind all points; by default that of the nearest.
+        left, right: the value before and after all points; by default that of the nearest.
         period: the period of x; points are sorted then.
     """
     x, xp, fp = (as_tensor_variable(v) for v in (x, xp, fp))

@@ -12,7 +12,7 @@ from graphc.ops.scattering import Scatter
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import fitting
 from graphc.public import pt
-from graphc.tensor.indexing import TakeLens, inc_subtensor, lenses_behind, set_subtensor
+from graphc.tensor.indexing import TakeLens, inc_subtensor, lenses_below, set_subtensor
 
 __all__ = ["At", "max_subtensor", "min_subtensor", "mul_subtensor"]
 
@@ -21,7 +21,7 @@ _COMBINE = {"mul": "mul", "max": "maximum", "min": "minimum"}
 
 def _combine(target: Any, y: Any, kind: str) -> Any:
     """The array of an indexed variable with the selected elements combined with others, one by one."""
-    x, lenses = lenses_behind(target)
+    x, lenses = lenses_below(target)
     y = fitting(as_tensor_variable(y), target.type, f"{kind}_subtensor")
     if not lenses or not isinstance(lenses[-1], TakeLens):
         return set_subtensor(target, OPS[_COMBINE[kind]](target, y))

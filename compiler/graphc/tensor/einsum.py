@@ -272,7 +272,7 @@ def _with_sizes_of(a: _Term, b: _Term, summed: list[str]) -> _Term:
 
 
 def _grouped(term: _Term, batch: int, split: int) -> Any:
-    """A tensor with the axes behind the batch joined into two, the first of them made of ``split`` axes."""
+    """A tensor with the axes after the batch joined into two, the first of them made of ``split`` axes."""
     x = term.value
     if split == 1 and x.type.ndim == batch + 2:
         return x

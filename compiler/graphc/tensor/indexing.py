@@ -259,16 +259,16 @@ def getitem(x: Any, index: Any) -> Variable:
     for lens in lenses:
         result = lens.get(result)
     mask = mask_of(result, index)
-    behind = lenses_of(result, parse_index(result, index)) if mask is None else _mask_lenses(result, mask)
-    for lens in behind:
+    after = lenses_of(result, parse_index(result, index)) if mask is None else _mask_lenses(result, mask)
+    for lens in after:
         result = lens.get(result)
-    lenses += behind
+    lenses += after
     if lenses:
         result.tag.indexing = (x, lenses)
     return result
 
 
-def lenses_behind(target: Any) -> tuple[Any, list[Lens]]:
+def lenses_below(target: Any) -> tuple[Any, list[Lens]]:
     """The array and the lenses of an indexed variable."""
     indexing = getattr(target.tag, "indexing", None) if isinstance(target, Variable) else None
     if indexing is None:
@@ -281,7 +281,7 @@ def lenses_behind(target: Any) -> tuple[Any, list[Lens]]:
 
 
 def _replace(target: Any, y: Any, accumulate: bool) -> Any:
-    x, lenses = lenses_behind(target)
+    x, lenses = lenses_below(target)
     values = [x]
     for lens in lenses:
         values.append(lens.get(values[-1]))

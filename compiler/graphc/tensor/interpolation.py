@@ -32,7 +32,7 @@ def interpolate1d(
     Args:
         x, y: vectors of one length.
         method: "linear"; "nearest"; "first" or "last": the point on the left or on the right; "mean" of both.
-        left_pad, right_pad: values in front of and behind all points where ``extrapolate`` is False; by
+        left_pad, right_pad: values before and after all points where ``extrapolate`` is False; by
             default those of the first and the last point.
         extrapolate: whether the method goes on there.
 

@@ -153,7 +153,7 @@ def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) 
 
 
 def dstack(tup: Sequence[Any]) -> Variable:
-    """Arrays one behind the other along the third axis."""
+    """Arrays one after the other along the third axis."""
     xs = [pt.atleast_2d(x) for x in tup]
     return pt.concatenate([x[:, :, None] if x.type.ndim == 2 else x for x in xs], axis=2)
 

@@ -189,7 +189,7 @@ def _as_matrix(x: Any, split: int) -> Any:
 
 
 def batched_dot(a: Any, b: Any) -> Variable:
-    """``dot(a[i], b[i])`` for each i; operands have two or three dimensions, or more in front of them."""
+    """``dot(a[i], b[i])`` for each i; operands have two or three dimensions, or more before them."""
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     if a.type.ndim == 0 or b.type.ndim == 0:
         raise TypeError("batched_dot takes arrays with a first axis for the batch")
@@ -210,7 +210,7 @@ def batched_tensordot(x: Any, y: Any, axes: Any = 2) -> Variable:
 
     Args:
         x, y: array-like.
-        axes: how many axes are summed over: the last ones of x, the first ones of y behind the batch; or the
+        axes: how many axes are summed over: the last ones of x, the first ones of y after the batch; or the
             axes of x and those of y.
     """
     x, y = as_tensor_variable(x), as_tensor_variable(y)

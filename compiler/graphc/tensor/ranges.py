@@ -84,7 +84,7 @@ def logspace(
     """Powers of ``base`` with exponents as `linspace` makes them."""
     base = as_tensor_variable(base)
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
-    # The new axis is in front of all those of the operands, also of the base's.
+    # The new axis is before all those of the operands, also of the base's.
     first = (
         pt.shape_padleft(first, base.type.ndim - first.type.ndim)
         if base.type.ndim > first.type.ndim

@@ -156,7 +156,7 @@ def _flat_diagonal(rows: Any, columns: Any, offset: int) -> slice:
     """The positions of a diagonal in a matrix in row-major order."""
     start = offset if offset >= 0 else columns * -offset
     length = pt.maximum(pt.minimum(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    # An empty diagonal may begin behind the end.
+    # An empty diagonal may begin after the end.
     start = pt.minimum(start, rows * columns)
     return slice(start, start + length * (columns + 1) - pt.minimum(length, 1) * columns, columns + 1)
 

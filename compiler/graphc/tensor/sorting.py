@@ -131,7 +131,7 @@ def _ranks(kth: Any, what: str) -> Any:
 
 def partition(a: Any, kth: Any, axis: Any = -1) -> Variable:
     """The elements along an axis with those of the ranks ``kth`` where sorting would put them, smaller ones
-    in front of each and larger ones behind, in no particular order.
+    before each and larger ones after, in no particular order.
 
     Args:
         a: array-like.
@@ -159,7 +159,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Vari
     Args:
         a: ascending vector.
         v: values of any shape.
-        side: ``left`` puts them in front of equal elements, ``right`` behind.
+        side: ``left`` puts them before equal elements, ``right`` after.
         sorter: positions that sort ``a``, if it is not sorted.
     """
     x, values = as_tensor_variable(a), as_tensor_variable(v)

@@ -98,7 +98,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Variable, ...]:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Variable:
-    """Arrays behind each other along an axis; by default flattened ones."""
+    """Arrays one after the other along an axis; by default flattened ones."""
     parts = [as_tensor_variable(v) for v in (arr, values)]
     if axis is None:
         return pt.concatenate([pt.ravel(v) for v in parts], axis=0)
@@ -136,7 +136,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Variable:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable:
-    """The array with values in front of some of its parts, as ``numpy.insert``.
+    """The array with values before some of its parts, as ``numpy.insert``.
 
     Args:
         arr: array-like.
@@ -181,7 +181,7 @@ def resize(a: Any, new_shape: Any) -> Variable:
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
-    """The axis moved in front of the axis ``start``, as ``numpy.rollaxis``."""
+    """The axis moved before the axis ``start``, as ``numpy.rollaxis``."""
     x = as_tensor_variable(a)
     ndim = x.type.ndim
     axis = normalize_axis(axis, ndim, "rollaxis")

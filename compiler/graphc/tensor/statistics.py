@@ -48,7 +48,7 @@ def _floats(x: Any) -> Any:
 
 
 def _joined_last(x: Any, axis: Any, what: str) -> tuple[Any, tuple[int, ...]]:
-    """The axes joined into one, behind the others; also the axes."""
+    """The axes joined into one, after the others; also the axes."""
     axes = normalize_axes(axis, x.type.ndim, what)
     if len(axes) == 1:
         return pt.moveaxis(x, axes[0], -1), axes
@@ -58,7 +58,7 @@ def _joined_last(x: Any, axis: Any, what: str) -> tuple[Any, tuple[int, ...]]:
 
 
 def _kept(result: Any, axes: tuple[int, ...], ndim: int, lead: int = 0) -> Any:
-    """The reduced axes put back, of size 1, behind ``lead`` other axes."""
+    """The reduced axes put back, of size 1, after ``lead`` other axes."""
     rest = iter(range(lead, lead + ndim))
     return pt.dimshuffle(
         result, (*range(lead), *("x" if axis in axes else next(rest) for axis in range(ndim)))

@@ -60,7 +60,7 @@ def vectorize(
             be in it.
 
     Returns:
-        A function of array-likes. Its batch axes, those in front of the core dimensions, broadcast; a result
+        A function of array-likes. Its batch axes, those before the core dimensions, broadcast; a result
         has the batch axes of the arguments that it depends on.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""``vectorize_graph``: graphs with any number of batch axes in front of some variables.
+"""``vectorize_graph``: graphs with any number of leading batch axes added to some variables.
 
 One axis after the other is added by `graphc.ops.batch`.
 """
@@ -24,8 +24,8 @@ def vectorize_graph(
 
     Args:
         outputs: variable, or list or tuple of variables.
-        replace: variables of the graph, and what stands for each: a variable with any number of axes in front
-            of its own. These batch axes are aligned at their right ends and broadcast as NumPy's do: those of
+        replace: variables of the graph, and what stands for each: a variable with any number of leading
+            axes added. These batch axes are aligned at their right ends and broadcast as NumPy's do: those of
             static size 1 are repeated, the others must have equal sizes. A variable without further axes is
             the same for all elements of the batch.
 

@@ -10,7 +10,7 @@
  *   extern const graphc_function NAME_info;
  *
  * They keep nothing between calls and may run in any number of threads at once. States (shared variables) are
- * inputs behind the arguments, and their new values outputs behind the results: `NAME_info` says which, and has
+ * inputs after the arguments, and their new values outputs after the results: `NAME_info` says which, and has
  * the initial values. The caller keeps them.
  */
 #ifndef GRAPHC_H
@@ -86,7 +86,7 @@ typedef struct graphc_call {
 /* Filled by functions that return another code than 0. */
 typedef struct graphc_error {
   int32_t code;
-  int32_t tensor; /* number of the input; outputs count on behind the inputs; -1: none */
+  int32_t tensor; /* number of the input; outputs count on after the inputs; -1: none */
   int32_t axis;   /* -1: none */
   int32_t reserved;
   int64_t given, expected;

@@ -212,7 +212,7 @@ def test_a_divided_function_computes_the_same(monkeypatch):
 
 
 def test_values_are_in_the_frame_on_all_paths(everything):
-    """Calls in branches: what is first needed in one of them may be needed in the other, or behind both."""
+    """Calls in branches: what is first needed in one of them may be needed in the other, or after both."""
     x, y, z = pt.vectors("x", "y", "z")
     c = pt.scalar("c")
     first = graphc.ifelse(c > 0, pt.exp(x * 2) + z, pt.tanh(y) * z)
@@ -227,7 +227,7 @@ def test_values_are_in_the_frame_on_all_paths(everything):
             np.testing.assert_allclose(result, expected, rtol=1e-10)
 
 
-def test_values_are_stored_behind_their_definition(everything):
+def test_values_are_stored_after_their_definition(everything):
     text = """
 define i64 @main(ptr %0, i64 %1, i1 %2) {
   br i1 %2, label %3, label %5
@@ -259,7 +259,7 @@ define i64 @main(ptr %0, i64 %1, i1 %2) {
     assert (
         lines.index("store i64 %4, ptr %graphc.slot.1") == lines.index("%4 = load i64, ptr %0, align 8") + 2
     )
-    # No phi may stand behind a store.
+    # No phi may stand after a store.
     assert (
         lines.index("store i64 %7, ptr %graphc.slot.2")
         == lines.index("%7 = phi i64 [ 8, %3 ], [ %1, %0 ]") + 2

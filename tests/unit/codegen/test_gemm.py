@@ -172,7 +172,7 @@ def test_nothing_beyond_the_end_is_touched(letter, width):
 
 
 class Guarded:
-    """Memory in front of a page that must not be touched."""
+    """Memory before a page that must not be touched."""
 
     def __enter__(self) -> Guarded:
         self._size = 1 << 16

@@ -15,7 +15,7 @@ from graphc_runtime.loader import load_object
 
 
 def recorder(name: str, shapes, trailing: int = 0) -> str:
-    """A kernel that writes all its arguments, as integers, to the memory behind its context."""
+    """A kernel that writes all its arguments, as integers, to the memory at its context."""
     kinds = [k for shape in shapes for k in ("ptr", "ptr", *["i64"] * (1 + 2 * len(shape)))]
     kinds += ["ptr"] * trailing
     parameters = ", ".join(["ptr %c", *(f"{kind} %x{i}" for i, kind in enumerate(kinds))])

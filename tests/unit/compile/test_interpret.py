@@ -19,7 +19,7 @@ from graphc_dialects.dialect import new_context, operation_classes
 
 A = np.arange(12.0).reshape(3, 4) / 7
 
-# Operations of the dialect that only stand behind bufferization.
+# Operations of the dialect that only stand after bufferization.
 BUFFER_STAGE = {"graphc.address"}
 
 

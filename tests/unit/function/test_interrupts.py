@@ -135,7 +135,7 @@ def test_shared_variables_keep_their_values(alarm):
 
 
 @pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
-def test_updates_in_place_come_behind_what_can_be_interrupted(alarm, mode):
+def test_updates_in_place_come_after_what_can_be_interrupted(alarm, mode):
     """Beside a long loop the value is not overwritten: the call would keep the GIL, and could not end."""
     x, n = pt.dscalar("x"), pt.lscalar("n")
     count = graphc.shared(np.zeros(3), "count")

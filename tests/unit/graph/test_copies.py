@@ -101,7 +101,7 @@ def test_forms():
     assert result.owner.dprint(file="str").startswith("Two")
 
 
-def test_inputs_behind_other_inputs_are_unused():
+def test_inputs_beyond_other_inputs_are_unused():
     m = pt.matrix("m")
     transposed = m.T
     with pytest.raises(UnusedInputError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Batch axes in front of every kind of op: equal to a Python loop over the batch."""
+"""Leading batch axes for every kind of op: equal to a Python loop over the batch."""
 
 from __future__ import annotations
 

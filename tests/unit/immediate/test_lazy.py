@@ -84,10 +84,10 @@ def test_a_size_of_1_that_shows_late_broadcasts(env):
 def test_an_error_belongs_to_its_operation(env):
     x = env.as_tensor([1.0, 2.0, 3.0])
     wrong = x + env.as_tensor([1.0, 2.0])
-    behind = wrong * 2
+    after = wrong * 2
     right = x * 2
     with pytest.raises(ValueError, match="3 and 2") as caught:
-        behind.tolist()
+        after.tolist()
     assert any("queued at" in note and "test_lazy.py" in note for note in caught.value.__notes__)
     assert right.tolist() == [2, 4, 6]
     with pytest.raises(ValueError, match="3 and 2"):

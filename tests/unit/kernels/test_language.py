@@ -136,8 +136,8 @@ def places(x, out, n):
             out[i] = first
     if n > 1:
         below = n - 1
-    behind = i
-    return last + 100 * (behind + i) + 10000 * below
+    after = i
+    return last + 100 * (after + i) + 10000 * below
 
 
 def integers(a, out, n):
@@ -266,7 +266,7 @@ def bytes_at(x, out):
     words[0] = word(raw, 3)
 
 
-def test_what_stands_behind_a_return_need_not_make_sense(rng):
+def test_what_stands_after_a_return_need_not_make_sense(rng):
     assert both(by_type, rng.normal(size=9), np.zeros(9), 9, twice=True) == (2, 2)
 
 

@@ -19,7 +19,7 @@ from ._semantics import context
 
 
 def lowered(inputs, outputs, last: str) -> ir.Module:
-    """The module of a graph behind the pass `last` of fast_run."""
+    """The module of a graph after the pass `last` of fast_run."""
     with context(), ir.Location.unknown():
         module = ir.Module.parse(emit_module(FunctionGraph(inputs, outputs)).text)
         entries = pipeline("fast_run", has_scan=False)

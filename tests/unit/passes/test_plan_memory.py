@@ -207,7 +207,7 @@ func.func @main(%x: memref<4xi64>, %o: memref<f64>) {
 
 
 def test_a_size_is_not_divided_before_its_check() -> None:
-    """The division could trap; it stays behind the first use of the other buffer."""
+    """The division could trap; it stays after the first use of the other buffer."""
     text = """
 func.func @main(%n: index, %d: index, %o: memref<f64>) {
   %c0 = arith.constant 0 : index

@@ -303,7 +303,7 @@ func.func @main(%x: tensor<?xf64>, %w: tensor<f64>) -> tensor<{rows}xf64> {{
 
 
 @pytest.mark.parametrize("reverse", ["true", "false"])
-def test_last_row_is_found_behind_slices(reverse: str) -> None:
+def test_last_row_is_found_after_slices(reverse: str) -> None:
     text = f"""
 func.func @main(%x: tensor<?xf64>, %h0: tensor<1xf64>) -> tensor<f64> {{
   %c0 = arith.constant 0 : index

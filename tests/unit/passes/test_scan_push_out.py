@@ -230,7 +230,7 @@ def test_a_module_without_scan_is_left_alone() -> None:
 
 
 def test_an_inner_loop_is_treated_and_kept() -> None:
-    """Work of an inner loop moves in front of it, into the body of the outer one."""
+    """Work of an inner loop moves before it, into the body of the outer one."""
     inner = (
         _xt("?x2xf64")
         + '    %i = "graphc.scan"(%m) ({\n    ^bb0(%u: index):\n'

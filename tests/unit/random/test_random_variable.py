@@ -230,7 +230,7 @@ def test_choice_and_permutation_are_numpys():
 
 @pytest.mark.parametrize("bits", [np.random.PCG64, np.random.Philox])
 def test_permutations_of_any_size_and_seed(bits):
-    """One seed and size can agree by chance; the generator behind the draws agrees too."""
+    """One seed and size can agree by chance; the generator after the draws agrees too."""
     n, x, m = pt.lscalar("n"), pt.lvector("x"), pt.dmatrix("m")
     following, order = random.permutation(
         n, rng=(rng := random.rng(bit_generator=bits.__name__)), return_next_rng=True

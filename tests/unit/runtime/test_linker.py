@@ -168,7 +168,7 @@ def test_an_unselected_branch_holds_nothing():
             step(lambda v: v.n + 1, [2], [3]),
             step(lambda v: v.n + 2, [2], [4]),
             Step(Select, (0, 3, 4), (5,)),
-            # Runs behind the choice: by then only the branch that was not chosen could have read the value.
+            # Runs after the choice: by then only the branch that was not chosen could have read the value.
             step(lambda x: (x, seen[-1]() is None), [5], [6, 7]),
         ],
         [0, 1],
@@ -239,7 +239,7 @@ def test_a_thunk_may_call_its_own_program():
     assert run([12]) == [144]
 
 
-def test_memory_is_overwritten_behind_its_readers_or_copied():
+def test_memory_is_overwritten_after_its_readers_or_copied():
     log = []
 
     def add(values):

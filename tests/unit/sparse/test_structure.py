@@ -189,9 +189,9 @@ def test_gradients(format):
         rng = np.random.default_rng(direction)
         change, move = a.copy(), rng.normal(size=(5, 2))
         change.data = rng.normal(size=a.nnz)
-        ahead, behind = (f(a + s * change, weights + s * move)[0] for s in (step, -step))
+        ahead, after = (f(a + s * change, weights + s * move)[0] for s in (step, -step))
         expected = (by_x.multiply(change)).sum() + (by_w * move).sum()
-        np.testing.assert_allclose((ahead - behind) / (2 * step), expected, rtol=1e-6)
+        np.testing.assert_allclose((ahead - after) / (2 * step), expected, rtol=1e-6)
 
 
 def test_shared_and_dense_values():

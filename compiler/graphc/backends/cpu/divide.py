@@ -6,7 +6,7 @@ around the `graphc_body_<n>` of parallel-loops) go to other modules. There each 
 `graphc_call_<name>(frame)`, a hidden symbol, which the runtime resolves when it loads the objects together
 (`graphc_runtime.elf.join`). The kernel puts each value that some nest needs into the frame once, where it is
 defined: with hundreds of calls of dozens of arguments, most of its code would move pointers from one place on
-the stack to another. A call may stand in a branch, and a later one in another branch or behind both: what
+the stack to another. A call may stand in a branch, and a later one in another branch or after both: what
 both need is in the frame on all paths. Of functions with the same text one is kept, and called with a row of
 a table: where in the frame the arguments of each call are.
 
@@ -41,13 +41,13 @@ _OWNED = re.compile(r"graphc_(?:body|range)_\d+")
 _ARGUMENT = re.compile(r"(ptr|i\d+|half|float|double) (%?)([-+\w.]+)")
 _PARAMETER = re.compile(r" %([\w.]+)(?=,|$)")
 _VALUE = re.compile(r" %([\w.]+)")
-# What defines values: all phis at the beginning of a block, behind which other code may stand, or one line.
+# What defines values: all phis at the beginning of a block, after which other code may stand, or one line.
 _DEFINITIONS = re.compile(r"^(?:  %[\w.]+ = phi [^\n]*\n)+|^  %[\w.]+ = [^\n]*\n", re.MULTILINE)
 _DEFINED_VALUE = re.compile(r"^  %([\w.]+) =", re.MULTILINE)
 # The first arguments of a split function.
 _SIZES = ("lower", "upper", "cost", "alignment")
 _METADATA = re.compile(r"^!(\d+) =", re.MULTILINE)
-# Behind `graphc.backends.cpu.inner_loops`, some functions have names in the place of numbers.
+# After `graphc.backends.cpu.inner_loops`, some functions have names in the place of numbers.
 _LOOP = re.compile(
     r"^(v?\d+):[^\n]*\n(?:  %v?\d+ = phi [^\n]*\n)+  %v?\d+ = icmp [^\n]*\n"
     r"  br i1 %v?\d+, label %(v?\d+), label %\w+\n\n"

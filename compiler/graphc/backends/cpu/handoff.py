@@ -44,7 +44,7 @@ def to_llvmlite(text: str) -> str:
 
 
 def _translate_literals(text: str) -> str:
-    """Rewrites floating-point literals; a literal has the type that its line names last in front of it."""
+    """Rewrites floating-point literals; a literal has the type that its line names last before it."""
 
     def replace(match: re.Match[str]) -> str:
         start, token = match.start(), match.group()

@@ -26,7 +26,7 @@ _PRODUCTS: list[Entry] = [
     ("cse", "parts of composites repeat"),
 ]
 
-_SCAN_SIZES: list[Entry] = [("graphc-scan-row-sizes", "sizes of results can be computed in front of loops")]
+_SCAN_SIZES: list[Entry] = [("graphc-scan-row-sizes", "sizes of results can be computed before loops")]
 
 # Left out where a module has no scan.
 _SCAN: list[Entry] = [
@@ -39,8 +39,8 @@ _SCAN: list[Entry] = [
     ("graphc-scan-push-out-non-seq", "what is the same in all iterations is done once"),
     ("graphc-scan-push-out-seq", "work on rows becomes one operation on the stack"),
     ("graphc-scan-to-map", "loops without states disappear"),
-    ("graphc-scan-push-out-dot1", "accumulated products become one product behind the loop"),
-    ("graphc-scan-push-out-output", "work on results becomes one operation behind the loop"),
+    ("graphc-scan-push-out-dot1", "accumulated products become one product after the loop"),
+    ("graphc-scan-push-out-output", "work on results becomes one operation after the loop"),
     ("graphc-scan-to-reduce", "accumulations become reductions"),
     ("graphc-scan-unroll", "a few iterations are straight code"),
     ("graphc-scan-remove-constants-and-unused-inputs", "what the passes before made unnecessary"),
@@ -105,7 +105,7 @@ _COMPLEX_NUMBERS: Entry = ("convert-complex-to-llvm", "complex numbers as pairs"
 
 # Also where nothing is vectorised: upstream lowers log1p(x) to log(1 + x) and expm1(x) to exp(x) - 1.
 _MATH: list[Entry] = [
-    ("graphc-fast-math", "the liberties that config.fastmath gives; none to the expansions behind it"),
+    ("graphc-fast-math", "the liberties that config.fastmath gives; none to the expansions after it"),
     _COMPLEX_FUNCTIONS,
     ("graphc-expand-math", "inline math that vectorises and is accurate near 0"),
 ]

@@ -30,7 +30,7 @@ def turn(a, b, w):
 def to_lanes(x, stride, have, count, yr, yi, pairs, w):
     """The first `count` numbers of w rows, side by side: those at odd places in yi, if they are pairs.
 
-    There are `have` rows at x; the last one stands for those behind it.
+    There are `have` rows at x; the last one stands for those after it.
     """
     a, b = local(w * w, type_of(yr)), local(w * w, type_of(yr))
     done = count - count % w
@@ -114,7 +114,7 @@ def transform_row(x, ar, ai, br, bi, yr, yi, table, turns, factors, count, n, w,
         factors, count: the stages of n / w numbers.
     """
     m = n // w
-    # What is left behind the first stage.
+    # What is left after the first stage.
     left, series, t, done = m, w, table, 0
     odd = count % 2 == 1
     if packed > 0:
@@ -167,7 +167,7 @@ def lane_step(xr, xi, yr, yi, t, k, m, w, into):
         dft_4(br, bi, 0, 2, ar, ai, 0, w)
         dft_4(br, bi, 1, 2, ar, ai, 4, w)
         join_8(ar, ai, br, bi, w)
-    # To the places of the result, one behind each other m numbers away.
+    # To the places of the result, one after the other, m numbers apart.
     for i in unrolled(w):
         put_number(yr, yi, k + m * i, row(br, w * i, w), row(bi, w * i, w), w, into)
 

@@ -103,7 +103,7 @@ def power_above(n):
 
 
 def chirp_numbers(n):
-    """Numbers in the table of Bluestein's algorithm in front of that of its transforms."""
+    """Numbers in the table of Bluestein's algorithm before that of its transforms."""
     return 2 * n + 2 * power_above(n)
 
 

@@ -173,7 +173,7 @@ def exchange(xr, xi, zr, zi, left, stride, p, m, w, give):
 
 
 def numbers_of(p, m):
-    """Numbers in the table in front of that of the stages."""
+    """Numbers in the table before that of the stages."""
     return 2 * (p // 2) * (p // 2 + m)
 
 

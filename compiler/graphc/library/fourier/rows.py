@@ -67,5 +67,5 @@ def rows_in_lanes(x, table, out, work, first, last, n, k, w, real, inverse, plai
 
 
 def numbers_of_turns(n, w):
-    """Numbers in the table of `fill_row` behind those of the stages."""
+    """Numbers in the table of `fill_row` after those of the stages."""
     return 2 * (n // w) * (w - 1)

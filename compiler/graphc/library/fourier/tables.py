@@ -80,7 +80,7 @@ def fft_table(precision, size, out, t, *, real):
     for k in range(t):
         out[k] = 0
     n = size[0]
-    # Behind the table and the work space of `transformed`, 2 n + 6 m numbers with m below 4 n.
+    # After the table and the work space of `transformed`, 2 n + 6 m numbers with m below 4 n.
     circle = out[26 * n + 512 :]
     fill_table(out, circle, n, real, 8 if kind.bits == 32 else 4, around, roots, squares, transformed)
 
@@ -151,7 +151,7 @@ def squares(out, circle, n):
 
 
 def transformed(out, circle, n, m):
-    """The conjugate chirp is wrapped around. There is work space for two planes behind the table."""
+    """The conjugate chirp is wrapped around. There is work space for two planes after the table."""
     spare = out[chirp_numbers(n) + 2 * m :]
     xr, xi, yr, yi = spare, spare[m:], out[2 * n :], out[2 * n + m :]
     s = m

@@ -101,7 +101,7 @@ def reorder(t, z, values, work, more, n, info):
     kind = type_of(t)
     size, length, none, yes = ref(n), ref(n * n + n * 8 + 1), ref("N"), ref("V")
     chosen = view(more, "i32")
-    # LAPACK writes integers, which nobody reads, behind the choice.
+    # LAPACK writes integers, which nobody reads, after the choice.
     integers, count = chosen[n:], ref(0)
     space = view(more[n * 16 :], kind)
     some, other = ref(0.0, kind.real), ref(0.0, kind.real)

@@ -94,7 +94,7 @@ def tridiagonal(x, d, e, factors, n):
         e[k] = found[1]
         if f != 0.0:
             v = x[k * WIDTH :]
-            # Two sums at a time; the row behind the last one is 0, and so is its element of v.
+            # Two sums at a time; the row after the last one is 0, and so is its element of v.
             first, second = nothing(x), nothing(x)
             for i in range(k + 1, n, 2):
                 first += v[i] * row(x, i * WIDTH, WIDTH)

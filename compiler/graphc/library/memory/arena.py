@@ -7,7 +7,7 @@ then return -1.
 
 What an iteration of a loop gives back (`graphc_release_to`) is not freed but kept for the next one. In the
 list of a context, blocks that are free come first, those of younger buffers before those of older ones
-behind them: a mark is the first block in use, and everything in front of it that is in use is younger. An
+after them: a mark is the first block in use, and everything before it that is in use is younger. An
 allocation takes the smallest free block that is large enough. Where there are only smaller ones, one of them
 is freed, and the new block gets a quarter more than asked for: a loop whose buffers grow thus calls malloc a
 few times, and never has more blocks than buffers alive at once.
@@ -15,7 +15,7 @@ few times, and never has more blocks than buffers alive at once.
 
 from __future__ import annotations
 
-# Bytes in front of the memory of a workspace (see `graphc.library.memory.workspace`).
+# Bytes before the memory of a workspace (see `graphc.library.memory.workspace`).
 HEADER = 48
 # What this text, that of workspaces and that of interrupts refer to.
 DECLARATIONS = """
@@ -73,7 +73,7 @@ choose:
   %found = icmp ne ptr %best, null
   br i1 %found, label %reuse, label %make
 reuse:
-; The block becomes the first one in use, which the last free one is already in front of.
+; The block becomes the first one in use, which the last free one is already before.
   %is_last = icmp eq ptr %best, %link
   br i1 %is_last, label %have, label %move
 move:

@@ -2,7 +2,7 @@
 """Places buffers with known sizes and lifetimes in one block of memory.
 
 Buffers are placed one after the other, each in the smallest gap between those already placed that live at
-the same time; where no gap is large enough it goes behind them. This is done for several orders, of which the
+the same time; where no gap is large enough it goes after them. This is done for several orders, of which the
 one that needs least memory counts: by size, by size times length of life, by length of life, by end of life,
 the largest first. `graphc.library.memory.packing` has the same algorithm in machine code, for sizes that are
 known at run time only: both give the same offsets.
@@ -72,7 +72,7 @@ def _place(order: Sequence[int], sizes: Sequence[int], lifetimes: Sequence[Inter
 def _best_gap(
     i: int, sizes: Sequence[int], lifetimes: Sequence[Interval], offsets: list[int], placed: list[int]
 ) -> int:
-    """The offset of the smallest gap that holds buffer `i`, or behind all that live at the same time."""
+    """The offset of the smallest gap that holds buffer `i`, or after all that live at the same time."""
     end, best, smallest = 0, -1, 0
     for j in placed:
         if not lifetimes[i].overlaps(lifetimes[j]):

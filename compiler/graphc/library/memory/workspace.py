@@ -42,7 +42,7 @@ class WorkspaceTable:
 
     @property
     def header(self) -> int:
-        """Bytes in front of the memory."""
+        """Bytes before the memory."""
         return HEADER + 8 * (self.keys + 2 * len(self.rows))
 
 

@@ -112,7 +112,7 @@ def first_inside(start, stride):
 
 
 def end_inside(start, stride, size, count):
-    """The first k behind those with start + k * stride < size, at most count."""
+    """The first k after those with start + k * stride < size, at most count."""
     return 0 if start >= size else min(count, (size - 1 - start) // stride + 1)
 
 

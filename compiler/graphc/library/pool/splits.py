@@ -47,7 +47,7 @@ def define_call(name: str, sizes: str, captured: str, arguments: str) -> str:
         name: of the split function that it stands for; the new one is `graphc_call_<name>(frame)`.
         sizes: code that makes `%lower`, `%upper`, `%cost` and `%alignment`.
         captured: code that makes what the body captures.
-        arguments: the body's, behind the range.
+        arguments: the body's, after the range.
     """
     number = name.rpartition("_")[2]
     return (

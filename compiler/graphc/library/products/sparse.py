@@ -96,7 +96,7 @@ VALUES = 4096
 
 
 def first_row(indptr, rows, z, part, parts):
-    """The first row of a part, of which all have about as many values; behind the last part, `rows`."""
+    """The first row of a part, of which all have about as many values; after the last part, `rows`."""
     if part <= 0:
         return 0
     if part >= parts:

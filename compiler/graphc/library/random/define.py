@@ -4,7 +4,7 @@
     graphc_random_<generator>_<distribution>(state, next, n, out, p0, step0, p1, step1, ...)
     graphc_random_<generator>_<distribution>(state, next, n, k, scratch, out, p0, step0, ...)
 
-fills `out` with n draws and stores the state of the generator behind them in `next`, which may be `state`.
+fills `out` with n draws and stores the state of the generator after them in `next`, which may be `state`.
 Parameters are arrays, from which every draw takes `step` elements: none where all draws share them. The
 second form is that of draws over vectors of length k (`graphc.library.random.vectors`).
 """

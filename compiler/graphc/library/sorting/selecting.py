@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Partial sorting: the element of a rank in its place, smaller ones in front of it, larger ones behind.
+"""Partial sorting: the element of a rank in its place, smaller ones before it, larger ones after.
 
 Quickselect on the integer keys of `sorting`. Elements are divided without branches (each is exchanged, and
 the place to exchange with moves by the comparison's result), because branches on random data cost more than
@@ -159,7 +159,7 @@ def select_ranks(x, kth, out, other, n, k):
     done = -1
     for r in range(k):
         rank = rank_of(kth, r, n)
-        # What lies behind a rank that is in its place stays there.
+        # What lies after a rank that is in its place stays there.
         if rank == done + 1:
             smallest_first(keys[rank:], n - rank)
         elif rank > done:

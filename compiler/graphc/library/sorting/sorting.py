@@ -28,7 +28,7 @@ SYMBOLS = {bits: f"numpy_sort_uint{bits}" for bits in (8, 16, 32, 64)}
 
 
 def key_of(x, i, exact):
-    """An unsigned integer in the order of the numbers; `exact` keeps -0.0 in front of 0.0."""
+    """An unsigned integer in the order of the numbers; `exact` keeps -0.0 before 0.0."""
     kind = type_of(x)
     unsigned = UNSIGNED[kind.bits]
     bits = view(x, unsigned)[i]

@@ -126,7 +126,7 @@ class _Accesses:
 
 
 def _root(buffer: Any) -> Any:
-    """The buffer behind a chain of views."""
+    """The buffer that a chain of views shows."""
     while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in _VIEWS:
         buffer = buffer.owner.operands[0]
     return buffer

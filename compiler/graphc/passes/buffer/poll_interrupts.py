@@ -56,7 +56,7 @@ class PollInterrupts(Pass):
             for call in calls:
                 if protected is not None and _position(function, call) >= protected:
                     call.erase()
-                    self.count("removed in front of what must not be interrupted")
+                    self.count("removed before what must not be interrupted")
                 elif call.parent.name in _LOOPS:
                     self._place(call, call.parent.operation)
         self._forget_unused(module)

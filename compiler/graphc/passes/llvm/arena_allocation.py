@@ -94,7 +94,7 @@ class ArenaAllocation(Pass):
         self._return_on_null(ir, new)
 
     def _return_on_null(self, ir: Any, call: Any) -> None:
-        """`if (!memory) return -1;` behind an allocation of a kernel."""
+        """`if (!memory) return -1;` after an allocation of a kernel."""
         i64 = ir.IntegerType.get_signless(64)
 
         def minus_one() -> Any:
@@ -104,7 +104,7 @@ class ArenaAllocation(Pass):
         _return_if(ir, call, _EQUAL, minus_one)
 
     def _return_on_status(self, ir: Any, call: Any) -> None:
-        """`if (status) return status;` behind a poll."""
+        """`if (status) return status;` after a poll."""
         _return_if(ir, call, _NOT_EQUAL, lambda: call.result)
 
     def _redeclare(self, ir: Any, module: Any) -> None:
@@ -129,7 +129,7 @@ class ArenaAllocation(Pass):
 
 
 def _return_if(ir: Any, call: Any, predicate: int, status: Callable[[], Any]) -> None:
-    """Ends a kernel behind a call whose result is equal, or not equal, to zero."""
+    """Ends a kernel after a call whose result is equal, or not equal, to zero."""
     block = call.block
     if not _returns_status(ir, block.owner):
         return
@@ -207,7 +207,7 @@ def _as_float(ir: Any, value: Any, types: _Types) -> Any:
     if name == "llvm.mlir.constant":
         return None
     if name == "llvm.ptrtoint" and getattr(op.operands[0].owner, "name", "") == "llvm.getelementptr":
-        # The address of element n behind null: n times the size of an element, which is 16 at most.
+        # The address of element n after null: n times the size of an element, which is 16 at most.
         address = op.operands[0].owner
         count = _as_float(ir, address.operands[1], types) if len(address.operands) == 2 else None
         if count is None:

@@ -57,7 +57,7 @@ class _Function:
         entry = self._op.regions[0].blocks[0]
         location = self._op.location
         self._results = len(function_type.results)
-        # Bindings append arguments only at the end: all old ones are re-added behind the context.
+        # Bindings append arguments only at the end: all old ones are re-added after the context.
         old = list(entry.arguments)
         self._context = entry.add_argument(self._pointer, location)
         for argument in old:
@@ -88,19 +88,19 @@ class _Function:
         return self._ir.DenseI32ArrayAttr.get(positions)
 
     def _rewrite_block(self, block: Any) -> None:
-        """Splits the block behind each check, last check first, so that every operation moves once."""
+        """Splits the block after each check, last check first, so that every operation moves once."""
         last = list(block.operations)[-1].operation
         if last.name == "func.return":
             self._return(last)
-        behind: list[Any] = []  # last one first
+        after: list[Any] = []  # last one first
         for op in reversed([op.operation for op in block.operations]):
             if op.name != "graphc.check":
-                behind.append(op)
+                after.append(op)
                 continue
             rest = block.create_after()
-            for other in reversed(behind):
+            for other in reversed(after):
                 rest.append(other)
-            behind = [self._branch(op, rest)]
+            after = [self._branch(op, rest)]
 
     def _return(self, op: Any) -> None:
         ir = self._ir

@@ -15,7 +15,7 @@ from graphc_dialects._mlir import ir
 class NoaliasBuffers(Pass):
     """Marks the arguments at the positions in `graphc.buffers` (see kernel-abi) as `llvm.noalias`.
 
-    Without it the vectoriser compares the addresses of all buffers in front of each loop, and gives up where
+    Without it the vectoriser compares the addresses of all buffers before each loop, and gives up where
     there are many.
     """
 

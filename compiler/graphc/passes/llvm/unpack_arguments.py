@@ -13,7 +13,7 @@ from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 # Positions in a descriptor, as `llvm.extractvalue` takes them: the pointer to the elements, and the offset.
-# Behind those, (3, i) is size i and (4, i) stride i.
+# After those, (3, i) is size i and (4, i) stride i.
 _Position = tuple[int, ...]
 _POINTER: _Position = (1,)
 _OFFSET: _Position = (2,)
@@ -37,7 +37,7 @@ class UnpackArguments(Pass):
 
     Upstream passes a descriptor for each buffer: two pointers, an offset, and all sizes and strides. Loops
     capture dozens of buffers (see outline-loops and parallel-loops), and hardly read more than the pointer
-    to the elements. Behind this pass an argument is that pointer, followed by the sizes and strides that an
+    to the elements. After this pass an argument is that pointer, followed by the sizes and strides that an
     operation of the function reads. Buffers whose layout is not the identity, or that operations use which
     the pass does not know, keep their offset and all sizes and strides.
 
@@ -61,7 +61,7 @@ class UnpackArguments(Pass):
                 names = (f"graphc_split_{number}", f"graphc_split_products_{number}")
                 split = next(filter(functions.__contains__, names), None)
                 if split is not None:
-                    # Three arguments in front of what is captured here, four there: none is a buffer.
+                    # Three arguments before what is captured here, four there: none is a buffer.
                     plans[split] = [None, *rewrite.define(op)]
                     rewrite.declare(functions[split], plans[split])
         if _END in functions:
@@ -188,7 +188,7 @@ class _Rewrite:
             return found
         descriptor = self._descriptors.get(value)
         if descriptor is None:
-            with self._behind(value):
+            with self._after_definition(value):
                 descriptor = _cast(ir, value, self._buffer(value.type).struct)  # type: ignore[union-attr]
             self._descriptors[value] = descriptor
         kind = self._pointer if position == _POINTER else self._i64
@@ -210,13 +210,13 @@ class _Rewrite:
         found = self._words.get(index)
         if found is None:
             ir = self._ir
-            with self._behind(index):
+            with self._after_definition(index):
                 found = ir.Operation.create("arith.index_cast", [self._i64], [index]).result
             self._words[index] = found
         return found
 
-    def _behind(self, value: Any) -> Any:
-        """The insertion point behind what makes a value."""
+    def _after_definition(self, value: Any) -> Any:
+        """The insertion point after what makes a value."""
         ir, owner = self._ir, value.owner
         is_argument = isinstance(owner, ir.Block)
         return ir.InsertionPoint.at_block_begin(owner) if is_argument else ir.InsertionPoint.after(owner)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Work behind a loop: on rows of sequences, of kept states and outputs, and of outputs added for it."""
+"""Work after a loop: on rows of sequences, of kept states and outputs, and of outputs added for it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _VIEWS = frozenset({"graphc.dimshuffle", "graphc.neg", "tensor.cast"})
 _DEPTH = 64
 
 
-class Behind:
-    """Plans and builds work behind one scan.
+class After:
+    """Plans and builds work after one scan.
 
-    Use it as a context manager: inside, the insertion point is right behind the scan; at the end what the
-    body and the work behind it left unused is erased.
+    Use it as a context manager: inside, the insertion point is right after the scan; at the end what the
+    body and the work after it left unused is erased.
 
     Args:
         view: the scan.
@@ -45,7 +45,7 @@ class Behind:
         self._positions: dict[Any, int] = {}
         self._used: dict[str, bool] = {}
 
-    def __enter__(self) -> Behind:
+    def __enter__(self) -> After:
         self._before = {op.operation for op in self.view.op.block.operations}
         self._location = self.view.op.location
         self._location.__enter__()
@@ -102,7 +102,7 @@ class Behind:
 
     def new_rows(self, value: Any, keep: bool = True) -> frozenset[Any]:
         """The values whose rows have to be kept in addition, so that the stack of a value can be computed
-        behind the loop without repeating its expensive work.
+        after the loop without repeating its expensive work.
 
         Args:
             value: a tensor of the body.
@@ -150,7 +150,7 @@ class Behind:
         return row_elements(value.type) <= self._limit
 
     def work(self, value: Any, stop: frozenset[Any]) -> list[Any]:
-        """The operations that computing a value's stack moves behind the loop (not those that stay too)."""
+        """The operations that computing a value's stack moves after the loop (not those that stay too)."""
         found: list[Any] = []
         seen: set[Any] = set()
         pending = [value]

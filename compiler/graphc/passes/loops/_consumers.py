@@ -107,7 +107,7 @@ def _nowhere_above(f: Linear, g: Linear, e: Evaluator) -> bool:
 
 
 def _ends(offset: Range, size: Range, stride: int) -> tuple[Range, Range]:
-    """The smallest row read, and the one behind the largest."""
+    """The smallest row read, and the one after the largest."""
     span = [None if f is None else Linear((f.constant - 1) * stride, f.slope * stride) for f in size]
     if stride < 0:
         span.reverse()  # the larger the size, the lower the last row

@@ -22,7 +22,7 @@ class Fusion:
     """One attempt to run the iterations of two scans together.
 
     The first scan moves down to the second one: what stands between them and needs results of the first moves
-    behind, the rest (among it the checks of the second) stays in front.
+    after, the rest (among it the checks of the second) stays in front.
 
     Args:
         first: a scan.
@@ -90,7 +90,7 @@ class Fusion:
         return numbering[a] == numbering[b]
 
     def _can_move(self) -> bool:
-        """Whether all that has to move behind the loop may; checks that cannot fail are left out."""
+        """Whether all that has to move after the loop may; checks that cannot fail are left out."""
         for op in self._dependents:
             if is_removable(op):
                 continue
@@ -113,12 +113,12 @@ class Fusion:
     def apply(self) -> int:
         """Fuses the scans; returns how many reads of stored rows it saved."""
         first, second = self._first, self._second
-        behind = [op for op in self._dependents if op not in self._proved]
+        after = [op for op in self._dependents if op not in self._proved]
         for op in self._proved:
             op.erase()
         first.op.move_before(second.op)
         last = second.op
-        for op in behind:
+        for op in after:
             op.move_after(last)
             last = op
         for op, row in self._rows.items():

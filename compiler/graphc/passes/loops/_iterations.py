@@ -20,7 +20,7 @@ _EQUAL = 0
 
 
 def unroll(view: ScanView, steps: int) -> bool:
-    """Replaces a scan by straight-line operations in front of it.
+    """Replaces a scan by straight-line operations before it.
 
     Args:
         view: the scan.

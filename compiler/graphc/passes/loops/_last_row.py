@@ -128,8 +128,8 @@ class LastRowUses:
         return True
 
     def replace(self, row: Any) -> None:
-        """Gives all uses the last row, and sizes without the trace; the current insertion point is in front
-        of all of them.
+        """Gives all uses the last row, and sizes without the trace; the current insertion point is before
+        all of them.
         """
         for op, value in self._dims:
             op.results[0].replace_all_uses_with(self._size(value, constant_value(op.operands[1]) or 0))

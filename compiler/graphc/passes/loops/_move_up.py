@@ -14,7 +14,7 @@ _FIXED = frozenset({"arith.divsi", "arith.remsi", "arith.floordivsi", "arith.cei
 
 
 def move_up(values: Iterable[Any], anchor: Any) -> bool:
-    """Moves what computes values in front of an operation, if that is possible for all of them.
+    """Moves what computes values before an operation, if that is possible for all of them.
 
     Args:
         values: index or i1 values; those of regions that the anchor is not in cannot be moved.
@@ -54,13 +54,13 @@ def _is_safe(op: Any) -> bool:
 
 
 def operations_after(anchor: Any) -> dict[Any, int]:
-    """The operations behind an operation in its block, numbered in order."""
+    """The operations after an operation in its block, numbered in order."""
     found: dict[Any, int] = {}
-    behind = False
+    after = False
     for position, op in enumerate(anchor.block.operations):
-        if behind:
+        if after:
             found[op.operation] = position
-        behind = behind or op.operation == anchor
+        after = after or op.operation == anchor
     return found
 
 

@@ -62,7 +62,7 @@ def part_of_state(carry: Any, collect: Any, tap: int) -> Part | None:
 
 
 def take_part(view: ScanView, source: str, part: Part, type_: Any) -> Any:
-    """A part of what is kept under a name, directly behind the scan.
+    """A part of what is kept under a name, directly after the scan.
 
     Args:
         view: the scan.

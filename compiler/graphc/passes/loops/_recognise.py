@@ -105,7 +105,7 @@ def _reads(view: ScanView, op: Any, name: str) -> bool:
 
 
 def _uncast(view: ScanView, value: Any, path: set[Any]) -> Any:
-    """The operation of the body behind changes of static sizes, which are added to the path."""
+    """The operation of the body below changes of static sizes, which are added to the path."""
     while True:
         if isinstance(value.owner, ir.Block) or not view.is_inside(value):
             return None
@@ -150,7 +150,7 @@ def linear_of(view: ScanView, name: str, carry: Any, dependences: Dependences) -
 
 
 def _positive(view: ScanView, value: Any, path: set[Any]) -> tuple[Any, bool]:
-    """The operation of the body behind negations, which are added to the path, and whether it is negated."""
+    """The operation of the body below negations, which are added to the path, and whether it is negated."""
     negative = False
     op = _uncast(view, value, path)
     while op is not None and op.name == "graphc.neg":

@@ -105,7 +105,7 @@ class Retention:
         return None if high is None else e.region.most(high)
 
     def _guard(self, regions: list[Region]) -> bool:
-        """Finds a check that fails for these numbers of iterations, and moves it in front of the scan."""
+        """Finds a check that fails for these numbers of iterations, and moves it before the scan."""
         later = operations_after(self._view.op)
         for op in [op.operation for op in self._view.op.block.operations]:
             if op.name != "graphc.check" or not self._fails(op, regions):

@@ -55,7 +55,7 @@ class SequenceRows:
 
 
 class KeptRows:
-    """Rows of sequences, states and outputs: what there is behind the loop.
+    """Rows of sequences, states and outputs: what there is after the loop.
 
     Args:
         view: the scan.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stacks in front of a scan, built on trial: they are kept, or vanish without a trace."""
+"""Stacks before a scan, built on trial: they are kept, or vanish without a trace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VIEWS = frozenset(
 
 
 class Trial(AbstractContextManager["Trial"]):
-    """Operations in front of a scan that stay if `keep` is called, and are erased otherwise.
+    """Operations before a scan that stay if `keep` is called, and are erased otherwise.
 
     Everything is built at the insertion point of the `with` block.
     """

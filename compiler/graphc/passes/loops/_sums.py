@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""States that only add up, and their sums over time behind the loop."""
+"""States that only add up, and their sums over time after the loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, taps_of, writes_of
-from graphc.passes.loops._after import Behind
+from graphc.passes.loops._after import After
 from graphc.passes.loops._batch import Batch, Batcher
 from graphc.passes.loops._batch_matmul import flags_of, product
 from graphc.passes.loops._cost import row_elements, users_of
@@ -86,10 +86,10 @@ class Accumulator:
         """Whether nothing but its last row is used, and every iteration only adds to it."""
         return self.terms is not None and LastRowUses(self.view, self.name).only
 
-    def move(self, behind: Behind) -> bool:
-        """Computes the last row behind the loop; whether that was possible."""
+    def move(self, after: After) -> bool:
+        """Computes the last row after the loop; whether that was possible."""
         try:
-            row = self._last_row(behind)
+            row = self._last_row(after)
         except CannotBatch:
             return False
         LastRowUses(self.view, self.name).replace(row)
@@ -98,13 +98,13 @@ class Accumulator:
             op.erase()
         return True
 
-    def _last_row(self, behind: Behind) -> Any:
-        b, initial = behind.batcher, self.carry.operands[0]
+    def _last_row(self, after: After) -> Any:
+        b, initial = after.batcher, self.carry.operands[0]
         shape = list(initial.type.shape)[1:]
         sizes = [dim_of(initial, axis) for axis in range(1, len(shape) + 1)]
         stack = b.cast(initial, tensor_type([1, *shape], initial.type.element_type))
         row = b.dimshuffle(stack, range(1, len(shape) + 1))
-        summation = Summation(behind)
+        summation = Summation(after)
         is_zero = _is_zero(initial)
         for term in self.terms or ():
             total = summation.of(term.value, sizes)
@@ -145,16 +145,16 @@ class Product:
     work: int
 
 
-def products(behind: Behind, value: Any, depth: int = 16) -> list[Product]:
+def products(after: After, value: Any, depth: int = 16) -> list[Product]:
     """The products a summand is made of by sums and views."""
     op = value.owner
-    if isinstance(op, ir.Block) or not depth or op.operation in behind.needed or behind.is_kept(value):
+    if isinstance(op, ir.Block) or not depth or op.operation in after.needed or after.is_kept(value):
         return []
     if op.name in _VIEWS:
-        return products(behind, op.operands[0], depth - 1)
+        return products(after, op.operands[0], depth - 1)
     if _is_sum(op):
-        return [found for x in op.operands for found in products(behind, x, depth - 1)]
-    if _is_product(op) and not any(behind.is_fixed(x) for x in op.operands if op.name == "graphc.mul"):
+        return [found for x in op.operands for found in products(after, x, depth - 1)]
+    if _is_product(op) and not any(after.is_fixed(x) for x in op.operands if op.name == "graphc.mul"):
         a, b = op.operands
         inner = a.type.shape[-2 if flags_of(op)[0] else -1] if op.name == "graphc.matmul" else 1
         size = row_elements(op.results[0].type) * (inner if inner >= 0 else 64)
@@ -183,12 +183,12 @@ class Summation:
     """Sums of a body's values over all iterations.
 
     Args:
-        behind: where they are built.
+        after: where they are built.
     """
 
-    def __init__(self, behind: Behind) -> None:
-        self._behind = behind
-        self._b: Batcher = behind.batcher
+    def __init__(self, after: After) -> None:
+        self._after = after
+        self._b: Batcher = after.batcher
 
     def of(self, value: Any, sizes: list[Any]) -> Any:
         """The sum.
@@ -201,7 +201,7 @@ class Summation:
             CannotBatch: there is no way to build it.
         """
         op = value.owner
-        found = products(self._behind, value)
+        found = products(self._after, value)
         if not found:
             return self._plain(value, sizes)
         with op.location:
@@ -217,7 +217,7 @@ class Summation:
             return self._b.create(op.name, operands, op.results[0].type)
 
     def _plain(self, value: Any, sizes: list[Any]) -> Any:
-        stack = self._fit(self._behind.stack(value), sizes, 1)
+        stack = self._fit(self._after.stack(value), sizes, 1)
         axes = ir.DenseI64ArrayAttr.get([0])
         shape = list(stack.type.shape)[1:]
         type_ = tensor_type(shape, stack.type.element_type)
@@ -241,14 +241,14 @@ class Summation:
         left, right = op.operands
         if left.type.shape[1] != 1 or right.type.shape[0] != 1:
             left, right = right, left
-        x = self._b.dimshuffle(self._behind.stack(left), [0, 1])
-        y = self._b.dimshuffle(self._behind.stack(right), [0, 2])
+        x = self._b.dimshuffle(self._after.stack(left), [0, 1])
+        y = self._b.dimshuffle(self._after.stack(right), [0, 2])
         x, y = self._fit(x, sizes[:1], 1), self._fit(y, sizes[1:], 1)
         return self._product(x, y, (True, False))
 
     def _matmul(self, op: Any, sizes: list[Any]) -> Any:
         """Time and the summed axis become one axis: the sum of products is one product."""
-        left, right = (self._behind.batch(x) for x in op.operands)
+        left, right = (self._after.batch(x) for x in op.operands)
         flags = flags_of(op)
         rank = len(op.results[0].type.shape)
         if not (left.stacked and right.stacked):

@@ -67,7 +67,7 @@ def row_of_trace(
 
 
 def _row(producer: ScanView, name: str, offset: int) -> Row | None:
-    """The row that is stored `offset` rows behind that of the iteration's index."""
+    """The row that is stored `offset` rows after that of the iteration's index."""
     declaration = producer.declarations()[name]
     keep = retention(declaration)[0]
     if keep == "last":

@@ -42,7 +42,7 @@ def replace_uniform_reads(operations: list[Any]) -> int:
                 row = row_of(stack, op.results[0].type)
         else:
             with ir.InsertionPoint(op), op.location:
-                row = _row_of_formula(_behind_casts(source), position, op.results[0].type)
+                row = _row_of_formula(_below_casts(source), position, op.results[0].type)
         if row is not None:
             op.results[0].replace_all_uses_with(row)
             op.erase()
@@ -50,7 +50,7 @@ def replace_uniform_reads(operations: list[Any]) -> int:
     return found
 
 
-def _behind_casts(op: Any) -> Any:
+def _below_casts(op: Any) -> Any:
     while op.name == "tensor.cast":
         inner = definition(op.operands[0])
         if inner is None:

@@ -24,7 +24,7 @@ class ScanInplace(Pass):
       `specify_shape`, `tensor.cast`;
     * not an argument, a literal, a slice, a broadcast or a row of another array: that memory belongs to
       others, or holds an element in several places;
-    * used once, by this state: not returned, not read in the body or behind the scan, not the start of a
+    * used once, by this state: not returned, not read in the body or after the scan, not the start of a
       second state.
 
     A mark that does not hold any more is removed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Replaces accumulated products by one product behind the loop."""
+"""Replaces accumulated products by one product after the loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.scan_view import ScanView, scans
-from graphc.passes.loops._after import Behind
+from graphc.passes.loops._after import After
 from graphc.passes.loops._sums import Accumulator, products
 from graphc.passes.manager.base import Pass
 
@@ -54,35 +54,35 @@ class ScanPushOutDot1(Pass):
         if not pending:
             return 0
         total = len(pending)
-        with Behind(view, self.max_row_growth, [sum_.carry for sum_ in pending]) as behind:
+        with After(view, self.max_row_growth, [sum_.carry for sum_ in pending]) as after:
             # Rows that are kept for one state are there for the next.
             moved = True
             while moved:
                 moved = False
                 for sum_ in list(pending):
-                    if self._try_move(behind, sum_):
+                    if self._try_move(after, sum_):
                         pending.remove(sum_)
-                        behind.replan()
+                        after.replan()
                         moved = True
         return total - len(pending)
 
-    def _try_move(self, behind: Any, sum_: Any) -> bool:
+    def _try_move(self, after: Any, sum_: Any) -> bool:
         new_rows: set[Any] = set()
         work = 0
         for term in sum_.terms:
-            found = products(behind, term.value)
-            if not found and behind.new_rows(term.value):
+            found = products(after, term.value)
+            if not found and after.new_rows(term.value):
                 return False
             for product in found:
                 work += product.work
                 for factor in product.operands:
-                    new_rows |= behind.new_rows(factor)
-        too_many = new_rows and self.collect_cost * behind.elements(new_rows) > work
-        if too_many or not behind.can_keep(new_rows):
+                    new_rows |= after.new_rows(factor)
+        too_many = new_rows and self.collect_cost * after.elements(new_rows) > work
+        if too_many or not after.can_keep(new_rows):
             return False
-        added = behind.keep_rows(new_rows)
-        if not sum_.move(behind):
-            behind.drop_rows(added)
+        added = after.keep_rows(new_rows)
+        if not sum_.move(after):
+            after.drop_rows(added)
             return False
         if added:
             self.count("rows kept in addition", len(added))

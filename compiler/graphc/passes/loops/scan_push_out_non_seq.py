@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Moves work that does not depend on the iteration in front of the loop."""
+"""Moves work that does not depend on the iteration before the loop."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Does work on results of iterations behind the loop."""
+"""Does work on results of iterations after the loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.scan_view import ScanView, name_of, retention, scans
-from graphc.passes.loops._after import Behind
+from graphc.passes.loops._after import After
 from graphc.passes.loops._cost import is_expensive, row_elements, users_of
 from graphc.passes.loops._index import CannotBatch
 from graphc.passes.loops._sources import is_sequence_row
@@ -17,7 +17,7 @@ from graphc.passes.manager.base import Pass
 
 @dataclass
 class ScanPushOutOutput(Pass):
-    """Moves work that no iteration waits for behind the loop, where it is done once, on stacks of rows.
+    """Moves work that no iteration waits for after the loop, where it is done once, on stacks of rows.
 
     * An output `y_t = f(h_t, x_t, ...)` becomes `f` of the stacks: `tanh(h_t) @ V` is one product of the
       kept rows of h and V. An output that is a row of a sequence or a state itself is not stored again.
@@ -60,12 +60,12 @@ class ScanPushOutOutput(Pass):
         collects = [op for op in collects if retention(op)[0] != "last"]
         if not collects:
             return 0
-        with Behind(view, self.max_row_growth) as behind:
-            moves = [move for move in (_Move.plan(behind, op) for op in collects) if move is not None]
+        with After(view, self.max_row_growth) as after:
+            moves = [move for move in (_Move.plan(after, op) for op in collects) if move is not None]
             moves = _without_repeated_work(view, moves)
             for move in moves:
-                behind.rows.forget(move.collect)
-            moved = sum(move.apply(behind) for move in moves)
+                after.rows.forget(move.collect)
+            moved = sum(move.apply(after) for move in moves)
         if moved:
             self.count("outputs moved", moved)
         return moved
@@ -75,14 +75,14 @@ class ScanPushOutOutput(Pass):
         if not sums:
             return 0
         moved = 0
-        with Behind(view, self.max_row_growth, [sum_.carry for sum_ in sums]) as behind:
+        with After(view, self.max_row_growth, [sum_.carry for sum_ in sums]) as after:
             for sum_ in sums:
                 needed = [
                     x
                     for term in sum_.terms or ()
-                    for x in _factors(products(behind, term.value)) or [term.value]
+                    for x in _factors(products(after, term.value)) or [term.value]
                 ]
-                if not any(behind.new_rows(x) for x in needed) and sum_.move(behind):
+                if not any(after.new_rows(x) for x in needed) and sum_.move(after):
                     moved += 1
         if moved:
             self.count("sums moved", moved)
@@ -102,31 +102,31 @@ class _Move:
     work: list[Any]
 
     @classmethod
-    def plan(cls, behind: Any, collect: Any) -> _Move | None:
-        """How an output would be computed behind the loop, None if that does not pay."""
+    def plan(cls, after: Any, collect: Any) -> _Move | None:
+        """How an output would be computed after the loop, None if that does not pay."""
         value = collect.operands[0]
-        declaration = behind.rows.declaration(value)
+        declaration = after.rows.declaration(value)
         stored = declaration is not None and declaration.name == "graphc.scan_carry"
-        if stored or behind.is_fixed(value) or is_sequence_row(behind.view, value):
+        if stored or after.is_fixed(value) or is_sequence_row(after.view, value):
             return cls(collect, frozenset(), [])
-        new_rows = behind.new_rows(value, keep=False)
-        too_many = behind.elements(new_rows) > row_elements(value.type)
-        if value in new_rows or too_many or not behind.can_keep(new_rows):
+        new_rows = after.new_rows(value, keep=False)
+        too_many = after.elements(new_rows) > row_elements(value.type)
+        if value in new_rows or too_many or not after.can_keep(new_rows):
             return None
-        work = behind.work(value, new_rows)
+        work = after.work(value, new_rows)
         return cls(collect, new_rows, work) if any(is_expensive(op) for op in work) else None
 
-    def apply(self, behind: Any) -> bool:
+    def apply(self, after: Any) -> bool:
         """Moves the work; whether that was possible."""
-        added = behind.keep_rows(self.new_rows)
+        added = after.keep_rows(self.new_rows)
         try:
-            stack = behind.stack(self.collect.operands[0])
+            stack = after.stack(self.collect.operands[0])
         except CannotBatch:
-            behind.drop_rows(added)
-            behind.rows.add(self.collect)
+            after.drop_rows(added)
+            after.rows.add(self.collect)
             return False
-        for trace in behind.view.traces(name_of(self.collect)):
-            trace.results[0].replace_all_uses_with(behind.batcher.cast(stack, trace.results[0].type))
+        for trace in after.view.traces(name_of(self.collect)):
+            trace.results[0].replace_all_uses_with(after.batcher.cast(stack, trace.results[0].type))
             trace.erase()
         self.collect.erase()
         return True

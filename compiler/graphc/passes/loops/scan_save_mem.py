@@ -25,7 +25,7 @@ class ScanSaveMem(Pass):
     * Nothing but the number of rows is asked for: the result is not kept (`keep = "last"`, 0 rows).
     * Only the last n rows are read (`h[-1]`, `h[-2:]`): `keep = "last"` with n rows, and the consumers'
       offsets are changed. Where neither the number of initial rows, nor the length, nor a check (which is
-      then moved in front of the scan) says that there are n rows, at most 8 are kept, `padded`: zeros, which
+      then moved before the scan) says that there are n rows, at most 8 are kept, `padded`: zeros, which
       nobody reads, stand for rows that are missing.
     * The initial rows are not read (`h[1:]`): `keep = "steps"`. A slice that takes all of a result goes.
     * A slice of initial rows alone is taken from the initial value.

@@ -84,7 +84,7 @@ def _outputs(run: Run, given: Mapping[str, Variable]) -> tuple[dict[str, Variabl
 
 
 def _keep_own(run: Run, pieces: Mapping[str, Pieces], steps: dict[str, Variable]) -> None:
-    """Leave out what belongs to iterations in front of the run."""
+    """Leave out what belongs to iterations before the run."""
     for piece in pieces.values():
         if piece.steps is not None:
             piece.steps = run.own(piece.steps)

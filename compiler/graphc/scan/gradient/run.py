@@ -24,7 +24,7 @@ class Run:
         outputs: its outer outputs.
         n_steps: number of iterations of the run.
         taken: number of iterations of the loop.
-        rows_before: how many rows that the loop stacked lie in front of those of the run; None for none.
+        rows_before: how many rows that the loop stacked lie before those of the run; None for none.
         reads_before: the same for the rows of the sequences.
     """
 

@@ -35,9 +35,9 @@ def conv2d(
         filters: (o, c / groups, p, q).
         stride: steps of the filters along both axes.
         padding: zeros around the images. ``"valid"``: none; ``"same"``: so many that there are
-            ``ceil(h / stride)`` results, one more behind where the number is odd; ``"full"``: every place
+            ``ceil(h / stride)`` results, one more after where the number is odd; ``"full"``: every place
             where filter and image overlap; ``"half"``: p // 2 on each side; or a number, one for each axis,
-            or for each axis a pair (in front, behind).
+            or for each axis a pair (before, after).
         dilation: distances of the elements of the filters along both axes.
         groups: channels of input and output are divided into so many groups, which do not mix.
         flip: turn the filters around, so that this is the convolution of mathematics.
@@ -205,7 +205,7 @@ def conv1d(
 ) -> Variable:
     """Cross-correlation of sequences (n, c, w) with filters (o, c / groups, q); options as `conv2d`.
 
-    ``padding`` may be a pair of numbers (in front, behind).
+    ``padding`` may be a pair of numbers (before, after).
     """
     x, f = _operands("conv1d", x, filters, 3, flip)
     strides, dilations = _pair(stride, 1, "conv1d: stride"), _pair(dilation, 1, "conv1d: dilation")

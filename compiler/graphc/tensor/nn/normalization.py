@@ -58,7 +58,7 @@ def rms_norm(x: Any, gamma: Any = None, axis: int | Sequence[int] = -1, eps: flo
 def group_norm(
     x: Any, groups: int, gamma: Any = None, beta: Any = None, axis: int = 1, eps: float = 1e-5
 ) -> Variable:
-    """x normalized over groups of channels and all axes behind them (Wu and He, 2018).
+    """x normalized over groups of channels and all axes after them (Wu and He, 2018).
 
     Args:
         x: (n, c, ...).

@@ -35,7 +35,7 @@ def per_axis(value: Any, ndim: int, what: str, least: int = 1) -> tuple[int, ...
 
 
 def parse_padding(padding: Any, ndim: int, what: str) -> list[Any]:
-    """For each axis, the name of a rule or the numbers of elements in front and behind.
+    """For each axis, the name of a rule or the numbers of elements before and after.
 
     Raises:
         ValueError: neither a name, nor integers, nor pairs of them.
@@ -66,7 +66,7 @@ class Window:
     Attributes:
         size: of the axis.
         low: how many elements are put in front.
-        high: how many elements are put behind.
+        high: how many elements are put after.
         reach: how many elements a window spans.
         stride: from window to window.
     """
@@ -103,7 +103,7 @@ def window(x: Any, axis: int, taps: Any, stride: int, padding: Any, dilation: in
 
 
 def sides(padding: Any, size: Any, reach: Any, stride: int) -> tuple[Any, Any]:
-    """Elements in front and behind, by a rule or as given."""
+    """Elements before and after, by a rule or as given."""
     if padding == "valid":
         return 0, 0
     if padding == "full":

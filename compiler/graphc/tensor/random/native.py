@@ -16,7 +16,7 @@ Drawing = Callable[..., Any]
 def draw_native(
     name: str, state: np.ndarray, parameters: Sequence[np.ndarray], sizes: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws, and the state behind them.
+    """Draws, and the state after them.
 
     Args:
         name: a key of `NATIVE`.

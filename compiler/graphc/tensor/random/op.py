@@ -41,7 +41,7 @@ _WIDTHS = {
 
 
 class RandomVariable(Op):
-    """Draws from a distribution, and the state of the generator behind them.
+    """Draws from a distribution, and the state of the generator after them.
 
     Inputs of a node: the generator, the sizes of the draws (0-d int64), the parameters, which have as many
     dimensions as the batch of draws. Outputs: the generator after the draws, the draws. They are made one

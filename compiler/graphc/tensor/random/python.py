@@ -22,7 +22,7 @@ from graphc.tensor.random.type import as_generator, generator_type
 
 
 class PythonDraw(Op):
-    """Base: inputs are the generator, sizes and parameters; outputs the generator behind and the draws."""
+    """Base: inputs are the generator, sizes and parameters; outputs the generator after and the draws."""
 
     default_output = 1
 

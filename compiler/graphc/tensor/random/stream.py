@@ -28,7 +28,7 @@ class RandomStream:
             example.
 
     Attributes:
-        state_updates: pairs of a shared generator and its state behind the draws, which is its default
+        state_updates: pairs of a shared generator and its state after the draws, which is its default
         update.
 
     Source: PyTensor's ``RandomStream``, whose numbers these are.

@@ -17,7 +17,7 @@ module attributes {graphc.donate = [{argument = 0 : i64, results = array<i64: 0>
 
 // -----
 
-// The sum of the old values comes before the update, although it stands behind it.
+// The sum of the old values comes before the update, although it stands after it.
 // CHECK-LABEL: module attributes {{.*}}graphc.donated = {kept = [], pairs = [array<i64: 0, 0>], spares = []}
 // CHECK: func.func @main(%[[X:[a-z0-9]+]]: memref<8xf64>, %[[Y:[a-z0-9]+]]: memref<2xf64>, %[[S:[a-z0-9]+]]: memref<f64>) {
 // CHECK-NOT: alloc

@@ -59,7 +59,7 @@ func.func @specify_shape(%x: tensor<?xf64>) -> tensor<3xf64> {
 
 // -----
 
-// What a check in one region has shown is not known in the other, nor behind both.
+// What a check in one region has shown is not known in the other, nor after both.
 // CHECK-LABEL: @conditional
 // CHECK: scf.if
 // CHECK: graphc.check

@@ -243,7 +243,7 @@ func.func @conditional(%x: tensor<?xf64>, %c: tensor<i1>) -> tensor<?xf64> {
 
 // -----
 
-// An axis is known to have size 1 in front of a cast only: the view that drops it knows that, too.
+// An axis is known to have size 1 before a cast only: the view that drops it knows that, too.
 // CHECK-LABEL: @cast_between_views
 // CHECK: "graphc.write_view"(%{{.*}}) {order = array<i64: 1, 2>, type = tensor<1x4xf64>}
 // CHECK: "graphc.write_view"(%{{.*}}) {order = array<i64: 1>, type = tensor<4xf64>}

@@ -54,7 +54,7 @@ func.func @columns(%x: memref<?x?xf64>, %y: memref<?xf64>, %n: index, %m: index)
 
 // -----
 
-// Each row is found through a subview; a slice of the result is written behind an offset.
+// Each row is found through a subview; a slice of the result is written at an offset.
 // CHECK-LABEL: func.func @subviews
 // CHECK: call @graphc_split_0
 func.func @subviews(%x: memref<?x?xf64>, %y: memref<?xf64>, %n: index, %k: index) {
@@ -229,7 +229,7 @@ func.func @parts(%x: memref<?xf64>, %y: memref<?xf64>, %sums: memref<?xf64>, %co
 
 // -----
 
-// A part that ends behind the beginning of the next one, and one whose beginning lies elsewhere.
+// A part that ends after the beginning of the next one, and one whose beginning lies elsewhere.
 // CHECK-LABEL: func.func @overlapping
 // CHECK-NOT: graphc_split
 func.func @overlapping(%x: memref<?xf64>, %count: index, %length: index, %other: index) {

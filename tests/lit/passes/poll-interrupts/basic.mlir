@@ -4,7 +4,7 @@
 func.func private @graphc_tick() -> i64
 func.func private @graphc_progress_61(index, index) -> i64
 
-// A loop of scalars runs in blocks; behind the last block there is nothing to end.
+// A loop of scalars runs in blocks; after the last block there is nothing to end.
 // CHECK-LABEL: func.func @scalars(
 // CHECK: scf.for %[[START:[a-z0-9]+]] = %{{.+}} to %[[N:[a-z0-9]+]] step %[[STRIDE:[a-z0-9]+]] iter_args(%[[X:[a-z0-9]+]] =
 // CHECK: %[[NEXT:.+]] = arith.addi %[[START]], %[[STRIDE]]

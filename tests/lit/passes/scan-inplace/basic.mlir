@@ -39,7 +39,7 @@ func.func @argument(%n: index, %x: tensor<3xf64>, %y: tensor<1x3xf64>) -> tensor
 
 // -----
 
-// Literals are read only, and what is used again must stay: by two states, or behind the loop.
+// Literals are read only, and what is used again must stay: by two states, or after the loop.
 // CHECK-LABEL: @others
 // CHECK-NOT: inplace
 func.func @others(%n: index, %x: tensor<1x3xf64>) -> (tensor<?x3xf64>, tensor<1x3xf64>) {

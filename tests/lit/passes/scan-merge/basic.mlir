@@ -2,7 +2,7 @@
 // RUN: graphc-opt --graphc-scan-merge --split-input-file %s | filecheck %s
 // RUN: graphc-opt --graphc-scan-merge="max-operations=2" --split-input-file %s | filecheck %s --check-prefix=SMALL
 
-// Siblings of one length; a name that clashes gets a number. What stands between them and reads the first moves behind.
+// Siblings of one length; a name that clashes gets a number. What stands between them and reads the first moves after.
 // CHECK-LABEL: @siblings
 // CHECK: graphc.scan"
 // CHECK: "graphc.scan_carry"{{.*}}state = "h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-scan-push-out-non-seq %s | filecheck %s
 
-// exp(a) is the same in every iteration, so it is computed once, in front of the loop.
+// exp(a) is the same in every iteration, so it is computed once, before the loop.
 // CHECK: %[[RATE:.*]] = "graphc.exp"(%arg2)
 // CHECK: graphc.scan"
 // CHECK-NOT: graphc.exp

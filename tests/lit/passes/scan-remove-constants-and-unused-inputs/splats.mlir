@@ -24,7 +24,7 @@ func.func @stretched(%a0: tensor<1x?xf64>, %m: index, %n: index) -> tensor<?x?xf
 
 // -----
 
-// The same behind a view, which has no sizes: the row is read where the loop is, and not before the view.
+// The same after a view, which has no sizes: the row is read where the loop is, and not before the view.
 // CHECK-LABEL: @view
 // CHECK: graphc.dimshuffle
 // CHECK: graphc.scan"

@@ -183,7 +183,7 @@ func.func @while(%n: index, %x: tensor<?xf64>, %h0: tensor<1xf64>) -> tensor<1xf
 
 // -----
 
-// The row at an unknown position may be any, but none of the steps behind it is needed.
+// The row at an unknown position may be any, but none of the steps after it is needed.
 // CHECK-LABEL: @unknown
 // CHECK: %[[I:.*]] = arith.maxsi %arg3, %c0
 // CHECK: %[[N:.*]] = arith.minsi %arg0, %[[I]]

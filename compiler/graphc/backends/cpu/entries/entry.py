@@ -51,7 +51,7 @@ def entry_ir(
 
 
 def _entry(name: str, signature: Signature, interruptible: bool) -> list[str]:
-    """The entry of a tier, behind what it calls."""
+    """The entry of a tier, after what it calls."""
 
     def make(signature: Signature) -> _Entry:
         writer = Writer()
@@ -132,7 +132,7 @@ class _Entry:
         if self.interruptible:
             w.store("ptr", f"@{interrupts.SYMBOL}", "%ctx", 8 * interrupts.HOOKS_WORD)
         # One array that escapes: separate slots would become a quadratic number of phis in `fail`.
-        # Behind the results there is room for the list of them.
+        # After the results there is room for the list of them.
         w.line(f"  %owned = alloca [{len(s.results) + 1} x ptr]")
         w.clear("%owned", 8 * (len(s.results) + 1))
         self.tier.begin(arrays)

@@ -64,7 +64,7 @@ class Readers:
         value = w.let(f"load ptr, ptr {w.let(f'getelementptr ptr, ptr %args, i64 {i}')}")
         data = w.let(f"getelementptr ptr, ptr %data, i64 {i}")
         count = w.let(f"getelementptr i64, ptr %bytes, i64 {i}")
-        # The sizes of inputs of the run lie one behind the other.
+        # The sizes of inputs of the run lie one after the other.
         position = w.let(f"mul i64 {w.let(f'sub i64 {i}, {first}')}, {spec.rank}")
         dims = w.let(f"getelementptr i64, ptr {w.address('%dims', 8 * entry.starts[first])}, i64 {position}")
         views = "null"

@@ -219,7 +219,7 @@ class BufferTier:
         ]
         text = w.load("ptr", view, _VIEW_FORMAT)
         w.require(w.all(facts), self.unlike)
-        # Byte by byte, so that nothing behind the terminating zero is read.
+        # Byte by byte, so that nothing after the terminating zero is read.
         for i, byte in enumerate(_buffer_format(spec.dtype)):
             w.require(w.let(f"icmp eq i8 {w.load('i8', text, i)}, {byte}"), self.unlike)
         return data, w.load("ptr", view, _VIEW_SHAPE)

@@ -152,7 +152,7 @@ class Mover:
         return min(computed, max((self.known_from(x, memo) for x in op.operands), default=-math.inf))
 
     def move(self, value: Any, position: int) -> None:
-        """Makes a value known in front of the operation at a position; `known_from` has allowed it."""
+        """Makes a value known before the operation at a position; `known_from` has allowed it."""
         owner = value.owner
         # What has no position is a view that took the place of one in front, when its buffer was placed.
         if isinstance(owner, ir.Block) or self._lifetimes.positions.get(owner.operation, -1) < position:

@@ -46,7 +46,7 @@ class Workspace:
 
     Attributes:
         number: of the workspace in the module.
-        position: of the operation in front of which the memory is taken.
+        position: of the operation before which the memory is taken.
         buffers: in the order of their allocations.
         keys: the different products of sizes, each a tuple of values; `()` for sizes that are known.
         peak: size of the whole in a fixed layout, in the unit of the offsets.
@@ -119,13 +119,13 @@ class Code:
         self._bytes = ir.Type.parse("memref<?xi8>")
 
     def take(self, workspace: Workspace, before: Any) -> list[Place]:
-        """Takes the memory of a workspace in front of an operation; returns a place for each buffer."""
+        """Takes the memory of a workspace before an operation; returns a place for each buffer."""
         with ir.InsertionPoint(before), before.location:
             counts = [self._count(key) for key in workspace.keys]
             return self._fixed(workspace, counts[0]) if workspace.is_fixed else self._table(workspace, counts)
 
     def begin(self, buffer: Buffer, place: Place, before: Any) -> Any:
-        """Replaces an allocation by a view of its place, made in front of an operation; returns the place."""
+        """Replaces an allocation by a view of its place, made before an operation; returns the place."""
         alloc = buffer.alloc
         with ir.InsertionPoint(before), alloc.location:
             memory = self._call(place.function, [self._bytes], place.arguments)
@@ -136,7 +136,7 @@ class Code:
         return memory
 
     def end(self, memory: Any, last: Any, location: Any) -> None:
-        """Marks the end of a lifetime: what uses the place next must not be moved in front of it."""
+        """Marks the end of a lifetime: what uses the place next must not be moved before it."""
         before = last.name in ("func.return", "scf.yield")
         with ir.InsertionPoint(last) if before else ir.InsertionPoint.after(last), location:
             self._call("graphc_end", [], [memory])

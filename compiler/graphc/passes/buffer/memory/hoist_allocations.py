@@ -123,7 +123,7 @@ def _arguments(op: Any) -> list[Any]:
 
 
 def _is_invariant(value: Any, loop: Any) -> bool:
-    """Whether a size can be computed in front of the loop."""
+    """Whether a size can be computed before the loop."""
     if not is_inside(value, loop):
         return True
     owner = value.owner
@@ -169,7 +169,7 @@ def _are_sizes_of_array(sizes: Any) -> bool:
 
 
 def _move(op: Any, loop: Any) -> None:
-    """Moves an operation, and what its operands are computed with, in front of the loop."""
+    """Moves an operation, and what its operands are computed with, before the loop."""
     for value in op.operands:
         if is_inside(value, loop):
             _move(value.owner.operation, loop)

@@ -29,7 +29,7 @@ class PlanMemory(Pass):
     * Sizes that are known, or that have all their unknown factors in common, are placed when compiling.
       Otherwise the same algorithm runs in a call whose sizes differ from those of the call before.
     * The memory is taken by `graphc_workspace_<n>(bytes)` or `graphc_plan_<n>(sizes)`, which give null where
-      there is none; a size that is too large for any memory asks for -1 bytes. Sizes are computed in front of
+      there is none; a size that is too large for any memory asks for -1 bytes. Sizes are computed before
       that, as far as that needs no element that the function computes; if it does, those buffers get a
       workspace of their own.
     * `graphc_buffer` and `graphc_planned_buffer` begin the lifetime of a buffer, `graphc_end` ends it. They

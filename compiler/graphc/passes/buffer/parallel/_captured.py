@@ -41,7 +41,7 @@ class Captured:
                     own.update(block.arguments)
 
     def _need(self, value: Any, seen: set[Any]) -> None:
-        """Captures a value, or notes the operation that makes it, behind those that make its operands."""
+        """Captures a value, or notes the operation that makes it, after those that make its operands."""
         owner = value.owner
         if isinstance(owner, ir.Block) or not (owner.name == "arith.constant" or is_view(owner)):
             seen.add(value)

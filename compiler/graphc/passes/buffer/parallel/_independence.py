@@ -258,7 +258,7 @@ def _unit_strides(op: Any) -> bool:
 
 
 def root_of(buffer: Any) -> Any | None:
-    """The memory behind a chain of views, or None if it might be that of several values."""
+    """The memory that a chain of views shows, or None if it might be that of several values."""
     while True:
         owner = buffer.owner
         if isinstance(owner, ir.Block):

@@ -85,13 +85,13 @@ def unit_cost(loop: Any) -> Cost:
     """The cost of a step of 1 of the loop's variable; index code is made at the insertion point.
 
     Args:
-        loop: an `scf.for` behind the insertion point.
+        loop: an `scf.for` after the insertion point.
     """
     return _Estimate(loop).unit(loop)
 
 
 class _Estimate:
-    """Estimates loops inside `outer`; what is defined in `outer` is unknown in front of it."""
+    """Estimates loops inside `outer`; what is defined in `outer` is unknown before it."""
 
     def __init__(self, outer: Any) -> None:
         self._outer = outer
@@ -165,7 +165,7 @@ class _Estimate:
         return _GUESS
 
     def _is_outside(self, value: Any) -> bool:
-        """Whether a value is defined in front of the outer loop."""
+        """Whether a value is defined before the outer loop."""
         block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
         known = self._outside.get(block)
         if known is None:

@@ -35,7 +35,7 @@ class OutlineLoops(Pass):
     They are in the function's block, or in branches of conditionals there.
 
     Many of LLVM's passes look at a whole function for each of its loops, so that a function with n loops
-    takes time n squared. A part is an `scf.for` with the stores of its results behind it. It gets the memory
+    takes time n squared. A part is an `scf.for` with the stores of its results after it. It gets the memory
     that it uses as arguments, which do not overlap: different arguments of the function, allocations, or
     places of a workspace. Parts are not inlined; as LLVM drops arguments that nothing reads, calling one
     takes some ten nanoseconds. Functions with fewer than `minimum` such nests stay as they are.
@@ -84,7 +84,7 @@ def _find(block: Any) -> list[tuple[list[Any], Any]]:
 
 
 def _stores(operations: list[Any], position: int) -> list[Any] | None:
-    """The operations directly behind a loop that store its results; None if others use them too."""
+    """The operations directly after a loop that store its results; None if others use them too."""
     results = set(operations[position].results)
     uses = sum(1 for result in results for _ in result.uses)
     stores = []

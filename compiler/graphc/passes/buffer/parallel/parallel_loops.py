@@ -71,7 +71,7 @@ class ParallelLoops(Pass):
 
 
 class _Outlining:
-    """Makes one loop a call; the insertion point is in front of it."""
+    """Makes one loop a call; the insertion point is before it."""
 
     def __init__(self, module: Any, loop: Any, number: int) -> None:
         self._module, self._loop, self._number = module, loop, number

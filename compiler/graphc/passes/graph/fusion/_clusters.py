@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Units of a dependence graph that may be merged as long as no cycle arises.
 
-The data structure behind the fusion pass. Every operation starts as a unit of its own; `merge` joins two
+The data structure of the fusion pass. Every operation starts as a unit of its own; `merge` joins two
 units when no path leads from one to the other through a third. Units are kept in a topological order, so that
 a search for such a path only looks at units between the two. The search goes from both ends in turn and stops
 when one side is exhausted: that there is no path is then known, and moving the units of this side is all that
@@ -39,7 +39,7 @@ class UnitGraph:
         # grow along it.
         self._place: list[int] = []
         self._before: list[int | None] = []
-        self._behind: list[int | None] = []
+        self._after: list[int | None] = []
         self._last: int | None = None
         self._operands: list[set[int]] = []
         self._users: list[set[int]] = []
@@ -52,9 +52,9 @@ class UnitGraph:
         self._leader.append(node)
         self._place.append(0 if self._last is None else self._place[self._last] + _FAR)
         self._before.append(self._last)
-        self._behind.append(None)
+        self._after.append(None)
         if self._last is not None:
-            self._behind[self._last] = node
+            self._after[self._last] = node
         self._last = node
         self._operands.append(found)
         self._users.append(set())
@@ -136,12 +136,12 @@ class UnitGraph:
         _, _, ahead, between = known
         self._searched = None
         between.sort(key=self._place.__getitem__)
-        if ahead:  # what needs a comes behind b
+        if ahead:  # what needs a comes after b
             for unit in (a, *between):
                 self._unlink(unit)
-            self._link([a, *between], b, self._behind[b])
+            self._link([a, *between], b, self._after[b])
             self._unlink(b)
-        else:  # what b needs comes in front of a
+        else:  # what b needs comes before a
             for unit in (b, *between):
                 self._unlink(unit)
             self._link(between, self._before[a], a)
@@ -156,40 +156,40 @@ class UnitGraph:
     # -- the order -------------------------------------------------------------------------------------------
 
     def _unlink(self, unit: int) -> None:
-        before, behind = self._before[unit], self._behind[unit]
+        before, after = self._before[unit], self._after[unit]
         if before is not None:
-            self._behind[before] = behind
-        if behind is None:
+            self._after[before] = after
+        if after is None:
             self._last = before
         else:
-            self._before[behind] = before
+            self._before[after] = before
 
-    def _link(self, units: list[int], before: int | None, behind: int | None) -> None:
+    def _link(self, units: list[int], before: int | None, after: int | None) -> None:
         """Puts units, in this order, between two neighbours, of which one may be missing."""
         last = before
         for unit in units:
             self._before[unit] = last
             if last is not None:
-                self._behind[last] = unit
+                self._after[last] = unit
             last = unit
         if last is not None:
-            self._behind[last] = behind
-        if behind is None:
+            self._after[last] = after
+        if after is None:
             self._last = last
         else:
-            self._before[behind] = last
-        self._label(units, before, behind)
+            self._before[after] = last
+        self._label(units, before, after)
 
-    def _label(self, units: list[int], before: int | None, behind: int | None) -> None:
+    def _label(self, units: list[int], before: int | None, after: int | None) -> None:
         place, count = self._place, len(units)
         if before is None:
-            first = place[behind] - _FAR * count if behind is not None else 0
+            first = place[after] - _FAR * count if after is not None else 0
             step = _FAR
-        elif behind is None:
+        elif after is None:
             first, step = place[before] + _FAR, _FAR
         else:
             # Close to one side: more will come into the rest of the gap.
-            step = min(_NEAR, (place[behind] - place[before]) // (count + 1))
+            step = min(_NEAR, (place[after] - place[before]) // (count + 1))
             first = place[before] + step
         if step:
             for i, unit in enumerate(units):

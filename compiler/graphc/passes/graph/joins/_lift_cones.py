@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds what can be computed behind a slice, and computes it there."""
+"""Finds what can be computed after a slice, and computes it there."""
 
 from __future__ import annotations
 

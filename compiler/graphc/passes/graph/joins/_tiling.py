@@ -87,13 +87,13 @@ def _bands(
                 for tile in rest
                 if known.at_most(position, tile.offsets[axis]) and known.at_most(tile.end(axis), stop)
             ]
-            behind = [tile for tile in rest if known.at_most(stop, tile.offsets[axis])]
-            if len(inside) + len(behind) == len(rest) and not any(x is y for x in inside for y in behind):
-                found = stop, size, inside, behind
+            after = [tile for tile in rest if known.at_most(stop, tile.offsets[axis])]
+            if len(inside) + len(after) == len(rest) and not any(x is y for x in inside for y in after):
+                found = stop, size, inside, after
                 break
         if found is None:
             return None
-        stop, size, inside, behind = found
+        stop, size, inside, after = found
         bands.append((position, size, inside))
-        position, rest = stop, behind
+        position, rest = stop, after
     return bands if position == end else None

@@ -118,7 +118,7 @@ class JoinWriter:
         return rw.create("graphc.write_join", [buffer, *tokens], op.results[0].type)
 
     def _agree(self, op: Any, axis: int, streams: list[_Stream]) -> bool:
-        """Whether no operand is known not to fit: a check in front of the join will say so."""
+        """Whether no operand is known not to fit: a check before the join will say so."""
         shape = self._kind(op, axis, streams).shape
         return all(
             dim == axis or size == want or size < 0
@@ -171,7 +171,7 @@ def _sum(rw: Rewriter, a: Any, b: Any) -> Any:
 
 
 def _known_type(value: Any) -> Any:
-    """The type of a value, with sizes that are known in front of casts: views drop axes of static size 1."""
+    """The type of a value, with sizes that are known before casts: views drop axes of static size 1."""
     shape, element_type = list(value.type.shape), value.type.element_type
     while _defining(value) in ("tensor.cast", "graphc.specify_shape"):
         value = value.owner.operands[0]

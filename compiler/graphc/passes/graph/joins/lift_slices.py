@@ -14,7 +14,7 @@ from graphc.passes.manager.base import Pass
 
 @dataclass
 class LiftSlices(Pass):
-    """Takes slices before work instead of behind it: `f(x)[-1]` becomes `f(x[-1:])[0]`.
+    """Takes slices before work instead of after it: `f(x)[-1]` becomes `f(x[-1:])[0]`.
 
     A slice goes up through operations whose result along the sliced axes needs the same part of their
     operands alone, together with all they are computed from in that way:
@@ -47,7 +47,7 @@ class LiftSlices(Pass):
                 if not lifting.lifted:
                     break
                 self.count("slices lifted", lifting.lifted)
-                self.count("operations behind slices", lifting.operations)
+                self.count("operations after slices", lifting.operations)
 
 
 # What one slice leaves unused is gone in the next round, so that others may follow.

@@ -263,7 +263,7 @@ class _Shared:
         return integer(op, "assume") == _GENERAL and _is_invariant(op, block)
 
     def factors(self, rw: Rewriter, op: Any) -> Any:
-        """The factors of the matrix, made in front of the first system of the block."""
+        """The factors of the matrix, made before the first system of the block."""
         made = self._factors.setdefault(self._key(op), [])
         block = op.block
         for where, factors in made:

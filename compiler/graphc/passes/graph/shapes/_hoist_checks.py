@@ -13,7 +13,7 @@ _EQUAL = 0
 
 
 def hoist_checks(function: Any) -> int:
-    """Puts the checks that do not depend on the iteration in front of their scans; returns how many."""
+    """Puts the checks that do not depend on the iteration before their scans; returns how many."""
     moved = 0
     for op in scans(function):
         view = ScanView(op)

@@ -52,7 +52,7 @@ def check_measured(rewriter: Rewriter) -> int:
     Args:
         rewriter: after its sweep, with what it left unused.
     """
-    wanted = _unused_behind(rewriter)
+    wanted = _unused_after(rewriter)
     if not wanted:
         return 0
     inserter, measured = _SizeInserter(), set(rewriter.measured)
@@ -69,7 +69,7 @@ def check_measured(rewriter: Rewriter) -> int:
     return inserter.inserted
 
 
-def _unused_behind(rewriter: Rewriter) -> set[Any]:
+def _unused_after(rewriter: Rewriter) -> set[Any]:
     """The unused operations that were measured, and those whose results these read."""
     if not rewriter.measured:
         return set()

@@ -34,7 +34,7 @@ class InsertChecks(Pass):
     | `cumulative`, `linear_recurrence` | each step (if any) has a row, shaped like initial | ValueError |
     | `reduce_max/min`, `argmax/argmin` | there is an element (unless `allow_empty`) | ValueError |
 
-    A check in a scan that does not depend on the iteration is made once, in front of the scan, where it holds
+    A check in a scan that does not depend on the iteration is made once, before the scan, where it holds
     trivially if there is no iteration.
 
     Nothing is inserted where equality is certain: static sizes, the same index value, the same dimension of

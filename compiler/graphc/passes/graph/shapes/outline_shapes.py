@@ -25,7 +25,7 @@ class OutlineShapes(Pass):
 
     Checks whose condition needs no array computation (sizes, elements of arguments and arithmetic on them)
     move to `@shapes`, so that most errors are raised before anything is allocated or computed. Where a size
-    depends on an operation that could fail, all checks in front of that are made in `@shapes` as well.
+    depends on an operation that could fail, all earlier checks are made in `@shapes` as well.
 
     `@main` must have one block and no `@shapes` beside it.
     """
@@ -119,7 +119,7 @@ class OutlineShapes(Pass):
         return kept
 
     def _protecting_checks(self, shapes: Any) -> set[Any]:
-        """The checks in front of operations that a size needs, and that would do harm where a check fails."""
+        """The checks before operations that a size needs, and that would do harm where a check fails."""
         totality = Totality({result: op for op in walk(shapes) for result in op.results})
         operations = [op.operation for op in shapes.regions[0].blocks[0].operations]
         wanted = set(operations[-1].operands)
