@@ -46,11 +46,11 @@ def by_c(c: Checked) -> Iterator[Finding]:
     from graphc.artifacts.c_module import c_module
     from graphc.artifacts.names import StateNames
     from graphc.artifacts.source import sources
-    from graphc.backends.cpu.object import host_target
+    from graphc.backends.cpu.object import this_machine
 
     given = sources({"f": f})
     try:
-        made = c_module(given, StateNames(given).of_cells, host_target())
+        made = c_module(given, StateNames(given).of_cells, this_machine())
     except CompileError as error:
         if "C program does not have" in str(error):
             return

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphc.backends.cpu.handoff import to_llvmlite
-from graphc.backends.cpu.object import host_target
+from graphc.backends.cpu.object import this_machine
 from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.lowering.math import expansions
 from graphc.passes.buffer.expand_math import ExpandMath
@@ -50,7 +50,7 @@ def main() -> None:
 
 def _kernels(name: str, dtype: str) -> Iterator[Callable[..., Any] | None]:
     yield compile_unary(name, dtype, ExpandMath()) if f"math.{name}" in expansions() else None
-    target = host_target()
+    target = this_machine()
     if is_available(target.triple):
         import llvmlite.binding as llvm
 

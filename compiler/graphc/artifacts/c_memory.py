@@ -16,7 +16,7 @@ from typing import Any
 from graphc.library.memory.access import PLAIN
 from graphc.library.memory.arena import HEADER, arena_ir
 from graphc.library.memory.packing import PACK
-from graphc.library.memory.workspace import WorkspaceTable, workspace_table
+from graphc.library.memory.workspace import WorkspaceTable, keep_sizes, table_ir, workspace_table
 from graphc_runtime.interrupts import CONTEXT_WORDS
 
 CURSOR, END, ALLOCATOR, BEGIN = (CONTEXT_WORDS + i for i in range(4))
@@ -154,37 +154,16 @@ define i64 @graphc_workspace_{table.number}(ptr %ctx, i64 %bytes) noinline nounw
 
 def _plan(table: WorkspaceTable) -> str:
     """As `graphc.library.memory.workspace`, but for the memory of the last call, which there is none of."""
-    rows = ", ".join(f"[4 x i64] [{', '.join(f'i64 {value}' for value in row)}]" for row in table.rows)
-    count, keys, number = len(table.rows), table.keys, table.number
     return f"""
-@graphc_table_{number} = internal constant [{count} x [4 x i64]] [{rows}]
-define i64 @graphc_plan_{number}(ptr %ctx, ptr, ptr %sizes, i64, i64, i64) noinline nounwind {{
+{table_ir(table)}
+define i64 @graphc_plan_{table.number}(ptr %ctx, ptr, ptr %sizes, i64, i64, i64) noinline nounwind {{
 begin:
   %block = call ptr @graphc_alloc(ptr %ctx, i64 {table.header})
   %failed = icmp eq ptr %block, null
   br i1 %failed, label %none, label %start
 start:
   %table = getelementptr i8, ptr %block, i64 {HEADER}
-  br label %copy
-copy:
-  %c = phi i64 [0, %start], [%c1, %store]
-  %unfinished = icmp slt i64 %c, {keys}
-  br i1 %unfinished, label %read, label %pack
-read:
-  %pc = getelementptr i64, ptr %sizes, i64 %c
-  %size = load i64, ptr %pc
-  %huge = icmp slt i64 %size, 0
-  br i1 %huge, label %none, label %store
-store:
-  %pt = getelementptr i64, ptr %table, i64 %c
-  store i64 %size, ptr %pt
-  %c1 = add i64 %c, 1
-  br label %copy
-pack:
-  %offsets = getelementptr i64, ptr %table, i64 {keys}
-  %order = getelementptr i64, ptr %offsets, i64 {count}
-  %bytes = call i64 @graphc_pack(ptr @graphc_table_{number}, i64 {count}, ptr %table, ptr %offsets,
-    ptr %order)
+{keep_sizes(table, "start", "none")}
   %memory = call ptr @graphc_alloc(ptr %ctx, i64 %bytes)
   %lost = icmp eq ptr %memory, null
   br i1 %lost, label %none, label %have

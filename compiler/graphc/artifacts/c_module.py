@@ -16,17 +16,14 @@ from graphc.artifacts.c_workspace import DECLARATIONS
 from graphc.artifacts.needs import need_of
 from graphc.artifacts.source import Source
 from graphc.backends.cpu import llvm
-from graphc.backends.cpu.object import UNROLLED_SIZE, VECTORISED_SIZE, Target
+from graphc.backends.cpu.object import UNROLLED_SIZE, VECTORISED_SIZE, Machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
 from graphc.errors import CompileError
 from graphc.library.interrupts import called, poll_ir, tick_ir
 from graphc_runtime import elf
 
-# What graphc calls BLAS, LAPACK and NumPy's draws by, and what libraries have.
-_LIBRARY_NAMES = (
-    (re.compile(r"@(?:blas|lapack)_(\w+)"), r"@\1_"),
-    (re.compile(r"@npyrandom_(\w+)"), r"@\1"),
-)
+# What graphc calls BLAS, LAPACK and NumPy's draws by, and what libraries have behind their own name.
+_LIBRARY_NAMES = {"blas_": "_", "lapack_": "_", "npyrandom_": ""}
 # What C programs can link with: the others are in a Python process only.
 _LINKABLE = ("", "BLAS", "LAPACK", "libm", "libmvec")
 
@@ -53,7 +50,7 @@ class CModule:
 def c_module(
     sources: Sequence[Source],
     state_names: Callable[[Source], Sequence[str]],
-    target: Target,
+    machine: Machine,
     *,
     freestanding: bool = False,
     docs: Mapping[str, str] | None = None,
@@ -63,7 +60,7 @@ def c_module(
     Args:
         sources: the functions.
         state_names: gives a name for each cell of a function.
-        target: what code is made for.
+        machine: what code is made for.
         freestanding: call no library but for memcpy, memset and memmove; products are `c_products`.
         docs: descriptions by name.
 
@@ -74,28 +71,30 @@ def c_module(
     for source in sources:
         interface = Interface.of(source, state_names(source))
         doc = (docs or {}).get(source.name, "")
-        texts.append(_optimised(source, interface, target, freestanding=freestanding, doc=doc))
+        texts.append(_optimised(source, interface, machine, freestanding=freestanding, doc=doc))
         interfaces[source.name] = interface
     level = max(OPT_LEVEL[source.options.mode] for source in sources)
     with (
-        llvm.machine(target.triple, target.cpu, target.features, level) as machine,
+        llvm.code_generator(machine.triple, machine.cpu, machine.features, level) as generator,
         llvm.parsed(texts[0]) as module,
     ):
         for text in texts[1:]:
             module.link_in(text)
-        code = machine.emit_object(module)
+        code = generator.emit_object(module)
         undefined = elf.external_symbols(code)
         _require_linkable(undefined, freestanding=freestanding)
         needs = {_need(symbol) for symbol in undefined} - {""}
-        return CModule(code, interfaces, tuple(sorted(needs)), str(module), machine.emit_assembly(module))
+        return CModule(code, interfaces, tuple(sorted(needs)), str(module), generator.emit_assembly(module))
 
 
-def _optimised(source: Source, interface: Interface, target: Target, *, freestanding: bool, doc: str) -> str:
+def _optimised(
+    source: Source, interface: Interface, machine: Machine, *, freestanding: bool, doc: str
+) -> str:
     """The module of a function, optimised, as text."""
     lowered = source.lowered(donate=False)
-    wrapped = source.wrapped(lowered, target, vector_library=not freestanding)
+    wrapped = source.wrapped(lowered, machine, vector_library=not freestanding)
     polls = called(wrapped.text)
-    flush = target.triple if source.options.flush_denormals else ""
+    flush = machine.triple if source.options.flush_denormals else ""
     messages = [site.message for site in lowered.sites]
     around = function_ir(
         source.name, interface, wrapped.signature, messages, lowered.memory, lowered.n_arguments, doc
@@ -115,28 +114,31 @@ def _optimised(source: Source, interface: Interface, target: Target, *, freestan
     ]
     level = OPT_LEVEL[source.options.mode]
     with (
-        llvm.machine(target.triple, target.cpu, target.features, level) as machine,
-        llvm.parsed(_renamed(wrapped.text)) as module,
+        llvm.code_generator(machine.triple, machine.cpu, machine.features, level) as generator,
+        llvm.parsed(wrapped.text) as module,
     ):
-        layout = llvm.data_layout(target.triple, target.cpu, target.features)
-        module.set_target(target.triple, layout)
+        layout = llvm.data_layout(machine.triple, machine.cpu, machine.features)
+        module.set_target(machine.triple, layout)
         for text in filter(None, texts):
-            module.link_in(_renamed(text))
+            module.link_in(text)
+        _rename(module)
         kept = set(exports(source.name))
         for symbol in (*module.functions(), *module.variables()):
             if not symbol.is_declaration and symbol.name not in kept and not symbol.name.startswith("llvm."):
                 symbol.internalise()
         size = len(wrapped.text)
-        machine.optimise(
+        generator.optimise(
             module, level, vectorise=level >= 2 and size <= VECTORISED_SIZE, unroll=size < UNROLLED_SIZE
         )
         return str(module)
 
 
-def _renamed(text: str) -> str:
-    for pattern, name in _LIBRARY_NAMES:
-        text = pattern.sub(name, text)
-    return text
+def _rename(module: llvm.Module) -> None:
+    """Gives functions of libraries the names that libraries have."""
+    for function in module.functions():
+        for prefix, suffix in _LIBRARY_NAMES.items():
+            if function.name.startswith(prefix):
+                function.rename(function.name.removeprefix(prefix) + suffix)
 
 
 def _need(symbol: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM IR of matrix products for freestanding code: `sgemm_` and `dgemm_`, by columns, without blocking.
+"""LLVM IR of matrix products for freestanding code: BLAS's `sgemm` and `dgemm`, by columns, without blocking.
 
 Small products never get here (`graphc.library.products`); large ones take several times as long as in BLAS.
 """
@@ -10,7 +10,7 @@ _TYPES = {"s": "float", "d": "double"}
 
 # One column of the result after the other: sums of columns of a, or, with a transposed, products of columns.
 _GEMM = """
-define void @{letter}gemm_(ptr %transa, ptr %transb, ptr %pm, ptr %pn, ptr %pk, ptr %palpha,
+define void @blas_{letter}gemm(ptr %transa, ptr %transb, ptr %pm, ptr %pn, ptr %pk, ptr %palpha,
     ptr noalias %a, ptr %plda, ptr noalias %b, ptr %pldb, ptr %pbeta, ptr noalias %c, ptr %pldc) nounwind {{
 entry:
   %ca = load i8, ptr %transa

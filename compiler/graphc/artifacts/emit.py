@@ -16,14 +16,14 @@ from graphc.artifacts.c_module import c_module
 from graphc.artifacts.names import StateNames
 from graphc.artifacts.source import Source, sources
 from graphc.artifacts.targets import named_target
-from graphc.backends.cpu.object import host_target
+from graphc.backends.cpu.object import this_machine
 from graphc.errors import CompileError
 from graphc_runtime.container import write_file
 from graphc_runtime.worker import apart
 
 if TYPE_CHECKING:
     from graphc.artifacts.c_module import CModule
-    from graphc.backends.cpu.object import Target
+    from graphc.backends.cpu.object import Machine
     from graphc.function.types import Function
 
 KINDS = ("object", "shared", "header", "llvm", "asm", "mlir")
@@ -89,7 +89,7 @@ def emit_sources(
 
 
 def _made(
-    given: Sequence[Source], target: Target, freestanding: bool, docs: Mapping[str, str] | None
+    given: Sequence[Source], target: Machine, freestanding: bool, docs: Mapping[str, str] | None
 ) -> CModule:
     names = StateNames(given)
     return c_module(given, names.of_cells, target, freestanding=freestanding, docs=docs)
@@ -101,7 +101,7 @@ def linked(code: bytes, target: Any, needs: Sequence[str]) -> bytes:
     Raises:
         CompileError: there is none, or none for the target.
     """
-    if target.triple.split("-")[0] != host_target().triple.split("-")[0]:
+    if target.triple.split("-")[0] != this_machine().triple.split("-")[0]:
         raise CompileError(
             f"a shared library for {target.triple} needs a linker for it: emit an object, and link that"
         )

@@ -26,7 +26,7 @@ from graphc_runtime.package import Code, FunctionRecord, Package, StateRecord, S
 from graphc_runtime.worker import apart
 
 if TYPE_CHECKING:
-    from graphc.backends.cpu.object import Target
+    from graphc.backends.cpu.object import Machine
     from graphc.function.types import Function
 
 LICENCE = "Apache-2.0 WITH LLVM-exception"
@@ -113,7 +113,7 @@ def export_sources(
 
 
 def _record(
-    source: Source, targets: Mapping[str, Target], writer: Writer, names: StateNames, doc: str
+    source: Source, targets: Mapping[str, Machine], writer: Writer, names: StateNames, doc: str
 ) -> FunctionRecord:
     """Compiles a function for all targets."""
     lowered = source.lowered()

@@ -26,7 +26,7 @@ from graphc_runtime.manifest import ArraySpec, Signature
 if TYPE_CHECKING:
     from graphc.backends.cpu.generate import Wrapped
     from graphc.backends.cpu.lower import Lowered
-    from graphc.backends.cpu.object import Target
+    from graphc.backends.cpu.object import Machine
     from graphc.function.types import Function
     from graphc_runtime.artifact import Artifact
 
@@ -68,12 +68,12 @@ class Source:
         """
         return lower(self.text, self.options if donate else replace(self.options, donations=()))
 
-    def compiled(self, lowered: Lowered, target: Target) -> Artifact:
+    def compiled(self, lowered: Lowered, target: Machine) -> Artifact:
         """Machine code for a target, with entries for Python."""
         given = (lowered, self.signature, self.options, resources(), CompileLog())
-        return generate(*given, target=target, tiers=("struct", "buffer"))
+        return generate(*given, machine=target, tiers=("struct", "buffer"))
 
-    def wrapped(self, lowered: Lowered, target: Target, *, vector_library: bool) -> Wrapped:
+    def wrapped(self, lowered: Lowered, target: Machine, *, vector_library: bool) -> Wrapped:
         """The kernel's text for a target, without a way to call it."""
         return wrap(lowered, self.signature, self.options, target, vector_library=vector_library)
 

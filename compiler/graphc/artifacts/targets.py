@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from graphc.backends.cpu.object import Target, host_target
+from graphc.backends.cpu.object import Machine, this_machine
 
 # The levels of the x86-64 psABI: each has the features of those before it.
 _LEVELS = {
@@ -12,22 +12,22 @@ _LEVELS = {
     "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl",
 }
 # Linux, macOS: the latter keeps the register x18 for itself.
-_AARCH64 = Target("aarch64-unknown-linux-gnu", "generic", "+neon,+reserve-x18")
+_AARCH64 = Machine("aarch64-unknown-linux-gnu", "generic", "+neon,+reserve-x18")
 NAMES = ("host", *_LEVELS, "aarch64")
 
 
-def named_target(name: str) -> Target:
+def named_target(name: str) -> Machine:
     """The target of a name.
 
     Raises:
         ValueError: there is none.
     """
     if name == "host":
-        return host_target()
+        return this_machine()
     if name == "aarch64":
         return _AARCH64
     if name not in _LEVELS:
         raise ValueError(f"target must be one of {', '.join(NAMES)}, got {name!r}")
     levels = list(_LEVELS)
     features = [f for level in levels[: levels.index(name) + 1] for f in _LEVELS[level].split()]
-    return Target("x86_64-unknown-linux-gnu", name, ",".join(f"+{feature}" for feature in features))
+    return Machine("x86_64-unknown-linux-gnu", name, ",".join(f"+{feature}" for feature in features))

@@ -14,9 +14,15 @@ from pathlib import Path
 import numpy as np
 
 
-@cache
 def toolchain() -> str:
-    """Identifies the compiler's sources, its dependencies, Python, NumPy and the CPU."""
+    """Identifies the compiler's sources, its dependencies, Python, NumPy and the CPU, and the kind of entry
+    that this process asks for.
+    """
+    return f"{_compiler()};{os.environ.get('GRAPHC_CALL_TIER', '')}"
+
+
+@cache
+def _compiler() -> str:
     digest = hashlib.sha256()
     for package in ("graphc", "graphc_dialects", "graphc_runtime"):
         for line in sorted(_sources(package)):
@@ -25,7 +31,6 @@ def toolchain() -> str:
     for module in ("llvmlite", "torch_mlir"):
         digest.update(_installed(module).encode())
     digest.update(_cpu().encode())
-    digest.update(os.environ.get("GRAPHC_CALL_TIER", "").encode())
     return digest.hexdigest()
 
 

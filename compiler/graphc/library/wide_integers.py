@@ -46,50 +46,37 @@ declare noalias ptr @malloc(i64)
 declare void @free(ptr)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
-
-define internal void @widen(ptr %from, ptr %to, i64 %count) {
-entry:
-  br label %test
-test:
-  %i = phi i64 [ 0, %entry ], [ %next, %one ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %one, label %done
-one:
-  %p = getelementptr i32, ptr %from, i64 %i
-  %q = getelementptr i64, ptr %to, i64 %i
-  %short = load i32, ptr %p
-  %long = sext i32 %short to i64
-  store i64 %long, ptr %q
-  %next = add i64 %i, 1
-  br label %test
-done:
-  ret void
-}
-
-define internal void @narrow(ptr %from, ptr %to, i64 %count) {
-entry:
-  br label %test
-test:
-  %i = phi i64 [ 0, %entry ], [ %next, %one ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %one, label %done
-one:
-  %p = getelementptr i64, ptr %from, i64 %i
-  %q = getelementptr i32, ptr %to, i64 %i
-  %long = load i64, ptr %p
-  %short = trunc i64 %long to i32
-  store i32 %short, ptr %q
-  %next = add i64 %i, 1
-  br label %test
-done:
-  ret void
-}
 """
+
+# Integers of another length, one by one.
+_LOOP = """
+define internal void @{name}(ptr %from, ptr %to, i64 %count) {{
+entry:
+  br label %test
+test:
+  %i = phi i64 [ 0, %entry ], [ %next, %one ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %one, label %done
+one:
+  %p = getelementptr {given}, ptr %from, i64 %i
+  %q = getelementptr {made}, ptr %to, i64 %i
+  %{of} = load {given}, ptr %p
+  %{to} = {convert} {given} %{of} to {made}
+  store {made} %{to}, ptr %q
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}}
+"""
+_LOOPS = _LOOP.format(
+    name="widen", given="i32", made="i64", of="short", to="long", convert="sext"
+) + _LOOP.format(name="narrow", given="i64", made="i32", of="long", to="short", convert="trunc")
 
 
 def wide_integers_ir() -> str:
     """The module's text."""
-    text = [_HEAD]
+    text = [_HEAD, _LOOPS]
     for kind, routine, letters, arguments in ROUTINES:
         text += [_function(kind, f"{letter}{routine}", arguments.split()) for letter in letters]
     return "".join(text)

@@ -13,7 +13,7 @@ import graphc_runtime
 from graphc.artifacts.c_module import c_module
 from graphc.artifacts.names import StateNames
 from graphc.artifacts.source import sources
-from graphc.backends.cpu.object import host_target
+from graphc.backends.cpu.object import this_machine
 from graphc_runtime.loader import load_object
 from graphc_runtime.symbols import DTYPES
 
@@ -23,7 +23,7 @@ def check(function, cases, tmp_path, *, freestanding=False):
     graphc.export({"f": function}, tmp_path / "f.gcx")
     loaded = graphc_runtime.load(tmp_path / "f.gcx").f
     given = sources({"f": function})
-    made = c_module(given, StateNames(given).of_cells, host_target(), freestanding=freestanding)
+    made = c_module(given, StateNames(given).of_cells, this_machine(), freestanding=freestanding)
     specs = [member.spec for member in made.interfaces["f"].outputs]
     code = load_object(made.code, ways_artifacts._resolve)
     for values in cases:

@@ -12,7 +12,7 @@ from op_cases import DTYPES
 import graphc.tensor as pt
 from graphc.backends.cpu.kernel import kernel_wrappers
 from graphc.backends.cpu.lower import lower
-from graphc.backends.cpu.object import compile_to_object, host_target
+from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.backends.target import CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
@@ -121,5 +121,5 @@ def test_llvmlite_takes_it(name, mode):
     text = lowered.llvm_ir + kernel_wrappers(
         [x.type.shape for x in inputs], [y.type.shape for y in outputs], has_shapes=lowered.has_shapes
     )
-    text, products = define_products(text, host_target().features)
+    text, products = define_products(text, this_machine().features)
     assert len(compile_to_object(text, parts=[Part(products, finished=True)], opt_level=0)) > 1000

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from graphc.backends.cpu.object import compile_to_object, host_target
+from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.library.products.define import define_products
 from graphc.native.parts import Part
 from graphc_runtime import symbols
@@ -43,7 +43,7 @@ def loaded(name: str, kinds: tuple[str, ...], features: str) -> LoadedObject:
 
 def gemm(letter, flags, sizes, matrices, strides, add, features=None):
     """Calls `graphc_<letter>gemm`; the matrices are arrays or addresses."""
-    features = host_target().features if features is None else features
+    features = this_machine().features if features is None else features
     code = loaded(f"graphc_{letter}gemm", tuple(TYPES), features)
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 12)(code.address("graphc_run"))
     pairs = [

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from graphc.backends.cpu.handoff import to_llvmlite
-from graphc.backends.cpu.object import compile_to_object, host_target
+from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 
@@ -121,7 +121,7 @@ define {kind} @graphc_run() {{
   ret {kind} %r
 }}
 """
-    host_target()
+    this_machine()
     llvm.parse_assembly(to_llvmlite(text)).verify()
 
 
@@ -129,7 +129,7 @@ def test_globals_and_metadata():
     text = "@g = global double +inf\n@h = constant [2 x float] [float -qnan, float 1.000000e-01]\n"
     text += '@s = constant [5 x i8] c"+inf\\00"\n'
     text += "define void @f() {\n  ret void, !x !0\n}\n!0 = !{float 2.500000e+00, double 1.000000e-01}\n"
-    host_target()
+    this_machine()
     module = llvm.parse_assembly(to_llvmlite(text))
     module.verify()
     assert 'c"+inf\\00"' in str(module)
@@ -141,7 +141,7 @@ def test_attributes_and_kernels():
     text += "attributes #0 = { nocallback nocreateundeforpoison nounwind }\n"
     out = to_llvmlite(text)
     assert "nocreateundeforpoison" not in out and "define internal i64 @main(" in out
-    host_target()
+    this_machine()
     llvm.parse_assembly(out).verify()
 
 

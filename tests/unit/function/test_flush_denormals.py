@@ -15,7 +15,7 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cpu.object import compile_to_object, host_target
+from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.errors import CompileError
 from graphc.library.float_environment import FLUSH, SAVE, SET, environment_ir
 from graphc_runtime import layout, progress
@@ -115,7 +115,7 @@ def test_threads_that_help_compute_as_their_caller() -> None:
 @contextmanager
 def _environment_of_the_caller() -> Iterator[None]:
     """A thread that flushes denormal numbers by itself."""
-    text = environment_ir(host_target().triple)
+    text = environment_ir(this_machine().triple)
     for name in (SAVE, SET, FLUSH):
         text += f"define void @test_{name}(ptr %p) {{\n  call void @{name}(ptr %p)\n  ret void\n}}\n"
     exports = [f"test_{name}" for name in (SAVE, SET, FLUSH)]

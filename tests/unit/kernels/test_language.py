@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from graphc.backends.cpu.object import host_target
+from graphc.backends.cpu.object import this_machine
 from graphc.native.builtins import (
     apart,
     backwards,
@@ -47,7 +47,7 @@ def compiled(function, *arguments, **attributes):
         kind = type_of_dtype(x.dtype).to if isinstance(x, np.ndarray) else I64
         formal.append(Value(f"%a{i}", kind))
     result = translator.define(function, "kernel", [*formal, *map(Static, attributes.values())])
-    host_target()
+    this_machine()
     module = llvm.parse_assembly(translator.text())
     module.verify()
     engine = llvm.create_mcjit_compiler(

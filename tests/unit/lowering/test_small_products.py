@@ -12,7 +12,7 @@ import pytest
 import graphc.tensor as gt
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.lower import lower
-from graphc.backends.cpu.object import compile_to_object, host_target
+from graphc.backends.cpu.object import compile_to_object, this_machine
 from graphc.backends.cpu.pipeline import FAST_RUN
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
@@ -103,7 +103,7 @@ def compiled(text: str):
         run_pipeline(module, FAST_RUN[names.index("graphc-matmul-to-blas") :], verify_each=True)
         llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
     llvm_ir = llvm_ir.replace("define internal i64 @main", "define i64 @graphc_run")
-    body, products = define_products(llvm_ir, host_target().features)
+    body, products = define_products(llvm_ir, this_machine().features)
     code = load_object(compile_to_object(body, parts=[Part(products, finished=True)]), symbols.resolve)
 
     def run(*arrays: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.backends.cpu.entries import entry
-from graphc.backends.cpu.object import Target, compile_to_object, host_target
+from graphc.backends.cpu.object import Machine, compile_to_object, this_machine
 from graphc.library.interrupts import called, poll_ir, tick_ir
 from graphc.library.memory.workspace import memory_ir, workspace_table
 from graphc.native.parts import Part, PartStore
@@ -39,7 +39,7 @@ def build_artifact(
     flush: str = "",
     threads: int = 0,
     on_ir: Callable[[str, str], None] | None = None,
-    target: Target | None = None,
+    machine: Machine | None = None,
 ) -> Artifact:
     """Compiles a kernel together with its entry.
 
@@ -58,7 +58,7 @@ def build_artifact(
         flush: as `graphc.backends.cpu.kernel.kernel_wrappers` had it.
         threads: see `compile_to_object`.
         on_ir: see `compile_to_object`.
-        target: see `compile_to_object`.
+        machine: see `compile_to_object`.
 
     Raises:
         CompileError: the IR is not valid.
@@ -80,13 +80,13 @@ def build_artifact(
         store=store,
         threads=threads,
         on_ir=on_ir,
-        target=target,
+        machine=machine,
     )
     manifest = Manifest(
         signature,
         sites=tuple(sites),
         symbols=tuple(elf.external_symbols(code)),
-        target=(target or host_target()).to_dict(),
+        target=(machine or this_machine()).to_dict(),
         entries=entries,
         tuple_items=layout.tuple_items(),
         extra=extra or {},

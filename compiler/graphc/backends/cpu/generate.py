@@ -9,7 +9,7 @@ from graphc.backends.cpu.build import build_artifact
 from graphc.backends.cpu.entries.tiers import ITEM_SIZE
 from graphc.backends.cpu.kernel import kernel_wrappers, load_arguments
 from graphc.backends.cpu.lower import Lowered
-from graphc.backends.cpu.object import Target, host_target
+from graphc.backends.cpu.object import Machine, this_machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
 from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.backends.target import CompileLog, CompileOptions, Resources
@@ -48,7 +48,7 @@ def generate(
     resources: Resources,
     log: CompileLog,
     *,
-    target: Target | None = None,
+    machine: Machine | None = None,
     tiers: tuple[str, ...] | None = None,
 ) -> Artifact:
     """Wraps, optimises and emits the kernel.
@@ -59,12 +59,12 @@ def generate(
         options: how code is made.
         resources: what may be used for it.
         log: gains the stages.
-        target: what code is made for; this machine by default.
+        machine: what code is made for; this machine by default.
         tiers: see `graphc.backends.cpu.build.build_artifact`.
     """
-    made_for = target or host_target()
+    made_for = machine or this_machine()
     wrapped = wrap(lowered, signature, options, made_for)
-    compiler = toolchain() if target is None else f"{toolchain()};{target}"
+    compiler = toolchain() if machine is None else f"{toolchain()};{machine}"
     stages, kept = log.stages, [*lowered.donated.kept]
     return build_artifact(
         wrapped.text,
@@ -81,7 +81,7 @@ def generate(
         flush=made_for.triple if options.flush_denormals else "",
         threads=resources.threads,
         on_ir=None if stages is None else lambda name, ir: stages.append((name, ir)),
-        target=target,
+        machine=machine,
     )
 
 
@@ -89,7 +89,7 @@ def wrap(
     lowered: Lowered,
     signature: Signature,
     options: CompileOptions,
-    target: Target,
+    machine: Machine,
     *,
     vector_library: bool = True,
 ) -> Wrapped:
@@ -97,15 +97,15 @@ def wrap(
 
     Args:
         lowered, signature, options: see `generate`.
-        target: what code is made for.
+        machine: what code is made for.
         vector_library: whether it may call libmvec.
     """
     used = lowered.n_arguments
     arguments = [spec.shape for spec in signature.arguments]
     results = [spec.shape for spec in signature.results]
     text = lowered.llvm_ir
-    if vector_library and OPT_LEVEL[options.mode] >= 2 and is_available(target.triple):
-        text = add_vector_variants(text, target.features)
+    if vector_library and OPT_LEVEL[options.mode] >= 2 and is_available(machine.triple):
+        text = add_vector_variants(text, machine.features)
     donated = [result for _, result in lowered.donated.pairs]
     text = load_arguments(text, arguments[:used], results, unused=arguments[used:], donated=donated)
     text += kernel_wrappers(
@@ -115,11 +115,11 @@ def wrap(
         unused=arguments[used:],
         poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if options.poison_memory else None,
         donated=donated,
-        flush=target.triple if options.flush_denormals else "",
+        flush=machine.triple if options.flush_denormals else "",
         interruptible=bool(called(text)),
     )
     text = define_splits(define_scalars(text))
-    text, products = define_products(text, target.features)
+    text, products = define_products(text, machine.features)
     finished = define_random(text, products)
     parts = [*kernel_parts(text), *([Part(finished, finished=True)] if finished else [])]
     outcome = lowered.donated

@@ -71,6 +71,7 @@ _TYPES: Mapping[str, tuple[Any, ...]] = {
     "SetDataLayout": (None, c_void_p, c_char_p),
     "SetLinkage": (None, c_void_p, c_int),
     "SetTarget": (None, c_void_p, c_char_p),
+    "SetValueName": (None, c_void_p, c_char_p),
     "SetVisibility": (None, c_void_p, c_int),
     "TargetMachineEmitToMemory": (c_void_p, c_void_p, c_void_p, c_int, _STRING),
     "VerifyModule": (c_bool, c_void_p, _STRING),
@@ -104,6 +105,17 @@ class Symbol:
     def is_external(self) -> bool:
         """Whether other modules see it."""
         return bool(call("GetLinkage", self._handle) == _EXTERNAL)
+
+    def rename(self, name: str) -> None:
+        """Gives it another name.
+
+        Raises:
+            LLVMError: something else in the module has it.
+        """
+        call("SetValueName", self._handle, name.encode())
+        self.name = call("GetValueName", self._handle).decode()
+        if self.name != name:
+            raise LLVMError(f"the module has another {name}")
 
     def internalise(self) -> None:
         """Makes it the module's own."""
@@ -190,7 +202,7 @@ def _parse(context: int, text: str) -> int:
     return handle
 
 
-class Machine:
+class CodeGenerator:
     """A code generator; it works for one module at a time."""
 
     def __init__(self, handle: int) -> None:
@@ -246,11 +258,11 @@ class Machine:
 
 
 # Machines that nobody uses, by their arguments. Appending and popping are atomic.
-_IDLE: dict[tuple[str, str, str, int], list[Machine]] = {}
+_IDLE: dict[tuple[str, str, str, int], list[CodeGenerator]] = {}
 
 
 @contextmanager
-def machine(triple: str, cpu: str, features: str, opt_level: int) -> Iterator[Machine]:
+def code_generator(triple: str, cpu: str, features: str, opt_level: int) -> Iterator[CodeGenerator]:
     """A code generator for the block alone, kept for others if the block succeeds.
 
     Args:
@@ -261,7 +273,7 @@ def machine(triple: str, cpu: str, features: str, opt_level: int) -> Iterator[Ma
     try:
         found = idle.pop()
     except IndexError:
-        found = Machine(_machine(triple, cpu, features, opt_level))
+        found = CodeGenerator(_machine(triple, cpu, features, opt_level))
     yield found
     idle.append(found)
 

@@ -34,7 +34,7 @@ VECTORISED_SIZE = 600_000
 
 
 @dataclass(frozen=True)
-class Target:
+class Machine:
     """What code is made for."""
 
     triple: str
@@ -47,7 +47,7 @@ class Target:
 
 
 @cache
-def host_target() -> Target:
+def this_machine() -> Machine:
     """This machine: its CPU and features, and the ELF triple (the runtime loads ELF on every platform)."""
     arm = platform.machine() in ("arm64", "aarch64")
     cpu, features = llvm.host_cpu()
@@ -55,7 +55,7 @@ def host_target() -> Target:
         arm and sys.platform == "darwin"
     ):  # the system owns this register there, which the ELF ABI does not know
         features = ",".join(filter(None, [features, "+reserve-x18"]))
-    return Target(("aarch64" if arm else "x86_64") + "-unknown-linux-gnu", cpu, features)
+    return Machine(("aarch64" if arm else "x86_64") + "-unknown-linux-gnu", cpu, features)
 
 
 @dataclass
@@ -70,7 +70,7 @@ class _Work:
         unroll: whether loops are unrolled.
         vectorise: whether loops are vectorised.
         part: the part that it is.
-        target: what code is made for.
+        machine: what code is made for.
     """
 
     piece: Piece
@@ -80,7 +80,7 @@ class _Work:
     unroll: bool
     vectorise: bool
     part: Part | None = None
-    target: Target = field(default_factory=host_target)
+    machine: Machine = field(default_factory=this_machine)
 
 
 def compile_to_object(
@@ -93,7 +93,7 @@ def compile_to_object(
     store: PartStore | None = None,
     threads: int = 0,
     on_ir: Callable[[str, str], None] | None = None,
-    target: Target | None = None,
+    machine: Machine | None = None,
 ) -> bytes:
     """Optimises a kernel and its parts, and emits objects.
 
@@ -109,7 +109,7 @@ def compile_to_object(
         store: where parts that were compiled before are, and others will be; not used with `on_ir`.
         threads: how many share the work; 0 stands for the cores that this process may use.
         on_ir: called with ("llvm", IR text before optimisation), ("llvm-opt", after) and ("asm", assembly).
-        target: what code is made for; this machine by default.
+        machine: what code is made for; this machine by default.
 
     Returns:
         An ELF object, or several joined by `graphc_runtime.elf.join`.
@@ -126,7 +126,7 @@ def compile_to_object(
     works = [_Work(piece, inlined_text, opt_level, level, unroll, is_vectorised)]
     works += [_Work(piece, "", opt_level, level, unroll, vectorise) for piece in others]
     works += [_part_work(part, opt_level) for part in parts]
-    works = [replace(work, target=target or host_target()) for work in works]
+    works = [replace(work, machine=machine or this_machine()) for work in works]
     if on_ir is not None:
         return _compile_with_views(works, threads, on_ir)
     found = [store.get(work.part, opt_level) if store and work.part else None for work in works]
@@ -170,12 +170,12 @@ def _compile(
 def _compile_one(views: bool, work: _Work) -> tuple[bytes, list[str]]:
     """Object and views of a module. Shares nothing with other threads."""
     texts: list[str] = []
-    target = work.target
+    machine = work.machine
     with (
-        llvm.machine(target.triple, target.cpu, target.features, work.opt_level) as machine,
+        llvm.code_generator(machine.triple, machine.cpu, machine.features, work.opt_level) as generator,
         _parsed(work.piece.text, "part" if work.part else "kernel") as module,
     ):
-        module.set_target(target.triple, _data_layout(target))
+        module.set_target(machine.triple, _data_layout(machine))
         if work.inlined:
             with _refused("inlined functions"):
                 module.link_in(work.inlined)
@@ -186,11 +186,11 @@ def _compile_one(views: bool, work: _Work) -> tuple[bytes, list[str]]:
         if views:
             texts.append(str(module))
         if work.pass_level is not None:
-            machine.optimise(module, work.pass_level, vectorise=work.vectorise, unroll=work.unroll)
+            generator.optimise(module, work.pass_level, vectorise=work.vectorise, unroll=work.unroll)
             checkpoint()
         if views:
-            texts += [str(module), machine.emit_assembly(module)]
-        return machine.emit_object(module), texts
+            texts += [str(module), generator.emit_assembly(module)]
+        return generator.emit_object(module), texts
 
 
 def _joined(texts: list[str]) -> str:
@@ -202,8 +202,8 @@ def _joined(texts: list[str]) -> str:
 
 
 @cache
-def _data_layout(target: Target) -> str:
-    return llvm.data_layout(target.triple, target.cpu, target.features)
+def _data_layout(machine: Machine) -> str:
+    return llvm.data_layout(machine.triple, machine.cpu, machine.features)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pkgutil
 from functools import cache
 
 from graphc.backends.contexts import prepare
-from graphc.backends.cpu.object import host_target
+from graphc.backends.cpu.object import this_machine
 from graphc_dialects import _mlir
 
 # Bindings whose classes are looked up when operations of these dialects are first wrapped.
@@ -53,4 +53,4 @@ def _preload() -> None:
     for package in _PACKAGES:
         _import_all(package)
     prepare()
-    host_target()
+    this_machine()

@@ -101,11 +101,47 @@ none:
 """
 
 
-def _plan(table: WorkspaceTable) -> str:
+def table_ir(table: WorkspaceTable) -> str:
+    """The rows of a table, for `graphc_pack`."""
     rows = ", ".join(f"[4 x i64] [{', '.join(f'i64 {value}' for value in row)}]" for row in table.rows)
-    count, keys, number = len(table.rows), table.keys, table.number
+    return f"@graphc_table_{table.number} = internal constant [{len(table.rows)} x [4 x i64]] [{rows}]"
+
+
+def keep_sizes(table: WorkspaceTable, before: str, refused: str) -> str:
+    """Code that keeps `%sizes` in `%table` and finds places for the buffers: `%bytes` altogether.
+
+    Args:
+        table: of the workspace.
+        before: the block from which control comes.
+        refused: the block to go to where a size is -1, which is too large for any memory.
+    """
+    keys, count = table.keys, len(table.rows)
+    return f"""  br label %copy
+copy:
+  %c = phi i64 [0, %{before}], [%c1, %store]
+  %unfinished = icmp slt i64 %c, {keys}
+  br i1 %unfinished, label %read, label %pack
+read:
+  %pc = getelementptr i64, ptr %sizes, i64 %c
+  %size = load i64, ptr %pc
+  %huge = icmp slt i64 %size, 0
+  br i1 %huge, label %{refused}, label %store
+store:
+  %pt = getelementptr i64, ptr %table, i64 %c
+  store i64 %size, ptr %pt
+  %c1 = add i64 %c, 1
+  br label %copy
+pack:
+  %offsets = getelementptr i64, ptr %table, i64 {keys}
+  %order = getelementptr i64, ptr %offsets, i64 {count}
+  %bytes = call i64 @graphc_pack(ptr @graphc_table_{table.number}, i64 {count}, ptr %table, ptr %offsets,
+    ptr %order)"""
+
+
+def _plan(table: WorkspaceTable) -> str:
+    keys, number = table.keys, table.number
     return f"""
-@graphc_table_{number} = internal constant [{count} x [4 x i64]] [{rows}]
+{table_ir(table)}
 define i64 @graphc_plan_{number}(ptr %ctx, ptr, ptr %sizes, i64, i64, i64)
     noinline minsize optsize nounwind {{
 begin:
@@ -139,27 +175,7 @@ hit:
 renew:
   %b = phi ptr [%made, %make], [%old, %test]
   %table = getelementptr i8, ptr %b, i64 {HEADER}
-  br label %copy
-copy:
-; Keeps the sizes; one of -1 is too large for any memory.
-  %c = phi i64 [0, %renew], [%c1, %store]
-  %unfinished = icmp slt i64 %c, {keys}
-  br i1 %unfinished, label %read, label %pack
-read:
-  %pc = getelementptr i64, ptr %sizes, i64 %c
-  %size = load i64, ptr %pc
-  %huge = icmp slt i64 %size, 0
-  br i1 %huge, label %give, label %store
-store:
-  %pt = getelementptr i64, ptr %table, i64 %c
-  store i64 %size, ptr %pt
-  %c1 = add i64 %c, 1
-  br label %copy
-pack:
-  %offsets = getelementptr i64, ptr %table, i64 {keys}
-  %order = getelementptr i64, ptr %offsets, i64 {count}
-  %bytes = call i64 @graphc_pack(ptr @graphc_table_{number}, i64 {count}, ptr %table, ptr %offsets,
-    ptr %order)
+{keep_sizes(table, "renew", "give")}
   %many = icmp ugt i64 %bytes, 1152921504606846976
   br i1 %many, label %give, label %fit
 fit:
