@@ -31,21 +31,23 @@ class Package:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._module: ModuleType | None = None
+        self._found: Any = None
+
+    @property
+    def _module(self) -> Any:
+        if self._found is None:
+            self._found = _find(self._name)
+        return self._found
 
     def __getattr__(self, name: str) -> Any:
-        if self._module is None:
-            self._module = _find(self._name)
         return getattr(self._module, name)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Calls the package, as ``graphc.function`` and ``graphc.scan`` can be."""
-        if self._module is None:
-            self._module = _find(self._name)
-        return self._module(*arguments, **options)  # type: ignore[operator]
+        return self._module(*arguments, **options)
 
     def __dir__(self) -> list[str]:
-        return dir(_find(self._name))
+        return dir(self._module)
 
 
 pt = Package("tensor")

@@ -43,10 +43,6 @@ from graphc.ops.subtensor import _Basic
 
 # What is worth doing once, and what only moves elements or makes them of a few numbers.
 _WORK = (Elementwise, Reduce, ArgReduce, KernelOp, Matmul, Take, Put, _Running, _Normalized)
-# Elementwise operations that are quicker than reading their result from memory.
-_QUICK = frozenset(
-    "add sub mul neg abs sqr cast switch second maximum minimum and or xor invert logical_not".split()
-)
 _MOST_ELEMENTS = 1 << 16
 _VIEWS = (DimShuffle, Sized, _Basic, Join, Iota, MakeVector, _Sizes)
 
@@ -124,8 +120,7 @@ def _takes_long(v: Variable, shape: tuple[int | None, ...]) -> bool:
     if node is None or v.type.shape != shape:  # type: ignore[attr-defined]
         return False
     if isinstance(node.op, Elementwise):
-        quick = node.op.row.compares or node.op.name in _QUICK
-        return not quick or any(_takes_long(x, shape) for x in node.inputs)
+        return not node.op.row.cheap or any(_takes_long(x, shape) for x in node.inputs)
     return isinstance(node.op, _WORK)
 
 

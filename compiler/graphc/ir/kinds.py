@@ -21,9 +21,11 @@ REDUCTIONS = frozenset(
     {f"graphc.reduce_{kind}" for kind in ("sum", "prod", "max", "min", "and", "or")}
     | {"graphc.argmax", "graphc.argmin"}
 )
-# Operands of these that are read at computed positions, so they must be materialised first.
 # Elementwise operations that are not in the table of functions.
 _NO_ROWS = ("graphc.cast", "graphc.take")
+# Elementwise operations that take no longer than reading their result from memory.
+CHEAP = frozenset(f"graphc.{row.name}" for row in ROWS.values() if row.cheap) | {"graphc.cast"}
+# Operands of these that are read at computed positions, so they must be materialised first.
 GATHERED_OPERANDS = {"graphc.take": (0, 1)}
 
 

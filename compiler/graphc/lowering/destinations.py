@@ -14,10 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.kinds import static_shape
+from graphc.ir.kinds import CHEAP, static_shape
 from graphc.lowering.destination import Destination, Size
 from graphc.lowering.inheritance import computed_with, last, successor
-from graphc.lowering.recompute import CHEAP
 from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import read, writable, write, write_apart
 from graphc.lowering.units import Units

@@ -11,16 +11,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from graphc.ir.kinds import GATHERED_OPERANDS, REDUCTIONS, VIEWS, is_elementwise, static_shape
+from graphc.ir.kinds import CHEAP, GATHERED_OPERANDS, REDUCTIONS, VIEWS, is_elementwise, static_shape
 from graphc_dialects._mlir import ir
 
-CHEAP = frozenset(
-    f"graphc.{name}"
-    for name in (
-        "add sub mul neg sqr abs cast eq ne lt le gt ge and or xor invert logical_and logical_or logical_not"
-        " switch maximum minimum sign second identity"
-    ).split()
-)
 MAX_OPERATIONS = 3
 MAX_ARRAYS = 2
 

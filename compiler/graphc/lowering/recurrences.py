@@ -30,12 +30,11 @@ from typing import Any
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.kinds import VIEWS, is_elementwise, static_shape
+from graphc.ir.kinds import CHEAP, VIEWS, is_elementwise, static_shape
 from graphc.ir.types import dtype_of
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import loop
 from graphc.lowering.generic import ZERO, GenericBuilder
-from graphc.lowering.recompute import CHEAP
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 

@@ -4,7 +4,7 @@
 A unit is a fused cluster or one operation. Units come in dependence order; a check comes before everything
 that follows it in the source, so that no loop runs on sizes or indices a failing check would have refused.
 What computes a value that is written to a buffer comes after the buffer (and so after the checks before
- it), unless the buffer needs the value.
+it), unless the buffer needs the value.
 """
 
 from __future__ import annotations

@@ -54,6 +54,7 @@ class Row:
         special: a function of the operands that returns what the public function makes of them instead of a
             node of the row, or None.
         compares: whether Python integers beyond the range of the other operand's dtype are compared exactly.
+        cheap: whether computing it again takes no longer than reading its result from memory.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Row:
     holomorphic: bool = True
     folds: bool = False
     compares: bool = False
+    cheap: bool = False
     special: Callable[..., Variable | None] | None = None
 
     @property
@@ -256,6 +258,7 @@ class Cast(Elementwise):
             "Conversion to another dtype.",
             lambda b, x: b.cast(x, dtype),
             nin=1,
+            cheap=True,
         )
         super().__init__(row)
         self.dtype = dtype

@@ -108,6 +108,7 @@ register(
     lambda b, x, y: b.add(x, y),
     grad=(lambda x, y, out, g: g, lambda x, y, out, g: g),
     folds=True,
+    cheap=True,
 )
 register(
     "sub",
@@ -115,6 +116,7 @@ register(
     "Difference.",
     lambda b, x, y: b.sub(x, y),
     grad=(lambda x, y, out, g: g, lambda x, y, out, g: -g),
+    cheap=True,
 )
 register(
     "mul",
@@ -123,6 +125,7 @@ register(
     lambda b, x, y: b.mul(x, y),
     grad=(lambda x, y, out, g: g * y, lambda x, y, out, g: g * x),
     folds=True,
+    cheap=True,
 )
 register(
     "true_div",
@@ -157,7 +160,7 @@ register(
     dtypes=ufunc_rule(np.power),
     nin=2,
 )
-register("neg", np.negative, "Negation.", lambda b, x: b.neg(x), grad=(lambda x, out, g: -g,))
+register("neg", np.negative, "Negation.", lambda b, x: b.neg(x), grad=(lambda x, out, g: -g,), cheap=True)
 register(
     "abs",
     np.absolute,
@@ -165,6 +168,7 @@ register(
     lambda b, x: b.abs(x),
     grad=(_abs,),
     holomorphic=False,
+    cheap=True,
 )
 register(
     "sign",
@@ -173,6 +177,7 @@ register(
     lambda b, x: b.sign(x),
     grad=(_sign,),
     holomorphic=False,
+    cheap=True,
 )
 register(
     "maximum",
@@ -181,6 +186,7 @@ register(
     lambda b, x, y: b.maximum(x, y),
     grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
     folds=True,
+    cheap=True,
 )
 register(
     "minimum",
@@ -189,8 +195,11 @@ register(
     lambda b, x, y: b.minimum(x, y),
     grad=(lambda x, y, out, g: _chosen(x, out, g), lambda x, y, out, g: pt.switch(pt.eq(out, x), 0, g)),
     folds=True,
+    cheap=True,
 )
-register("sqr", np.square, "Square.", lambda b, x: b.mul(x, x), grad=(lambda x, out, g: 2 * g * x,))
+register(
+    "sqr", np.square, "Square.", lambda b, x: b.mul(x, x), grad=(lambda x, out, g: 2 * g * x,), cheap=True
+)
 register(
     "reciprocal",
     np.reciprocal,
@@ -241,6 +250,7 @@ register(
     nin=3,
     grad=(None, lambda c, x, y, out, g: pt.switch(c, g, 0), lambda c, x, y, out, g: pt.switch(c, 0, g)),
     dtypes=lambda types: (np.dtype("bool"), *(promote(*types[1:]),) * 3),
+    cheap=True,
 )
 register(
     "identity",
@@ -250,6 +260,7 @@ register(
     grad=(lambda x, out, g: g,),
     nin=1,
     dtypes=lambda types: (types[0], types[0]),
+    cheap=True,
 )
 register(
     "second",
@@ -259,4 +270,5 @@ register(
     nin=2,
     grad=(None, lambda x, y, out, g: g),
     dtypes=lambda types: (types[0], np.dtype(types[1]), np.dtype(types[1])),
+    cheap=True,
 )

@@ -52,7 +52,9 @@ for _name, _ufunc, _text in (
     ("gt", np.greater, "is greater than"),
     ("ge", np.greater_equal, "is at least"),
 ):
-    register(_name, _ufunc, f"Whether x {_text} y.", _compare(_name), grad=(None, None), compares=True)
+    register(
+        _name, _ufunc, f"Whether x {_text} y.", _compare(_name), grad=(None, None), compares=True, cheap=True
+    )
 
 register(
     "logical_and",
@@ -62,6 +64,7 @@ register(
     grad=(None, None),
     dtypes=_logic_rule,
     folds=True,
+    cheap=True,
 )
 register(
     "logical_or",
@@ -71,6 +74,7 @@ register(
     grad=(None, None),
     dtypes=_logic_rule,
     folds=True,
+    cheap=True,
 )
 register(
     "logical_xor",
@@ -87,13 +91,37 @@ register(
     lambda b, x: b.logical_not(x),
     grad=(None,),
     dtypes=_logic_rule,
+    cheap=True,
 )
-register("and", np.bitwise_and, "Bitwise and.", lambda b, x, y: b.and_(x, y), grad=(None, None), folds=True)
-register("or", np.bitwise_or, "Bitwise or.", lambda b, x, y: b.or_(x, y), grad=(None, None), folds=True)
 register(
-    "xor", np.bitwise_xor, "Bitwise exclusive or.", lambda b, x, y: b.xor(x, y), grad=(None, None), folds=True
+    "and",
+    np.bitwise_and,
+    "Bitwise and.",
+    lambda b, x, y: b.and_(x, y),
+    grad=(None, None),
+    folds=True,
+    cheap=True,
 )
-register("invert", np.invert, "Every bit flipped; of booleans, not.", lambda b, x: b.invert(x), grad=(None,))
+register(
+    "or", np.bitwise_or, "Bitwise or.", lambda b, x, y: b.or_(x, y), grad=(None, None), folds=True, cheap=True
+)
+register(
+    "xor",
+    np.bitwise_xor,
+    "Bitwise exclusive or.",
+    lambda b, x, y: b.xor(x, y),
+    grad=(None, None),
+    folds=True,
+    cheap=True,
+)
+register(
+    "invert",
+    np.invert,
+    "Every bit flipped; of booleans, not.",
+    lambda b, x: b.invert(x),
+    grad=(None,),
+    cheap=True,
+)
 register(
     "left_shift",
     np.left_shift,
