@@ -165,7 +165,7 @@ def test_a_batch_of_generators():
 # Completeness -----------------------------------------------------------------------------------------------
 
 # Bridges need other libraries and define no operations that batches have rules for.
-_OTHERS = ("graphc.passes", "graphc.lowering", "graphc.codegen", "graphc.library", "graphc.interop")
+_OTHERS = ("graphc.passes", "graphc.lowering", "graphc.backends", "graphc.library", "graphc.interop")
 for _module in pkgutil.walk_packages(graphc.__path__, "graphc.", onerror=lambda name: None):
     if not _module.name.startswith(_OTHERS):
         importlib.import_module(_module.name)
