@@ -11,21 +11,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphc.ir.constants import CONSTANTS
+from graphc.ir.traits.interfaces import SIZES
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import read_results
 from graphc_dialects.elementwise import ELEMENTWISE
-from graphc_dialects.scan_verify import carry_of, declarations, is_inside
+from graphc_dialects.scan_verify import is_inside
 from graphc_dialects.signatures import SIGNATURES
-from graphc_dialects.write import buffer_sizes
 
 Key = Any
-_REDUCTIONS = tuple(f"graphc.{name}" for name in ("reduce_", "argmax", "argmin"))
 _KEEP_SIGN = frozenset(
     f"arith.{name}" for name in ("addi", "muli", "divsi", "floordivsi", "ceildivsi", "remsi", "minsi")
-)
-_SIZED = frozenset({"graphc.reshape", "graphc.broadcast_to", "graphc.specify_shape"})
-_LIKE_FIRST = frozenset(
-    {"graphc.softmax", "graphc.log_softmax", "graphc.update_slice", "graphc.put", "tensor.cast"}
 )
 # Their operands have equal ranks.
 _ELEMENTWISE = frozenset(f"graphc.{name}" for name in ELEMENTWISE)
@@ -225,15 +220,7 @@ class DimKeys:
             return self._either(value, op)
         if name[7:] in SIGNATURES:
             return self._kernel(value, op)
-        if name in _SIZED:
-            return [self.size(size) for size in operands[1:]]
-        if name in _LIKE_FIRST:
-            return self.shape(operands[0])
-        if name.startswith(_REDUCTIONS):
-            attributes = op.attributes
-            removed = list(attributes["axes"]) if "axes" in attributes else [attributes["axis"].value]
-            return [key for axis, key in enumerate(self.shape(operands[0])) if axis not in removed]
-        rule = _RULES.get(name)
+        rule = SIZES.get(name)
         if rule is not None:
             return rule(self, op, operands)
         if name.startswith("graphc.") and len(operands) and self._is_elementwise(operands, len(static)):
@@ -278,96 +265,3 @@ class DimKeys:
             wide = [k for k, x in zip(keys, operands, strict=True) if not broadcasts(x, axis)] or [1]
             joint.append(next((key for key in wide if isinstance(key, int)), wide[0]))
         return joint
-
-
-def _empty(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    sizes = iter(operands)
-    return [size if size >= 0 else keys.size(next(sizes)) for size in op.results[0].type.shape]
-
-
-def _dimshuffle(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    source = keys.shape(operands[0])
-    return [1 if axis < 0 else source[axis] for axis in op.attributes["order"]]
-
-
-def _iota(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    return [keys.size(operands[2])]
-
-
-def _slice(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    rank = (len(operands) - 1) // 3
-    return [keys.size(size) for size in operands[1 + rank : 1 + 2 * rank]]
-
-
-def _take(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    axis, shape = op.attributes["axis"].value, keys.shape(operands[0])
-    return [*shape[:axis], *keys.shape(operands[1]), *shape[axis + 1 :]]
-
-
-def _matmul(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    a, b = (keys.shape(operand) for operand in operands)
-    rows = a[-1] if op.attributes["transpose_a"].value else a[-2]
-    columns = b[-2] if op.attributes["transpose_b"].value else b[-1]
-    return [*a[:-2], rows, columns]
-
-
-def _join(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    axis, shape = op.attributes["axis"].value, list(keys.shape(operands[0]))
-    shape[axis] = ("dim", op.results[0], axis)
-    return shape
-
-
-def _write_join(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    return [keys.size(size) for size in buffer_sizes(operands[0])]
-
-
-def _row(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    return keys.shape(operands[0])[1:]
-
-
-def _previous(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    return keys.shape(carry_of(op).operands[0])[1:]
-
-
-def _trace(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    """As many rows as iterations, where that is known; the rows of a state are like its initial ones."""
-    result = op.results[0]
-    shape: list[Key] = [("dim", result, axis) for axis in range(len(result.type.shape))]
-    scan = operands[0].owner
-    declared = declarations(scan)[op.attributes["state"].value]
-    is_state = declared.name == "graphc.scan_carry"
-    keep = declared.attributes["keep"].value
-    if is_state:
-        shape[1:] = keys.shape(declared.operands[0])[1:]
-    if keep == "steps" or (keep == "all" and not is_state):
-        end = list(scan.regions[0].blocks[0].operations)[-1]
-        if not len(end.operands):
-            shape[0] = keys.size(scan.operands[0])
-    return shape
-
-
-def _recurrence(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    rows = ("dim", op.results[0], 0) if op.attributes["keep_initial"].value else keys.size(operands[-1])
-    return [rows, *keys.shape(operands[-2])[1:]]
-
-
-def _random(keys: DimKeys, op: Any, operands: list[Any]) -> list[Key]:
-    return [keys.size(size) for size in operands[1 + len(list(op.attributes["cores"])) :]]
-
-
-_RULES: dict[str, Callable[[DimKeys, Any, list[Any]], list[Key]]] = {
-    "graphc.random": _random,
-    "graphc.cumulative": _recurrence,
-    "graphc.linear_recurrence": _recurrence,
-    "graphc.scan_seq": _row,
-    "graphc.scan_prev": _previous,
-    "graphc.scan_trace": _trace,
-    "tensor.empty": _empty,
-    "graphc.dimshuffle": _dimshuffle,
-    "graphc.iota": _iota,
-    "graphc.slice": _slice,
-    "graphc.take": _take,
-    "graphc.matmul": _matmul,
-    "graphc.join": _join,
-    "graphc.write_join": _write_join,
-}

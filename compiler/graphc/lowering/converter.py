@@ -16,12 +16,13 @@ from graphc.lowering.destinations import Destinations
 from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.returns import emit_return
+from graphc.lowering.rules import LOWERING
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
 from graphc.lowering.scan import declared_sizes
 from graphc.lowering.scan_buffers import row_of, writable
 from graphc.lowering.slices import slice_in_place
-from graphc.lowering.structural import STRUCTURAL, reshape
+from graphc.lowering.structural import reshape
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.lowering.units import Units
 from graphc_dialects._mlir import ir
@@ -278,8 +279,8 @@ class FunctionConverter:
                 self._emit_cluster(members)
             elif op.name == "func.return":
                 emit_return(self, op)
-            elif op.name in STRUCTURAL:
-                STRUCTURAL[op.name](self, op)
+            elif (rule := LOWERING.get(op.name)) is not None:
+                rule(self, op)
             elif op.name not in VIEWS:
                 self._clone(op)
             self.destinations.finish(placed)
@@ -289,7 +290,7 @@ class FunctionConverter:
         operands = [self.tensor_of(x) for x in op.operands]
         results = [self._argument_type(r.type) for r in op.results]
         attributes = {name: op.attributes[name] for name in op.attributes}
-        new = ir.Operation.create(op.name, results=results, operands=operands, attributes=attributes)
+        new = build.create(op.name, results, operands, **attributes)
         for result, value in zip(op.results, new.results, strict=True):
             self.define(result, value)
 
@@ -314,10 +315,8 @@ class FunctionConverter:
 
     def _domain(self, members: list[Any]) -> tuple[tuple[int | None, ...], list[Any]]:
         spaces = [op.operands[0] if op.name in REDUCTIONS else op.results[0] for op in members]
-        shapes = [static_shape(space) for space in spaces]
-        known = tuple(
-            next((s for s in column if s is not None), None) for column in zip(*shapes, strict=True)
-        )
+        columns = zip(*map(static_shape, spaces), strict=True)
+        known = tuple(next((s for s in column if s is not None), None) for column in columns)
         for op in members:
             if op.name not in REDUCTIONS:
                 for result in op.results:

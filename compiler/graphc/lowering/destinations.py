@@ -17,6 +17,7 @@ from graphc.ir import build
 from graphc.ir.kinds import CHEAP, static_shape
 from graphc.lowering.destination import Destination, Size
 from graphc.lowering.inheritance import computed_with, last, successor
+from graphc.lowering.rules import STARTS_ANYWHERE
 from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import read, writable, write, write_apart
 from graphc.lowering.units import Units
@@ -24,9 +25,6 @@ from graphc_dialects._mlir import ir
 
 Found = tuple[Destination, Callable[[], None]]
 _SAME_MEMORY = ("tensor.cast", "graphc.specify_shape")
-_STARTING = frozenset(
-    f"graphc.{name}" for name in ("matmul", "update_slice", "put", "cumulative", "linear_recurrence")
-)
 
 
 class Destinations:
@@ -303,7 +301,7 @@ class Destinations:
 
 def _starts_anywhere(op: Any) -> bool:
     """Whether the lowering of an operation asks where to start."""
-    return "cluster" in op.attributes or op.name in _STARTING
+    return "cluster" in op.attributes or op.name in STARTS_ANYWHERE
 
 
 def is_empty(value: Any) -> bool:

@@ -7,11 +7,13 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.lowering import calls
+from graphc.lowering.rules import lowers
 from graphc.lowering.scan_buffers import allocate, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS
 
 
+@lowers("graphc.random")
 def random(context: Any, op: Any) -> None:
     """Lowers one operation; defines the draws and the state after them."""
     cores = list(op.attributes["cores"])

@@ -35,6 +35,7 @@ from graphc.ir.types import dtype_of
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import loop
 from graphc.lowering.generic import ZERO, GenericBuilder
+from graphc.lowering.rules import lowers
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 
@@ -299,6 +300,7 @@ class _Recurrence:
         return nest.results[0]
 
 
+@lowers("graphc.cumulative", starts_anywhere=True)
 def cumulative(context: Any, op: Any) -> None:
     """Running sums, products, extrema and so on."""
     method = _METHODS[ir.StringAttr(op.attributes["kind"]).value]
@@ -336,6 +338,7 @@ def _prefix_tree(values: list[Scalar], combine: Callable[[Scalar, Scalar], Scala
     return [*left, *(combine(left[-1], x) for x in right)]
 
 
+@lowers("graphc.linear_recurrence", starts_anywhere=True)
 def linear_recurrence(context: Any, op: Any) -> None:
     """`h = a * h + b`.
 

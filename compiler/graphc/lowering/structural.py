@@ -7,7 +7,6 @@ insertion point and defines the result with `context.define`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,31 +15,19 @@ from graphc.ir import build
 from graphc.ir.constants import read_constant
 from graphc.ir.kinds import static_shape
 from graphc.ir.types import dtype_of
-from graphc.lowering import recurrences, updates, writes
 from graphc.lowering.conditionals import lower_conditional, lower_select
 from graphc.lowering.contractions import contraction
 from graphc.lowering.generic import fill
 from graphc.lowering.kernels import lower_kernel
-from graphc.lowering.random import random
+from graphc.lowering.rules import lowers
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.scan import lower_scan
 from graphc.lowering.vector_products import vector_product
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 
-Rule = Callable[[Any, Any], None]
-STRUCTURAL: dict[str, Rule] = {}
 
-
-def _rule(*names: str) -> Callable[[Rule], Rule]:
-    def register(function: Rule) -> Rule:
-        STRUCTURAL.update(dict.fromkeys(names, function))
-        return function
-
-    return register
-
-
-@_rule("arith.constant", "graphc.constant")
+@lowers("arith.constant", "graphc.constant")
 def _constant(context: Any, op: Any) -> None:
     result = op.results[0]
     if not isinstance(result.type.maybe_downcast(), ir.RankedTensorType):
@@ -62,13 +49,13 @@ def _constant(context: Any, op: Any) -> None:
     context.define(result, build.create("arith.constant", [tensor_type], [], value=value).result)
 
 
-@_rule("graphc.check")
+@lowers("graphc.check")
 def _check(context: Any, op: Any) -> None:
     attributes = {name: op.attributes[name] for name in ("message", "error")}
     build.create("graphc.check", [], [context.index_of(x) for x in op.operands], **attributes)
 
 
-@_rule("tensor.extract")
+@lowers("tensor.extract")
 def _extract(context: Any, op: Any) -> None:
     tensor, *indices = op.operands
     scalar = context.scalar_of(tensor)
@@ -84,7 +71,7 @@ def _extract(context: Any, op: Any) -> None:
     context.define(op.results[0], value)
 
 
-@_rule("tensor.from_elements")
+@lowers("tensor.from_elements")
 def _from_elements(context: Any, op: Any) -> None:
     operands = [context.index_of(x) for x in op.operands]
     tensor_type = build.storage_type(op.results[0].type)
@@ -95,7 +82,7 @@ def _from_elements(context: Any, op: Any) -> None:
     context.define(op.results[0], build.create("tensor.from_elements", [tensor_type], operands).result)
 
 
-@_rule("tensor.dim")
+@lowers("tensor.dim")
 def _dim(context: Any, op: Any) -> None:
     axis = build.constant_value(op.operands[1])
     if axis is None or not 0 <= axis < len(op.operands[0].type.shape):
@@ -107,13 +94,13 @@ def _dim(context: Any, op: Any) -> None:
         context.define(op.results[0], context.sizes_of(op.operands[0])[axis])
 
 
-@_rule("graphc.specify_shape")
+@lowers("graphc.specify_shape")
 def _specify_shape(context: Any, op: Any) -> None:
     result = op.results[0]
     context.define(result, build.cast(context.tensor_of(op.operands[0]), build.storage_type(result.type)))
 
 
-@_rule("graphc.reshape")
+@lowers("graphc.reshape")
 def _reshape(context: Any, op: Any) -> None:
     result = op.results[0]
     sizes = [
@@ -175,7 +162,7 @@ def reshape(tensor: Any, target: Any, sizes: list[Any]) -> Any:
     return _expand(flat, target, sizes, [list(range(target.rank))])
 
 
-@_rule("graphc.matmul")
+@lowers("graphc.matmul", starts_anywhere=True)
 def _matmul(context: Any, op: Any) -> None:
     """A contraction as a generic; later passes find it by its attribute `graphc.matmul`."""
     result = op.results[0]
@@ -198,45 +185,14 @@ def _matmul(context: Any, op: Any) -> None:
     context.define(result, contraction(a, b, start, (a_axes, b_axes), dtype, flags))
 
 
-def _scan(context: Any, op: Any) -> None:
-    lower_scan(context, op)
+lowers("graphc.scan")(lower_scan)
+lowers("arith.select")(lower_select)
+lowers("scf.if")(lower_conditional)
+lowers(*(f"graphc.{name}" for name in SIGNATURES))(lower_kernel)
 
 
-def _conditional(context: Any, op: Any) -> None:
-    (lower_conditional if op.name == "scf.if" else lower_select)(context, op)
-
-
-def _kernel(context: Any, op: Any) -> None:
-    lower_kernel(context, op)
-
-
-def _random(context: Any, op: Any) -> None:
-    random(context, op)
-
-
+@lowers(
+    "scf.yield", *(f"graphc.scan_{name}" for name in ("prev", "carry", "collect", "end", "trace", "steps"))
+)
 def _nothing(context: Any, op: Any) -> None:
-    pass
-
-
-def _register_updates() -> None:
-    STRUCTURAL["graphc.update_slice"] = updates.update_slice
-    STRUCTURAL["graphc.put"] = updates.put
-    STRUCTURAL["graphc.scan"] = _scan
-    STRUCTURAL["scf.if"] = STRUCTURAL["arith.select"] = _conditional
-    STRUCTURAL["scf.yield"] = _nothing
-    STRUCTURAL["graphc.join"] = writes.join
-    STRUCTURAL["graphc.write_buffer"] = writes.write_buffer
-    STRUCTURAL["graphc.write_split"] = writes.write_split
-    STRUCTURAL["graphc.write_view"] = writes.write_view
-    STRUCTURAL["graphc.write"] = writes.write_value
-    STRUCTURAL["graphc.write_join"] = writes.write_join
-    # These are lowered with the scan they belong to.
-    for name in ("prev", "carry", "collect", "end", "trace", "steps"):
-        STRUCTURAL[f"graphc.scan_{name}"] = _nothing
-    STRUCTURAL.update((f"graphc.{name}", _kernel) for name in SIGNATURES)
-    STRUCTURAL["graphc.cumulative"] = recurrences.cumulative
-    STRUCTURAL["graphc.linear_recurrence"] = recurrences.linear_recurrence
-    STRUCTURAL["graphc.random"] = _random
-
-
-_register_updates()
+    """What is lowered with the operation around it."""

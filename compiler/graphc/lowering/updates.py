@@ -10,6 +10,7 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.ownership import updates_in_place
 from graphc.ir.types import dtype_of
+from graphc.lowering.rules import lowers
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 
@@ -79,6 +80,7 @@ def _to_update(context: Any, op: Any) -> Any:
     return _Loops(sizes).run(start, body)
 
 
+@lowers("graphc.update_slice", starts_anywhere=True)
 def update_slice(context: Any, op: Any) -> None:
     """x with the elements at `offset + i * stride` set to, or increased by, those of y.
 
@@ -106,6 +108,7 @@ def update_slice(context: Any, op: Any) -> None:
     context.define(op.results[0], build.cast(result, build.storage_type(op.results[0].type)))
 
 
+@lowers("graphc.put", starts_anywhere=True)
 def put(context: Any, op: Any) -> None:
     """x with rows along one axis set or increased at integer positions; duplicates act in order."""
     y, indices = (context.tensor_of(v) for v in list(op.operands)[1:])

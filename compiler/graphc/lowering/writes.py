@@ -9,11 +9,13 @@ from graphc.ir import build
 from graphc.ir.kinds import VIEWS, static_shape
 from graphc.lowering.destination import Destination, Size, add
 from graphc.lowering.destinations import is_empty
+from graphc.lowering.rules import lowers
 from graphc.lowering.scan_buffers import allocate, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_type
 
 
+@lowers("graphc.write_buffer")
 def write_buffer(context: Any, op: Any) -> None:
     """Memory for a tensor: where it is wanted, else its own."""
     buffer = op.results[0]
@@ -47,6 +49,7 @@ def _is_reshaped(buffer: Any) -> bool:
     return False
 
 
+@lowers("graphc.write_split")
 def write_split(context: Any, op: Any) -> None:
     """The parts begin where the ones before end."""
     whole = context.destinations.of_buffer(op.operands[0])
@@ -58,6 +61,7 @@ def write_split(context: Any, op: Any) -> None:
         position = add(position, size)
 
 
+@lowers("graphc.write_view")
 def write_view(context: Any, op: Any) -> None:
     """A permutation of the axes, or another shape."""
     source = context.destinations.of_buffer(op.operands[0])
@@ -68,6 +72,7 @@ def write_view(context: Any, op: Any) -> None:
     context.destinations.describe(op.results[0], view)
 
 
+@lowers("graphc.write")
 def write_value(context: Any, op: Any) -> None:
     """Computes a view in its destination; copies what lives elsewhere."""
     value, buffer = op.operands
@@ -77,6 +82,7 @@ def write_value(context: Any, op: Any) -> None:
         _put(context, value, op.block)
 
 
+@lowers("graphc.join")
 def join(context: Any, op: Any) -> None:
     """A join whose operands are not written in place: each is copied, or computed if it is a view."""
     result = op.results[0]
@@ -116,6 +122,7 @@ def _put(context: Any, value: Any, block: Any) -> None:
         context.destinations.copy(value)
 
 
+@lowers("graphc.write_join")
 def write_join(context: Any, op: Any) -> None:
     """What is in the buffer now."""
     _define_join(context, op.results[0], context.destinations.of_buffer(op.operands[0]))

@@ -23,33 +23,9 @@ from graphc.ir.references import (
 )
 from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
+from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.errors import ERRORS
-
-_BROADCAST_FREE = (
-    "dimshuffle",
-    "reshape",
-    "broadcast_to",
-    "specify_shape",
-    "reduce_",
-    "arg",
-    "join",
-    "slice",
-    "update_",
-    "take",
-    "put",
-    "matmul",
-    "scan_seq",
-    "cumulative",
-    "linear_recurrence",
-    "iota",
-    "softmax",
-    "log_softmax",
-    "check",
-    "constant",
-    "cast",
-)
-
 
 # Made of addresses, which there are none of before bufferization.
 _BUFFER_STAGE = frozenset({"address"})
@@ -187,7 +163,7 @@ class _Frame:
 
     def _check_elementwise(self, op: Any, operands: list[Any]) -> None:
         """Only static ones broadcast: NumPy would also broadcast sizes that are 1 by chance."""
-        if op.name[7:].startswith(_BROADCAST_FREE) or len(operands) < 2:
+        if op.name[7:] not in ELEMENTWISE or len(operands) < 2:
             return
         shapes = zip(*(operand.type.shape for operand in op.operands), strict=True)
         for axis, static in enumerate(shapes):

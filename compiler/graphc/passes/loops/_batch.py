@@ -13,31 +13,18 @@ are replaced by sizes that do (`Batcher.fit`), which costs nothing since there a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.dims import DimKeys, broadcasts
+from graphc.ir.index_code import binary, compare, select
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView
+from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.passes.loops._batch_total import is_total
-from graphc.passes.loops._index import CannotBatch, binary, compare, copy_index, select
+from graphc.passes.loops._index import copy_index
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A value of the body, outside.
-
-    Attributes:
-        value: a tensor; a stack has rows along its first axis.
-        stacked: whether it is a stack, and not the same in all iterations.
-    """
-
-    value: Any
-    stacked: bool
-
 
 Rule = Callable[["Batcher", Any, list[Batch]], Any]
 Source = Callable[["Batcher", Any], Any]

@@ -6,22 +6,20 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.totality import never_fails
+from graphc.ir.totality import reports_no_errors
+from graphc.ir.traits.interfaces import BATCH, is_always_total
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
-
-_NEVER_FAIL = frozenset(
-    f"graphc.{name}"
-    for name in "dimshuffle iota softmax log_softmax reduce_sum reduce_prod reduce_and reduce_or".split()
-) | {"tensor.cast"}
 
 
 def is_total(op: Any) -> bool:
     """Whether an operation cannot fail, whatever its operands hold."""
-    if op.name in CONSTANTS or op.name in _NEVER_FAIL:
+    if op.name in CONSTANTS or op.name == "tensor.cast":
         return True
+    if op.name in BATCH:
+        return is_always_total(op.name)
     if op.name.startswith("graphc.") and op.name[7:] in SIGNATURES:
-        return never_fails(op) and _fits(op)
+        return reports_no_errors(op) and _fits(op)
     if not op.name.startswith("graphc.") or op.name[7:] not in ELEMENTWISE:
         return False
     shapes = zip(*(operand.type.shape for operand in op.operands), strict=True)

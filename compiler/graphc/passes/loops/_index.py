@@ -7,16 +7,13 @@ from typing import Any
 
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.scan_view import ScanView
-from graphc_dialects._base import const_index, constant_value, dim_of
+from graphc.ir.traits.interfaces import CannotBatch
+from graphc_dialects._base import constant_value, dim_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
 
 _COPIED = ("arith.", "tensor.extract", "tensor.from_elements", "graphc.constant")
 _DEPTH = 64
-
-
-class CannotBatch(Exception):
-    """A value cannot be computed for all iterations at once, outside of the loop."""
 
 
 def coefficient(view: ScanView, value: Any, depth: int = _DEPTH) -> int | None:
@@ -80,29 +77,3 @@ def copy_size(view: ScanView, tensor: Any, axis: int | None) -> Any:
         return outside_size(view.op, tensor, axis)
     except UnknownSize as error:
         raise CannotBatch(str(error)) from None
-
-
-def binary(name: str, a: Any, b: Any) -> Any:
-    """`arith.<name>` on index values at the current insertion point, folded where both are literals or the
-    second is 0.
-    """
-    left, right = constant_value(a), constant_value(b)
-    if right == 0 and name in ("addi", "subi"):
-        return a
-    if left is not None and right is not None:
-        folded = {"addi": left + right, "subi": left - right, "minsi": min(left, right)}.get(name)
-        if folded is not None:
-            return const_index(folded)
-    return ir.Operation.create(f"arith.{name}", [ir.IndexType.get()], [a, b]).result
-
-
-def compare(predicate: int, a: Any, b: Any) -> Any:
-    """`arith.cmpi` on index values; predicates are numbered as in MLIR (0 eq)."""
-    i1, i64 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(64)
-    attributes = {"predicate": ir.IntegerAttr.get(i64, predicate)}
-    return ir.Operation.create("arith.cmpi", [i1], [a, b], attributes).result
-
-
-def select(condition: Any, a: Any, b: Any) -> Any:
-    """`arith.select` at the current insertion point."""
-    return ir.Operation.create("arith.select", [a.type], [condition, a, b]).result

@@ -9,7 +9,8 @@ from typing import Any
 from graphc.ir.known_rows import known_splat
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, name_of, taps_of, writes_of
-from graphc.passes.loops._batch import Batch, Batcher
+from graphc.ir.traits.interfaces import Batch
+from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._stack import build
 from graphc_dialects._mlir import ir
 

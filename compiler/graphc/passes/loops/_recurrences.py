@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphc.ir.index_code import binary
 from graphc.ir.kinds import static_shape
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, is_padded, retention
-from graphc.passes.loops._batch import Batch, Batcher
-from graphc.passes.loops._index import CannotBatch, binary
+from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.traits.recurrences import recurrence
+from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._last_row import LastRowUses
 from graphc.passes.loops._recognise import (
     Fold,
@@ -149,17 +151,18 @@ class Recognition:
         keep = retention(carry)[0] != "steps" or self._needs_rows_before(name, step)
         flags = {"reverse": view.reverse, "keep_initial": keep, "reassociate": self._reassociate}
         attributes = {flag: ir.BoolAttr.get(value) for flag, value in flags.items()}
+        kind: str | None
         if isinstance(step, Fold):
             operands = [self._operand(combined_stack(b, view, step), initial)]
-            operation, label = "graphc.cumulative", "running sums and extremes"
-            attributes["kind"] = ir.StringAttr.get(step.kind)
+            kind, label = step.kind, "running sums and extremes"
         else:
             operands = [self._operand(term_stack(b, view, term), initial) for term in (step.a, step.b)]
-            operation, label = "graphc.linear_recurrence", "linear recurrences"
+            kind, label = None, "linear recurrences"
+        operation, more = recurrence(kind)
         lead = b.static_rows + keep if b.static_rows >= 0 else -1
         type_ = tensor_type([lead, *list(initial.type.shape)[1:]], initial.type.element_type)
         with carry.location:
-            result = b.create(operation, [*operands, initial, view.steps], type_, **attributes)
+            result = b.create(operation, [*operands, initial, view.steps], type_, **attributes, **more)
         self._results[name] = result
         self.counts[label] = self.counts.get(label, 0) + 1
         after = const_index(int(keep and not view.reverse))

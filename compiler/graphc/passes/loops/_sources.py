@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.index_code import binary
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
 from graphc.passes.loops._batch import Batcher
-from graphc.passes.loops._index import binary, coefficient, copy_index
+from graphc.passes.loops._index import coefficient, copy_index
 from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 

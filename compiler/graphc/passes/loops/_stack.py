@@ -9,14 +9,16 @@ from types import TracebackType
 from typing import Any
 
 from graphc.ir.constants import CONSTANTS
+from graphc.ir.index_code import binary
 from graphc.ir.kinds import REDUCTIONS, is_elementwise
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView
+from graphc.ir.traits.interfaces import Batch
 from graphc.ir.walk import inputs_of, walk
-from graphc.passes.loops._batch import Batch, Batcher
+from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._batch_rules import rule_of
 from graphc.passes.loops._cost import row_elements
-from graphc.passes.loops._index import binary, coefficient, copy_index
+from graphc.passes.loops._index import coefficient, copy_index
 from graphc.passes.loops._sources import is_sequence_row, sequence_stack
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.index_code import binary
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, taps_of, writes_of
+from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.traits.products import flags_of, product
 from graphc.passes.loops._after import After
-from graphc.passes.loops._batch import Batch, Batcher
-from graphc.passes.loops._batch_matmul import flags_of, product
+from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._cost import row_elements, users_of
-from graphc.passes.loops._index import CannotBatch, binary
 from graphc.passes.loops._last_row import LastRowUses
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir

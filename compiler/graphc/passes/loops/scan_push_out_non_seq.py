@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.scan_view import ScanView, scans
-from graphc.ir.totality import POSITIONAL, Totality
+from graphc.ir.totality import Totality
+from graphc.ir.traits.interfaces import POSITIONAL
 from graphc.ir.walk import functions, inputs_of, walk
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.scan_view import ScanView, name_of, retention, scans
+from graphc.ir.traits.interfaces import CannotBatch
 from graphc.passes.loops._after import After
 from graphc.passes.loops._cost import is_expensive, row_elements, users_of
-from graphc.passes.loops._index import CannotBatch
 from graphc.passes.loops._sources import is_sequence_row
 from graphc.passes.loops._sums import Accumulator, products
 from graphc.passes.manager.base import Pass

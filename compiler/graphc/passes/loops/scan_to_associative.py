@@ -18,8 +18,8 @@ class ScanToAssociative(Pass):
 
     | step of the state | becomes |
     |---|---|
-    | `acc = acc (+) g`: a sum, difference, product, maximum, minimum, "and" or "or" | `graphc.cumulative` |
-    | `h = a * h + b`, with signs and operands in any order | `graphc.linear_recurrence` |
+    | `acc = acc (+) g`: a sum, difference, product, maximum, minimum, "and" or "or" | a running operation |
+    | `h = a * h + b`, with signs and operands in any order | a linear recurrence |
 
     g, a and b depend on sequences, on what is outside, and on states that were recognised before. Every use
     of a recognised state in the body reads rows of the operation's result. The loop is left without states,

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, is_padded, mark_reread, retention, scans
+from graphc.ir.traits.interfaces import CannotBatch
 from graphc.passes.loops._cost import loop_elements
-from graphc.passes.loops._index import CannotBatch
 from graphc.passes.loops._last_row import LastRowUses
 from graphc.passes.loops._stack import (
     Trial,

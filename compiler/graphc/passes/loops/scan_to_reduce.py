@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, scans
-from graphc.passes.loops._index import CannotBatch
+from graphc.ir.traits.interfaces import CannotBatch
 from graphc.passes.loops._last_row import LastRowUses
 from graphc.passes.loops._recognise import (
     OPERATION,

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from graphc.ir.checks import SizeChecks
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.passes.graph.shapes._check_rules import CheckInserter
+from graphc.ir.traits.interfaces import CHECKS
+from graphc.passes.graph.shapes._check_rules import elementwise
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 
@@ -32,10 +34,12 @@ class LiftRule(NamedTuple):
     Attributes:
         operands: the parts of its tensor operands for parts of its result; None where that is not possible.
         build: the parts of its result from its operands, of which the tensors are these parts.
+        relies: whether sizes have to be checked, because fewer would be for a part.
     """
 
     operands: Operands
     build: Build
+    relies: bool = False
 
 
 def rule_of(op: Any) -> LiftRule | None:
@@ -68,9 +72,10 @@ def part_type(type_: Any, parts: Parts) -> Any:
 
 def check_of(rw: Rewriter, op: Any) -> None:
     """Checks the sizes that an operation relies on: for a part of it, fewer would be checked."""
-    check = _CHECKS.get(op.name, CheckInserter.elementwise if op.name[7:] in ELEMENTWISE else None)
-    if check is not None:
-        check(CheckInserter(op.location), rw, op)
+    rule = rule_of(op)
+    check = elementwise if rule is _ELEMENTWISE_RULE else CHECKS.get(op.name)
+    if rule is not None and rule.relies and check is not None:
+        check(SizeChecks(op.location), rw, op)
 
 
 def _again(rw: Rewriter, op: Any, parts: Parts, operands: list[Any]) -> Any:
@@ -227,20 +232,14 @@ def _reshape(rw: Rewriter, op: Any, parts: Parts, operands: list[Any]) -> Any:
     return rw.create("graphc.reshape", [operands[0], *sizes], part_type(op.results[0].type, parts))
 
 
-_CHECKS = {
-    "graphc.join": CheckInserter.join,
-    "graphc.matmul": CheckInserter.matmul,
-    "graphc.broadcast_to": CheckInserter.broadcast_to,
-    "graphc.specify_shape": CheckInserter.specify_shape,
-}
-_ELEMENTWISE_RULE = LiftRule(_of_elementwise, _again)
+_ELEMENTWISE_RULE = LiftRule(_of_elementwise, _again, relies=True)
 _RULES = {
     "tensor.cast": LiftRule(_of_cast, _cast),
     "graphc.dimshuffle": LiftRule(_of_dimshuffle, _again),
-    "graphc.join": LiftRule(_of_join, _again),
-    "graphc.matmul": LiftRule(_of_matmul, _again),
-    "graphc.broadcast_to": LiftRule(_of_broadcast, _sized),
-    "graphc.specify_shape": LiftRule(_same, _sized),
+    "graphc.join": LiftRule(_of_join, _again, relies=True),
+    "graphc.matmul": LiftRule(_of_matmul, _again, relies=True),
+    "graphc.broadcast_to": LiftRule(_of_broadcast, _sized, relies=True),
+    "graphc.specify_shape": LiftRule(_same, _sized, relies=True),
     "graphc.slice": LiftRule(_of_slice, _slice),
     "graphc.reshape": LiftRule(_of_reshape, _reshape),
     **{f"graphc.{name}": LiftRule(_of_softmax, _again) for name in ("softmax", "log_softmax")},

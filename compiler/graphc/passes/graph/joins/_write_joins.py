@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphc.ir.checks import size_of
 from graphc.ir.kinds import VIEWS
 from graphc.ir.rewrite import Rewriter, tensor_type
-from graphc.passes.graph.shapes._rules import size_of
 from graphc_dialects._mlir import ir
 
 # Results that are not computed where they could be written: arguments of the operation, literals, sizes.

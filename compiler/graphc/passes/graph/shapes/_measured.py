@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir.checks import SizeChecks, size_of
 from graphc.ir.rewrite import Rewriter, is_tensor
-from graphc.passes.graph.shapes._check_rules import CheckInserter, rules
-from graphc.passes.graph.shapes._rules import size_of
+from graphc.passes.graph.shapes._check_rules import rules
+from graphc_dialects._mlir import ir
 
 # They have the sizes of an operand, or fewer elements.
 _NO_LARGER = (
@@ -26,23 +27,14 @@ _NO_LARGER = (
 )
 
 
-class _SizeInserter(CheckInserter):
-    """The checks of sizes alone."""
-
-    def pow(self, rw: Rewriter, op: Any) -> None:
-        self.elementwise(rw, op)
-
-    def _indices(self, rw: Rewriter, x: Any, indices: Any, axis: int) -> None:
-        pass
-
-    def results_fit(self, rw: Rewriter, op: Any) -> None:
-        """There can be arrays as large as the results, so that products of their sizes are right."""
-        if op.name.startswith(_NO_LARGER):
-            return
-        for result in op.results:
-            if is_tensor(result) and len(result.type.shape) > 1 and min(result.type.shape) < 0:
-                sizes = [size_of(rw, result, axis) for axis in range(len(result.type.shape))]
-                self.fits_memory(rw, sizes, op.name[7:])
+def _results_fit(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    """There can be arrays as large as the results, so that products of their sizes are right."""
+    if op.name.startswith(_NO_LARGER):
+        return
+    for result in op.results:
+        if is_tensor(result) and len(result.type.shape) > 1 and min(result.type.shape) < 0:
+            sizes = [size_of(rw, result, axis) for axis in range(len(result.type.shape))]
+            checks.fits_memory(rw, sizes, op.name[7:])
 
 
 def check_measured(rewriter: Rewriter) -> int:
@@ -55,18 +47,18 @@ def check_measured(rewriter: Rewriter) -> int:
     wanted = _unused_after(rewriter)
     if not wanted:
         return 0
-    inserter, measured = _SizeInserter(), set(rewriter.measured)
-    _, table = rules(inserter)
+    checks, measured = SizeChecks(only_sizes=True), set(rewriter.measured)
+    table = rules(checks)
 
     def visit(rw: Rewriter, op: Any) -> None:
         if op in wanted:
             for rule in table.get(op.name, ()):
                 rule(rw, op)
             if op in measured:
-                inserter.results_fit(rw, op)
+                _results_fit(checks, rw, op)
 
     Rewriter(rewriter.function, {op.name: [visit] for op in wanted}).run(erase=False)
-    return inserter.inserted
+    return checks.inserted
 
 
 def _unused_after(rewriter: Rewriter) -> set[Any]:

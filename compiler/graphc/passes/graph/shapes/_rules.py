@@ -6,46 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.algebra import registrar
-from graphc.ir.diagnostics import fail
+from graphc.ir.checks import says_sizes, size_of
 from graphc.ir.rewrite import Rewriter, RuleTable
 from graphc_dialects._mlir import ir
-from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
-from graphc_dialects.scan_shapes import UnknownSize
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
-
-
-def size_of(rw: Rewriter, value: Any, axis: int) -> Any:
-    """Index value with a size, computed from as little as possible, before the visited operation."""
-    key = rw.dims.shape(value)[axis]
-    if not isinstance(key, int) and key[0] == "dim":
-        _, source, source_axis = key
-        op = rw.defs.get(source)
-        if op is not None and _says_sizes(op):
-            known = rw.reified.get(key)
-            if known is None:
-                try:
-                    with ir.InsertionPoint(rw.anchor), rw.anchor.location:
-                        known = rw.adopt(_reified(source, source_axis))
-                except UnknownSize as error:
-                    fail(op, str(error))
-                rw.reified[key] = known
-            return known
-    return rw.dim(value, axis)
-
-
-def _says_sizes(op: Any) -> bool:
-    return op.name.startswith("graphc.") or op.name in CONDITIONALS
-
-
-def _reified(value: Any, axis: int) -> Any:
-    op = value.owner
-    return (
-        conditional_size(value, axis)
-        if op.name in CONDITIONALS
-        else op.opview.reify(axis, value.result_number)
-    )
 
 
 @_rule("tensor.dim")
@@ -57,7 +23,7 @@ def resolved_dim(rw: Rewriter, op: Any) -> Any:
     size = value.type.shape[axis]
     if size < 0 and value not in rw.defs:
         return None
-    if size < 0 and rw.dims.shape(value)[axis] == ("dim", value, axis) and not _says_sizes(rw.defs[value]):
+    if size < 0 and rw.dims.shape(value)[axis] == ("dim", value, axis) and not says_sizes(rw.defs[value]):
         return None
     if value in rw.defs:
         rw.measured.append(rw.defs[value])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.ir.checks import SizeChecks
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.walk import functions
 from graphc.passes.graph.shapes._check_rules import rules
@@ -31,7 +32,7 @@ class InsertChecks(Pass):
     | `take`, `put` | the smallest and largest index are in range | IndexError |
     | `scan_carry` | the rows of a state keep their shape | ValueError |
     | `write` | the value has the sizes of the buffer it is written to | ValueError |
-    | `cumulative`, `linear_recurrence` | each step (if any) has a row, shaped like initial | ValueError |
+    | recurrences | each step (if any) has a row, shaped like initial | ValueError |
     | `reduce_max/min`, `argmax/argmin` | there is an element (unless `allow_empty`) | ValueError |
 
     A check in a scan that does not depend on the iteration is made once, before the scan, where it holds
@@ -47,9 +48,9 @@ class InsertChecks(Pass):
 
     def run(self, module: Any) -> None:
         for function in functions(module):
-            inserter, table = rules()
-            Rewriter(function, table).run(erase=False)
-            self.count("checks", inserter.inserted)
+            checks = SizeChecks()
+            Rewriter(function, rules(checks)).run(erase=False)
+            self.count("checks", checks.inserted)
             hoisted = hoist_checks(function)
             if hoisted:
                 self.count("hoisted checks", hoisted)

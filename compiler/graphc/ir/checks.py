@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What checks are made of: comparisons of sizes, their sums and products."""
+"""Sizes as values, and what checks are made of: comparisons of sizes, their sums and products."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from graphc.ir.rewrite import Rewriter
-from graphc.passes.graph.shapes._rules import size_of
+from graphc.ir.diagnostics import fail
+from graphc.ir.dims import Key
+from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc_dialects._mlir import ir
+from graphc_dialects.conditional_shapes import CONDITIONALS, conditional_size
+from graphc_dialects.scan_shapes import UnknownSize
 
 # More elements than memory holds: sums and small multiples of it are still numbers of 64 bits.
 _MOST = 1 << 62
@@ -16,26 +18,61 @@ _MOST_IN_MEMORY = 1 << 48
 PREDICATES = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 
 
+def size_of(rw: Rewriter, value: ir.Value, axis: int) -> ir.Value:
+    """Index value with a size, computed from as little as possible, before the visited operation."""
+    key = rw.dims.shape(value)[axis]
+    if not isinstance(key, int) and key[0] == "dim":
+        _, source, source_axis = key
+        op = rw.defs.get(source)
+        if op is not None and says_sizes(op):
+            known = rw.reified.get(key)
+            if known is None:
+                try:
+                    with ir.InsertionPoint(rw.anchor), rw.anchor.location:
+                        known = rw.adopt(_reified(source, source_axis))
+                except UnknownSize as error:
+                    fail(op, str(error))
+                rw.reified[key] = known
+            return known
+    return rw.dim(value, axis)
+
+
+def says_sizes(op: ir.Operation) -> bool:
+    """Whether `size_of` can ask an operation for the sizes of its results."""
+    return op.name.startswith("graphc.") or op.name in CONDITIONALS
+
+
+def _reified(value: ir.Value, axis: int) -> ir.Value:
+    op = value.owner
+    return (
+        conditional_size(value, axis)
+        if op.name in CONDITIONALS
+        else op.opview.reify(axis, value.result_number)
+    )
+
+
 class SizeChecks:
     """Builds checks of sizes before the operation that a rewriter visits.
 
     Args:
         location: of the checks; by default that of the visited operation.
+        only_sizes: leave out what is asked of elements, which would cost the computation of these.
 
     Attributes:
         inserted: how many checks there are.
     """
 
-    def __init__(self, location: Any = None) -> None:
+    def __init__(self, location: ir.Location | None = None, only_sizes: bool = False) -> None:
         self._location = location
+        self.only_sizes = only_sizes
         self.inserted = 0
 
-    def compare(self, rw: Rewriter, predicate: str, a: Any, b: Any) -> Any:
+    def compare(self, rw: Rewriter, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
         i64, i1 = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
         return rw.create("arith.cmpi", [a, b], i1, predicate=ir.IntegerAttr.get(i64, PREDICATES[predicate]))
 
     def check(
-        self, rw: Rewriter, condition: Any, given: Any, expected: Any, message: str, error: str
+        self, rw: Rewriter, condition: ir.Value, given: ir.Value, expected: ir.Value, message: str, error: str
     ) -> None:
         attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get(error)}
         location, point = self._location or rw.anchor.location, ir.InsertionPoint(rw.anchor)
@@ -44,14 +81,14 @@ class SizeChecks:
         )
         self.inserted += 1
 
-    def equal(self, rw: Rewriter, a: tuple[Any, int], b: tuple[Any, int], message: str) -> None:
+    def equal(self, rw: Rewriter, a: tuple[ir.Value, int], b: tuple[ir.Value, int], message: str) -> None:
         """Dimensions of two tensors, given as (value, axis), agree; `given` is that of a."""
         keys = rw.dims.shape(a[0])[a[1]], rw.dims.shape(b[0])[b[1]]
         if not rw.dims.same(*keys):
             self.equal_sizes(rw, keys, size_of(rw, *a), size_of(rw, *b), message)
 
     def equal_size(
-        self, rw: Rewriter, a: tuple[Any, int], size: Any, message: str, error: str = "ValueError"
+        self, rw: Rewriter, a: tuple[ir.Value, int], size: ir.Value, message: str, error: str = "ValueError"
     ) -> None:
         """A dimension of a tensor agrees with an index value."""
         keys = rw.dims.shape(a[0])[a[1]], rw.dims.size(size)
@@ -61,9 +98,9 @@ class SizeChecks:
     def equal_sizes(
         self,
         rw: Rewriter,
-        keys: tuple[Any, Any],
-        given: Any,
-        expected: Any,
+        keys: tuple[Key, Key],
+        given: ir.Value,
+        expected: ir.Value,
         message: str,
         error: str = "ValueError",
     ) -> None:
@@ -71,7 +108,7 @@ class SizeChecks:
         if not all(isinstance(key, int) for key in keys):
             rw.dims.assume_equal(*keys)
 
-    def not_negative(self, rw: Rewriter, size: Any, name: str) -> None:
+    def not_negative(self, rw: Rewriter, size: ir.Value, name: str) -> None:
         key = ("not negative", rw.dims.size(size))
         if key in rw.reified or rw.dims.is_size(size):
             return
@@ -80,7 +117,7 @@ class SizeChecks:
         message = f"{name}: negative dimensions are not allowed, but {{given}} was given"
         self.check(rw, self.compare(rw, "ge", size, zero), size, zero, message, "ValueError")
 
-    def fits_memory(self, rw: Rewriter, sizes: Sequence[Any], name: str) -> None:
+    def fits_memory(self, rw: Rewriter, sizes: Sequence[ir.Value], name: str) -> None:
         """Sizes that are not those of one array make no more elements than memory holds, those of 0 left out,
         with which arrays can be longer: sums and products of sizes are then right.
         """
@@ -101,7 +138,7 @@ class SizeChecks:
         message = f"{name}: {{given}} elements or more were asked for, memory holds at most {{expected}}"
         self.check(rw, self.compare(rw, "le", count, most), count, most, message, "ValueError")
 
-    def sum_of_sizes(self, rw: Rewriter, operands: Sequence[Any], axis: int) -> None:
+    def sum_of_sizes(self, rw: Rewriter, operands: Sequence[ir.Value], axis: int) -> None:
         """No size is so large that their sum could be too large. Arrays that are that long have no elements,
         so that only a size of 0 elsewhere lets them exist.
         """
@@ -121,7 +158,7 @@ class SizeChecks:
         )
         self.check(rw, self.compare(rw, "le", bits, most), bits, most, message, "ValueError")
 
-    def product(self, rw: Rewriter, sizes: Sequence[Any], bounded: bool = False) -> Any:
+    def product(self, rw: Rewriter, sizes: Sequence[ir.Value], bounded: bool = False) -> ir.Value:
         """The product of sizes; if `bounded`, of any sizes (not negative) up to `_MOST`, meaning more."""
         total = None
         for size in sizes:
@@ -130,10 +167,26 @@ class SizeChecks:
                 total = size if total is None else multiply(rw, total, size)
         return rw.index(1) if total is None else total
 
-    def _plain_product(self, rw: Rewriter, a: Any, b: Any) -> Any:
+    def _plain_product(self, rw: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
         return rw.index_op("muli", a, b)
 
-    def _bounded_product(self, rw: Rewriter, a: Any, b: Any) -> Any:
+    def _bounded_product(self, rw: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
         most = rw.index(_MOST)
         fits = self.compare(rw, "le", b, rw.index_op("divsi", most, rw.index_op("maxsi", a, rw.index(1))))
         return rw.create("arith.select", [fits, rw.index_op("muli", a, b), most], a.type)
+
+    def extreme(self, rw: Rewriter, which: str, integers: ir.Value) -> ir.Value:
+        """The smallest (`"min"`) or largest (`"max"`) of signed integers, as an index value."""
+        rank, kind = len(integers.type.shape), integers.type.element_type
+        if rank:
+            axes = {"axes": ir.DenseI64ArrayAttr.get(list(range(rank))), "allow_empty": ir.BoolAttr.get(True)}
+            integers = rw.create(f"graphc.reduce_{which}", [integers], tensor_type([], kind), **axes)
+        number = rw.create("tensor.extract", [integers], kind)
+        return rw.create("arith.index_cast", [number], ir.IndexType.get())
+
+    def is_empty(self, rw: Rewriter, x: ir.Value) -> ir.Value | None:
+        """An i1: whether a tensor has no elements; None where it certainly has some."""
+        if all(size > 0 for size in x.type.shape):
+            return None
+        count = self.product(rw, [size_of(rw, x, axis) for axis in range(len(x.type.shape))])
+        return self.compare(rw, "eq", count, rw.index(0))

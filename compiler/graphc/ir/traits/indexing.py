@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Indexing: `graphc.slice`, `graphc.update_slice`, `graphc.take`, `graphc.put`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.constants import CONSTANTS, read_constant
+from graphc.ir.dims import DimKeys, Key
+from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.totality import Totality
+from graphc.ir.traits.interfaces import (
+    BATCH,
+    CHECKS,
+    POSITIONAL,
+    REFERENCE,
+    SIZES,
+    TOTAL,
+    Batch,
+    Batching,
+    CannotBatch,
+)
+from graphc_dialects._base import const_index, constant_value
+from graphc_dialects._mlir import ir
+
+POSITIONAL("graphc.slice", "graphc.update_slice")
+
+
+def _axis(op: ir.Operation) -> int:
+    return int(op.attributes["axis"].value)
+
+
+def _accumulates(op: ir.Operation) -> bool:
+    return bool(op.attributes["accumulate"].value)
+
+
+# -- slices --------------------------------------------------------------------------------------------------
+
+
+@SIZES("graphc.slice")
+def _slice_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    rank = (len(operands) - 1) // 3
+    return [keys.size(size) for size in operands[1 + rank : 1 + 2 * rank]]
+
+
+@SIZES("graphc.update_slice", "graphc.put")
+def _sizes_of_first(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    return keys.shape(operands[0])
+
+
+def positions(x: np.ndarray, bounds: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """Open mesh of the positions that normalised offsets, sizes and strides select."""
+    rank = x.ndim
+    offsets, sizes, strides = bounds[:rank], bounds[rank : 2 * rank], bounds[2 * rank :]
+    selected = [o + s * np.arange(n) for o, n, s in zip(offsets, sizes, strides, strict=True)]
+    return np.ix_(*selected) if rank else ()
+
+
+@REFERENCE("graphc.slice")
+def _slice(op: ir.Operation, x: np.ndarray, *bounds: int) -> np.ndarray:
+    return np.asarray(x[positions(x, bounds)])
+
+
+@REFERENCE("graphc.update_slice")
+def _update_slice(op: ir.Operation, x: np.ndarray, y: np.ndarray, *bounds: int) -> np.ndarray:
+    where, result = positions(x, bounds), x.copy()
+    result[where] = result[where] + y if _accumulates(op) else y
+    return result
+
+
+@TOTAL("graphc.slice")
+def _slice_is_total(totality: Totality, op: ir.Operation) -> bool:
+    """Bounds are valid by the way they are computed, as the dialect demands, unless a check precedes."""
+    return True
+
+
+@TOTAL("graphc.update_slice")
+def _update_is_total(totality: Totality, op: ir.Operation) -> bool:
+    """The new values have the size of the slice."""
+    x, y, *bounds = op.operands
+    rank = len(x.type.shape)
+    return all(totality.has_size((y, axis), bounds[rank + axis]) for axis in range(rank))
+
+
+@CHECKS("graphc.update_slice")
+def _update_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    x, y, *bounds = op.operands
+    rank = len(x.type.shape)
+    for axis, size in enumerate(bounds[rank : 2 * rank]):
+        message = f"set_subtensor: values have size {{given}} in dimension {axis}, the slice has {{expected}}"
+        checks.equal_size(rw, (y, axis), size, message)
+
+
+@BATCH("graphc.slice")
+def _slice_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    _require_safe_bounds(b, op.operands[0], list(op.operands)[1:])
+    bounds = _bounds(b, list(op.operands)[1:])
+    return b.create("graphc.slice", [xs[0].value, *bounds], b.stack_type(op.results[0].type))
+
+
+@BATCH("graphc.update_slice")
+def _update_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    _require_safe_bounds(b, op.operands[0], list(op.operands)[2:])
+    bounds = _bounds(b, list(op.operands)[2:])
+    x, y = (b.repeated(batch) for batch in xs)
+    rank = len(y.type.shape)
+    for axis in range(1, rank):
+        y = b.fit(y, axis, bounds[rank + axis])
+    return b.create(
+        op.name, [x, y, *bounds], b.stack_type(op.results[0].type), accumulate=op.attributes["accumulate"]
+    )
+
+
+def _bounds(b: Batching, bounds: list[ir.Value]) -> list[ir.Value]:
+    """Offsets, sizes and strides with those of the rows before."""
+    rank = len(bounds) // 3
+    offsets, sizes, strides = bounds[:rank], bounds[rank : 2 * rank], bounds[2 * rank :]
+    return [
+        const_index(0),
+        *(b.index(x) for x in offsets),
+        b.rows,
+        *(b.size(x) for x in sizes),
+        const_index(1),
+        *(b.index(x) for x in strides),
+    ]
+
+
+def _require_safe_bounds(b: Batching, x: ir.Value, bounds: list[ir.Value]) -> None:
+    """Bounds are inside the array by construction, or literals that are: a check in the body would come too
+    late for what is done before the loop.
+    """
+    if not b.checked_in_body:
+        return
+    rank = len(bounds) // 3
+    for axis, size in enumerate(x.type.shape):
+        offset, count, stride = (constant_value(bounds[axis + i * rank]) for i in range(3))
+        if size < 0 or offset is None or count is None or stride is None:
+            raise CannotBatch("a slice may rely on a check in the body")
+        last = offset + stride * (count - 1)
+        if count and not (0 <= offset < size and 0 <= last < size):
+            raise CannotBatch("a slice may rely on a check in the body")
+
+
+# -- arrays of indices ---------------------------------------------------------------------------------------
+
+
+@SIZES("graphc.take")
+def _take_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    axis, shape = _axis(op), keys.shape(operands[0])
+    return [*shape[:axis], *keys.shape(operands[1]), *shape[axis + 1 :]]
+
+
+@REFERENCE("graphc.take")
+def _take(op: ir.Operation, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    return np.take(x, indices, axis=_axis(op))
+
+
+@REFERENCE("graphc.put")
+def _put(op: ir.Operation, x: np.ndarray, y: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    axis, result = _axis(op), x.copy()
+    front: tuple[Any, ...] = (slice(None),) * axis
+    trailing = x.ndim - axis - 1
+    for position in np.ndindex(indices.shape):
+        row = y[front + position + (slice(None),) * trailing]
+        target = (*front, indices[position])
+        result[target] = result[target] + row if _accumulates(op) else row
+    return result
+
+
+@TOTAL("graphc.take")
+def _take_is_total(totality: Totality, op: ir.Operation) -> bool:
+    """Literal indices within a static size."""
+    return _in_range(op.operands[1], op.operands[0].type.shape[_axis(op)])
+
+
+def _in_range(indices: ir.Value, size: int) -> bool:
+    owner = indices.owner
+    if isinstance(owner, ir.Block) or owner.name not in CONSTANTS or size < 0:
+        return False
+    known = read_constant(owner.operation)
+    return isinstance(known, np.ndarray) and bool(np.all((known >= -size) & (known < size)))
+
+
+@CHECKS("graphc.take")
+def _take_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    x, indices = op.operands
+    _check_indices(checks, rw, x, indices, _axis(op))
+
+
+@CHECKS("graphc.put")
+def _put_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    x, y, indices = op.operands
+    axis, rank = _axis(op), len(indices.type.shape)
+    _check_indices(checks, rw, x, indices, axis)
+    for dim in range(len(y.type.shape)):
+        inside = axis <= dim < axis + rank
+        source = (indices, dim - axis) if inside else (x, dim if dim < axis else dim - rank + 1)
+        message = f"set_subtensor: values have size {{given}} in dimension {dim}, {{expected}} are selected"
+        checks.equal(rw, (y, dim), source, message)
+
+
+def _check_indices(checks: SizeChecks, rw: Rewriter, x: ir.Value, indices: ir.Value, axis: int) -> None:
+    """-n <= index < n for the smallest and the largest index; no index at all is in range."""
+    if checks.only_sizes:
+        return
+    key, known = rw.dims.shape(x)[axis], rw.constant(indices)
+    if isinstance(known, np.ndarray) and isinstance(key, int):
+        if known.size == 0 or (-key <= known.min() and known.max() < key):
+            return
+    size = size_of(rw, x, axis)
+    done = ("in range", indices, key)
+    if done in rw.reified:
+        return
+    rw.reified[done] = size
+    low = rw.index_op("subi", rw.index(0), size)
+    message = f"index {{given}} is out of bounds for axis {axis} with size {{expected}}"
+    lowest, highest = checks.extreme(rw, "min", indices), checks.extreme(rw, "max", indices)
+    empty = checks.is_empty(rw, indices)
+    for value, predicate, bound in ((lowest, "ge", low), (highest, "lt", size)):
+        condition = checks.compare(rw, predicate, value, bound)
+        if empty is not None:
+            condition = rw.create("arith.ori", [condition, empty], condition.type)
+        checks.check(rw, condition, value, size, message, "IndexError")
+
+
+@BATCH("graphc.take")
+def _take_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    axis = _axis(op)
+    x, indices = xs
+    type_, i64 = b.stack_type(op.results[0].type), op.attributes["axis"].type
+    if not indices.stacked:
+        if not _in_range(op.operands[1], op.operands[0].type.shape[axis]):
+            raise CannotBatch("an index may be out of range")
+        return b.create(op.name, [x.value, indices.value], type_, axis=ir.IntegerAttr.get(i64, axis + 1))
+    if x.stacked:
+        raise CannotBatch("rows are gathered from rows")
+    shape = list(x.value.type.shape)
+    taken = tensor_type([*shape[:axis], *indices.value.type.shape, *shape[axis + 1 :]], type_.element_type)
+    result = b.create(op.name, [x.value, indices.value], taken, axis=ir.IntegerAttr.get(i64, axis))
+    order = [axis, *(i for i in range(taken.rank) if i != axis)]
+    return b.cast(b.dimshuffle(result, order), type_)

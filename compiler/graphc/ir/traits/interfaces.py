@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The traits that passes ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphc.ir.traits.registry import Marker, Trait
+from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from graphc.ir.checks import SizeChecks
+    from graphc.ir.dims import DimKeys, Key
+    from graphc.ir.rewrite import Rewriter
+    from graphc.ir.totality import Totality
+
+# Of a result: the key of each dimension, from those of the operands (graphc.ir.dims).
+SIZES: Trait[Callable[[DimKeys, ir.Operation, list[ir.Value]], list[Key]]] = Trait()
+
+# NumPy semantics: the result for arrays, and ints for index operands (graphc.ir.references).
+REFERENCE: Trait[Callable[..., Any]] = Trait()
+
+# Whether an operation cannot fail, whatever its operands hold (graphc.ir.totality). Without it: may fail.
+TOTAL: Trait[Callable[[Totality, ir.Operation], bool]] = Trait()
+
+# Conditions that the types do not guarantee, as operations before it (insert-checks).
+CHECKS: Trait[Callable[[SizeChecks, Rewriter, ir.Operation], None]] = Trait()
+
+# They read by position. A check before them may be what keeps the position in range.
+POSITIONAL = Marker()
+
+
+def never_fails(totality: Totality | None, op: ir.Operation) -> bool:
+    """`TOTAL` of operations that never fail."""
+    return True
+
+
+def is_always_total(name: str) -> bool:
+    """Whether no operation of a name can fail."""
+    return TOTAL.get(name) is never_fails
+
+
+class CannotBatch(Exception):
+    """A value cannot be computed for all iterations at once, outside of the loop."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A value of the body, outside.
+
+    Attributes:
+        value: a tensor; a stack has rows along its first axis.
+        stacked: whether it is a stack, and not the same in all iterations.
+    """
+
+    value: ir.Value
+    stacked: bool
+
+
+class Batching(Protocol):
+    """What builds stacks before a loop (`graphc.passes.loops._batch` has the one there is)."""
+
+    rows: ir.Value
+    static_rows: int
+    dims: DimKeys
+
+    @property
+    def checked_in_body(self) -> bool:
+        """Whether bounds may rely on a check that is made in the body."""
+
+    def create(
+        self, name: str, operands: Sequence[ir.Value], type_: ir.Type, **attributes: ir.Attribute
+    ) -> ir.Value:
+        """The result of a new operation."""
+
+    def stack_type(self, row: ir.RankedTensorType) -> ir.RankedTensorType:
+        """The type of a stack of rows of a type."""
+
+    def cast(self, value: ir.Value, type_: ir.Type) -> ir.Value:
+        """`tensor.cast` where types differ in what is static."""
+
+    def index(self, value: ir.Value) -> ir.Value:
+        """An index value of the body that does not depend on the iteration."""
+
+    def size(self, value: ir.Value) -> ir.Value:
+        """Such an index value that is asked for as a size: 0 instead of a negative one without rows."""
+
+    def dimshuffle(self, value: ir.Value, order: Sequence[int]) -> ir.Value:
+        """`graphc.dimshuffle`; nothing if nothing changes."""
+
+    def reshape(self, value: ir.Value, sizes: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
+        """`graphc.reshape` to index values whose static values, where known, are `shape`."""
+
+    def repeated(self, batch: Batch) -> ir.Value:
+        """A stack; that of an invariant has equal rows."""
+
+    def fit(self, stack: ir.Value, axis: int, size: ir.Value) -> ir.Value:
+        """The stack, with `size` along an axis if there are no rows, and as it is if there are."""
+
+    def agreeing(self, batches: Sequence[Batch], axes: Sequence[int] | None = None) -> list[ir.Value]:
+        """Operands of an operation that needs equal sizes (along `axes`, by default all)."""
+
+
+# The stack of a result for operands of which at least one is a stack (scan-to-map and its like).
+BATCH: Trait[Callable[[Batching, ir.Operation, list[Batch]], ir.Value]] = Trait()

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`graphc.join`, and what it becomes: parts that are written to one buffer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphc.ir.checks import SizeChecks
+from graphc.ir.dims import DimKeys, Key
+from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.totality import Totality
+from graphc.ir.traits.interfaces import BATCH, CHECKS, REFERENCE, SIZES, TOTAL, Batch, Batching
+from graphc_dialects._mlir import ir
+from graphc_dialects.write import buffer_sizes
+
+
+def _axis(op: ir.Operation) -> int:
+    return int(op.attributes["axis"].value)
+
+
+@SIZES("graphc.join")
+def _sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    axis, shape = _axis(op), list(keys.shape(operands[0]))
+    shape[axis] = ("dim", op.results[0], axis)
+    return shape
+
+
+@REFERENCE("graphc.join")
+def _join(op: ir.Operation, *xs: np.ndarray) -> np.ndarray:
+    return np.concatenate(xs, axis=_axis(op))
+
+
+@TOTAL("graphc.join")
+def _is_total(totality: Totality, op: ir.Operation) -> bool:
+    """Sizes agree but for the joined axis."""
+    first, *others = op.operands
+    joined = _axis(op)
+    axes = [axis for axis in range(len(first.type.shape)) if axis != joined]
+    return all(totality.same((other, axis), (first, axis)) for other in others for axis in axes)
+
+
+@CHECKS("graphc.join")
+def _checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    first, *others = op.operands
+    axis = _axis(op)
+    checks.sum_of_sizes(rw, op.operands, axis)
+    for position, other in enumerate(others, 1):
+        for dim in range(len(first.type.shape)):
+            if dim != axis:
+                message = (
+                    f"join: operand {position} has size {{given}} in dimension {dim}, "
+                    "but operand 0 has {expected}"
+                )
+                checks.equal(rw, (other, dim), (first, dim), message)
+
+
+@BATCH("graphc.join")
+def _rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    axis = _axis(op)
+    rank = len(op.results[0].type.shape)
+    stacks = [Batch(b.repeated(x), True) for x in xs]
+    values = b.agreeing(stacks, [i + 1 for i in range(rank) if i != axis])
+    common = values[0].type
+    for value in values[1:]:
+        shape = [x if x == y else -1 for x, y in zip(common.shape, value.type.shape, strict=True)]
+        common = tensor_type(shape, common.element_type)
+    values = [b.cast(value, common) for value in values]
+    after = ir.IntegerAttr.get(op.attributes["axis"].type, axis + 1)
+    return b.create("graphc.join", values, b.stack_type(op.results[0].type), axis=after)
+
+
+# -- buffers -------------------------------------------------------------------------------------------------
+
+
+@SIZES("graphc.write_join")
+def _written_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    return [keys.size(size) for size in buffer_sizes(operands[0])]
+
+
+@CHECKS("graphc.write")
+def _write_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    """What is written has the sizes of where it is written."""
+    value, buffer = op.operands
+    with ir.InsertionPoint(op), op.location:
+        sizes = [rw.adopt(size) for size in buffer_sizes(buffer)]
+    for axis, size in enumerate(sizes):
+        message = f"write: the value has size {{given}} in dimension {axis}, its place has {{expected}}"
+        checks.equal_size(rw, (value, axis), size, message)

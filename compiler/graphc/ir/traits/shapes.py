@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shapes: `dimshuffle`, `reshape`, `broadcast_to`, `specify_shape`, `iota`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.constants import constant_attribute, element_dtype
+from graphc.ir.dims import DimKeys, Key, broadcasts
+from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.totality import Totality
+from graphc.ir.traits.interfaces import (
+    BATCH,
+    CHECKS,
+    REFERENCE,
+    SIZES,
+    TOTAL,
+    Batch,
+    Batching,
+    CannotBatch,
+    never_fails,
+)
+from graphc_dialects._mlir import ir
+
+TOTAL("graphc.dimshuffle", "graphc.iota")(never_fails)
+
+
+# -- dimshuffle ----------------------------------------------------------------------------------------------
+
+
+@SIZES("graphc.dimshuffle")
+def _dimshuffle_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    source = keys.shape(operands[0])
+    return [1 if axis < 0 else source[axis] for axis in op.attributes["order"]]
+
+
+@REFERENCE("graphc.dimshuffle")
+def _dimshuffle(op: ir.Operation, x: np.ndarray) -> np.ndarray:
+    order = list(op.attributes["order"])
+    kept = [axis for axis in order if axis >= 0]
+    dropped = tuple(axis for axis in range(x.ndim) if axis not in kept)
+    ranks = {axis: position for position, axis in enumerate(sorted(kept))}
+    moved = np.squeeze(x, dropped).transpose([ranks[axis] for axis in kept])
+    return moved[tuple(np.newaxis if axis < 0 else slice(None) for axis in order)]
+
+
+@BATCH("graphc.dimshuffle")
+def _dimshuffle_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    order = [0, *(axis + 1 if axis >= 0 else -1 for axis in op.attributes["order"])]
+    return b.cast(b.dimshuffle(xs[0].value, order), b.stack_type(op.results[0].type))
+
+
+# -- operations that are given sizes -------------------------------------------------------------------------
+
+
+@SIZES("graphc.reshape", "graphc.broadcast_to", "graphc.specify_shape")
+def _given_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    return [keys.size(size) for size in operands[1:]]
+
+
+@REFERENCE("graphc.reshape")
+def _reshape(op: ir.Operation, x: np.ndarray, *sizes: int) -> np.ndarray:
+    return x.reshape(sizes)
+
+
+@REFERENCE("graphc.broadcast_to")
+def _broadcast_to(op: ir.Operation, x: np.ndarray, *sizes: int) -> np.ndarray:
+    return np.broadcast_to(x, sizes)
+
+
+@REFERENCE("graphc.specify_shape")
+def _specify_shape(op: ir.Operation, x: np.ndarray, *sizes: int) -> np.ndarray:
+    if x.shape != sizes:
+        raise ValueError(f"specify_shape: {x.shape} is not {sizes}")
+    return x
+
+
+@TOTAL("graphc.broadcast_to", "graphc.specify_shape")
+def _sizes_are_right(totality: Totality, op: ir.Operation) -> bool:
+    """The sizes are those of the operand, or it broadcasts."""
+    x, *sizes = op.operands
+    lead = len(sizes) - len(x.type.shape)
+    spread = op.name == "graphc.broadcast_to"
+    return totality.are_sizes(op, sizes) and all(
+        (spread and broadcasts(x, axis)) or totality.has_size((x, axis), size)
+        for axis, size in enumerate(sizes[lead:])
+    )
+
+
+@TOTAL("graphc.reshape")
+def _keeps_elements(totality: Totality, op: ir.Operation) -> bool:
+    """The number of elements stays the same."""
+    x, *sizes = op.operands
+    return totality.are_sizes(op, sizes) and totality.same_count(x, sizes)
+
+
+@CHECKS("graphc.reshape")
+def _reshape_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    x, *sizes = op.operands
+    have = rw.dims.count(rw.dims.shape(x))
+    for size in sizes:
+        checks.not_negative(rw, size, "reshape")
+    if have == rw.dims.count(rw.dims.size(size) for size in sizes):
+        return
+    given = checks.product(rw, [size_of(rw, x, axis) for axis in range(len(x.type.shape))])
+    expected = checks.product(rw, sizes, bounded=True)
+    message = "reshape: cannot reshape an array of {given} elements into a shape of {expected} elements"
+    checks.check(rw, checks.compare(rw, "eq", given, expected), given, expected, message, "ValueError")
+    _static_sizes(checks, rw, op, sizes)
+
+
+@CHECKS("graphc.broadcast_to")
+def _broadcast_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    x, *sizes = op.operands
+    _static_sizes(checks, rw, op, sizes)
+    for size in sizes:
+        checks.not_negative(rw, size, "broadcast_to")
+    checks.fits_memory(rw, sizes, "broadcast_to")
+    lead = len(sizes) - len(x.type.shape)
+    for axis, known in enumerate(x.type.shape):
+        if known != 1:
+            message = f"broadcast_to: dimension {axis} of size {{given}} cannot become {{expected}}"
+            checks.equal_size(rw, (x, axis), sizes[lead + axis], message)
+
+
+@CHECKS("graphc.specify_shape")
+def _specify_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    x, *sizes = op.operands
+    name, error = "specify_shape", "ShapeError"
+    if "index" in op.attributes:
+        name, error = "index arrays, or a mask and what it selects from, do not fit", "IndexError"
+    for axis, size in enumerate(sizes):
+        message = f"{name}: dimension {axis} has size {{given}}, expected {{expected}}"
+        checks.equal_size(rw, (x, axis), size, message, error)
+    _static_sizes(checks, rw, op, sizes)
+
+
+def _static_sizes(checks: SizeChecks, rw: Rewriter, op: ir.Operation, sizes: Sequence[ir.Value]) -> None:
+    """Where the result type knows a size, the size operand is that."""
+    for axis, (known, size) in enumerate(zip(op.results[0].type.shape, sizes, strict=True)):
+        key = rw.dims.size(size)
+        if known >= 0 and key != known:
+            message = f"{op.name[7:]}: dimension {axis} must be {{expected}}, but {{given}} was asked for"
+            checks.equal_sizes(rw, (key, known), size, rw.index(known), message)
+
+
+@BATCH("graphc.reshape")
+def _reshape_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    sizes = [b.rows, *(b.size(x) for x in list(op.operands)[1:])]
+    return b.create("graphc.reshape", [xs[0].value, *sizes], b.stack_type(op.results[0].type))
+
+
+@BATCH("graphc.broadcast_to")
+def _broadcast_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    sizes = [b.size(x) for x in list(op.operands)[1:]]
+    _require_known(b, op, sizes)
+    rank = len(xs[0].value.type.shape) - 1
+    missing = len(sizes) - rank
+    stack = xs[0].value
+    for axis in range(rank):
+        if stack.type.shape[1 + axis] != 1:
+            stack = b.fit(stack, 1 + axis, sizes[missing + axis])
+    stack = b.dimshuffle(stack, [0, *[-1] * missing, *range(1, rank + 1)])
+    return b.create("graphc.broadcast_to", [stack, b.rows, *sizes], b.stack_type(op.results[0].type))
+
+
+@BATCH("graphc.specify_shape")
+def _specify_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    sizes = [b.size(x) for x in list(op.operands)[1:]]
+    _require_known(b, op, sizes)
+    stack = xs[0].value
+    for axis, size in enumerate(sizes, 1):
+        stack = b.fit(stack, axis, size)
+    return b.create("graphc.specify_shape", [stack, b.rows, *sizes], b.stack_type(op.results[0].type))
+
+
+def _require_known(b: Batching, op: ir.Operation, sizes: list[ir.Value]) -> None:
+    """Sizes that the result type knows are known to be those: otherwise that is checked, and may fail."""
+    for known, size in zip(op.results[0].type.shape, sizes, strict=True):
+        if known >= 0 and b.dims.size(size) != known:
+            raise CannotBatch("a size that is asked for may not be the result's")
+
+
+# -- iota ----------------------------------------------------------------------------------------------------
+
+
+@SIZES("graphc.iota")
+def _iota_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    return [keys.size(operands[2])]
+
+
+@REFERENCE("graphc.iota")
+def _iota(op: ir.Operation, start: np.ndarray, step: np.ndarray, length: int) -> np.ndarray:
+    positions = np.arange(length).astype(start.dtype)
+    return np.asarray(start + step * positions)
+
+
+@CHECKS("graphc.iota")
+def _iota_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
+    checks.fits_memory(rw, [op.operands[2]], "arange")
+
+
+@BATCH("graphc.iota")
+def _iota_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    """`start + step * i` of columns."""
+    result = op.results[0].type
+    length = b.size(op.operands[2])
+    scalar = tensor_type([], result.element_type)
+    zero, one = (_literal(b, number, scalar) for number in (0, 1))
+    positions = b.create("graphc.iota", [zero, one, length], tensor_type(result.shape, result.element_type))
+    start, step = (b.dimshuffle(x.value, [0, -1] if x.stacked else [-1, -1]) for x in xs)
+    row = b.dimshuffle(positions, [-1, 0])
+    rows = step.type.shape[0]
+    moved = b.create("graphc.mul", [step, row], tensor_type([rows, *result.shape], result.element_type))
+    return b.create("graphc.add", [start, moved], b.stack_type(result))
+
+
+def _literal(b: Batching, number: int, type_: ir.RankedTensorType) -> ir.Value:
+    array = np.asarray(number, element_dtype(type_.element_type))
+    name, attribute = constant_attribute(array, type_)
+    return b.create(name, [], type_, value=attribute)

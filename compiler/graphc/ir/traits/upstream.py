@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Upstream's operations that the graph stage uses."""
+
+from __future__ import annotations
+
+from graphc.ir.constants import CONSTANTS
+from graphc.ir.dims import DimKeys, Key
+from graphc.ir.totality import Totality
+from graphc.ir.traits.interfaces import BATCH, POSITIONAL, SIZES, TOTAL, Batch, Batching, never_fails
+from graphc_dialects._base import constant_value
+from graphc_dialects._mlir import ir
+
+TOTAL(*CONSTANTS, "tensor.from_elements", "tensor.empty", "scf.yield")(never_fails)
+POSITIONAL("tensor.extract")
+
+
+@SIZES("tensor.empty")
+def _empty(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    sizes = iter(operands)
+    return [size if size >= 0 else keys.size(next(sizes)) for size in op.results[0].type.shape]
+
+
+@SIZES("tensor.cast")
+def _same(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+    return keys.shape(operands[0])
+
+
+@TOTAL("tensor.extract")
+def _element_exists(totality: Totality, op: ir.Operation) -> bool:
+    """Elements of scalars, and literal positions within static sizes."""
+    x, *positions = op.operands
+    numbers = [constant_value(position) for position in positions]
+    return all(n is not None and 0 <= n < size for n, size in zip(numbers, x.type.shape, strict=True))
+
+
+@TOTAL("tensor.dim")
+def _axis_is_known(totality: Totality, op: ir.Operation) -> bool:
+    """A literal axis."""
+    return constant_value(op.operands[1]) is not None
+
+
+@TOTAL("tensor.cast")
+def _claims_nothing(totality: Totality, op: ir.Operation) -> bool:
+    """Types claim nothing that is not known."""
+    return totality.fits(op.operands[0], op.results[0].type)
+
+
+@BATCH("tensor.cast")
+def _cast_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
+    return b.cast(xs[0].value, b.stack_type(op.results[0].type))
