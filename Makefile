@@ -11,6 +11,7 @@
 #   make bridge  PyTensor's graphs and PyMC's models through graphc
 #   make bench-pymc  PyMC's models on graphc, numba and JAX; bench-sampling samples some of them
 #   make bench-artifacts  size and load time of artifacts, calls from Python and from C
+#   make bench-cluster  tasks and bytes of Dask and Ray
 #   make ulp    measure the accuracy of all functions, for docs/math.md
 #
 # PYTHON=python3.12 chooses the interpreter, DEMO_ARGS="--show-ir" passes options to the demos.
@@ -36,7 +37,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -143,6 +144,10 @@ bench-compile: $(VENV)/.demo
 # Size and load time of artifacts, and calls of them from Python and from C.
 bench-artifacts: $(VENV)/.demo
 	$(BIN)/python tests/bench/artifacts.py
+
+# What tasks and bytes of a cluster cost: docs/guide/run-on-a-cluster.md.
+bench-cluster: $(VENV)/.test
+	$(BIN)/python tests/bench/cluster.py
 
 docs: $(VENV)/.test
 	$(BIN)/python -m graphc_tools.docs

@@ -92,6 +92,7 @@ _SUBMODULES = (
     "array_api",
     "artifacts",
     "compile",
+    "distributed",
     "errors",
     "function",
     "gradient",

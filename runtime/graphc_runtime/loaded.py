@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import itertools
 import os
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -114,15 +116,24 @@ class _Content:
         return _content, (bytes(self.container.whole), self.target, self._check_all)
 
 
+# What unpickled functions share. Content is told by its hashes, all of which have been compared.
+_KNOWN: weakref.WeakValueDictionary[bytes, _Content] = weakref.WeakValueDictionary()
+
+
 def _content(data: bytes, target: str, check_all: bool) -> _Content:
     """From a pickle; another machine may have to take other code."""
     container = Container(data)
+    digest = hashlib.sha256(container.signed + target.encode()).digest()
+    known = _KNOWN.get(digest) if check_all else None
+    if known is not None:
+        return known
     package = Package.from_json(container.manifest)
     try:
         target = best_target(package.targets)
     except LoadError:
         target = best_target({target: package.targets[target]})
-    return _Content(container, package, target, check_all)
+    made = _Content(container, package, target, check_all)
+    return _KNOWN.setdefault(digest, made) if check_all else made
 
 
 class Module(Mapping[str, "LoadedFunction"]):
@@ -219,6 +230,8 @@ class LoadedFunction(NativeCallable):  # type: ignore[misc]
         inputs: name, dtype and shape of each argument.
         outputs: name, dtype and shape of each result.
         donated: names of the inputs that a call may overwrite.
+        updates: names of the states that a call changes.
+        generators: names of the states that it uses and that are generators.
         needs: libraries that it calls, besides NumPy.
     """
 
@@ -238,6 +251,11 @@ class LoadedFunction(NativeCallable):  # type: ignore[misc]
         lent = {argument for argument, _ in (*signature.donated, *signature.spares)}
         self.donated = tuple(self._label(i) for i in sorted(lent) if i < len(signature.inputs))
         self.needs = record.needs
+        states = {
+            i: content.package.states[what] for i, (kind, what) in enumerate(record.cells) if kind == "state"
+        }
+        self.updates = tuple(states[update.cell].name for update in signature.updates)
+        self.generators = tuple(state.name for state in states.values() if state.generator)
         self._positions = {spec.name: i for i, spec in enumerate(signature.inputs) if spec.name}
         self._defaults = {i: content.array(value) for i, value in record.defaults.items()}
         cells = [
@@ -283,6 +301,11 @@ class LoadedFunction(NativeCallable):  # type: ignore[misc]
         if missing:
             raise TypeError(f"{name}() misses the arguments {', '.join(map(self._label, missing))}")
         return [values[i] if i in values else self._defaults[i].copy() for i in range(len(inputs))]
+
+    @property
+    def state(self) -> States:
+        """The states of the instance that it is a function of, by name."""
+        return self._module.state
 
     def _label(self, position: int) -> str:
         return self._record.signature.inputs[position].name or f"input {position}"

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from graphc_runtime import layout, symbols
 from graphc_runtime import threads as threads  # finds the symbols of the pool
@@ -67,6 +69,17 @@ class MachineCode(Executable):
         # Symbols may be in modules that have to be imported.
         self.loaded = apart(load_object, artifact.code, symbols.resolve)
 
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """As `Executable.from_bytes`; bytes that the process has loaded are not loaded again."""
+        artifact = Artifact.from_bytes(data)
+        key = (cls, hashlib.sha256(data).digest())
+        known = _LOADED.get(key)
+        if known is None:
+            known = _LOADED.setdefault(key, cls(artifact))
+        assert isinstance(known, cls)
+        return known
+
     @property
     def kernel(self) -> KernelAddresses:
         """The kernel, for C code."""
@@ -121,6 +134,10 @@ class MachineCode(Executable):
 
     def vectorcall_address(self) -> int | None:
         return self.loaded.address("graphc_vectorcall") if self.tier == "struct" else None
+
+
+# What unpickled functions share.
+_LOADED: weakref.WeakValueDictionary[tuple[type, bytes], MachineCode] = weakref.WeakValueDictionary()
 
 
 def _method(name: str, address: int, doc: str) -> _MethodDef:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc_runtime.commit import commit
+from graphc_runtime.generators import state_of
 from graphc_runtime.manifest import ArraySpec
 from graphc_runtime.marshal import canonical
 from graphc_runtime.package import StateRecord, Stored
@@ -17,6 +18,9 @@ from graphc_runtime.package import StateRecord, Stored
 
 class States(MutableMapping[str, np.ndarray]):
     """The states of an instance by name. Items are copies, and values that are set are copied.
+
+    The state of a random generator is a vector of words; a ``numpy.random.Generator`` can be set, too, and
+    ``graphc_runtime.generators.generator_of`` makes one of the words.
 
     Args:
         records: of the artifact.
@@ -48,6 +52,7 @@ class States(MutableMapping[str, np.ndarray]):
         """
         given = dict(*args, **keywords)
         cells = [self._cells[self._number(name)] for name in given]
+        given = {n: state_of(v) if isinstance(v, np.random.Generator) else v for n, v in given.items()}
         new = [np.array(canonical(v, self._specs[name], f"state {name!r}")) for name, v in given.items()]
         if cells:
             commit(cells, new, (), ())

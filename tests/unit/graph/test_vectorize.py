@@ -152,7 +152,7 @@ def test_draws():
 
 
 def test_a_batch_of_generators():
-    from graphc.tensor.random.state import state_of
+    from graphc_runtime.generators import state_of
 
     rng = _rng()
     rngs = pt.tensor("rngs", dtype="uint64", shape=(None, 6))

@@ -9,8 +9,8 @@ from graphc.library.random.define import define_random
 from graphc.library.random.draws import DRAWS
 from graphc.library.random.generators import WORDS
 from graphc.library.random.vectors import VECTORS
-from graphc.tensor.random.state import LENGTHS
 from graphc_runtime import elf, relocate
+from graphc_runtime.generators import LENGTHS
 
 NAMES = [f"{generator}_{name}" for generator in WORDS for name in (*DRAWS, *VECTORS)]
 

@@ -15,7 +15,7 @@ import graphc.tensor as pt
 from graphc.graph.basic import Apply
 from graphc.graph.op import Op
 from graphc.interop.pytensor.types import is_generator, is_tensor, new_type
-from graphc.tensor.random.state import generator_of, state_of
+from graphc_runtime.generators import generator_of, state_of
 
 
 class PyTensorNode(Op):

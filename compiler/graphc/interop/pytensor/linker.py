@@ -22,7 +22,7 @@ from graphc.interop.pytensor.graphs import converted
 from graphc.interop.pytensor.maker import compile_with_cache, known
 from graphc.interop.pytensor.stored import store
 from graphc.interop.pytensor.types import is_generator
-from graphc.tensor.random.state import generator_of
+from graphc_runtime.generators import generator_of
 
 if TYPE_CHECKING:
     from pytensor.graph.type import Type

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM IR of NumPy's bit generators over our state vectors (`graphc.tensor.random.state`).
+"""LLVM IR of NumPy's bit generators over our state vectors (`graphc_runtime.generators`).
 
 Each generator has `@graphc_<name>_next64(ptr state)`, `_next32` and `_double`, the functions that NumPy's
 structure `bitgen_t` points at. 32-bit words come in pairs: of 64 new bits the low half is returned first, the
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from graphc.native.ir_writer import Writer
 
-# Words of a state vector, the same as in graphc.tensor.random.state; the last two are the spare half.
+# Words of a state vector, the same as in graphc_runtime.generators; the last two are the spare half.
 WORDS = {"pcg64": 6, "philox": 13}
 PCG_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
 _PHILOX_MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)

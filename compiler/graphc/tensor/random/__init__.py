@@ -67,9 +67,9 @@ from graphc.tensor.random.discrete import (
 from graphc.tensor.random.methods import add_methods
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.shared import RandomGeneratorSharedVariable, rng, shared_rng
-from graphc.tensor.random.state import generator_of, state_of
 from graphc.tensor.random.stream import RandomStream
 from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
+from graphc_runtime.generators import generator_of, state_of
 
 # The functions that draw.
 DRAWS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.tensor.random.state import generator_of, state_of
+from graphc_runtime.generators import generator_of, state_of
 
 Drawing = Callable[..., Any]
 

@@ -10,8 +10,8 @@ import numpy as np
 from graphc.graph.location import capture
 from graphc.graph.tensor.shared import TensorSharedVariable
 from graphc.tensor.random.methods import DrawMethods
-from graphc.tensor.random.state import bit_generator_name, generator_of, state_of
 from graphc.tensor.random.type import RandomGeneratorType, RandomGeneratorVariable
+from graphc_runtime.generators import bit_generator_name, generator_of, state_of
 
 _NOT_GIVEN: Any = object()
 

@@ -11,7 +11,7 @@ from graphc.graph.basic import Variable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.tensor.random.methods import DrawMethods
-from graphc.tensor.random.state import LENGTHS, bit_generator_name, generator_of, state_of
+from graphc_runtime.generators import LENGTHS, bit_generator_name, generator_of, state_of
 
 
 class RandomGeneratorVariable(DrawMethods, TensorVariable):
