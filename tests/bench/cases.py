@@ -79,7 +79,7 @@ def _pair() -> tuple[Any, Any]:
 
 
 # Two cores are to beat the faster compiler by this factor on work over large arrays.
-_LEAD = (("pytensor", 1.3), ("jax", 1.3))
+_LEAD = (("pytensor", 1.3), ("jax", 1.3), ("torch", 1.3))
 
 CASES = [
     Case(

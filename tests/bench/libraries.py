@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import by_hand
 import indexing_lines
 import lazy_lines
 import linalg_lines
@@ -22,9 +23,12 @@ import scan_forms
 import scan_lines
 import sparse_lines
 from cases import Case, deep_graph
+from torch_peer import Torch
 
 Timed = tuple[str, dict[str, Any]]
-NAMES = ("graphc", "pytensor", "jax", "numpy")
+# Those with a column on every line; then those that have only the ten lines of `by_hand`.
+NAMES = ("graphc", "pytensor", "jax", "torch", "numpy")
+BY_HAND = ("numba", "c")
 
 
 def _call(count: int, suffix: str = "") -> str:
@@ -311,4 +315,5 @@ class Jax(_Compiling):
 
 def load(name: str) -> Any:
     """The library of that name; ImportError when it is not installed."""
-    return {"graphc": Graphc, "pytensor": Pytensor, "jax": Jax, "numpy": Numpy}[name]()
+    made = {"graphc": Graphc, "pytensor": Pytensor, "jax": Jax, "torch": Torch, "numpy": Numpy}
+    return (made | {"numba": by_hand.Numba, "c": by_hand.C})[name]()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Run the benchmark: `make bench`, or `python tests/bench/run.py [--quick] [--only NAME ...]`.
 
-Every library has a process of its own, and each line is measured in turns (graphc, PyTensor, JAX, NumPy, and
-again), so that a busy moment of the machine hits all of them. The best time counts. Writes
-`results/bench.json` and, for a full run, `docs/benchmarks.md`. A peer that is not installed is left out.
+Every library has a process of its own, and each line is measured in turns (graphc, PyTensor, JAX,
+torch.compile, NumPy, code by hand, and again), so that a busy moment of the machine hits all of them. The
+best time counts. Writes `results/bench.json` and, for a full run, `docs/benchmarks.md`. A peer that is not
+installed is left out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import machine
 import tables
 from all_cases import CASES
-from libraries import NAMES
+from libraries import BY_HAND, NAMES
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -73,7 +74,8 @@ def steady(workers: list[Process], only: list[str], rounds: int, seconds: float)
                     answer["best"] = min(answer["best"], row[worker.name]["best"])
                 row[worker.name] = answer
             if case.moved:
-                answer = workers[-1].ask(case.name, seconds=seconds, moved=case.moved)
+                (numpy,) = (worker for worker in workers if worker.name == "numpy")
+                answer = numpy.ask(case.name, seconds=seconds, moved=case.moved)
                 row["copy"] = min(answer, row.get("copy", answer), key=lambda found: found["best"])
         print(tables.progress(case, row), flush=True)
     return found
@@ -83,6 +85,8 @@ def add_memory(workers: list[Process], found: dict[str, dict[str, Any]]) -> None
     """Ask for the memory of each loop and model that was timed, and put it beside the time."""
     for case in CASES:
         for worker in workers if case.section != "other" else []:
+            if worker.name in BY_HAND:
+                continue
             answer = found.get(case.name, {}).get(worker.name, {})
             if "best" in answer:
                 answer |= worker.ask(case.name)
@@ -94,6 +98,7 @@ def _cold(python: str, name: str, what: str, cache: str, scratch: str) -> dict[s
         "GRAPHC_CACHE_DIR": cache,
         "PYTENSOR_FLAGS": f"base_compiledir={scratch}/pytensor",
         "NUMBA_CACHE_DIR": f"{scratch}/numba",
+        "TORCHINDUCTOR_CACHE_DIR": f"{scratch}/inductor",
     }
     done = subprocess.run(
         [python, str(HERE / "cold.py"), name, what], env=environment, capture_output=True, text=True
@@ -108,8 +113,8 @@ def cold(pythons: dict[str, str], repeats: int) -> dict[str, dict[str, Any]]:
     """What fresh processes wait for: the run with the shortest first result, by line and library."""
     found: dict[str, dict[str, Any]] = {}
     for what in ("first_call", "deep", "scan_ar1", "scan_rnn", "scan_garch"):
-        for name in ("graphc", "pytensor", "jax"):
-            if name not in pythons:
+        for name in ("graphc", "pytensor", "jax", "torch"):
+            if name not in pythons or (name == "torch" and what.startswith("scan")):
                 continue
             runs = []
             for _ in range(repeats):
@@ -160,7 +165,7 @@ def main() -> int:
     """Measure, print and write; the exit status is 1 when a result was wrong or a library failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--peers-python", default=sys.executable, help="interpreter in which PyTensor and JAX are installed"
+        "--peers-python", default=sys.executable, help="interpreter in which the peers are installed"
     )
     parser.add_argument("--quick", action="store_true", help="one short round, and no page is written")
     parser.add_argument(
@@ -172,9 +177,10 @@ def main() -> int:
     arguments = parser.parse_args()
 
     pythons = {
-        name: arguments.peers_python if name in ("pytensor", "jax") else sys.executable for name in NAMES
+        name: sys.executable if name in ("graphc", "numpy", "c") else arguments.peers_python
+        for name in (*NAMES, *BY_HAND)
     }
-    workers = [Process(name, pythons[name]) for name in NAMES]
+    workers = [Process(name, python) for name, python in pythons.items()]
     for worker in [w for w in workers if "absent" in w.hello]:
         print(f"{worker.name} is left out: {worker.hello['absent']}")
         workers.remove(worker)

@@ -7,7 +7,7 @@ from typing import Any
 
 from all_cases import CASES
 from cases import Case
-from libraries import NAMES
+from libraries import BY_HAND, NAMES
 from memory import PRECISION
 from scan_lines import LONG
 
@@ -58,7 +58,7 @@ def _line(title: str, unit: str, times: dict[str, float], goals: list[tuple[str,
         "title": title,
         "unit": unit,
         "seconds": times,
-        "ratios": {name: times[name] / ours for name in NAMES[1:] if ours and name in times},
+        "ratios": {name: times[name] / ours for name in (*NAMES[1:], *BY_HAND) if ours and name in times},
         "goal": "; ".join(text for text, _ in goals),
         "met": verdict,
     }
@@ -79,6 +79,8 @@ def _steady_line(case: Case, row: dict[str, Any]) -> dict[str, Any]:
     compilers = [times[name] for name in ("pytensor", "jax") if name in times]
     if case.goal is None and compilers and not case.lead:
         goals.append(("the better of PyTensor and JAX", min(compilers)))
+    if "torch" in times and not any(name == "torch" for name, _ in case.lead):
+        goals.append(("torch", times["torch"]))
     found = _line(case.title, case.unit, times, goals)
     if case.section == "other":
         return found
@@ -162,6 +164,26 @@ def _in(lines: list[dict[str, Any]], section: str) -> list[dict[str, Any]]:
     return [line for line in lines if line.get("section") == section]
 
 
+def _by_hand(lines: list[dict[str, Any]]) -> list[str]:
+    chosen = [line for line in lines if set(BY_HAND) & set(line["seconds"])]
+    if not chosen:
+        return []
+    text = [
+        "## Written by hand",
+        "",
+        "The same lines in C (`tests/bench/by_hand.c`, `cc -O3 -march=native -fopenmp -ffast-math`) and in",
+        "Python for numba (`parallel=True`, `fastmath=True`), which graphc does not use by default.",
+        "",
+        "| line | unit | graphc | numba | C | numba / graphc | C / graphc |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for line in chosen:
+        times = " | ".join(show(line["seconds"].get(name), line["unit"]) for name in ("graphc", *BY_HAND))
+        ratios = [f"{line['ratios'][name]:.2f}" if name in line["ratios"] else "-" for name in BY_HAND]
+        text.append(f"| {line['title']} | {line['unit']} | {times} | {' | '.join(ratios)} |")
+    return [*text, ""]
+
+
 def _models(lines: list[dict[str, Any]]) -> list[str]:
     if not lines:
         return []
@@ -232,15 +254,17 @@ def page(result: dict[str, Any]) -> str:
         "",
         "Made by `make bench`. Each library runs in a process of its own, they take turns on every line, and",
         "the best time counts. PyTensor runs its numba mode with `trust_input`; JAX runs `jit` in double",
-        "precision with NumPy arrays in and out. A ratio is the peer's time over graphc's: above 1, graphc",
-        "is faster. The goal of a line is an upper limit of graphc's time. A copy is NumPy's on one core, of",
-        "as many bytes as the line must read and write.",
+        "precision with NumPy arrays in and out; torch is `torch.compile` (Inductor), whose tensors share",
+        "the memory of NumPy's arrays. A ratio is the peer's time over graphc's: above 1, graphc is faster.",
+        "The goal of a line is an upper limit of graphc's time. A copy is NumPy's on one core, of as many",
+        "bytes as the line must read and write.",
         "",
         f"Machine: {machine['processor']}, {machine['cores']} cores; {machine['system']};",
         f"{machine['python']}, {machine['mlir']}, {machine['llvm']}; peers: {peers}.",
         f"Date: {machine['date']}.",
         "",
         *_table([line for line in result["lines"] if "memory" not in line], memory=False),
+        *_by_hand(result["lines"]),
         *_switch(result.get("switch", [])),
         *_models(_in(result["lines"], "models")),
         *_loops(_in(result["lines"], "loops")),

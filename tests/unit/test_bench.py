@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_loops_have_a_table_with_memory(bench):
     result["lines"] = tables.lines(result)
     page = tables.page(result)
     row = next(line for line in page.splitlines() if "all kept" in line)
-    assert row.split(" | ")[-6:] == ["<0.3", "-", "2.0", "-", "jax", "met |"]
+    assert row.split(" | ")[-7:] == ["<0.3", "-", "2.0", "-", "-", "jax", "met |"]
     assert "Missed: `exp(x) * y + 1`, 1e6 float64; `h = 0.9*h + x`, 100,000,000 steps" in page
 
 
@@ -110,3 +111,12 @@ def test_models_and_the_switch_have_tables(bench):
 def test_the_perceptron_agrees_with_numpy(bench):
     answer = bench[0].Worker("graphc").answer({"case": "perceptron", "seconds": 0.0})
     assert set(answer) == {"best"}, answer
+
+
+def test_what_is_written_in_c_agrees_with_numpy(bench):
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    worker = bench[0].Worker("c")
+    for name in worker.library.functions:
+        answer = worker.answer({"case": name, "seconds": 0.0})
+        assert set(answer) == {"best"}, (name, answer)
