@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from graphc.artifacts.c_function import Interface, exports, function_ir
 from graphc.artifacts.c_memory import SERIAL, c_memory_ir
 from graphc.artifacts.c_products import products_ir
+from graphc.artifacts.c_random import PREFIX, tables_ir
 from graphc.artifacts.c_sort import sort_ir
 from graphc.artifacts.c_text import SHARED, TYPES
 from graphc.artifacts.c_workspace import DECLARATIONS
@@ -121,6 +122,9 @@ def _optimised(
         module.set_target(machine.triple, layout)
         for text in filter(None, texts):
             module.link_in(text)
+        tables = [v.name for v in module.variables() if v.is_declaration and v.name.startswith(PREFIX)]
+        if tables:
+            module.link_in(tables_ir(tables))
         _rename(module)
         kept = set(exports(source.name))
         for symbol in (*module.functions(), *module.variables()):

@@ -17,6 +17,7 @@ import graphc.tensor as pt
 import graphc_runtime
 from graphc.artifacts.emit import emit
 from graphc_runtime.manifest import ArraySpec
+from graphc_runtime.npyrandom import archive_path
 
 CC, CXX = shutil.which("cc"), shutil.which("c++")
 needs_cc = pytest.mark.skipif(CC is None, reason="there is no C compiler (cc)")
@@ -238,6 +239,59 @@ def test_rust_with_a_shared_library(family, built):
     assert code == "0"
     x = 0.1 + (0.9 - 0.1) / 6 * np.arange(7)
     np.testing.assert_allclose(float(value), functions["model"](x, 3), rtol=1e-14)
+
+
+DRAWS = r"""
+#include "draws.h"
+
+int main(void) {
+  double normal[40], gamma[40], single = 0;
+  float plain[40];
+  int64_t count[40], sizes[5][1] = {{40}, {40}, {40}, {40}, {6}};
+  uint64_t state[6], next[6];
+  static char memory[1 << 16];
+  graphc_call call = {memory, sizeof memory, NULL};
+  graphc_error error;
+  memcpy(state, draws_info.inputs[0].initial, sizeof state);
+  graphc_tensor inputs[1] = {{state, sizes[4], NULL, GRAPHC_UINT64, 1}};
+  graphc_tensor outputs[5] = {{normal, sizes[0], NULL, GRAPHC_FLOAT64, 1},
+                              {gamma, sizes[1], NULL, GRAPHC_FLOAT64, 1},
+                              {plain, sizes[2], NULL, GRAPHC_FLOAT32, 1},
+                              {count, sizes[3], NULL, GRAPHC_INT64, 1},
+                              {next, sizes[4], NULL, GRAPHC_UINT64, 1}};
+  for (int round = 0; round < 50; round++) {
+    if (draws(&call, inputs, outputs, &error)) return 1;
+    for (int i = 0; i < 40; i++) single += normal[i] + gamma[i] + (double)plain[i] + (double)count[i];
+    memcpy(state, next, sizeof state);
+  }
+  printf("%.17g %.17g %.17g %.9g %d\n", single, normal[39], gamma[39], (double)plain[39], (int)count[39]);
+  return 0;
+}
+"""
+
+
+@needs_cc
+@pytest.mark.skipif(not archive_path().exists(), reason="this NumPy has no library of draws")
+def test_draws_in_c(tmp_path):
+    rng = graphc.shared(np.random.default_rng(11), name="rng")
+    first, normal = rng.normal(1.0, 2.0, size=40)
+    second, gamma = first.standard_gamma(2.5, size=40)
+    third, plain = second.standard_normal(size=40, dtype="float32")
+    last, count = third.poisson(3.0, size=40)
+    f = graphc.function([], [normal, gamma, plain, count], updates={rng: last}, name="draws")
+    needs = emit(f, tmp_path / "draws.o", "object")
+    assert "NumPy's random draws (libnpyrandom.a)" in needs
+    (tmp_path / "draws.c").write_text(DRAWS)
+    program = build(tmp_path, CC, "draws.c", tmp_path / "draws.o", archive_path())
+    found = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    total = 0.0
+    for _ in range(50):
+        results = f()
+        for values in zip(*results, strict=True):
+            total += values[0] + values[1] + float(values[2]) + values[3]
+    expected = [f"{total:.17g}", *(f"{results[i][39]:.17g}" for i in (0, 1)), f"{results[2][39]:.9g}"]
+    assert found[1:] == [*expected[1:], str(results[3][39])]
+    np.testing.assert_allclose(float(found[0]), total, rtol=1e-12)
 
 
 ARM_CC = shutil.which("aarch64-linux-gnu-gcc")
