@@ -114,7 +114,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
         with pooled_context() as (context, managers), context, ir.Location.unknown():
             with log.phase("parse"):
                 module = ir.Module.parse(with_donations(text, options.donations))
-                n_arguments = len(ir.SymbolTable(module.operation)["main"].arguments)
+                n_arguments = len(ir.SymbolTable(module.operation)["main"].regions[0].blocks[0].arguments)
             with log.phase("passes"):
                 snapshots = _Snapshots(module) if log.stages is not None else None
                 entries = pipeline_of(text, options.mode, options.fastmath)

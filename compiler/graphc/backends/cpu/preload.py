@@ -48,7 +48,7 @@ def _preload_scan() -> None:
 
 @cache
 def _preload() -> None:
-    for name in _DIALECTS:
+    for name in ():
         _mlir.dialect_module(name)
     for package in _PACKAGES:
         _import_all(package)
