@@ -160,30 +160,36 @@ class _Description:
 
     def value(self, value: Any) -> str:
         """Any value that is, or belongs to, an op or a constant."""
-        if type(value) in _PLAIN:
+        cls = type(value)
+        if cls in _PLAIN:
             return f"{value!r}"
         if id(value) in self._known:
             return self._known[id(value)]
-        if isinstance(value, np.ndarray):
+        kind = _kind(cls)
+        if kind is Op:
+            return self._once(value, self._object(value))
+        if kind is MetaObject:
+            return self._typed(value)
+        if kind is np.ndarray:
             return _array(value)
-        if isinstance(value, (np.generic, np.dtype)):
-            return _array(np.asarray(value)) if isinstance(value, np.generic) else _dtype(value)
-        if isinstance(value, (tuple, list)) or dataclasses.is_dataclass(value):
+        if kind is np.generic:
+            return _array(np.asarray(value))
+        if kind is np.dtype:
+            return _dtype(value)
+        if kind is tuple:
             return self._items(value)
-        if isinstance(value, Mapping):
+        if kind is Mapping:
             return "{" + ",".join(sorted(f"{self.value(k)}:{self.value(v)}" for k, v in value.items())) + "}"
-        if isinstance(value, (set, frozenset)):
+        if kind is set:
             return "{" + ",".join(sorted(map(self.value, value))) + "}"
-        if isinstance(value, slice):
+        if kind is slice:
             return f"slice{self._items((value.start, value.stop, value.step))}"
-        if isinstance(value, enum.Enum):
-            return f"{_named(type(value))}.{value.name}"
-        if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)):
+        if kind is enum.Enum:
+            return f"{_named(cls)}.{value.name}"
+        if kind is type:
             return _named(value)
-        if isinstance(value, FunctionGraph):
+        if kind is FunctionGraph:
             return self._once(value, f"[{self.graph(value.inputs, value.outputs)}]")
-        if isinstance(value, MetaObject):
-            return self._once(value, self._object(value)) if isinstance(value, Op) else self._typed(value)
         raise Unidentified(value)
 
     def _typed(self, value: Any) -> str:
@@ -211,6 +217,37 @@ class _Description:
                 names.add("fgraph")
         listed = [f"{name}={self.value(getattr(value, name))}" for name in sorted(names)]
         return f"{_named(cls)}({';'.join(listed)})"
+
+
+# Kinds of values, and the classes that belong to each; the first that fits counts.
+_KINDS: tuple[tuple[type, tuple[type, ...]], ...] = (
+    (np.ndarray, (np.ndarray,)),
+    (np.generic, (np.generic,)),
+    (np.dtype, (np.dtype,)),
+    (tuple, (tuple, list)),
+    (Mapping, (dict, types.MappingProxyType)),
+    (set, (set, frozenset)),
+    (slice, (slice,)),
+    (enum.Enum, (enum.Enum,)),
+    (type, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)),
+    (FunctionGraph, (FunctionGraph,)),
+    (Op, (Op,)),
+    (MetaObject, (MetaObject,)),
+)
+
+
+@cache
+def _kind(cls: type) -> type | None:
+    """Which of the kinds objects of a class are.
+
+    Classes are looked for among the bases: PyTensor's are abstract base classes, and each of these would ask
+    all of its hundreds of subclasses about a class that it has not seen.
+    """
+    if dataclasses.is_dataclass(cls):
+        return tuple
+    bases = frozenset(cls.__mro__)
+    found = next((kind for kind, classes in _KINDS if not bases.isdisjoint(classes)), None)
+    return Mapping if found is None and issubclass(cls, Mapping) else found
 
 
 @cache
@@ -298,9 +335,16 @@ def _versions() -> str:
     for package in ("pytensor", "pymc", "pymc_extras", "numpy", "scipy"):
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.origin is not None:
-            try:
-                version = importlib.metadata.version(package)
-            except importlib.metadata.PackageNotFoundError:
-                version = "unknown"
-            found.append(f"{package} {version} {spec.origin} {os.stat(spec.origin).st_mtime_ns}")
+            time = os.stat(spec.origin).st_mtime_ns
+            found.append(f"{package} {_version(package)} {spec.origin} {time}")
     return ";".join(found)
+
+
+def _version(package: str) -> str:
+    """The version of an installed package. To have all of its metadata parsed takes milliseconds."""
+    try:
+        text = importlib.metadata.distribution(package).read_text("METADATA") or ""
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+    head, _, _ = text.partition("\n\n")
+    return next((line for line in head.splitlines() if line.startswith("Version:")), "unknown")
