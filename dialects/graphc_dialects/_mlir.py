@@ -137,9 +137,9 @@ def _globals() -> Any:
 def _without_dialect_classes() -> None:
     """Wrapped operations of upstream's dialects are plain `OpView`s, as long as nobody imports their classes.
 
-    The bindings would import a dialect's module, with a class for each of its operations, when they first wrap
-    one: 0.15 s for all. We name operations, operands and attributes, and need none of these classes. The
-    modules the bindings are shown in their place are empty.
+    The bindings would import a dialect's module, with a class for each of its operations, when they first
+    wrap one: 0.1 s for all. We name operations, operands and attributes, and need none of these classes. The
+    modules that the bindings are shown in their place are empty.
     """
     package = f"{__package__}.plain"
     for name in (package, *(f"{package}.{dialect}" for dialect in _PLAIN)):

@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bytecode import compile_sources
+
 SIZES = (100, 300, 1000, 3000, 10_000)
 # Goals: seconds of 1,000 operations with gradient, cold and from the cache; bytes of the largest graph.
 COLD, CACHED, PEAK = 3.0, 0.1, 500_000_000
@@ -119,6 +121,7 @@ def main() -> int:
     if arguments.one:
         print(json.dumps(measure(arguments.one, arguments.gradient)))
         return 0
+    compile_sources()
     rows = curve(arguments.repeats)
     peak, exponent = rows[-1]["bytes"], rows[-1]["exponent"]
     rows.append(_row("1000 operations with gradient", fresh(1000, True, "", arguments.repeats), COLD))

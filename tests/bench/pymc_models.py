@@ -31,6 +31,7 @@ import numpy as np
 import pymc_sampling
 import pymc_tables
 import pymc_worker
+from bytecode import compile_sources
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -131,6 +132,7 @@ def main() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     # These modes need no C++ compiler, and looking for it would count.
     os.environ["PYTENSOR_FLAGS"] = "cxx="
+    compile_sources()
     multiprocessing.set_forkserver_preload(pymc_worker.IMPORTS)
     sys.path[:0] = paths[:2]
     from models import MODELS

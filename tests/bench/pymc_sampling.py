@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bytecode import compile_sources
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parents[1] / "results" / "sampling.json"
@@ -198,6 +199,7 @@ def main() -> None:
         answers, sys.stdout = sys.stdout, sys.stderr  # samplers print
         print(json.dumps(sample(*options.here)), file=answers)
         return
+    compile_sources()
     found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     RESULTS.parent.mkdir(exist_ok=True)
     for name in options.only:

@@ -72,7 +72,8 @@ Measured on: {ran}.
 
 - **us a call**: the best of many short batches; the modes' processes take turns in one run.
 - **cold**: CPU seconds from the graph to the first result in a fresh process with empty caches: PyTensor's
-  rewrites, loading of the compiler, compilation, first call. Imports do not count.
+  rewrites, loading of the compiler, compilation, first call. Imports do not count, graphc's modules are there
+  as bytecode, as after an installation, and garbage of the graph's making is collected before.
 - **cached**: the same in a second process, with the caches that the first has filled.
 - Each cell is graphc / graphc without PyTensor's rewrites / graphc with its own gradient of the density as
   PyMC builds it (PyTensor's is not part of anybody's cold time) / numba / JAX. **Times**: how many times as

@@ -21,6 +21,7 @@ from typing import Any
 import machine
 import tables
 from all_cases import CASES
+from bytecode import compile_sources
 from libraries import BY_HAND, NAMES
 
 HERE = Path(__file__).resolve().parent
@@ -176,6 +177,7 @@ def main() -> int:
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
     arguments = parser.parse_args()
 
+    compile_sources()
     pythons = {
         name: sys.executable if name in ("graphc", "numpy", "c") else arguments.peers_python
         for name in (*NAMES, *BY_HAND)

@@ -9,11 +9,6 @@ from functools import cache
 
 from graphc.backends.contexts import prepare
 from graphc.backends.cpu.object import this_machine
-from graphc_dialects import _mlir
-
-# Bindings whose classes are looked up when operations of these dialects are first wrapped.
-_DIALECTS = "arith bufferization builtin cf func linalg llvm math memref scf tensor".split()
-
 
 # The compiler, less what only graphs with loops need.
 _PACKAGES = (
@@ -48,8 +43,6 @@ def _preload_scan() -> None:
 
 @cache
 def _preload() -> None:
-    for name in ():
-        _mlir.dialect_module(name)
     for package in _PACKAGES:
         _import_all(package)
     prepare()

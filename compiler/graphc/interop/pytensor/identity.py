@@ -160,7 +160,7 @@ class _Description:
 
     def value(self, value: Any) -> str:
         """Any value that is, or belongs to, an op or a constant."""
-        cls = type(value)
+        cls: Any = type(value)
         if cls in _PLAIN:
             return f"{value!r}"
         if id(value) in self._known:
