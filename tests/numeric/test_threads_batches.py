@@ -52,16 +52,18 @@ def test_kernels_without_memory_for_scratch():
 
     from graphc.backends.cpu.object import compile_to_object
     from graphc.library.define import kernel_parts
+    from graphc.library.helpers import KernelCall
     from graphc.native.parts import Part
 
-    symbol = "graphc_kernel.sort.f64-f64."
+    call = KernelCall("sort", ("f64", "f64"), (), ())
+    symbol = call.symbol
     types = "ptr, ptr, ptr, i64, i64, i64, i64"
     parameters = "ptr %a, ptr %r, ptr %s, i64 %batch, i64 %cost, i64 %bytes, i64 %n"
     text = (
         f"declare i64 @{symbol}({types})\n"
         f"define i64 @main({parameters}) {{\n  %x = call i64 @{symbol}({parameters})\n  ret i64 %x\n}}\n"
     )
-    parts = [Part(part.text.replace("@malloc(", "@no_memory(")) for part in kernel_parts(text)]
+    parts = [Part(part.text.replace("@malloc(", "@no_memory(")) for part in kernel_parts([call])]
     from graphc_runtime import symbols
     from graphc_runtime.loader import load_object
 

@@ -20,7 +20,7 @@ from graphc.backends.cpu import llvm
 from graphc.backends.cpu.object import UNROLLED_SIZE, VECTORISED_SIZE, Machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
 from graphc.errors import CompileError
-from graphc.library.interrupts import called, poll_ir, tick_ir
+from graphc.library.interrupts import poll_ir, polls
 from graphc_runtime import elf
 
 # What graphc calls BLAS, LAPACK and NumPy's draws by, and what libraries have behind their own name.
@@ -94,7 +94,6 @@ def _optimised(
     """The module of a function, optimised, as text."""
     lowered = source.lowered(donate=False)
     wrapped = source.wrapped(lowered, machine, vector_library=not freestanding)
-    polls = called(wrapped.text)
     flush = machine.triple if source.options.flush_denormals else ""
     messages = [site.message for site in lowered.sites]
     around = function_ir(
@@ -105,8 +104,8 @@ def _optimised(
         "declare void @graphc_release(ptr)\ndeclare void @graphc_c_begin(ptr, ptr)\n"
     )
     texts = [
-        tick_ir(polls),
-        c_memory_ir(lowered.memory) + poll_ir(polls, flush),
+        wrapped.inlined,
+        c_memory_ir(lowered.memory) + poll_ir(polls(lowered.helpers), flush),
         SERIAL,
         TYPES + SHARED + declarations + DECLARATIONS + around,
         *(part.text for part in wrapped.parts),

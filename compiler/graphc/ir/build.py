@@ -79,8 +79,10 @@ def cast(tensor: Any, tensor_type: Any) -> Any:
     return tensor if tensor.type == tensor_type else create("tensor.cast", [tensor_type], [tensor]).result
 
 
-def declare(op: Any, symbol: str, types: Sequence[Any], results: Sequence[Any], attributes: str = "") -> None:
-    """Declares a function in the module around an operation, once.
+def declare(
+    op: Any, symbol: str, types: Sequence[Any], results: Sequence[Any], attributes: str = ""
+) -> Any | None:
+    """Declares a function in the module around an operation, once; returns it if it was there.
 
     Args:
         op: an operation of the module, or the module itself.
@@ -96,12 +98,13 @@ def declare(op: Any, symbol: str, types: Sequence[Any], results: Sequence[Any], 
     for other in block.operations:
         given = other.operation.attributes
         if "sym_name" in given and ir.StringAttr(given["sym_name"]).value == symbol:
-            return
+            return other.operation
     operands, back = (", ".join(map(str, kinds)) for kinds in (types, results))
     text = f'func.func private @"{symbol}"({operands}) -> ({back})'
     if attributes:
         text += f" attributes {{{attributes}}}"
     ir.InsertionPoint.at_block_begin(block).insert(ir.Operation.parse(text))
+    return None
 
 
 def index_array(values: Sequence[int]) -> Any:

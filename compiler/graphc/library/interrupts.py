@@ -10,48 +10,40 @@ also tells how far the loop is, whenever handlers have been looked after, and wh
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 
 from graphc.library.float_environment import SAVE, SET, environment_ir
+from graphc.library.helpers import Helper, Poll, Progress, of_kind
 from graphc_runtime.interrupts import ENVIRONMENT_WORD
 
-TICK, PROGRESS = "graphc_tick", "graphc_progress_"
-_CALLED = re.compile(rf"@({TICK}|{PROGRESS}[0-9a-f]*)\(")
+
+def polls(helpers: Iterable[Helper]) -> list[Poll]:
+    """The functions of this module among those that a kernel calls."""
+    return of_kind(helpers, Poll)
 
 
-def progress_symbol(name: str) -> str:
-    """The function that reports the progress of a loop of this name."""
-    return PROGRESS + name.encode().hex()
-
-
-def called(kernel_ir: str) -> list[str]:
-    """The functions of this module that a kernel calls."""
-    return sorted(set(_CALLED.findall(kernel_ir)))
-
-
-def tick_ir(functions: list[str]) -> str:
+def tick_ir(called: list[Poll]) -> str:
     """The definition of `graphc_tick`, if it is one of these functions; it is inlined."""
-    return _TICK if TICK in functions else ""
+    return _TICK if Poll() in called else ""
 
 
-def poll_ir(functions: list[str], flush: str = "") -> str:
+def poll_ir(called: list[Poll], flush: str = "") -> str:
     """Definitions of what a tick calls, and of the other ones of these functions.
 
     Args:
-        functions: what a kernel calls.
+        called: what a kernel calls.
         flush: the triple of the target, if the kernel computes in an environment of its own: what is called
             in Python runs in that of the kernel's caller.
     """
-    if not functions:
+    if not called:
         return ""
     text = [_POLL]
-    for name in functions:
-        if name != TICK:
-            label = bytes.fromhex(name[len(PROGRESS) :]) + b"\0"
+    for poll in called:
+        if isinstance(poll, Progress):
+            label = poll.loop.encode() + b"\0"
             array = "".join(f"\\{byte:02x}" for byte in label)
-            text.append(
-                _PROGRESS.replace("SYMBOL", name).replace("SIZE", str(len(label))).replace("TEXT", array)
-            )
+            reporting = _PROGRESS.replace("SYMBOL", poll.symbol).replace("SIZE", str(len(label)))
+            text.append(reporting.replace("TEXT", array))
     enter, leave = (_ENTER, _LEAVE) if flush else ("", "")
     ir_text = "".join(text).replace("  ENTER\n", enter).replace("  LEAVE\n", leave)
     return ir_text + environment_ir(flush) if flush else ir_text

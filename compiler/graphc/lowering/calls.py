@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.helpers import declare_helper
+from graphc.library.helpers import Helper
 from graphc.lowering.scan_buffers import allocate, any_layout
 from graphc_dialects._mlir import ir
 
@@ -47,8 +49,8 @@ def product(sizes: list[Any]) -> Any:
     return count
 
 
-def call(op: Any, symbol: str, arguments: list[Any], results: list[Any] | None = None) -> Any:
+def call(op: Any, helper: Helper, arguments: list[Any], results: list[Any] | None = None) -> Any:
     """Calls a function of the module of an operation, which is declared there if it is not yet."""
-    build.declare(op, symbol, [x.type for x in arguments], results or [])
-    callee = ir.FlatSymbolRefAttr.get(symbol)
+    declare_helper(op, helper, [x.type for x in arguments], results or [])
+    callee = ir.FlatSymbolRefAttr.get(helper.symbol)
     return build.create("func.call", results or [], arguments, callee=callee)

@@ -8,7 +8,8 @@ from typing import Any
 from graphc.ir import build
 from graphc.ir.kernels import attributes_of
 from graphc.ir.types import dtype_of
-from graphc.library.define import symbol_of
+from graphc.library.define import kernel_call
+from graphc.library.helpers import KernelCall
 from graphc.library.registry import Kernel, find
 from graphc.lowering import calls
 from graphc.lowering.scan_buffers import allocate, read
@@ -41,12 +42,12 @@ def lower_kernel(context: Any, op: Any) -> None:
         scratch = _value(kernel.scratch({dim: _Size(size) for dim, size in sizes.items()}))
         pointers.append(calls.write_to(_memory(scratch)))
     types = [type_of_dtype(dtype_of(x.type.element_type)) for x in (*tensors, *op.results)]
-    symbol = symbol_of(name, types, attributes_of(op))
+    callee = kernel_call(name, types, attributes_of(op))
     cost = _cost(kernel, signature, sizes)
     _call(
         op,
         kernel,
-        symbol,
+        callee,
         pointers,
         [calls.product(batch), cost, scratch, *(sizes[dim] for dim in signature.dims)],
     )
@@ -109,9 +110,9 @@ def _cost(kernel: Kernel, signature: Signature, sizes: dict[str, Any]) -> Any:
     return total
 
 
-def _call(op: Any, kernel: Kernel, symbol: str, pointers: list[Any], sizes: list[Any]) -> None:
+def _call(op: Any, kernel: Kernel, callee: KernelCall, pointers: list[Any], sizes: list[Any]) -> None:
     i64 = ir.IntegerType.get_signless(64)
-    status = calls.call(op, symbol, [*pointers, *map(calls.number, sizes)], [i64]).result
+    status = calls.call(op, callee, [*pointers, *map(calls.number, sizes)], [i64]).result
     index = build.create("arith.index_cast", [build.index_type()], [status]).result
     for number, (error, message) in enumerate(kernel.errors, 1):
         fine = build.compare_index(1, index, build.const_index(number))

@@ -8,6 +8,8 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
+from graphc.ir.helpers import declare_helper
+from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.lowering import pointers
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
@@ -16,6 +18,9 @@ from graphc_dialects._mlir import ir
 # Largest size of a product that gets a function of its own.
 _BLOCK = 16
 _SUFFIXES = {"f32": "s", "f64": "d", "complex<f32>": "c", "complex<f64>": "z"}
+# Pointers to matrices that a product of known sizes reads, and to the one that it writes.
+_READ = "!llvm.ptr {llvm.noalias, llvm.readonly}"
+_APART = [_READ, _READ, "!llvm.ptr {llvm.noalias}"]
 _TAKES_INDEX = -(2**31)  # in rawConstantIndices of llvm.getelementptr
 
 
@@ -41,24 +46,23 @@ class Product:
         m, n, k = c.static_size(0), c.static_size(1), a.static_size(0 if a.transposed else 1)
         if k == 1 or (m == 1 and n == 1) or 0 in (m, n, k):
             return None  # an outer product, a dot product, nothing: simple loops, which LLVM vectorises
-        block = False
+        block = None
         if m is not None and n is not None and k is not None and m * n * k <= threshold:
             if self._suffix in "cz":
                 return None
-            block = max(m, n, k) <= _BLOCK
+            if max(m, n, k) <= _BLOCK:
+                block = BlockProduct(self._suffix, (m, n, k), (a.transposed, b.transposed))
         with ir.InsertionPoint(self.op), self.op.location:
-            if block:
-                flags = "".join("t" if x.transposed else "n" for x in (a, b))
-                name = f"graphc_{self._suffix}block_{m}_{n}_{k}_{flags}"
-                self._call(name, [], matrices)
+            if block is not None:
+                self._call(block, [], matrices)
             else:
                 sizes = [c.size(0), c.size(1), a.size(0 if a.transposed else 1)]
                 numbers = [_i64(int(a.transposed)), _i64(int(b.transposed)), *map(_to_i64, sizes)]
-                self._call(f"graphc_{self._suffix}gemm", numbers, matrices)
+                self._call(Gemm(self._suffix, b.transposed), numbers, matrices)
         if self.fill is not None:
             self.fill.erase()
         self.op.erase()
-        return "block products" if block else "gemm calls"
+        return "gemm calls" if block is None else "block products"
 
     def _matrices(self) -> tuple[_Matrix, _Matrix, _Matrix] | None:
         """The operands, if BLAS has the element type and their layouts can be described to it."""
@@ -80,7 +84,7 @@ class Product:
             return None
         return x, y, z
 
-    def _call(self, name: str, numbers: list[Any], matrices: tuple[Any, ...]) -> None:
+    def _call(self, helper: Helper, numbers: list[Any], matrices: tuple[Any, ...]) -> None:
         accumulate = build.create(
             "arith.constant",
             [ir.IntegerType.get_signless(1)],
@@ -88,14 +92,15 @@ class Product:
             value=ir.BoolAttr.get(self.fill is None),
         ).result
         layouts = [_Layout(matrix.buffer) for matrix in matrices]
-        types = ["i64"] * len(numbers) + ["!llvm.ptr", "i64"] * 3 + ["i1"]
-        build.declare(self.op, name, types, [])
+        pointers = _APART if isinstance(helper, BlockProduct) else ["!llvm.ptr"] * 3
+        types = ["i64"] * len(numbers) + [kind for pointer in pointers for kind in (pointer, "i64")] + ["i1"]
+        declare_helper(self.op, helper, types, [])
 
         def call(batch: list[Any]) -> None:
             operands = list(numbers)
             for matrix, layout in zip(matrices, layouts, strict=True):
                 operands += [layout.address(batch), layout.stride(matrix.axes[0])]
-            symbol = ir.FlatSymbolRefAttr.get(name)
+            symbol = ir.FlatSymbolRefAttr.get(helper.symbol)
             build.create("func.call", [], [*operands, accumulate], callee=symbol)
 
         _batched(matrices[2].buffer, [], call)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.helpers import declare_helper
 from graphc.ir.scan_view import scan_name
-from graphc.library.interrupts import TICK, progress_symbol
+from graphc.library.helpers import Poll, Progress
 from graphc_dialects._mlir import ir
 
 
@@ -22,10 +23,11 @@ class Polls:
     def __init__(self, scan: Any, bound: Any) -> None:
         self._bound = bound
         self._progress = "progress" in scan.attributes
-        self._callee = progress_symbol(scan_name(scan)) if self._progress else TICK
+        helper = Progress(scan_name(scan)) if self._progress else Poll()
+        self._callee = helper.symbol
         # arena-allocation gives the function the context.
         types = [build.index_type()] * 2 if self._progress else []
-        build.declare(scan, self._callee, types, [_status()])
+        declare_helper(scan, helper, types, [_status()])
 
     def in_iteration(self, step: Any) -> None:
         """At the insertion point, the end of an iteration."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir import build
+from graphc.library.helpers import Draws
 from graphc.lowering import calls
 from graphc.lowering.rules import lowers
 from graphc.lowering.scan_buffers import allocate, read
@@ -43,8 +44,8 @@ def random(context: Any, op: Any) -> None:
     for parameter, step in given:
         arguments += [calls.read_from(parameter), calls.number(step)]
     generator = GENERATORS[state.type.shape[0]]
-    name = f"graphc_random_{generator}_{ir.StringAttr(op.attributes['distribution']).value}"
-    calls.call(op, name, arguments)
+    distribution = ir.StringAttr(op.attributes["distribution"]).value
+    calls.call(op, Draws(generator, distribution), arguments)
     for result, buffer in ((draws, out), (following, after)):
         context.define(result, read(buffer, build.storage_type(result.type)))
 

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.build import declare
+from graphc.ir.helpers import declare_helper
+from graphc.library.helpers import PURE, ScalarCall
 
+# How rows of the elementwise table name scalar kernels.
+_SCALAR = "graphc_scalar."
 _DOUBLE = np.dtype("float64")
 
 
@@ -34,5 +38,10 @@ class CallMixin:
         dtype = xs[0].dtype
         kind = self.type(dtype)
         around = self.ir.InsertionPoint.current.block.owner
-        declare(around, symbol, [kind] * len(xs), [kind], "llvm.readnone")
+        scalar = symbol.removeprefix(_SCALAR)
+        if scalar != symbol:
+            whole = dtype.kind in "iu"
+            declare_helper(around, ScalarCall(scalar, len(xs), whole), [kind] * len(xs), [kind])
+        else:
+            declare(around, symbol, [kind] * len(xs), [kind], PURE)
         return self.op("func.call", dtype, *xs, callee=self.ir.FlatSymbolRefAttr.get(symbol))

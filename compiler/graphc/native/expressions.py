@@ -210,6 +210,7 @@ class Expressions(Vectors):
         returns = keywords["returns"].value if "returns" in keywords else None
         types = ", ".join(x.type.llvm for x in values)
         kind = _C_TYPES[returns]
+        self.translator.called.add(symbol)
         self.translator.declarations.add(f"declare {kind} @{symbol}({types})")
         text = f"call {kind} @{symbol}({', '.join(f'{x.type.llvm} {x.text}' for x in values)})"
         if returns is None:

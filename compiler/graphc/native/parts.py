@@ -9,6 +9,7 @@ is joined from the function's own code and its parts (`graphc_runtime.elf.join`)
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graphc_runtime.cache import DiskCache
@@ -30,6 +31,23 @@ class Part:
     exports: frozenset[str] = frozenset()
     finished: bool = False
     level: int = 3
+
+
+class Definitions:
+    """Functions of one module."""
+
+    def __init__(self) -> None:
+        self._functions: list[str] = []
+        self._declarations: set[str] = set()
+
+    def add(self, text: str, declarations: Iterable[str] = ()) -> None:
+        """Adds a text of definitions, and the lines that declare what it needs."""
+        self._functions.append(text)
+        self._declarations.update(declarations)
+
+    def text(self) -> str:
+        """The module's text; empty if nothing is defined."""
+        return "\n".join([*self._functions, *sorted(self._declarations), ""]) if self._functions else ""
 
 
 @dataclass(frozen=True)
@@ -65,3 +83,14 @@ class PartStore:
         level = min(opt_level, part.level)
         what = f"{self.toolchain};{level};{part.finished};{sorted(part.exports)};{part.text}"
         return hashlib.sha256(what.encode()).hexdigest()
+
+
+def used_ir(symbols: Iterable[str]) -> str:
+    """A list of what is kept although nothing calls it yet. Linking modules joins such lists."""
+    kept = [f"ptr @{symbol}" for symbol in symbols]
+    if not kept:
+        return ""
+    return (
+        f"@llvm.compiler.used = appending global [{len(kept)} x ptr] [{', '.join(kept)}], "
+        'section "llvm.metadata"\n'
+    )

@@ -65,12 +65,22 @@ class Translator:
     Args:
         letter: the BLAS letter that replaces ``?`` in symbols.
         flags: fast-math flags of float arithmetic, such as ``"reassoc contract"``.
+        pure: attributes of functions that have no pointers, and so touch no memory.
+        prefix: the beginning of the symbols of routines.
+
+    Attributes:
+        declarations: of what the definitions call.
+        called: the C functions among it.
     """
 
-    def __init__(self, letter: str = "d", flags: str = "") -> None:
+    def __init__(
+        self, letter: str = "d", flags: str = "", *, pure: str = "nounwind", prefix: str = "graphc_routine"
+    ) -> None:
         self.letter = letter
         self.flags = f" {flags}" if flags else ""
         self.declarations: set[str] = set()
+        self.called: set[str] = set()
+        self._pure, self._prefix = pure, prefix
         self._definitions: list[_Definition] = []
         self._tables: list[str] = []
         self._routines: dict[Any, tuple[str, Type | None]] = {}
@@ -82,6 +92,7 @@ class Translator:
         symbol: str,
         arguments: Sequence[Value | Static],
         linkage: str = "",
+        attributes: str = "",
     ) -> Type | None:
         """Adds the definition of a function for arguments of these types; returns its result type."""
         body = _Function(self, function, arguments)
@@ -93,8 +104,10 @@ class Translator:
         text, result = body.translate()
         kind = "void" if result is None else result.llvm
         head = f"define {linkage}{kind} @{symbol}({parameters})"
+        has_pointers = any(isinstance(x, Value) and x.type.pointer for x in arguments)
+        given = f"{attributes} {'nounwind' if has_pointers else self._pure}".lstrip()
         is_apart = getattr(function, "is_apart", False)
-        self._definitions.append(_Definition(symbol, head, text, is_apart))
+        self._definitions.append(_Definition(symbol, head, given, text, is_apart))
         return result
 
     def routine(
@@ -104,7 +117,7 @@ class Translator:
         kinds = tuple(x.type if isinstance(x, Value) else ("static", x.value) for x in arguments)
         key = (function, kinds)
         if key not in self._routines:
-            symbol = f"graphc_routine.{function.__name__}.{len(self._routines)}"
+            symbol = f"{self._prefix}.{function.__name__}.{len(self._routines)}"
             formal = [Value(f"%p{i}", x.type) if isinstance(x, Value) else x for i, x in enumerate(arguments)]
             self._routines[key] = symbol, None
             self._routines[key] = symbol, self.define(function, symbol, formal, "internal ")
@@ -116,7 +129,7 @@ class Translator:
         """Symbol of a constant array of float64."""
         key = ("table", repr(values))
         if key not in self._routines:
-            symbol = f"graphc_routine.table.{len(self._routines)}"
+            symbol = f"{self._prefix}.table.{len(self._routines)}"
             elements = ", ".join(f"double {float_literal(x, 'f64')}" for x in values)
             self._tables.append(
                 f"@{symbol} = private unnamed_addr constant [{len(values)} x double] [{elements}]\n"
@@ -124,11 +137,13 @@ class Translator:
             self._routines[key] = symbol, None
         return self._routines[key][0]
 
-    def text(self) -> str:
+    def definitions(self) -> str:
         """Everything that was defined."""
-        definitions = [x.text(self._calls[x.symbol]) for x in self._definitions]
-        declarations = [f"{line}\n" for line in sorted(self.declarations)]
-        return "".join([*self._tables, *definitions, *declarations])
+        return "".join([*self._tables, *(x.text(self._calls[x.symbol]) for x in self._definitions)])
+
+    def text(self) -> str:
+        """Everything that was defined, and what it needs."""
+        return "".join([self.definitions(), *(f"{line}\n" for line in sorted(self.declarations))])
 
 
 @dataclass(frozen=True)
@@ -138,19 +153,21 @@ class _Definition:
     Attributes:
         symbol: its name.
         head: of the definition, up to the attributes.
+        attributes: those that do not depend on its callers.
         body: of the definition, without braces.
         is_apart: it is not copied into its callers.
     """
 
     symbol: str
     head: str
+    attributes: str
     body: str
     is_apart: bool
 
     def text(self, calls: int) -> str:
         """The definition. With a single call it is copied there at once, and not optimised before, too."""
         how = "noinline " if self.is_apart else "alwaysinline " if calls == 1 else ""
-        return f"{self.head} {how}nounwind {{\n{self.body}}}\n"
+        return f"{self.head} {how}{self.attributes} {{\n{self.body}}}\n"
 
 
 class _Function(Expressions):

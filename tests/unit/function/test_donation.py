@@ -288,8 +288,9 @@ def test_a_check_that_needs_the_new_value():
 def takes_first(body):
     """Whether a kernel of these operations takes memory before it writes."""
     head = "llvm.func @main(%p: !llvm.ptr, %n: i64, %c: i1, %f: f64) -> i64 {"
-    names = "llvm.func @graphc_workspace_0(!llvm.ptr, i64) -> i64\nllvm.func @free(!llvm.ptr)"
-    text = "\n".join([names, head, *body, "llvm.return %n : i64\n}"])
+    taking = "llvm.func @graphc_workspace_0(!llvm.ptr, i64) -> i64 attributes {graphc.helper = {"
+    taking += 'kind = "workspace", number = 0 : i64, planned = false}}'
+    text = "\n".join([taking, "llvm.func @free(!llvm.ptr)", head, *body, "llvm.return %n : i64\n}"])
     with new_context(), ir.Location.unknown():
         return takes_memory_first(ir.Module.parse(text))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from graphc.backends.cpu.object import compile_to_object, this_machine
+from graphc.library.helpers import BlockProduct, Gemm, ScalarCall
 from graphc.library.products.define import define_products
 from graphc.native.parts import Part
 from graphc_runtime import symbols
@@ -36,15 +37,16 @@ define i64 @graphc_run({arguments}, i64 %add) {{
 
 
 @cache
-def loaded(name: str, kinds: tuple[str, ...], features: str) -> LoadedObject:
-    text, products = define_products(declared(name, list(kinds)), features)
-    return load_object(compile_to_object(text, parts=[Part(products, finished=True)]), symbols.resolve)
+def loaded(helper: Gemm | BlockProduct, kinds: tuple[str, ...], features: str) -> LoadedObject:
+    part = Part(define_products([helper], features).text(), finished=True)
+    text = declared(helper.symbol, list(kinds))
+    return load_object(compile_to_object(text, parts=[part]), symbols.resolve)
 
 
 def gemm(letter, flags, sizes, matrices, strides, add, features=None):
     """Calls `graphc_<letter>gemm`; the matrices are arrays or addresses."""
     features = this_machine().features if features is None else features
-    code = loaded(f"graphc_{letter}gemm", tuple(TYPES), features)
+    code = loaded(Gemm(letter, packs=True), tuple(TYPES), features)
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 12)(code.address("graphc_run"))
     pairs = [
         x for matrix, stride in zip(matrices, strides, strict=True) for x in (matrix.ctypes.data, stride)
@@ -216,8 +218,8 @@ def test_nan_and_infinity_reach_what_they_should_only(value):
 def test_blocks(letter, width, flags):
     for m, n, k in ((1, 8, 8), (8, 1, 3), (5, 5, 5), (16, 16, 16), (3, 7, 2), (2, 13, 16), (16, 1, 1)):
         ta, tb = (flag == "t" for flag in flags)
-        name = f"graphc_{letter}block_{m}_{n}_{k}_{flags}"
-        code = loaded(name, ("ptr", "i64") * 3, WIDTHS[width])
+        product = BlockProduct(letter, (m, n, k), (flags[0] == "t", flags[1] == "t"))
+        code = loaded(product, ("ptr", "i64") * 3, WIDTHS[width])
         function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 7)(code.address("graphc_run"))
         with Guarded() as page:
             a = page.place(random(letter, *((k, m) if ta else (m, k))))
@@ -233,17 +235,14 @@ def test_blocks(letter, width, flags):
 
 
 def test_only_what_is_declared():
-    plain = "define void @f() {\n  ret void\n}\n"
-    assert define_products(plain, "+avx2") == (plain, "")
-    text, products = define_products(declared("graphc_dgemm", TYPES), "+avx,+avx2")
-    assert "memory(argmem: readwrite" in text and "define" in products
+    assert define_products([ScalarCall("zeta", 2, False)], "+avx2").text() == ""
+    double, single = Gemm("d", packs=True), Gemm("s", packs=True)
+    products = define_products([double], "+avx,+avx2").text()
+    assert "define" in products
     assert "@blas_dgemm" in products and "sgemm" not in products and "<4 x double>" in products
-    assert "<8 x double>" in define_products(declared("graphc_dgemm", TYPES), "+avx,+avx512f")[1]
-    both = define_products(text + declared("graphc_sgemm", TYPES), "")[1]
-    assert "@blas_sgemm" in both
+    assert "<8 x double>" in define_products([double], "+avx,+avx512f").text()
+    both = define_products([double, single], "").text()
+    assert "@blas_dgemm" in both and "@blas_sgemm" in both
     # The code for a transposed second operand is left out where no call has one.
-    rest = ", ".join(f"{kind} %y" for kind in TYPES[2:])
-    call = f"  call void @graphc_dgemm(i64 0, i64 {{}}, {rest}, i1 true)\n"
-    for flag, needed in (("0", False), ("1", True), ("%t", True)):
-        text = f"declare void @graphc_dgemm({', '.join(TYPES)}, i1)\n{call.format(flag)}"
-        assert ("gemm.packed" in define_products(text, "+avx")[1]) == needed
+    assert "gemm.packed" in products
+    assert "gemm.packed" not in define_products([Gemm("d", packs=False)], "+avx").text()

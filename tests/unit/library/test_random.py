@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import pytest
 
+from graphc.library.helpers import Draws, Gemm
 from graphc.library.random.define import define_random
 from graphc.library.random.draws import DRAWS
 from graphc.library.random.generators import WORDS
 from graphc.library.random.vectors import VECTORS
+from graphc.native.parts import Definitions
 from graphc_runtime import elf, relocate
 from graphc_runtime.generators import LENGTHS
 
-NAMES = [f"{generator}_{name}" for generator in WORDS for name in (*DRAWS, *VECTORS)]
+ALL = [Draws(generator, name) for generator in WORDS for name in (*DRAWS, *VECTORS)]
 
 
-def _text(finished=""):
-    return define_random("".join(f"declare void @graphc_random_{name}(ptr)\n" for name in NAMES), finished)
+def _text(*declarations):
+    made = Definitions()
+    made.add("", declarations)
+    define_random(ALL, made)
+    return made.text()
 
 
 def test_states_have_the_same_length_everywhere():
@@ -24,12 +29,14 @@ def test_states_have_the_same_length_everywhere():
 
 
 def test_kernels_without_draws_stay_as_they_are():
-    assert define_random("declare void @other(ptr)\n", "define void @f() { ret void }\n").count("define") == 1
+    made = Definitions()
+    define_random([Gemm("d", packs=False)], made)
+    assert made.text() == ""
 
 
 def test_nothing_is_declared_twice():
-    finished = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
-    assert _text(finished).count("@llvm.memset.p0.i64(ptr, i8, i64, i1)\n") == 1
+    cleared = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+    assert _text(cleared).count(f"{cleared}\n") == 1
 
 
 @pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"])

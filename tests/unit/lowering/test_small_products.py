@@ -17,6 +17,7 @@ from graphc.backends.cpu.pipeline import FAST_RUN
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
 from graphc.graph.function_graph import FunctionGraph
+from graphc.ir.helpers import declared
 from graphc.library.products.define import define_products
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.native.parts import Part
@@ -101,10 +102,11 @@ def compiled(text: str):
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         run_pipeline(module, FAST_RUN[names.index("graphc-matmul-to-blas") :], verify_each=True)
+        helpers = declared(module).values()
         llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
     llvm_ir = llvm_ir.replace("define internal i64 @main", "define i64 @graphc_run")
-    body, products = define_products(llvm_ir, this_machine().features)
-    code = load_object(compile_to_object(body, parts=[Part(products, finished=True)]), symbols.resolve)
+    products = define_products(helpers, this_machine().features).text()
+    code = load_object(compile_to_object(llvm_ir, parts=[Part(products, finished=True)]), symbols.resolve)
 
     def run(*arrays: np.ndarray) -> None:
         arguments = [0]

@@ -8,7 +8,8 @@ from typing import Any
 
 from graphc.backends.cpu.entries import entry
 from graphc.backends.cpu.object import Machine, compile_to_object, this_machine
-from graphc.library.interrupts import called, poll_ir, tick_ir
+from graphc.library.helpers import Poll
+from graphc.library.interrupts import poll_ir
 from graphc.library.memory.workspace import memory_ir, workspace_table
 from graphc.native.parts import Part, PartStore
 from graphc_runtime import elf, layout
@@ -27,6 +28,8 @@ def build_artifact(
     kernel_ir: str,
     signature: Signature,
     *,
+    inlined: str = "",
+    polling: list[Poll] | None = None,
     sites: Sequence[Site] = (),
     parts: Sequence[Part] = (),
     store: PartStore | None = None,
@@ -46,6 +49,8 @@ def build_artifact(
     Args:
         kernel_ir: LLVM IR text that defines `graphc_shapes` and `graphc_run`.
         signature: arguments and results.
+        inlined: see `compile_to_object`.
+        polling: by what it notices Ctrl-C.
         parts: see `compile_to_object`.
         store: see `compile_to_object`.
         sites: check sites, in the order of the kernel's status codes.
@@ -65,16 +70,15 @@ def build_artifact(
     """
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
-    polls = called(kernel_ir)
-    memory_text = _memory_ir(memory, keep_bytes, poison) + poll_ir(polls, flush)
+    memory_text = _memory_ir(memory, keep_bytes, poison) + poll_ir(polling or [], flush)
     parts = [Part(memory_text, MEMORY_EXPORTS, finished=True, level=1), *parts]
     if entries:
-        text = entry.entry_ir(signature, entries, interruptible=bool(polls))
+        text = entry.entry_ir(signature, entries, interruptible=bool(polling))
         parts = [Part(text, entry.EXPORTS, level=1 if len(text) < LARGE_ENTRY else 0), *parts]
     code = compile_to_object(
         kernel_ir,
         exports=KERNEL_EXPORTS,
-        inlined_text=tick_ir(polls),
+        inlined_text=inlined,
         parts=parts,
         opt_level=opt_level,
         store=store,

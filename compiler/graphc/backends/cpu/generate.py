@@ -15,8 +15,7 @@ from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.backends.toolchain import toolchain
 from graphc.library.define import kernel_parts
-from graphc.library.interrupts import called
-from graphc.library.pool.splits import define_splits
+from graphc.library.interrupts import polls, tick_ir
 from graphc.library.products.define import define_products
 from graphc.library.random.define import define_random
 from graphc.library.scalars.registry import define_scalars
@@ -32,11 +31,13 @@ class Wrapped:
 
     Attributes:
         text: defines `graphc_run` and `graphc_shapes`.
+        inlined: module of functions that are inlined into it.
         parts: what it calls, but for what gives it memory.
         signature: of the call, with what became of donations.
     """
 
     text: str
+    inlined: str
     parts: list[Part]
     signature: Signature
 
@@ -69,6 +70,8 @@ def generate(
     return build_artifact(
         wrapped.text,
         wrapped.signature,
+        inlined=wrapped.inlined,
+        polling=polls(lowered.helpers),
         parts=wrapped.parts,
         store=_parts_on_disk(resources, compiler),
         sites=lowered.sites,
@@ -106,6 +109,7 @@ def wrap(
     text = lowered.llvm_ir
     if vector_library and OPT_LEVEL[options.mode] >= 2 and is_available(machine.triple):
         text = add_vector_variants(text, machine.features)
+    polling = polls(lowered.helpers)
     donated = [result for _, result in lowered.donated.pairs]
     text = load_arguments(text, arguments[:used], results, unused=arguments[used:], donated=donated)
     text += kernel_wrappers(
@@ -116,14 +120,16 @@ def wrap(
         poison=[ITEM_SIZE[spec.dtype] for spec in signature.results] if options.poison_memory else None,
         donated=donated,
         flush=machine.triple if options.flush_denormals else "",
-        interruptible=bool(called(text)),
+        interruptible=bool(polling),
     )
-    text = define_splits(define_scalars(text))
-    text, products = define_products(text, machine.features)
-    finished = define_random(text, products)
-    parts = [*kernel_parts(text), *([Part(finished, finished=True)] if finished else [])]
+    parts = kernel_parts(lowered.helpers)
+    finished = define_products(lowered.helpers, machine.features)
+    define_random(lowered.helpers, finished)
+    if finished.text():
+        parts.append(Part(finished.text(), finished=True))
+    inlined = tick_ir(polling) + define_scalars(lowered.helpers)
     outcome = lowered.donated
-    return Wrapped(text, parts, replace(signature, donated=outcome.pairs, spares=outcome.spares))
+    return Wrapped(text, inlined, parts, replace(signature, donated=outcome.pairs, spares=outcome.spares))
 
 
 def _parts_on_disk(resources: Resources, compiler: str) -> PartStore | None:

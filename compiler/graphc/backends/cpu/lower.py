@@ -15,6 +15,8 @@ from graphc.backends.cpu.pipeline import pipeline_of
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.errors import CompileError
 from graphc.ir.donations import Donated, donated, with_donations
+from graphc.ir.helpers import declared
+from graphc.library.helpers import Helper
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.manifest import Site
@@ -31,6 +33,7 @@ class Lowered:
         has_shapes: whether `shapes` is defined.
         memory: the memory plan of each function (see `graphc.passes.buffer.memory._record`).
         donated: what became of the arguments that were offered to results.
+        helpers: what it calls that `graphc.library` defines.
         takes_memory_first: whether no memory is taken, which can fail, once cells may have been overwritten.
     """
 
@@ -40,6 +43,7 @@ class Lowered:
     has_shapes: bool
     memory: list[dict[str, Any]]
     donated: Donated
+    helpers: tuple[Helper, ...]
     takes_memory_first: bool
 
 
@@ -133,6 +137,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 "@shapes(" in llvm_ir,
                 _memory(module),
                 outcome,
+                tuple(declared(module).values()),
                 cells.isdisjoint(argument for argument, _ in outcome.pairs) or takes_memory_first(module),
             )
     except ir.MLIRError as error:

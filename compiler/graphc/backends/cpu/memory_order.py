@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from graphc.ir.helpers import callee_of, declared
 from graphc_dialects._mlir import ir
 
-# Functions that take memory, by the beginning of their names.
-_TAKES = ("graphc_alloc", "graphc_workspace_", "graphc_plan_")
 _WRITES = frozenset(
     {
         *(
@@ -32,14 +31,43 @@ def takes_memory_first(module: Any) -> bool:
     Args:
         module: an `ir.Module` in the llvm dialect.
     """
+    takers = frozenset(name for name, helper in declared(module).items() if helper.takes_memory)
     (main,) = (op for op in module.body.operations if _symbol(op) == "main")
-    blocks = list(main.regions[0].blocks)
-    taking = [block for block in blocks if any(_takes(op) for op in block.operations)]
-    if not taking:
-        return True
-    writing = [block for block in blocks if any(_writes(op) for op in block.operations)]
-    reached = set(_reached(writing))
-    return not any(block in reached or _writes_then_takes(block) for block in taking)
+    return _Order(takers).is_safe(list(main.regions[0].blocks))
+
+
+class _Order:
+    """What the operations of a function do.
+
+    Args:
+        takers: the functions that take memory.
+    """
+
+    def __init__(self, takers: frozenset[str]) -> None:
+        self._takers = takers
+
+    def is_safe(self, blocks: list[Any]) -> bool:
+        """Whether nothing is taken after something was written."""
+        taking = [block for block in blocks if any(self._takes(op) for op in block.operations)]
+        if not taking:
+            return True
+        writing = [block for block in blocks if any(self._writes(op) for op in block.operations)]
+        reached = set(_reached(writing))
+        return not any(block in reached or self._writes_then_takes(block) for block in taking)
+
+    def _writes_then_takes(self, block: Any) -> bool:
+        written = False
+        for op in block.operations:
+            if written and self._takes(op):
+                return True
+            written = written or self._writes(op)
+        return False
+
+    def _takes(self, op: Any) -> bool:
+        return op.operation.name == "llvm.call" and callee_of(op.operation) in self._takers
+
+    def _writes(self, op: Any) -> bool:
+        return op.operation.name in _WRITES and not self._takes(op)
 
 
 def _reached(blocks: list[Any]) -> Iterator[Any]:
@@ -51,24 +79,6 @@ def _reached(blocks: list[Any]) -> Iterator[Any]:
             seen.add(block)
             yield block
             pending += block.successors
-
-
-def _writes_then_takes(block: Any) -> bool:
-    written = False
-    for op in block.operations:
-        if written and _takes(op):
-            return True
-        written = written or _writes(op)
-    return False
-
-
-def _takes(op: Any) -> bool:
-    callee = op.operation.attributes.get("callee") if op.operation.name == "llvm.call" else None
-    return callee is not None and ir.FlatSymbolRefAttr(callee).value.startswith(_TAKES)
-
-
-def _writes(op: Any) -> bool:
-    return op.operation.name in _WRITES and not _takes(op)
 
 
 def _symbol(op: Any) -> str:

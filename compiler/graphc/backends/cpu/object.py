@@ -103,7 +103,7 @@ def compile_to_object(
         ir_text: the kernel.
         exports: the functions of the kernel that others call; all others become internal, so that they can be
             inlined and dropped. If not given, none does.
-        inlined_text: module of functions that are to be inlined into the kernel.
+        inlined_text: module of functions that are to be inlined into the modules of the kernel.
         parts: modules that the kernel calls, or that call the kernel.
         opt_level: 0 to 3.
         store: where parts that were compiled before are, and others will be; not used with `on_ir`.
@@ -117,14 +117,14 @@ def compile_to_object(
     Raises:
         CompileError: a text does not parse or verify, or an export is not defined.
     """
-    kernel, *others = divide(ir_text, [inlined_text])
+    kernel, *others = divide(ir_text)
     vectorise = opt_level >= 2
     is_vectorised = vectorise and len(kernel.text) <= VECTORISED_SIZE
     level = min(opt_level, LARGE_LEVEL) if others or vectorise != is_vectorised else opt_level
     unroll = not others and len(ir_text) < UNROLLED_SIZE
     piece = Piece(kernel.source, frozenset(exports))
     works = [_Work(piece, inlined_text, opt_level, level, unroll, is_vectorised)]
-    works += [_Work(piece, "", opt_level, level, unroll, vectorise) for piece in others]
+    works += [_Work(piece, inlined_text, opt_level, level, unroll, vectorise) for piece in others]
     works += [_part_work(part, opt_level) for part in parts]
     works = [replace(work, machine=machine or this_machine()) for work in works]
     if on_ir is not None:

@@ -146,6 +146,7 @@ FAST_RUN: list[Entry] = [
     *_PARTS,
     *_MATH,
     *_LLVM,
+    ("graphc-define-splits", "what shares the ranges of loops is inlined where it is called"),
 ]
 
 FAST_COMPILE: list[Entry] = [

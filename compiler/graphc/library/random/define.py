@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Defines the functions of random draws that a kernel's text declares.
+"""Defines the functions of random draws that a kernel declares.
 
     graphc_random_<generator>_<distribution>(state, next, n, out, p0, step0, p1, step1, ...)
     graphc_random_<generator>_<distribution>(state, next, n, k, scratch, out, p0, step0, ...)
@@ -11,47 +11,34 @@ second form is that of draws over vectors of length k (`graphc.library.random.ve
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from graphc.library.helpers import Draws, Helper, of_kind
 from graphc.library.random.draws import DRAWS, TYPES, DrawWriter, load_parameters
 from graphc.library.random.generators import WORDS, generator_functions
 from graphc.library.random.registers import FAST, fast_fill
 from graphc.library.random.vectors import VECTORS
+from graphc.native.parts import Definitions
 
-_DECLARED = re.compile(r"^declare void @graphc_random_([a-z0-9]+)_(\w+)\(", re.MULTILINE)
 # Bytes that NumPy keeps between draws of a call (its structure binomial_t is the largest such).
 _CACHE = 256
-_KNOWN = re.compile(r"^(?:declare|define)\b[^@\n]*@([\w.]+)\(", re.MULTILINE)
 
 
-def define_random(ir_text: str, finished: str) -> str:
-    """The text of functions in their final form, with the draws that a kernel's text declares.
+def define_random(helpers: Iterable[Helper], made: Definitions) -> None:
+    """Adds the draws among what a kernel declares.
+
+    They are made for code generation without optimisation: loops keep the state in registers as they are
+    written.
 
     Args:
-        ir_text: the kernel.
-        finished: the text of other such functions.
-
-    Returns:
-        `finished` and the definitions. They are made for code generation without optimisation: loops keep the
-        state in registers as they are written.
+        helpers: what the kernel declares.
+        made: gains their definitions.
     """
-    wanted = sorted(set(_DECLARED.findall(ir_text)))
-    if not wanted:
-        return finished
-    declarations: dict[str, str] = {}
-    parts = [generator_functions(name) for name in sorted({generator for generator, _ in wanted})]
-    for generator, distribution in wanted:
-        definition, needed = fill(generator, distribution)
-        parts.append(definition)
-        declarations.update((_declared_name(line), line) for line in needed)
-    known = set(_KNOWN.findall(finished))
-    lines = [line for name, line in sorted(declarations.items()) if name not in known]
-    return "\n".join([finished, *parts, *lines, ""])
-
-
-def _declared_name(line: str) -> str:
-    return re.split(r"[( ]", line.partition("@")[2])[0]
+    wanted = of_kind(helpers, Draws)
+    for generator in sorted({draws.generator for draws in wanted}):
+        made.add(generator_functions(generator))
+    for draws in wanted:
+        made.add(*fill(draws))
 
 
 # What every definition uses.
@@ -64,14 +51,13 @@ _COMMON = (
 )
 
 
-def fill(generator: str, distribution: str) -> tuple[str, set[str]]:
+def fill(draws: Draws) -> tuple[str, set[str]]:
     """The definition of one function, and the declarations that it needs.
 
     Args:
-        generator: a key of `WORDS`.
-        distribution: a key of `DRAWS` or `VECTORS`.
+        draws: the generator is a key of `WORDS`, the distribution one of `DRAWS` or `VECTORS`.
     """
-    name = f"graphc_random_{generator}_{distribution}"
+    name, generator, distribution = draws.symbol, draws.generator, draws.distribution
     if distribution in VECTORS:
         return _fill_vectors(name, generator, distribution)
     draw = DRAWS[distribution]

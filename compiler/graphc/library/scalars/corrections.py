@@ -8,12 +8,9 @@ they look at all lanes at once, and call the scalar kernel lane by lane where on
 
 from __future__ import annotations
 
-import re
+from graphc.native.parts import used_ir
 
 LANES = (2, 4, 8, 16)
-_USED = re.compile(
-    r"^@llvm\.compiler\.used = appending global \[\d+ x ptr\] \[(.*)\], section .*\n", re.MULTILINE
-)
 
 
 def variants(symbol: str, arity: int) -> str:
@@ -50,16 +47,6 @@ def _definition(symbol: str, arity: int, lanes: int) -> str:
     return "\n".join([*lines, f"  ret {vector} {result}", "}", ""])
 
 
-def keep(ir_text: str, symbols: list[str]) -> str:
-    """The text, in which nothing drops the vector forms of corrections before the vectoriser has run."""
-    kept = [f"ptr @{symbol}.x{lanes}" for symbol in symbols for lanes in LANES]
-    if not kept:
-        return ir_text
-    found = _USED.search(ir_text)
-    if found:
-        kept = [*found[1].split(", "), *kept]
-        ir_text = _USED.sub("", ir_text)
-    return (
-        f"{ir_text}@llvm.compiler.used = appending global [{len(kept)} x ptr] [{', '.join(kept)}], "
-        'section "llvm.metadata"\n'
-    )
+def keep(symbols: list[str]) -> str:
+    """Code by which nothing drops the vector forms of corrections before the vectoriser has run."""
+    return used_ir(f"{symbol}.x{lanes}" for symbol in symbols for lanes in LANES)

@@ -8,25 +8,20 @@ number. Compiled loops call `graphc_scalar.<name>`; NumPy code calls its `refere
 from __future__ import annotations
 
 import importlib
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from graphc.library.helpers import Helper, ScalarCall, of_kind
 from graphc.library.scalars import corrections
 from graphc.native.translate import Translator
 from graphc.native.types import F64, Type, Value
 
 FAMILIES = ("zeta", "incomplete", "hypergeometric", "inverse", "digamma", "gamma", "integers", "lambert")
-_DECLARATION = re.compile(r"^declare (?:double|i64) @(graphc_scalar\.(\w+))\(([^)]*)\).*\n", re.MULTILINE)
-
-_LIBRARY = re.compile(r"^(declare double @special_\w+\([^)]*\)).*", re.MULTILINE)
 # Calls whose result nobody reads go, and those of equal operands are one.
 _PURE = "nofree nosync nounwind willreturn memory(none)"
-# Routines with pointers write there.
-_OF_NUMBERS = re.compile(r"^(define (?!.*\bptr\b).*\)) nounwind \{", re.MULTILINE)
 
 SCALARS: dict[str, Callable[..., Any]] = {}
 CORRECTIONS: set[str] = set()
@@ -71,39 +66,28 @@ def reference(name: str) -> Callable[..., np.ndarray]:
     return run
 
 
-def define_scalars(ir_text: str) -> str:
-    """The text with definitions in place of declarations of scalar kernels; SciPy's functions become pure."""
-    ir_text = _LIBRARY.sub(rf"\1 {_PURE}", ir_text)
-    declared = _DECLARATION.findall(ir_text)
-    found = sorted(
-        {(symbol, name, len(operands.split(",")), "i64" in operands) for symbol, name, operands in declared}
-    )
-    if not found:
-        return ir_text
-    text = _DECLARATION.sub("", ir_text)
+def define_scalars(helpers: Iterable[Helper]) -> str:
+    """A module with the scalar kernels among what a kernel declares; empty if there are none."""
+    calls = of_kind(helpers, ScalarCall)
     definitions: list[str] = []
     declarations: set[str] = set()
-    for symbol, name, arity, whole in found:
-        definition, needed = _definition(symbol, name, arity, whole)
+    for call in calls:
+        definition, needed = _definition(call)
         definitions.append(definition)
         declarations |= needed
-    have = set(re.findall(r"^declare .*?@([\w.$]+)\(", text, re.MULTILINE))
-    new = (line for line in sorted(declarations) if re.findall(r"@([\w.$]+)\(", line)[0] not in have)
-    text = "\n".join([text, *definitions, *new, ""])
-    return corrections.keep(text, [symbol for symbol, name, *_ in found if name in CORRECTIONS])
+    kept = corrections.keep([call.symbol for call in calls if call.name in CORRECTIONS])
+    return "\n".join([*definitions, *sorted(declarations), kept]) if calls else ""
 
 
 @cache
-def _definition(symbol: str, name: str, arity: int, whole: bool) -> tuple[str, frozenset[str]]:
-    translator = Translator()
-    kind = Type("u64") if whole else F64
-    translator.define(find(name), symbol, [Value(f"%x{i}", kind) for i in range(arity)], "internal ")
+def _definition(call: ScalarCall) -> tuple[str, frozenset[str]]:
+    symbol = call.symbol
     # Routines of two kernels in one module must not have one symbol.
-    text = translator.text().replace("@graphc_routine.", f"@{symbol}.routine.")
-    text = _OF_NUMBERS.sub(rf"\1 {_PURE} {{", text)
-    if name in CORRECTIONS:
-        head = re.compile(rf"^(define [^\n]*@{re.escape(symbol)}\([^\n]*\)) ", re.MULTILINE)
-        text = head.sub(rf"\1 {corrections.variants(symbol, arity)} ", text)
-        text += corrections.definitions(symbol, arity)
-    body = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("declare "))
-    return body, frozenset(translator.declarations)
+    translator = Translator(pure=_PURE, prefix=f"{symbol}.routine")
+    kind = Type("u64") if call.whole else F64
+    function = find(call.name)
+    is_correction = call.name in CORRECTIONS
+    variants = corrections.variants(symbol, call.operands) if is_correction else ""
+    translator.define(function, symbol, [Value(f"%x{i}", kind) for i in range(call.operands)], "", variants)
+    more = corrections.definitions(symbol, call.operands) if is_correction else ""
+    return translator.definitions() + more, frozenset(translator.declarations)

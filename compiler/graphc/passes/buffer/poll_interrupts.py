@@ -8,13 +8,14 @@ from typing import Any
 
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import donated, offered
+from graphc.ir.helpers import callee_of, helper_of
 from graphc.ir.walk import functions, walk, walk_for
+from graphc.library.helpers import Poll
 from graphc.lowering.polls import FEW
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
-_POLLS = ("graphc_tick", "graphc_progress_")
 _LOOPS = ("scf.for", "scf.while", "scf.parallel", "scf.forall")
 # Operations whose time depends on sizes, or is not known.
 _LONG = (*_LOOPS, "func.call", "llvm.call", "memref.copy", "linalg.generic", "linalg.fill")
@@ -48,10 +49,11 @@ class PollInterrupts(Pass):
     few: int = FEW
 
     def run(self, module: Any) -> None:
-        if not _declarations(module):
+        polls = _declarations(module)
+        if not polls:
             return
         for function in functions(module):
-            calls = [op for op in walk_for(function, ("func.call",)) if _is_poll(op)]
+            calls = [op for op in walk_for(function, ("func.call",)) if callee_of(op) in polls]
             protected = _first_write(module, function) if calls else None
             for call in calls:
                 if protected is not None and _position(function, call) >= protected:
@@ -59,12 +61,12 @@ class PollInterrupts(Pass):
                     self.count("removed before what must not be interrupted")
                 elif call.parent.name in _LOOPS:
                     self._place(call, call.parent.operation)
-        self._forget_unused(module)
+        self._forget_unused(module, polls)
 
-    def _forget_unused(self, module: Any) -> None:
+    def _forget_unused(self, module: Any, polls: dict[str, Any]) -> None:
         """Drops declarations of what nothing calls."""
-        used = {_callee(op) for op in walk_for(module.operation, ("func.call",))}
-        for name, op in _declarations(module):
+        used = {callee_of(op) for op in walk_for(module.operation, ("func.call",))}
+        for name, op in polls.items():
             if name not in used:
                 op.erase()
 
@@ -82,23 +84,14 @@ class PollInterrupts(Pass):
             self.count("loops that tick")
 
 
-def _declarations(module: Any) -> list[tuple[str, Any]]:
-    """What is called in loops is declared in the module; names and operations."""
+def _declarations(module: Any) -> dict[str, Any]:
+    """By name, the declarations of what is called in loops."""
     operations = [op.operation for op in module.body.operations]
-    named = [
-        (ir.StringAttr(op.attributes["sym_name"]).value, op)
+    return {
+        ir.StringAttr(op.attributes["sym_name"]).value: op
         for op in operations
-        if "sym_name" in op.attributes
-    ]
-    return [(name, op) for name, op in named if name.startswith(_POLLS)]
-
-
-def _callee(op: Any) -> str:
-    return ir.FlatSymbolRefAttr(op.attributes["callee"]).value if op.name == "func.call" else ""
-
-
-def _is_poll(op: Any) -> bool:
-    return _callee(op).startswith(_POLLS)
+        if isinstance(helper_of(op), Poll)
+    }
 
 
 def _static_steps(loop: Any) -> int | None:

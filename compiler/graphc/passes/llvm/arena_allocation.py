@@ -7,29 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
 from graphc.ir.walk import LOOPS, split_after, walk_for
+from graphc.library.helpers import CONTEXT, Allocation
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 _MOST_BYTES = 2.0**60
 _ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
 _EQUAL, _NOT_EQUAL = 0, 1  # llvm.icmp
-# What takes the context, by the beginning of its name, and its other arguments and its result.
-_WITH_CONTEXT = {
-    "graphc_mark": ("", "i64"),
-    "graphc_release_to": (", i64", ""),
-    "graphc_workspace_": (", i64", "i64"),
-    "graphc_plan_": (", !llvm.ptr, !llvm.ptr, i64, i64, i64", "i64"),
-    "graphc_tick": ("", "i64"),
-    "graphc_progress_": (", i64, i64", "i64"),
-}
-_TAKES_MEMORY = ("graphc_workspace_", "graphc_plan_")
-_GIVES_STATUS = ("graphc_tick", "graphc_progress_")
-# Polls touch nothing that kernels compute with.
-_POLLS = (
-    "memory_effects = #llvm.memory_effects<other = none, argMem = readwrite, inaccessibleMem = readwrite,"
-    " errnoMem = none, targetMem0 = none, targetMem1 = none>"
-)
 
 
 @dataclass
@@ -51,6 +37,8 @@ class ArenaAllocation(Pass):
 
     def run(self, module: Any) -> None:
         replaced = 0
+        with_context: dict[str, Any] = {}
+        helpers = declared(module)
         for function in list(module.body.operations):
             op = function.operation
             # A function without arguments has no context: a loop that has nothing left to do.
@@ -60,21 +48,22 @@ class ArenaAllocation(Pass):
                 continue  # Their first argument is no context, and they allocate nothing.
             context = _arguments(op)[0]
             for call in reversed(_calls(op)):
-                callee = ir.FlatSymbolRefAttr(call.attributes["callee"]).value
+                callee = callee_of(call)
+                helper = helpers.get(callee)
                 if callee == "malloc":
                     self._replace(ir, call, context)
                     replaced += 1
                 elif callee == "free":
                     call.erase()
-                elif callee.startswith(tuple(_WITH_CONTEXT)):
-                    new = _pass_context(ir, call, context)
-                    if callee.startswith(_TAKES_MEMORY):
+                elif isinstance(helper, CONTEXT):
+                    new = with_context[callee] = _pass_context(ir, call, context)
+                    if helper.takes_memory:
                         self._return_on_null(ir, new)
-                    elif callee.startswith(_GIVES_STATUS):
+                    elif helper.gives_status:
                         self._return_on_status(ir, new)
         if replaced:
             self._declare(ir, module)
-        self._redeclare(ir, module)
+        self._redeclare(ir, module, with_context)
         self.count("allocations", replaced)
 
     def _replace(self, ir: Any, call: Any, context: Any) -> None:
@@ -84,7 +73,7 @@ class ArenaAllocation(Pass):
                 results=[call.results[0].type],
                 operands=[context, _checked_bytes(ir, call.operands[0])],
                 attributes={
-                    "callee": ir.FlatSymbolRefAttr.get("graphc_alloc"),
+                    "callee": ir.FlatSymbolRefAttr.get(Allocation().symbol),
                     "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 0]),
                     "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
                 },
@@ -107,24 +96,23 @@ class ArenaAllocation(Pass):
         """`if (status) return status;` after a poll."""
         _return_if(ir, call, _NOT_EQUAL, lambda: call.result)
 
-    def _redeclare(self, ir: Any, module: Any) -> None:
+    def _redeclare(self, ir: Any, module: Any, calls: dict[str, Any]) -> None:
         """Gives the declarations of what takes the context that argument."""
-        for function in list(module.body.operations):
-            op = function.operation
+        for op in [op.operation for op in module.body.operations]:
             name = ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
-            prefix = next(filter(name.startswith, _WITH_CONTEXT), None)
-            if prefix is not None:
-                arguments, result = _WITH_CONTEXT[prefix]
-                op.erase()
-                attributes = "no_unwind"
-                if prefix in _GIVES_STATUS:
-                    attributes += f", {_POLLS}"
-                text = f"llvm.func @{name}(!llvm.ptr{arguments})" + (f" -> {result}" if result else "")
-                text += f" attributes {{{attributes}}}"
-                ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
+            call = calls.get(name)
+            if call is not None:
+                result = call.results[0].type if len(call.results) else "void"
+                operands = ", ".join(str(operand.type) for operand in call.operands)
+                kind = ir.Type.parse(f"!llvm.func<{result} ({operands})>")
+                op.attributes["function_type"] = ir.TypeAttr.get(kind)
 
     def _declare(self, ir: Any, module: Any) -> None:
-        text = "llvm.func @graphc_alloc(!llvm.ptr, i64) -> (!llvm.ptr {llvm.noalias}) attributes {no_unwind}"
+        helper = Allocation()
+        text = (
+            f"llvm.func @{helper.symbol}(!llvm.ptr, i64) -> (!llvm.ptr {{llvm.noalias}}) "
+            f"attributes {{no_unwind, {HELPER} = {attribute_of(helper)}}}"
+        )
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
 

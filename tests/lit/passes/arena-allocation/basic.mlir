@@ -36,7 +36,7 @@ llvm.func @product(%context: !llvm.ptr, %n: i64, %m: i64) -> !llvm.ptr {
 // CHECK: %[[ENDS:.*]] = llvm.icmp "ne" %[[STATUS]]
 // CHECK: llvm.cond_br %[[ENDS]]
 // CHECK: llvm.return %[[STATUS]]
-llvm.func @graphc_tick() -> i64
+llvm.func @graphc_tick() -> i64 attributes {graphc.helper = {kind = "poll"}}
 llvm.func @polls(%context: !llvm.ptr, %n: i64) -> i64 {
   %0 = llvm.call @graphc_tick() : () -> i64
   llvm.return %n : i64

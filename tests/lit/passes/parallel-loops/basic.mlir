@@ -76,6 +76,7 @@ func.func @subviews(%x: memref<?x?xf64>, %y: memref<?xf64>, %n: index, %k: index
 // CHECK-LABEL: func.func @batch
 // CHECK: call @graphc_split_0({{.*}}!llvm.ptr, !llvm.ptr)
 func.func private @graphc_dblock_8_8_8_nn(!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i1)
+  attributes {graphc.helper = {kind = "block product", letter = "d", sizes = array<i64: 8, 8, 8>, transposed = array<i1: false, false>}}
 func.func @batch(%x: memref<?x8x8xf64>, %y: memref<?x8x8xf64>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -108,6 +109,7 @@ func.func @batch(%x: memref<?x8x8xf64>, %y: memref<?x8x8xf64>, %n: index) {
 // CHECK: call @graphc_dgemm
 // CHECK-LABEL: func.func private @graphc_body_0
 func.func private @graphc_dgemm(i64, i64, i64, i64, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64, i1)
+  attributes {graphc.helper = {kind = "product", letter = "d", packs = false}}
 func.func @products(%x: memref<?x?x?x?xf64>, %y: memref<?x?x?x?xf64>, %b: index, %c: index, %s: i64, %t: i64, %n: i64) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

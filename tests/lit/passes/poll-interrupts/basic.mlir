@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-poll-interrupts %s | filecheck %s
 
-func.func private @graphc_tick() -> i64
-func.func private @graphc_progress_61(index, index) -> i64
+func.func private @graphc_tick() -> i64 attributes {graphc.helper = {kind = "poll"}}
+func.func private @graphc_progress_61(index, index) -> i64 attributes {graphc.helper = {kind = "progress", loop = "a"}}
 
 // A loop of scalars runs in blocks; after the last block there is nothing to end.
 // CHECK-LABEL: func.func @scalars(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-poll-interrupts %s | filecheck %s
 
-func.func private @graphc_tick() -> i64
+func.func private @graphc_tick() -> i64 attributes {graphc.helper = {kind = "poll"}}
 
 // CHECK: scf.for
 // CHECK: scf.for

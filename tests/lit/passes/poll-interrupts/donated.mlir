@@ -9,7 +9,7 @@
 // CHECK-NOT: graphc_tick
 // CHECK: return
 module attributes {graphc.donate = [{argument = 0 : i64, results = array<i64: 0>, keeps_on_failure}], graphc.donated = {kept = [], pairs = [array<i64: 0, 0>], spares = []}} {
-  func.func private @graphc_tick() -> i64
+  func.func private @graphc_tick() -> i64 attributes {graphc.helper = {kind = "poll"}}
   func.func @main(%cell: memref<?xf64>, %b: memref<?xf64>, %n: index) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index

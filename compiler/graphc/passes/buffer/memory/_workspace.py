@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.ir.build import declare
+from graphc.ir.helpers import declare_helper
+from graphc.library import helpers as library
 from graphc.library.memory.places import ALIGNMENT, Interval, aligned, pack
 from graphc.passes.buffer.memory._buffer_sizes import Size
 from graphc_dialects._mlir import ir
@@ -150,7 +152,7 @@ class Code:
             above = self._arith("addi", count.value, self._constant(ALIGNMENT - 1))
             scale = self._arith("andi", above, self._constant(-ALIGNMENT))
             total = self._checked(self._times(scale, workspace.peak), count, workspace.peak)
-        memory = self._call(f"graphc_workspace_{workspace.number}", [self._index], [total])
+        memory = self._take(library.Workspace(workspace.number, planned=False), total)
         places = []
         for buffer in workspace.buffers:
             size = self._times(count.value, min(buffer.size.units, 2 * MOST_BYTES))
@@ -167,7 +169,7 @@ class Code:
             word = self._create("arith.index_cast", [self._i64], [value])
             self._create("memref.store", [], [word, sizes, self._constant(number)])
         plain = self._create("memref.cast", [ir.Type.parse("memref<?xi64>")], [sizes])
-        memory = self._call(f"graphc_plan_{workspace.number}", [self._index], [plain])
+        memory = self._take(library.Workspace(workspace.number, planned=True), plain)
         places = []
         for number, buffer in enumerate(workspace.buffers):
             count = counts[workspace.key(buffer)]
@@ -211,6 +213,11 @@ class Code:
 
     def _times(self, value: Any, factor: int) -> Any:
         return value if factor == 1 else self._arith("muli", value, self._constant(factor))
+
+    def _take(self, workspace: library.Workspace, operand: Any) -> Any:
+        declare_helper(self._module, workspace, [operand.type], [self._index])
+        callee = ir.FlatSymbolRefAttr.get(workspace.symbol)
+        return self._create("func.call", [self._index], [operand], callee=callee)
 
     def _call(self, name: str, results: list[Any], operands: Sequence[Any]) -> Any:
         if name not in self._declared:

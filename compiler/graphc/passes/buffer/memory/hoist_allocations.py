@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.ir.build import declare
+from graphc.ir.helpers import declare_helper
 from graphc.ir.walk import walk_for
+from graphc.library.helpers import Arena
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import is_inside
@@ -139,16 +140,17 @@ def _give_back(module: Any, loop: Any) -> None:
     """Frees at the end of each iteration what it allocated."""
     i64 = ir.IntegerType.get_signless(64)
     # arena-allocation gives the two functions the context.
-    declare(module, "graphc_mark", [], [i64])
-    declare(module, "graphc_release_to", [i64], [])
+    marking, giving = Arena("mark"), Arena("release_to")
+    declare_helper(module, marking, [], [i64])
+    declare_helper(module, giving, [i64], [])
     body = loop.regions[len(loop.regions) - 1].blocks[0]
     operations = [op.operation for op in body.operations]
     with ir.InsertionPoint(operations[0]), loop.location:
         mark = ir.Operation.create(
-            "func.call", [i64], attributes={"callee": ir.FlatSymbolRefAttr.get("graphc_mark")}
+            "func.call", [i64], attributes={"callee": ir.FlatSymbolRefAttr.get(marking.symbol)}
         ).result
     with ir.InsertionPoint(operations[-1]), loop.location:
-        callee = ir.FlatSymbolRefAttr.get("graphc_release_to")
+        callee = ir.FlatSymbolRefAttr.get(giving.symbol)
         ir.Operation.create("func.call", [], [mark], {"callee": callee})
 
 

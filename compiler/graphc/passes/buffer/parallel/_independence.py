@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Mapping
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.helpers import callee_of
 from graphc.ir.lifetimes import VIEWS
 from graphc.ir.walk import walk
+from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc.passes.buffer.parallel._loop_cost import minimum_of
 from graphc_dialects._mlir import ir
 
 _HARMLESS = ("arith.", "math.", "complex.", "scf.for", "scf.if", "scf.yield", "memref.dim")
 _STEP = "llvm.getelementptr"
 _ADDRESSES = ("memref.extract_aligned_pointer_as_index", "arith.index_cast", "llvm.inttoptr", _STEP)
-_BLOCK = re.compile(r"graphc_[sd]block_(\d+)_(\d+)_(\d+)_[nt][nt]")
-_GEMM = re.compile(r"graphc_[sdcz]gemm")
 _BUFFERS = ("graphc_buffer", "graphc_planned_buffer")
 _ALL_VIEWS = frozenset({*VIEWS, "memref.view", "memref.extract_strided_metadata"})
 # A position of an index and an expression that differs from iteration to iteration.
@@ -25,7 +25,7 @@ _Key = tuple[Any, ...]
 _Places = frozenset[tuple[int, _Key]]
 
 
-def is_independent(loop: Any) -> bool:
+def is_independent(loop: Any, helpers: Mapping[str, Helper]) -> bool:
     """Whether no iteration touches what another one writes.
 
     That is so if the loop carries no values, contains nothing but arithmetic, loops and accesses of memory
@@ -33,8 +33,12 @@ def is_independent(loop: Any) -> bool:
     buffer that it writes is always indexed, in one position, by the induction variable: itself, plus
     something that is the same in all iterations, or the variable of a loop over the positions up to the next
     value, or over a part of as many positions in each iteration.
+
+    Args:
+        loop: an `scf.for`.
+        helpers: by name, what the module declares.
     """
-    return not len(loop.results) and _Accesses(loop).independent
+    return not len(loop.results) and _Accesses(loop, helpers).independent
 
 
 def is_view(op: Any) -> bool:
@@ -45,8 +49,8 @@ def is_view(op: Any) -> bool:
 class _Accesses:
     """The memory that a loop reads and writes."""
 
-    def __init__(self, loop: Any) -> None:
-        self._loop = loop
+    def __init__(self, loop: Any, helpers: Mapping[str, Helper]) -> None:
+        self._loop, self._helpers = loop, helpers
         inside = walk(loop)
         block = loop.regions[0].blocks[0]
         self._inside = {result for op in inside for result in op.results}
@@ -149,10 +153,10 @@ class _Accesses:
     def _product(self, call: Any) -> bool:
         """A product of matrices, one in each iteration of a loop over a batch."""
         self._ways.add("pointers")
-        sizes = block_sizes(call)
-        if sizes is not None:
-            return self._block_product(call, sizes)
-        if not is_gemm(call):
+        helper = self._helpers.get(callee_of(call))
+        if isinstance(helper, BlockProduct):
+            return self._block_product(call, helper.sizes)
+        if not isinstance(helper, Gemm):
             return False
         a, b, c = call.operands[5], call.operands[7], call.operands[9]
         target = self._matrix(c)
@@ -236,21 +240,6 @@ class _Accesses:
                 found.add((position, self._keys[value]))
         kept = len(sizes) == len(ir.MemRefType(op.results[0].type).shape) and not any(offsets)
         return found | (places if kept and _unit_strides(op) else set())
-
-
-def block_sizes(call: Any) -> tuple[int, int, int] | None:
-    """The sizes of a call of a product of known sizes (see `graphc.library.products.define`); None for
-    others.
-    """
-    match = _BLOCK.fullmatch(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
-    return None if match is None else (int(match[1]), int(match[2]), int(match[3]))
-
-
-def is_gemm(call: Any) -> bool:
-    """Whether a call is a product of any sizes (see `graphc.library.products.blas`); operands 2 to 4 are its
-    sizes.
-    """
-    return _GEMM.fullmatch(ir.FlatSymbolRefAttr(call.attributes["callee"]).value) is not None
 
 
 def _unit_strides(op: Any) -> bool:

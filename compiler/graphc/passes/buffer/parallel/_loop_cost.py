@@ -8,10 +8,12 @@ is worth waking a second core for from work that is not.
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Mapping
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.helpers import callee_of
+from graphc.library.helpers import BlockProduct, Gemm, Helper
 from graphc_dialects._mlir import ir
 
 # Iterations of an inner loop whose bounds are only known inside.
@@ -45,10 +47,8 @@ _COSTS = {
     "math.powf": 4000,
 }
 _ARITHMETIC = 40
-# Calls are products of matrices, whose sizes are in the names of small ones.
+# Calls are products of matrices.
 _CALL, _MULTIPLY_ADD = 5_000, 40
-_SIZES = re.compile(r"_(\d+)")
-_GEMM = re.compile(r"graphc_[sdcz]gemm")
 
 
 class Cost:
@@ -81,20 +81,21 @@ class Cost:
         return total
 
 
-def unit_cost(loop: Any) -> Cost:
+def unit_cost(loop: Any, helpers: Mapping[str, Helper]) -> Cost:
     """The cost of a step of 1 of the loop's variable; index code is made at the insertion point.
 
     Args:
         loop: an `scf.for` after the insertion point.
+        helpers: by name, what the module declares.
     """
-    return _Estimate(loop).unit(loop)
+    return _Estimate(loop, helpers).unit(loop)
 
 
 class _Estimate:
     """Estimates loops inside `outer`; what is defined in `outer` is unknown before it."""
 
-    def __init__(self, outer: Any) -> None:
-        self._outer = outer
+    def __init__(self, outer: Any, helpers: Mapping[str, Helper]) -> None:
+        self._outer, self._helpers = outer, helpers
         self._outside: dict[Any, bool] = {}
 
     def unit(self, loop: Any) -> Cost:
@@ -120,11 +121,18 @@ class _Estimate:
                     for inner in region.blocks:
                         more, nested = self._block(inner, variable)
                         total, blocks = total + more, blocks + nested
-            elif op.name == "func.call" and _GEMM.fullmatch(_callee(op)):
-                total = total + self._product(op)
+            elif op.name == "func.call":
+                total = total + self._call(op)
             else:
                 total = total + Cost(_cost_of(op))
         return total, blocks
+
+    def _call(self, call: Any) -> Cost:
+        helper = self._helpers.get(callee_of(call))
+        if isinstance(helper, Gemm):
+            return self._product(call)
+        sizes = helper.sizes if isinstance(helper, BlockProduct) else ()
+        return Cost(_CALL + _MULTIPLY_ADD * math.prod(sizes))
 
     def _product(self, call: Any) -> Cost:
         """A product of any sizes."""
@@ -183,16 +191,8 @@ def minimum_of(value: Any) -> list[Any]:
     return list(owner.operands) if is_minimum else [value]
 
 
-def _callee(op: Any) -> str:
-    name: str = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-    return name
-
-
 def _cost_of(op: Any) -> int:
     name = op.name
-    if name == "func.call":
-        sizes = _SIZES.findall(_callee(op))
-        return _CALL + _MULTIPLY_ADD * math.prod(map(int, sizes))
     if name in _COSTS:
         return _COSTS[name]
     return _MATH_DEFAULT if name.startswith("math.") else _ARITHMETIC

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir import build
+from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
 from graphc.ir.walk import functions, walk
+from graphc.library.helpers import Gemm, Helper, Split
 from graphc.library.pool.splits import THRESHOLD_PICOSECONDS
 from graphc.passes.buffer.parallel._captured import Captured
-from graphc.passes.buffer.parallel._independence import is_gemm, is_independent
+from graphc.passes.buffer.parallel._independence import is_independent
 from graphc.passes.buffer.parallel._loop_cost import unit_cost
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -47,24 +49,25 @@ class ParallelLoops(Pass):
     stage = "buffer"
 
     def run(self, module: Any) -> None:
+        helpers = declared(module)
         for function in functions(module):
             for block in function.regions[0].blocks:
-                self._visit(module, block)
+                self._visit(module, helpers, block)
 
-    def _visit(self, module: Any, block: Any) -> None:
+    def _visit(self, module: Any, helpers: dict[str, Helper], block: Any) -> None:
         for op in [op.operation for op in block.operations]:
             if op.name == "scf.if":
                 for region in op.regions:
                     for inner in region.blocks:
-                        self._visit(module, inner)
+                        self._visit(module, helpers, inner)
             elif op.name == "scf.for" and self.statistics.get("split loops", 0) < self.limit:
-                self._split(module, op)
+                self._split(module, helpers, op)
 
-    def _split(self, module: Any, loop: Any) -> None:
-        if not is_independent(loop):
+    def _split(self, module: Any, helpers: dict[str, Helper], loop: Any) -> None:
+        if not is_independent(loop, helpers):
             return
         with ir.InsertionPoint(loop), loop.location:
-            split = _Outlining(module, loop, self.statistics.get("split loops", 0))
+            split = _Outlining(module, helpers, loop, self.statistics.get("split loops", 0))
             if split.is_worthwhile():
                 split.outline()
                 self.count("split loops")
@@ -73,8 +76,8 @@ class ParallelLoops(Pass):
 class _Outlining:
     """Makes one loop a call; the insertion point is before it."""
 
-    def __init__(self, module: Any, loop: Any, number: int) -> None:
-        self._module, self._loop, self._number = module, loop, number
+    def __init__(self, module: Any, helpers: dict[str, Helper], loop: Any, number: int) -> None:
+        self._module, self._helpers, self._loop, self._number = module, helpers, loop, number
         self._lower, self._upper, self._step = loop.operands
         self._constant_step = build.constant_value(self._step)
 
@@ -87,7 +90,7 @@ class _Outlining:
         extent = None if None in bounds else bounds[1] - bounds[0]  # type: ignore[operator]
         if extent is not None and extent <= step:
             return False
-        self._cost = unit_cost(self._loop)
+        self._cost = unit_cost(self._loop, self._helpers)
         short = extent is not None and not self._cost.varying
         return not (short and self._cost.fixed * (extent or 0) < THRESHOLD_PICOSECONDS)
 
@@ -104,11 +107,11 @@ class _Outlining:
         step = self._constant_step or 1
         alignment = step if nested or step != 1 else _ALIGNMENT
         operands = [self._lower, self._upper, self._cost.value(), build.const_index(alignment), *values]
-        products = any(op.name == "func.call" and is_gemm(op) for op in members)
-        name = f"graphc_split_{'products_' if products else ''}{self._number}"
-        build.create("func.call", [], operands, callee=ir.FlatSymbolRefAttr.get(name))
-        self._declare(name, [index] * 4 + types)
-        body = self._define(f"graphc_body_{self._number}", [index] * 2 + types)
+        called = [self._helpers.get(callee_of(op)) for op in members if op.name == "func.call"]
+        split = Split(self._number, any(isinstance(helper, Gemm) for helper in called))
+        build.create("func.call", [], operands, callee=ir.FlatSymbolRefAttr.get(split.symbol))
+        self._declare(split, [index] * 4 + types)
+        body = self._define(split.body, [index] * 2 + types)
         lower, upper, *arguments = body.arguments
         with ir.InsertionPoint(body):
             end = build.create("func.return", [], [])
@@ -117,9 +120,9 @@ class _Outlining:
             captured.replace(arguments)
         self._loop.operands[0], self._loop.operands[1] = lower, upper
 
-    def _declare(self, name: str, types: list[Any]) -> None:
+    def _declare(self, split: Split, types: list[Any]) -> None:
         with ir.InsertionPoint.at_block_begin(self._module.body):
-            self._function(name, types)
+            self._function(split.symbol, types).attributes[HELPER] = attribute_of(split)
 
     def _define(self, name: str, types: list[Any]) -> Any:
         with ir.InsertionPoint(self._module.body):

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions that share the ranges of a loop among threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.ir.helpers import declared
+from graphc.library.helpers import Split
+from graphc.library.pool.splits import LARGE_PRODUCT, THRESHOLD_PICOSECONDS
+from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+
+_SIZES = ("lower", "upper", "cost", "alignment")
+_SHARE = (
+    "llvm.func @graphc_share(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64)"
+    ' attributes {no_unwind, passthrough = ["cold"]}'
+)
+
+
+@dataclass
+class DefineSplits(Pass):
+    """Defines `@graphc_split_<n>`, which parallel-loops has declared, and `@graphc_range_<n>`.
+
+    The first is inlined: it compares the work with a threshold, and either calls the loop's body, or puts
+    what the body captures into memory and has the pool (`graphc_share`) call the second for ranges of the
+    loop, which calls the body. So the body is compiled once. What a body captures and does not read is left
+    out.
+
+    Products of matrices for each position of a batch are not shared where they are so large that they are
+    better divided themselves.
+    """
+
+    stage = "llvm"
+
+    def run(self, module: Any) -> None:
+        splits = [helper for helper in declared(module).values() if isinstance(helper, Split)]
+        if not splits:
+            return
+        functions = {op.operation.attributes["sym_name"].value: op.operation for op in _functions(module)}
+        sharing = [_Sharing(split, functions[split.body]) for split in splits]
+        text = [
+            _SHARE,
+            *(f(each) for f in (_Sharing.body, _Sharing.range, _Sharing.split) for each in sharing),
+        ]
+        bodies = {split.body for split in splits}
+        made = ir.Module.parse("\n".join(text))
+        for split in splits:
+            functions[split.symbol].erase()
+            self.count("splits")
+        for op in [op.operation for op in _functions(made)]:
+            if op.attributes["sym_name"].value not in bodies:
+                op.detach_from_parent()
+                module.body.append(op)
+
+
+def _functions(module: Any) -> list[Any]:
+    return [op for op in module.body.operations if op.operation.name == "llvm.func"]
+
+
+class _Sharing:
+    """The two functions around a body.
+
+    Args:
+        split: what is to be defined.
+        body: the function of the loop, which takes a context, a range and what is captured.
+    """
+
+    def __init__(self, split: Split, body: Any) -> None:
+        self._split = split
+        captured = list(body.regions[0].blocks[0].arguments)[3:]
+        self._types = [str(value.type) for value in captured]
+        self._used = [any(True for _ in value.uses) for value in captured]
+        # Words in the frame; pairs of numbers take two.
+        self._places: dict[int, int] = {}
+        self._words = 0
+        for number, kind in enumerate(self._types):
+            if self._used[number]:
+                self._places[number] = self._words
+                self._words += 2 if kind.startswith("!llvm.struct") else 1
+
+    def body(self) -> str:
+        """The declaration of the body, which has its definition already."""
+        return f"llvm.func @{self._split.body}({self._kinds()}) -> i64"
+
+    def _kinds(self) -> str:
+        return ", ".join(["!llvm.ptr", "i64", "i64", *self._types])
+
+    def split(self) -> str:
+        """The text of the function that compares the work with a threshold."""
+        parameters = [f"%{name}: i64" for name in _SIZES]
+        parameters += [f"%c{number}: {kind}" for number, kind in enumerate(self._types)]
+        stores = [
+            f"llvm.store %c{number}, %p{number} : {self._types[number]}, !llvm.ptr" for number in self._places
+        ]
+        return _function(
+            f"internal @{self._split.symbol}({', '.join(parameters)}) attributes {{always_inline}}",
+            f"%words = llvm.mlir.constant({max(self._words, 1)} : i64) : i64",
+            "%frame = llvm.alloca %words x i64 {alignment = 16 : i64} : (i64) -> !llvm.ptr",
+            *self._decision(),
+            "llvm.cond_br %large, ^share, ^alone",
+            "^alone:",
+            *self._call(),
+            "^share:",
+            *self._addresses(),
+            *stores,
+            f"%range = llvm.mlir.addressof @{self._range} : !llvm.ptr",
+            "llvm.call @graphc_share(%range, %frame, %lower, %upper, %cost, %alignment)"
+            " : (!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> ()",
+            "llvm.return",
+        )
+
+    def range(self) -> str:
+        """The text of the function that threads call."""
+        loads = [
+            f"%c{number} = llvm.load %p{number} : !llvm.ptr -> {self._types[number]}"
+            for number in self._places
+        ]
+        head = f"internal @{self._range}(%frame: !llvm.ptr, %lower: i64, %upper: i64)"
+        return _function(head, *self._addresses(), *loads, *self._call())
+
+    @property
+    def _range(self) -> str:
+        return f"graphc_range_{self._split.number}"
+
+    def _decision(self) -> list[str]:
+        """Whether the work is worth sharing."""
+        lines = [
+            "%extent = llvm.sub %upper, %lower : i64",
+            "%work = llvm.mul %extent, %cost : i64",
+            f"%threshold = llvm.mlir.constant({THRESHOLD_PICOSECONDS} : i64) : i64",
+        ]
+        if not self._split.products:
+            return [*lines, '%large = llvm.icmp "sgt" %work, %threshold : i64']
+        return [
+            *lines,
+            '%long = llvm.icmp "sgt" %work, %threshold : i64',
+            f"%most = llvm.mlir.constant({LARGE_PRODUCT} : i64) : i64",
+            '%middle = llvm.icmp "ult" %cost, %most : i64',
+            "%large = llvm.and %long, %middle : i1",
+        ]
+
+    def _addresses(self) -> list[str]:
+        return [
+            f"%p{number} = llvm.getelementptr %frame[{place}] : (!llvm.ptr) -> !llvm.ptr, i64"
+            for number, place in self._places.items()
+        ]
+
+    def _call(self) -> list[str]:
+        """The call of the body, and the end of the function."""
+        unread = [
+            f"%c{number}.unread = llvm.mlir.poison : {kind}"
+            for number, kind in enumerate(self._types)
+            if not self._used[number]
+        ]
+        passed = [f"%c{number}{'' if used else '.unread'}" for number, used in enumerate(self._used)]
+        operands = ", ".join(["%nothing", "%lower", "%upper", *passed])
+        return [
+            "%nothing = llvm.mlir.zero : !llvm.ptr",
+            *unread,
+            f"%status = llvm.call @{self._split.body}({operands}) {{no_inline}} : ({self._kinds()}) -> i64",
+            "llvm.return",
+        ]
+
+
+def _function(head: str, *lines: str) -> str:
+    return "\n".join([f"llvm.func {head} {{", *(f"  {line}" for line in lines), "}"])
