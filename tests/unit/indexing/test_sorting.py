@@ -8,6 +8,8 @@ import pytest
 
 import graphc
 import graphc.tensor as pt
+from graphc.library import define
+from graphc.library.sorting import sorting
 
 DTYPES = (
     *("float64", "float32", "float16", "int64", "int32", "int16", "int8"),
@@ -54,6 +56,26 @@ def test_sort_and_partition(rng, dtype):
             for k in kth:
                 at = k % n
                 np.testing.assert_array_equal(np.sort(part[:at]), expected[:at])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint32", "int16"])
+@pytest.mark.parametrize("quickest", [True, False])
+def test_both_sorts_of_large_arrays(monkeypatch, rng, dtype, quickest):
+    """NumPy's and the radix sort, of which a machine uses the faster one."""
+    limit = 1 << 62 if quickest else sorting.FEW
+    monkeypatch.setattr(sorting, "MANY", dict.fromkeys((8, 16, 32, 64), limit))
+    monkeypatch.setattr(sorting, "PAIRS", limit)
+    texts, definition = [], define._definition.__wrapped__
+    monkeypatch.setattr(define, "_definition", lambda *args: texts.append(definition(*args)) or texts[-1])
+    x = pt.tensor("x", dtype=dtype, shape=(None,))
+    with graphc.config.change_flags(cache_dir=""):
+        f = graphc.function([x], [pt.sort(x), pt.argsort(x)])
+    assert any(str(1 << 62) in text for text in texts) == quickest and texts
+    for n in (25, 3000, 100_000):
+        v = numbers(rng, n, dtype)
+        ordered, order = f(v)
+        np.testing.assert_array_equal(ordered, np.sort(v))
+        np.testing.assert_array_equal(order, np.argsort(v, kind="stable"))
 
 
 def test_sort_of_every_layout_and_axis(rng):

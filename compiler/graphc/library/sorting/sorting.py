@@ -3,8 +3,9 @@
 
 A few elements are inserted one by one. More of them go to NumPy's sort, which uses vector instructions, and
 many to a radix sort (least significant byte first), whose time grows with n only; measured against each
-other on a core with AVX-512. Positions are always sorted by our own code, because the order is stable.
-Complex numbers are merged by comparison. NaN comes last.
+other on cores with AVX-512. On some processors NumPy's sort is the faster one at every size. Positions are
+always sorted by our own code, because the order is stable. Complex numbers are merged by comparison. NaN
+comes last.
 """
 # mypy: ignore-errors
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from graphc.library.registry import kernel
 from graphc.native.builtins import call, cast, imag, isnan, local, real, type_of, view
-from graphc_runtime.numpy_sort import available
+from graphc_runtime.numpy_sort import available, quickest
 
 UNSIGNED = {8: "u8", 16: "u16", 32: "u32", 64: "u64"}
 SIGN = {bits: 1 << (bits - 1) for bits in UNSIGNED}
@@ -22,8 +23,12 @@ SIGN = {bits: 1 << (bits - 1) for bits in UNSIGNED}
 FEW = 24
 # From here a radix sort is faster than NumPy's, by the bits of the keys; without NumPy's it is used at once.
 MANY = {8: FEW, 16: 512, 32: 1024, 64: 2048} if available() else dict.fromkeys((8, 16, 32, 64), FEW)
+if quickest():
+    MANY |= {32: 1 << 62, 64: 1 << 62}
 # Up to here positions fit into a byte; 0 without NumPy's sort.
 SHORT = 256 if available() else 0
+# From here pairs of a short key and its position are sorted by the bytes of the key.
+PAIRS = MANY[64] if quickest() else SHORT + 1
 SYMBOLS = {bits: f"numpy_sort_uint{bits}" for bits in (8, 16, 32, 64)}
 
 
@@ -282,7 +287,7 @@ def argsort(x, out, scratch, n):
             pairs[i] = (cast(key_of(x, i, False), "u64") << 32) | cast(i, "u64")
         if n <= FEW:
             insert(pairs, n)
-        elif n <= SHORT:
+        elif n < PAIRS:
             call(SYMBOLS[64], pairs, n, words, returns="i32")
         else:
             radix(pairs, words, n, 4, 4 + kind.bits // 8)
