@@ -2,9 +2,10 @@
 # Needs Python 3.11 or newer, make and git; everything else goes into the virtual environment VENV.
 #
 #   make demo   fit models to real data           make bench  compare the speed with PyTensor, JAX and NumPy
-#   make test   lint, types, lit and pytest       make docs   regenerate the generated pages of docs/
+#   make test   lint, types, lit and pytest       make docs   the generated pages, and the site in build/site
 #   make lint   ruff and import contracts         make fuzz   random programs for FUZZ_MINUTES, in every way
 #   make types  mypy                              make clean  remove what these made
+#   make release  both wheels in dist/, installed and tried in bare environments
 #   make conformance  run the tests of PyTensor and of the array API standard on graphc: SUITES=folder or CONFORMANCE_ARGS=--clone
 #   make conformance-linked  PyTensor's own tests with PyTensor itself, compiled by graphc through the bridge
 #   make conformance-array-api  only the array API standard's tests
@@ -37,7 +38,7 @@ CODE := compiler dialects runtime tools
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
-.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster docs fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
+.PHONY: help demo test lint types lit pytest tiers bench bench-pymc bench-sampling bench-compile bench-artifacts bench-cluster docs gallery release fuzz ulp format clean bridge conformance conformance-pytensor conformance-linked conformance-quick conformance-array-api
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -149,8 +150,31 @@ bench-artifacts: $(VENV)/.demo
 bench-cluster: $(VENV)/.test
 	$(BIN)/python tests/bench/cluster.py
 
+# The generated pages, then the site in build/site, which is read without a network or a server.
 docs: $(VENV)/.test
 	$(BIN)/python -m graphc_tools.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "the site is build/site/index.html"
+
+# The plots of docs/gallery.md; takes a minute or two.
+GALLERY := logistic_regression huber_regression sunspots trust_region hmc immediate_session char_rnn
+gallery: $(VENV)/.test
+	for name in $(GALLERY); do $(BIN)/python docs/examples/$$name.py --plot docs/gallery/$$name.png || exit 1; done
+
+# Both wheels in dist/, from the tag; installed into two bare environments, one with the oldest packages that we claim to
+# work with; `pip check` and a smoke test in each.
+RELEASE := build/release
+release: $(VENV)/pyvenv.cfg
+	rm -rf dist $(RELEASE) && mkdir -p $(RELEASE)
+	$(BIN)/python -m venv $(RELEASE)/tools && $(RELEASE)/tools/bin/pip install --quiet --disable-pip-version-check build
+	for folder in . runtime; do env -u PYTHONPATH $(RELEASE)/tools/bin/python -m build --outdir dist $$folder || exit 1; done
+	for name in newest oldest; do \
+	  $(BIN)/python -m venv $(RELEASE)/$$name && python=$(CURDIR)/$(RELEASE)/$$name/bin/python && \
+	  $$python -m pip install --quiet --disable-pip-version-check dist/*.whl \
+	    $$([ $$name = newest ] || echo -r tests/release/oldest.txt) && \
+	  $$python -m pip check && \
+	  (cd $(RELEASE) && env -u PYTHONPATH GRAPHC_CACHE_DIR= $$python $(CURDIR)/tests/release/smoke.py) || exit 1; \
+	done
 
 # Takes long; goes on where it stopped. CONFORMANCE_ARGS="--version 3.3.0 test_sort" chooses release and files.
 SUITES ?= ../shared/suites
@@ -177,5 +201,5 @@ format: $(VENV)/.test
 	$(BIN)/ruff format --quiet
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(BRIDGE) build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(BRIDGE) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

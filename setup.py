@@ -2,18 +2,17 @@
 """What of the distribution depends on how it is installed; see build_backend/graphc_build.py."""
 
 import os
-import tomllib
-from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools_scm import get_version
 
-VERSION = tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]
+VERSION = get_version(fallback_version="0.0")
 FOLDERS = ["compiler", "dialects", "tools"]
 DEPENDENCIES = [
     "torch-mlir==20261001",  # carries the complete upstream MLIR bindings; needs no torch
     "llvmlite>=0.47,<0.51",  # from 0.47 (LLVM 20) on, so that numba fits beside it
     "numpy>=2.0",
-    "scipy",
+    "scipy>=1.13.1",  # the first one made for NumPy 2
 ]
 if os.environ.get("GRAPHC_BUILD") == "editable":
     FOLDERS.append("runtime")

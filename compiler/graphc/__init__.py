@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphc.ops.ifelse import ifelse as ifelse
     from graphc.scan.frontend import scan as scan
 
-__version__ = "0.1.0"
+    __version__: str
 
 # Where each public name lives.
 _NAMES = {
@@ -54,6 +54,7 @@ _NAMES = {
     "wrap_jax": "graphc.compile.jax_ops",
     "threads": "graphc_runtime.threads",
     "export": "graphc.artifacts.export",
+    "show_versions": "graphc.versions",
     **dict.fromkeys(
         (
             "associative_scan",
@@ -115,6 +116,8 @@ def __getattr__(name: str) -> Any:
     module = _NAMES.get(name)
     if module is not None:
         value = getattr(importlib.import_module(module), _RENAMED.get(name, name))
+    elif name == "__version__":
+        value = importlib.import_module("graphc_runtime.installed").version("graphc")
     elif name in _SUBMODULES:
         value = importlib.import_module(f"graphc.{name}")
     else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from graphc_runtime.loaded import Module as Module
     from graphc_runtime.loaded import load as load
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__ = [
     "EagerLinker",
@@ -39,8 +39,12 @@ def include_dir() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("load", "Module"):
+    value: Any
+    if name == "__version__":  # an editable installation of graphc has the runtime in it
+        value = importlib.import_module("graphc_runtime.installed").version("graphc-runtime", "graphc")
+    elif name in ("load", "Module"):
+        value = getattr(importlib.import_module("graphc_runtime.loaded"), name)
+    else:
         raise AttributeError(f"module 'graphc_runtime' has no attribute {name!r}")
-    value = getattr(importlib.import_module("graphc_runtime.loaded"), name)
     globals()[name] = value
     return value

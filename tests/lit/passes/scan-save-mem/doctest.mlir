@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: graphc-opt --graphc-scan-save-mem --canonicalize %s | filecheck %s
 
-// h[1:][-1]: whatever the length, the last row is all that is read, so one row is kept.
+// `h[1:][-1]`: whatever the length, the last row is all that is read, so one row is kept.
 // CHECK: graphc.scan_carry
 // CHECK-SAME: keep = "last", rows = 1 : i64
 // CHECK: %[[H:.*]] = "graphc.scan_trace"({{.*}}) {state = "h"} : (!graphc.loop) -> tensor<1xf64>

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What an installation has to do: compile, differentiate, loop, solve, save, load. Needs the wheels only."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import graphc
+import graphc.tensor as pt
+import graphc_runtime
+
+
+def main() -> None:
+    graphc.show_versions()
+    assert graphc.__version__ == graphc_runtime.__version__, graphc_runtime.__version__
+    x, a = pt.vector("x"), pt.matrix("a")
+    total = pt.exp(x).sum()
+    f = graphc.function([x], [total, graphc.grad(total, x)])
+    value, slope = f([0.0, 1.0])
+    assert np.allclose(value, slope.sum()) and np.allclose(slope, np.exp([0.0, 1.0]))
+    states = graphc.scan(
+        lambda v, h: 0.5 * h + v, sequences=[x], outputs_info=[pt.constant(0.0)], return_updates=False
+    )
+    assert np.allclose(graphc.function([x], states)([1.0, 1.0]), [1.0, 1.5])
+    solve = graphc.function([a, x], pt.linalg.solve(a, x))
+    assert np.allclose(solve(2.0 * np.eye(2), [2.0, 4.0]), [1.0, 2.0])
+    rng = graphc.shared(np.random.default_rng(3))
+    next_rng, draws = rng.normal(size=3)
+    expected = np.random.default_rng(3).normal(size=3)
+    assert (graphc.function([], draws, updates={rng: next_rng})() == expected).all()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.gcx"
+        graphc.export({"f": f}, path)
+        assert np.allclose(graphc_runtime.load(path).f(np.array([0.0, 1.0]))[1], slope)
+    print("ok", graphc.__file__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What reports of bugs contain."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+
+import graphc
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def shown() -> str:
+    stream = io.StringIO()
+    graphc.show_versions(stream)
+    return stream.getvalue()
+
+
+def test_versions_are_shown():
+    lines = dict(line.split(maxsplit=1) for line in shown().splitlines())
+    assert lines["numpy"] == np.__version__ and lines["graphc"] == graphc.__version__
+    assert {"torch-mlir", "llvmlite", "scipy", "python", "system", "cores"} <= set(lines)
+
+
+def test_settings_that_are_not_the_defaults_are_shown():
+    before = shown()
+    with graphc.config.change_flags(fastmath="contract"):
+        assert set(shown().splitlines()) - set(before.splitlines()) == {"config.fastmath = 'contract'"}
+
+
+def test_templates_of_issues_ask_for_versions():
+    templates = list((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.md"))
+    assert templates and all("graphc.show_versions()" in path.read_text() for path in templates)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The documentation site builds without a warning, links and anchors lead somewhere, nothing is fetched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from graphc_tools.public_names import public_names
+
+ROOT = Path(__file__).resolve().parents[3]
+# Elements that make a browser fetch what they name, and the attribute with the name.
+FETCHED = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
+
+
+class Document(HTMLParser):
+    """A page: what it links to, what it fetches, what in it can be linked to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.anchors |= {values[key] for key in ("id", "name") if values.get(key)}
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        if tag in FETCHED and values.get(FETCHED[tag]):
+            self.fetched.append(values[FETCHED[tag]])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    pytest.importorskip("mkdocs", reason="the site needs the extra `docs`")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def documents(site) -> dict[Path, Document]:
+    return {path: Document(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+
+
+def test_links_and_anchors_lead_somewhere(site, documents):
+    missing = []
+    for page, document in documents.items():
+        for link in document.links + document.fetched:
+            parts = urlsplit(link)
+            if parts.scheme or link.startswith("//"):
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            target = target / "index.html" if target.is_dir() else target
+            anchors = documents[target].anchors if target in documents else set()
+            found = target.is_file() and (
+                not parts.fragment or unquote(parts.fragment) in anchors | {"__top"}
+            )
+            if not found and page.name != "404.html":
+                missing.append(f"{page.relative_to(site)}: {link}")
+    assert missing == []
+
+
+def test_nothing_is_fetched_from_elsewhere(documents, site):
+    outside = {
+        (page.name, name)
+        for page, document in documents.items()
+        for name in document.fetched
+        if urlsplit(name).scheme not in ("", "data") or name.startswith("//")
+    }
+    assert outside == set()
+    styles = [path.read_text(encoding="utf-8") for path in site.rglob("*.css")]
+    assert not any("url(http" in text or "@import" in text for text in styles)
+
+
+def test_search_finds_pages_and_public_names(site):
+    text = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    entries = json.loads(text.partition("=")[2].strip().rstrip(";"))["docs"]
+    titles = {entry["title"] for entry in entries}
+    assert {"Five minutes", "Coming from JAX", "graphc.grad"} <= titles
+
+
+def test_the_reference_shows_every_public_name(site):
+    for namespace, names in public_names().items():
+        if names:
+            page = (site / "reference" / f"{namespace}.html").read_text(encoding="utf-8")
+            absent = [each.name for each in names if each.name not in page]
+            assert absent == [], namespace

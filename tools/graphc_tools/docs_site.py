@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Hooks of MkDocs, see mkdocs.yml: pages that are not in docs/, and links that leave it.
+
+docs/ is also read on its own, in an editor or where the repository is hosted; there, links lead to files
+beside it. On the site, such a file is a page (`PAGES`), or the link becomes the file's name.
+"""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
+
+ROOT = Path(__file__).resolve().parents[2]
+for _folder in ("compiler", "dialects", "runtime", "tools"):
+    if str(ROOT / _folder) not in sys.path:
+        sys.path.insert(0, str(ROOT / _folder))
+
+# Files of the repository that are pages of the site.
+PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
+CHARTS = {
+    "benchmarks.md": "Times of PyTensor, JAX and NumPy over graphc's",
+    "benchmarks_pymc.md": "Times of numba and JAX over graphc's, for PyMC's models",
+}
+_FETCHED = "https://unpkg.com/iframe-worker/shim"
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
+_FENCE = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the reference and the pages from the root of the repository."""
+    # Before the line above has run, as it does where MkDocs is started, graphc cannot be imported.
+    from graphc_tools.docs_reference import reference_pages
+    from graphc_tools.ratio_picture import pictures
+
+    for path, text in pictures().items():
+        files.append(File.generated(config, path, content=text))
+    for path, text in reference_pages().items():
+        files.append(File.generated(config, path, content=text))
+    for source, path in PAGES.items():
+        files.append(File.generated(config, path, content=(ROOT / source).read_text(encoding="utf-8")))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links as the site has them."""
+    here = page.file.src_uri
+    sources = {target: source for source, target in PAGES.items()}
+    folder = posixpath.dirname(sources.get(here, f"docs/{here}"))
+
+    def renew(match: re.Match[str]) -> str:
+        picture, text, target, anchor = match[1], match[2], match[3], match[4] or ""
+        place = posixpath.normpath(posixpath.join(folder, target))
+        if place in PAGES:
+            place = f"docs/{PAGES[place]}"
+        if not place.startswith("docs/") or (ROOT / place).is_dir():
+            return text if text.startswith("`") else f"{text} (`{place}`)"
+        site = posixpath.relpath(place.removeprefix("docs/"), posixpath.dirname(here) or ".")
+        return f"{picture}[{text}]({site}{anchor})"
+
+    parts = _FENCE.split(markdown)
+    text = "".join(part if part.startswith("```") else _LINK.sub(renew, part) for part in parts)
+    if here in CHARTS:  # made of the page's tables, so that there is no chart of old numbers
+        heading, _, rest = text.partition("\n")
+        text = f"{heading}\n\n![{CHARTS[here]}]({here.removesuffix('.md')}.svg)\n{rest}"
+    return text
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Search in files by a script of our own: the theme would fetch one."""
+    return output.replace(_FETCHED, get_relative_url("site/search-worker.js", page.url))
+
+
+def on_post_template(output_content: str, template_name: str, config: MkDocsConfig) -> str:
+    """The same for the page of addresses that do not exist."""
+    return output_content.replace(_FETCHED, "site/search-worker.js")
+
+
+def on_startup(command: str, dirty: bool) -> None:
+    """Names that `__all__` takes from a table are made when graphc is imported; griffe need not know them."""
+    logging.getLogger("mkdocs.plugins.griffe").addFilter(lambda record: "__all__" not in record.getMessage())
+
+
+def on_post_build(config: Any) -> None:
+    """No list of addresses for search engines: the site has no fixed address."""
+    for name in ("sitemap.xml", "sitemap.xml.gz"):
+        (Path(config["site_dir"]) / name).unlink(missing_ok=True)
