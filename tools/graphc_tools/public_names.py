@@ -28,6 +28,7 @@ NAMESPACES = {
     "graphc.graph": "Graphs",
     "graphc.sparse": "Sparse matrices",
     "graphc.immediate": "Immediate mode",
+    "graphc.distributed": "Clusters",
     "graphc_runtime": "The runtime",
 }
 
