@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import TextIO
 
 from graphc.config import Config, config
+from graphc_runtime.installed import version
 
 # Distributions that a function may depend on, the ones that graphc needs first.
 _NEEDED = ("graphc-runtime", "torch-mlir", "llvmlite", "numpy", "scipy")
@@ -32,9 +33,7 @@ def show_versions(file: TextIO | None = None) -> None:
 
 
 def _lines() -> list[str]:
-    import graphc
-
-    lines = [f"{'graphc':<16}{graphc.__version__}"]
+    lines = [f"{'graphc':<16}{version('graphc')}"]
     for name in (*_NEEDED, *_OPTIONAL):
         try:
             lines.append(f"{name:<16}{metadata.version(name)}")

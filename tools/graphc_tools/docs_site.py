@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import posixpath
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,10 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 
+from graphc_tools.docs_reference import reference_pages
+from graphc_tools.ratio_picture import pictures
+
 ROOT = Path(__file__).resolve().parents[2]
-for _folder in ("compiler", "dialects", "runtime", "tools"):
-    if str(ROOT / _folder) not in sys.path:
-        sys.path.insert(0, str(ROOT / _folder))
 
 # Files of the repository that are pages of the site.
 PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
@@ -37,10 +36,6 @@ _FENCE = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the reference and the pages from the root of the repository."""
-    # Before the line above has run, as it does where MkDocs is started, graphc cannot be imported.
-    from graphc_tools.docs_reference import reference_pages
-    from graphc_tools.ratio_picture import pictures
-
     for path, text in pictures().items():
         files.append(File.generated(config, path, content=text))
     for path, text in reference_pages().items():
