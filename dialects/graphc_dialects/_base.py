@@ -5,7 +5,7 @@ Files with op classes do not postpone the evaluation of annotations: the binding
 operations.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc_dialects._mlir import ext, ir
 
@@ -31,8 +31,18 @@ class Graphc(ext.Dialect, name="graphc"):
             return ir.Module.parse(cls._definition)
 
 
-# The bindings make this class when the namespace is defined, so type checkers do not know it.
-Operation: Any = Graphc.Operation
+# The bindings make the base class when the namespace is defined, and read annotations of fields to define
+# operations. What the names here say precisely to type checkers, verifiers check, in better words.
+if TYPE_CHECKING:
+    Operation = ext.Operation
+    Bit: TypeAlias = ir.IntegerType
+    Tensor: TypeAlias = ir.RankedTensorType
+    Flag: TypeAlias = ir.BoolAttr
+    Axes: TypeAlias = ir.DenseI64ArrayAttr
+else:
+    Operation = Graphc.Operation
+    Bit = ir.IntegerType[1]
+    Tensor = Flag = Axes = Any
 
 
 def fail(op: Any, message: str) -> bool:

@@ -18,7 +18,7 @@ import sys
 from ctypes import c_void_p
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _INSTALL_HINT = (
     "graphc compiles with MLIR's Python bindings, which are not installed. "
@@ -54,7 +54,14 @@ def _find_root() -> str:
 
 ROOT = _find_root()
 
-ir: Any = importlib.import_module(f"{ROOT}.ir")
+if TYPE_CHECKING:
+    import graphc_dialects._ext
+    import graphc_dialects._ir
+
+    ext = graphc_dialects._ext
+    ir = graphc_dialects._ir
+else:
+    ir = importlib.import_module(f"{ROOT}.ir")
 passmanager: Any = importlib.import_module(f"{ROOT}.passmanager")
 rewrite: Any = importlib.import_module(f"{ROOT}.rewrite")
 

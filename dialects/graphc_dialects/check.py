@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Run-time checks."""
 
-from graphc_dialects._base import Operation, attribute_of, fail
+from graphc_dialects._base import Bit, Operation, attribute_of, fail
 from graphc_dialects._mlir import ext, ir
 
 # The classes that a check can raise, by their names in the run time.
@@ -17,7 +17,7 @@ class CheckOp(Operation, name="check"):
     It has no effect traits, so that no pass removes it or moves it.
     """
 
-    cond: ext.Operand[ir.IntegerType[1]]
+    cond: ext.Operand[Bit]
     given: ext.Operand[ir.IndexType]
     expected: ext.Operand[ir.IndexType]
     message: ir.StringAttr

@@ -3,7 +3,16 @@
 
 from typing import Any
 
-from graphc_dialects._base import Graphc, GraphcOp, dim_of, fail, is_signless, shape_text, tensor_types
+from graphc_dialects._base import (
+    Graphc,
+    GraphcOp,
+    Tensor,
+    dim_of,
+    fail,
+    is_signless,
+    shape_text,
+    tensor_types,
+)
 from graphc_dialects._mlir import ext
 
 # name -> (number of operands, result rule); rules: same (all types equal), bool (result i1), free (the dtype
@@ -132,8 +141,8 @@ _DOCS = {"cast": "Converts the element type the way NumPy's `astype` does."}
 
 
 def _define(name: str, arity: int) -> type:
-    annotations: dict[str, Any] = dict.fromkeys("xyzw"[:arity], ext.Operand[Any])
-    annotations["res"] = ext.Result[Any]
+    annotations: dict[str, Any] = dict.fromkeys("xyzw"[:arity], ext.Operand[Tensor])
+    annotations["res"] = ext.Result[Tensor]
     doc = _DOCS.get(name, f"Elementwise `{name}`; documented in the compiler's table of operations.")
     body = {"__annotations__": annotations, "__doc__": doc, "__module__": __name__}
     class_name = "".join(part.capitalize() for part in name.split("_")) + "Op"

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc_dialects._base import (
+    Flag,
     GraphcOp,
+    Tensor,
     check_axis,
     check_bool,
     check_shape,
@@ -34,9 +36,9 @@ def _is_i64(op: Any, type_: Any) -> bool:
 class SliceOp(GraphcOp, name="slice", traits=[ext.Pure]):
     """Basic slicing by one offset, size and (possibly negative) stride per axis, already normalised."""
 
-    x: ext.Operand[Any]
+    x: ext.Operand[Tensor]
     bounds: Sequence[ext.Operand[ir.IndexType]]
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks ranks, element types and the number of bounds."""
@@ -56,11 +58,11 @@ class SliceOp(GraphcOp, name="slice", traits=[ext.Pure]):
 class UpdateSliceOp(GraphcOp, name="update_slice", traits=[ext.Pure]):
     """`x` with a slice replaced by (or, with `accumulate`, increased by) `y`, which has the slice's shape."""
 
-    x: ext.Operand[Any]
-    y: ext.Operand[Any]
+    x: ext.Operand[Tensor]
+    y: ext.Operand[Tensor]
     bounds: Sequence[ext.Operand[ir.IndexType]]
-    accumulate: Any
-    res: ext.Result[Any]
+    accumulate: Flag
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks ranks, element types and the number of bounds."""
@@ -80,10 +82,10 @@ class UpdateSliceOp(GraphcOp, name="update_slice", traits=[ext.Pure]):
 class TakeOp(GraphcOp, name="take", traits=[ext.Pure]):
     """Elements of `x` at integer positions along an axis; negative positions count from the end."""
 
-    x: ext.Operand[Any]
-    indices: ext.Operand[Any]
+    x: ext.Operand[Tensor]
+    indices: ext.Operand[Tensor]
     axis: ir.IntegerAttr
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the axis, element types and the result shape."""
@@ -108,12 +110,12 @@ class TakeOp(GraphcOp, name="take", traits=[ext.Pure]):
 class PutOp(GraphcOp, name="put", traits=[ext.Pure]):
     """`x` with the elements that `take` reads replaced or increased by `y`; duplicates act in order."""
 
-    x: ext.Operand[Any]
-    y: ext.Operand[Any]
-    indices: ext.Operand[Any]
+    x: ext.Operand[Tensor]
+    y: ext.Operand[Tensor]
+    indices: ext.Operand[Tensor]
     axis: ir.IntegerAttr
-    accumulate: Any
-    res: ext.Result[Any]
+    accumulate: Flag
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the axis, element types, the rank of y and the result shape."""

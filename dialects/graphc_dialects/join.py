@@ -4,7 +4,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphc_dialects._base import GraphcOp, add_index, check_axis, check_shape, dim_of, fail, tensor_types
+from graphc_dialects._base import (
+    GraphcOp,
+    Tensor,
+    add_index,
+    check_axis,
+    check_shape,
+    dim_of,
+    fail,
+    tensor_types,
+)
 from graphc_dialects._mlir import ext, ir
 from graphc_dialects.shape import same_elements
 
@@ -12,9 +21,9 @@ from graphc_dialects.shape import same_elements
 class JoinOp(GraphcOp, name="join", traits=[ext.Pure]):
     """Concatenation along an axis. All operands have one type; its size along the axis is usually dynamic."""
 
-    xs: Sequence[ext.Operand[Any]]
+    xs: Sequence[ext.Operand[Tensor]]
     axis: ir.IntegerAttr
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the axis, element types and the result shape."""

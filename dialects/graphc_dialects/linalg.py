@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from graphc_dialects._base import GraphcOp, check_bool, check_shape, dim_of, fail, tensor_types
+from graphc_dialects._base import Flag, GraphcOp, Tensor, check_bool, check_shape, dim_of, fail, tensor_types
 from graphc_dialects._mlir import ext
 from graphc_dialects.shape import same_elements
 
@@ -11,11 +11,11 @@ from graphc_dialects.shape import same_elements
 class MatmulOp(GraphcOp, name="matmul", traits=[ext.Pure]):
     """Matrix product of the last two axes; leading axes, if any, are a batch and agree."""
 
-    a: ext.Operand[Any]
-    b: ext.Operand[Any]
-    transpose_a: Any
-    transpose_b: Any
-    res: ext.Result[Any]
+    a: ext.Operand[Tensor]
+    b: ext.Operand[Tensor]
+    transpose_a: Flag
+    transpose_b: Flag
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks ranks, the summed and batch sizes, element types and the result shape."""

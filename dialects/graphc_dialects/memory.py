@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Memory that code behind the compiler's back reads or writes: kernels, random draws."""
 
-from typing import Any
-
-from graphc_dialects._base import Operation, fail
+from graphc_dialects._base import Operation, Tensor, fail
 from graphc_dialects._mlir import ext, ir
 
 ACCESSES = ("read", "write")
@@ -17,9 +15,9 @@ class AddressOp(Operation, name="address"):
     moves across it. `graphc-kernel-pointers` replaces it where the layouts of buffers are known.
     """
 
-    buffer: ext.Operand[Any]
+    buffer: ext.Operand[Tensor]
     access: ir.StringAttr
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the types and the access."""

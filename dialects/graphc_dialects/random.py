@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphc_dialects._base import GraphcOp, array, attribute_of, fail, is_signless
+from graphc_dialects._base import Axes, GraphcOp, Tensor, array, attribute_of, fail, is_signless
 from graphc_dialects._mlir import ext, ir
 
 # Lengths of state vectors, and what their generators are called.
@@ -21,16 +21,16 @@ class RandomOp(GraphcOp, name="random", traits=[ext.Pure]):
     row-major order. Nothing is checked but types: constraints on parameters are `graphc.check`s in front.
     """
 
-    state: ext.Operand[Any]
-    first: ext.Operand[Any] | None
-    second: ext.Operand[Any] | None
-    third: ext.Operand[Any] | None
+    state: ext.Operand[Tensor]
+    first: ext.Operand[Tensor] | None
+    second: ext.Operand[Tensor] | None
+    third: ext.Operand[Tensor] | None
     sizes: Sequence[ext.Operand[ir.IndexType]]
     distribution: ir.StringAttr
-    cores: Any
+    cores: Axes
     support: Any
-    draws: ext.Result[Any]
-    following: ext.Result[Any]
+    draws: ext.Result[Tensor]
+    following: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the state, and the ranks and the static sizes of the parameters and the draws."""

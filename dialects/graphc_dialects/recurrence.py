@@ -4,7 +4,9 @@
 from typing import Any
 
 from graphc_dialects._base import (
+    Flag,
     GraphcOp,
+    Tensor,
     add_index,
     attribute_of,
     check_bool,
@@ -67,14 +69,14 @@ class CumulativeOp(Recurrence, name="cumulative", traits=[ext.Pure]):
     computed in blocks.
     """
 
-    x: ext.Operand[Any]
-    initial: ext.Operand[Any]
+    x: ext.Operand[Tensor]
+    initial: ext.Operand[Tensor]
     n: ext.Operand[ir.IndexType]
     kind: ir.StringAttr
-    reverse: Any
-    keep_initial: Any
-    reassociate: Any
-    res: ext.Result[Any]
+    reverse: Flag
+    keep_initial: Flag
+    reassociate: Flag
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the kind and that it is defined for the element type; the rest as for all recurrences."""
@@ -97,14 +99,14 @@ class LinearRecurrenceOp(Recurrence, name="linear_recurrence", traits=[ext.Pure]
     With `reassociate`, several steps may be made at once with precomputed products of `a`.
     """
 
-    a: ext.Operand[Any]
-    b: ext.Operand[Any]
-    initial: ext.Operand[Any]
+    a: ext.Operand[Tensor]
+    b: ext.Operand[Tensor]
+    initial: ext.Operand[Tensor]
     n: ext.Operand[ir.IndexType]
-    reverse: Any
-    keep_initial: Any
-    reassociate: Any
-    res: ext.Result[Any]
+    reverse: Flag
+    keep_initial: Flag
+    reassociate: Flag
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the flags, element types and shapes."""

@@ -4,7 +4,9 @@
 from typing import Any
 
 from graphc_dialects._base import (
+    Axes,
     GraphcOp,
+    Tensor,
     array,
     check_axis,
     check_shape,
@@ -60,49 +62,49 @@ class Reduction(GraphcOp):
 class ReduceSumOp(Reduction, name="reduce_sum", traits=[ext.Pure]):
     """Sum over axes. With the attribute `narrow` it is accumulated in its own element type."""
 
-    x: ext.Operand[Any]
-    axes: Any
-    res: ext.Result[Any]
+    x: ext.Operand[Tensor]
+    axes: Axes
+    res: ext.Result[Tensor]
 
 
 class ReduceProdOp(Reduction, name="reduce_prod", traits=[ext.Pure]):
     """Product over axes."""
 
-    x: ext.Operand[Any]
-    axes: Any
-    res: ext.Result[Any]
+    x: ext.Operand[Tensor]
+    axes: Axes
+    res: ext.Result[Tensor]
 
 
 class ReduceMaxOp(Reduction, name="reduce_max", traits=[ext.Pure]):
     """Largest element over axes; NaN wins."""
 
-    x: ext.Operand[Any]
-    axes: Any
-    res: ext.Result[Any]
+    x: ext.Operand[Tensor]
+    axes: Axes
+    res: ext.Result[Tensor]
 
 
 class ReduceMinOp(Reduction, name="reduce_min", traits=[ext.Pure]):
     """Smallest element over axes; NaN wins."""
 
-    x: ext.Operand[Any]
-    axes: Any
-    res: ext.Result[Any]
+    x: ext.Operand[Tensor]
+    axes: Axes
+    res: ext.Result[Tensor]
 
 
 class ReduceAndOp(Reduction, name="reduce_and", traits=[ext.Pure]):
     """Bitwise (for i1, logical) and over axes."""
 
-    x: ext.Operand[Any]
-    axes: Any
-    res: ext.Result[Any]
+    x: ext.Operand[Tensor]
+    axes: Axes
+    res: ext.Result[Tensor]
 
 
 class ReduceOrOp(Reduction, name="reduce_or", traits=[ext.Pure]):
     """Bitwise (for i1, logical) or over axes."""
 
-    x: ext.Operand[Any]
-    axes: Any
-    res: ext.Result[Any]
+    x: ext.Operand[Tensor]
+    axes: Axes
+    res: ext.Result[Tensor]
 
 
 class ArgReduction(GraphcOp):
@@ -129,17 +131,17 @@ class ArgReduction(GraphcOp):
 class ArgmaxOp(ArgReduction, name="argmax", traits=[ext.Pure]):
     """Index of the first largest element along an axis; the first NaN counts as largest."""
 
-    x: ext.Operand[Any]
+    x: ext.Operand[Tensor]
     axis: ir.IntegerAttr
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
 
 class ArgminOp(ArgReduction, name="argmin", traits=[ext.Pure]):
     """Index of the first smallest element along an axis; the first NaN counts as smallest."""
 
-    x: ext.Operand[Any]
+    x: ext.Operand[Tensor]
     axis: ir.IntegerAttr
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
 
 class Normalisation(GraphcOp):
@@ -165,14 +167,14 @@ class Normalisation(GraphcOp):
 class SoftmaxOp(Normalisation, name="softmax", traits=[ext.Pure]):
     """`exp(x) / sum(exp(x))` over axes, in a form that cannot overflow."""
 
-    x: ext.Operand[Any]
-    axes: Any
-    res: ext.Result[Any]
+    x: ext.Operand[Tensor]
+    axes: Axes
+    res: ext.Result[Tensor]
 
 
 class LogSoftmaxOp(Normalisation, name="log_softmax", traits=[ext.Pure]):
     """`x - log(sum(exp(x)))` over axes, in a form that cannot overflow."""
 
-    x: ext.Operand[Any]
-    axes: Any
-    res: ext.Result[Any]
+    x: ext.Operand[Tensor]
+    axes: Axes
+    res: ext.Result[Tensor]

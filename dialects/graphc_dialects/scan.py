@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc_dialects._base import (
+    Bit,
+    Flag,
     Graphc,
     GraphcOp,
     Operation,
+    Tensor,
     array,
     attribute_of,
     check_shape,
@@ -39,7 +42,7 @@ class ScanOp(Operation, name="scan", traits=[ext.Pure]):
     n: ext.Operand[ir.IndexType]
     res: ext.Result[LoopType]
     body: ext.Region
-    reverse: Any
+    reverse: Flag
 
     def verify_invariants(self) -> bool:
         """Checks the body's block, and that states are declared once and read as declared."""
@@ -49,9 +52,9 @@ class ScanOp(Operation, name="scan", traits=[ext.Pure]):
 class ScanSeqOp(GraphcOp, name="scan_seq", traits=[ext.Pure]):
     """Row `i` of `x`, along its first axis; `i` must be in range."""
 
-    x: ext.Operand[Any]
+    x: ext.Operand[Tensor]
     i: ext.Operand[ir.IndexType]
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the element type and that the result has the shape of a row."""
@@ -77,7 +80,7 @@ class ScanPrevOp(GraphcOp, name="scan_prev", traits=[ext.Pure]):
     t: ext.Operand[ir.IndexType]
     state: ir.StringAttr
     tap: ir.IntegerAttr
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the attributes; the enclosing scan checks the rest."""
@@ -105,8 +108,8 @@ class ScanCarryOp(Operation, name="scan_carry"):
     the `next` values are written to the offsets `writes`.
     """
 
-    initial: ext.Operand[Any]
-    next: Sequence[ext.Operand[Any]]
+    initial: ext.Operand[Tensor]
+    next: Sequence[ext.Operand[Tensor]]
     state: ir.StringAttr
     keep: ir.StringAttr
 
@@ -139,7 +142,7 @@ class ScanCarryOp(Operation, name="scan_carry"):
 class ScanCollectOp(Operation, name="scan_collect"):
     """Declares a result that stacks `y` over the iterations."""
 
-    y: ext.Operand[Any]
+    y: ext.Operand[Tensor]
     state: ir.StringAttr
     keep: ir.StringAttr
 
@@ -153,7 +156,7 @@ class ScanCollectOp(Operation, name="scan_collect"):
 class ScanEndOp(Operation, name="scan_end", traits=[ir.IsTerminatorTrait]):
     """Ends the body; a true `stop` makes this iteration the last."""
 
-    stop: Sequence[ext.Operand[ir.IntegerType[1]]]
+    stop: Sequence[ext.Operand[Bit]]
 
     def verify_invariants(self) -> bool:
         """Checks that there is at most one condition."""
@@ -165,7 +168,7 @@ class ScanTraceOp(GraphcOp, name="scan_trace", traits=[ext.Pure]):
 
     scan: ext.Operand[LoopType]
     state: ir.StringAttr
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the result against the declaration in the scan."""

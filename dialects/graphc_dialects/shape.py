@@ -4,7 +4,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphc_dialects._base import GraphcOp, array, attribute_of, check_shape, dim_of, fail, tensor_types
+from graphc_dialects._base import (
+    Axes,
+    GraphcOp,
+    Tensor,
+    array,
+    attribute_of,
+    check_shape,
+    dim_of,
+    fail,
+    tensor_types,
+)
 from graphc_dialects._mlir import ext, ir
 
 
@@ -21,7 +31,7 @@ class ConstantOp(GraphcOp, name="constant", traits=[ext.Pure]):
     """A literal of an unsigned element type (the others are `arith.constant`)."""
 
     value: Any
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks that the literal has the result's type."""
@@ -38,9 +48,9 @@ class ConstantOp(GraphcOp, name="constant", traits=[ext.Pure]):
 class DimshuffleOp(GraphcOp, name="dimshuffle", traits=[ext.Pure]):
     """Permutes axes, inserts axes of length 1 (`-1` in `order`) and drops axes of length 1."""
 
-    x: ext.Operand[Any]
-    order: Any
-    res: ext.Result[Any]
+    x: ext.Operand[Tensor]
+    order: Axes
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the order, that only ones are dropped, and the result type."""
@@ -87,9 +97,9 @@ class Sized(GraphcOp):
 class ReshapeOp(Sized, name="reshape", traits=[ext.Pure]):
     """Row-major reshape; that the element counts agree is checked at run time."""
 
-    x: ext.Operand[Any]
+    x: ext.Operand[Tensor]
     sizes: Sequence[ext.Operand[ir.IndexType]]
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the sizes, and the element counts where they are static."""
@@ -113,9 +123,9 @@ def _count(shape: Sequence[int]) -> int:
 class BroadcastToOp(Sized, name="broadcast_to", traits=[ext.Pure]):
     """Broadcasts to a shape of equal or higher rank; static ones and missing leading axes are repeated."""
 
-    x: ext.Operand[Any]
+    x: ext.Operand[Tensor]
     sizes: Sequence[ext.Operand[ir.IndexType]]
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks ranks and static sizes."""
@@ -136,9 +146,9 @@ class SpecifyShapeOp(Sized, name="specify_shape", traits=[ext.Pure]):
     that an index has to fit: IndexError.
     """
 
-    x: ext.Operand[Any]
+    x: ext.Operand[Tensor]
     sizes: Sequence[ext.Operand[ir.IndexType]]
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks that the static shapes do not contradict each other."""
@@ -149,10 +159,10 @@ class SpecifyShapeOp(Sized, name="specify_shape", traits=[ext.Pure]):
 class IotaOp(GraphcOp, name="iota", traits=[ext.Pure]):
     """`start + step * i` for i in range(length)."""
 
-    start: ext.Operand[Any]
-    step: ext.Operand[Any]
+    start: ext.Operand[Tensor]
+    step: ext.Operand[Tensor]
     length: ext.Operand[ir.IndexType]
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks that start and step are 0-d and the result is 1-d."""

@@ -13,6 +13,7 @@ from graphc_dialects._base import (
     Graphc,
     GraphcOp,
     Operation,
+    Tensor,
     array,
     attribute_of,
     check_axis,
@@ -133,7 +134,7 @@ class WriteViewOp(Operation, name="write_view", traits=[ext.Pure]):
 class WriteOp(Operation, name="write"):
     """The value is computed in the buffer, or copied there where it lives elsewhere."""
 
-    value: ext.Operand[Any]
+    value: ext.Operand[Tensor]
     buffer: ext.Operand[BufferType]
     res: ext.Result[TokenType]
 
@@ -157,7 +158,7 @@ class WriteJoinOp(GraphcOp, name="write_join", traits=[ext.Pure]):
 
     buffer: ext.Operand[BufferType]
     tokens: Sequence[ext.Operand[TokenType]]
-    res: ext.Result[Any]
+    res: ext.Result[Tensor]
 
     def verify_invariants(self) -> bool:
         """Checks the type, and that the tokens are those of all writes to the parts of the buffer."""

@@ -117,7 +117,7 @@ class Totality:
         wanted = self._keys.count([self._keys.size(size) for size in sizes])
         return self._keys.count(self._keys.shape(x)) == wanted
 
-    def fits(self, x: ir.Value, type_: ir.RankedTensorType) -> bool:
+    def fits(self, x: ir.Value, type_: ir.Type) -> bool:
         """Whether a tensor is known to have what a type knows of sizes."""
         return all(
             size < 0 or key == size for key, size in zip(self._keys.shape(x), type_.shape, strict=True)

@@ -174,7 +174,7 @@ def _guard(load: Any, generic: Any) -> None:
         sizes = [build.dim(buffer, axis) for axis in range(len(positions))]
     kind = load.results[0].type
     with ir.InsertionPoint(load), load.location:
-        inside = None
+        inside: Any = None
         for position, size in zip(positions, sizes, strict=True):
             fits = build.compare_index(_UNSIGNED_LESS, position, size)
             inside = (

@@ -75,7 +75,7 @@ class Batching(Protocol):
     ) -> ir.Value:
         """The result of a new operation."""
 
-    def stack_type(self, row: ir.RankedTensorType) -> ir.RankedTensorType:
+    def stack_type(self, row: ir.Type) -> ir.RankedTensorType:
         """The type of a stack of rows of a type."""
 
     def cast(self, value: ir.Value, type_: ir.Type) -> ir.Value:

@@ -124,7 +124,9 @@ class Builder:
         kind = self.float_type if is_float else self.integer_type
         vector = isinstance(kind, ir.VectorType)
         element = kind.element_type if vector else kind
-        attribute: Any = (ir.FloatAttr if is_float else ir.IntegerAttr).get(element, value)
+        attribute: ir.Attribute = (
+            ir.FloatAttr.get(element, value) if is_float else ir.IntegerAttr.get(element, int(value))
+        )
         if vector:
             attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
         number = Number(self, self.create("arith.constant", kind, [], {"value": attribute}), is_float)

@@ -296,7 +296,8 @@ class Summation:
         self._require_sizes(fixed, expected)
         pair = [sizes[-2], dim_of(fixed, summed)] if side == 0 else [dim_of(fixed, summed), sizes[-1]]
         total = self._plain(op.operands[side], [*sizes[:-2], *(pair[::-1] if flags[side] else pair)])
-        return product(self._b, *((total, fixed) if side == 0 else (fixed, total)), flags, op.results[0].type)
+        left, right = (total, fixed) if side == 0 else (fixed, total)
+        return product(self._b, left, right, flags, op.results[0].type)
 
     def _require_sizes(self, fixed: Any, sizes: list[Any]) -> None:
         """Without rows, a factor that is the same in all iterations must fit as it is."""

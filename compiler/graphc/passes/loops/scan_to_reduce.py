@@ -138,7 +138,7 @@ def _fits(b: Any, stack: Any, initial: Any) -> bool:
 def _reduce(b: Any, stack: Any, kind: str) -> Any:
     """A reduction along the first axis."""
     shape = list(stack.type.shape)[1:]
-    attributes = {"axes": ir.DenseI64ArrayAttr.get([0])}
+    attributes: dict[str, ir.Attribute] = {"axes": ir.DenseI64ArrayAttr.get([0])}
     if kind in ("max", "min"):
         attributes["allow_empty"] = ir.BoolAttr.get(True)
     name = {"add": "sum", "mul": "prod"}.get(kind, kind)

@@ -146,7 +146,7 @@ class JoinWriter:
         if view.name in ("graphc.specify_shape", "tensor.cast"):
             return buffer
         source = view.operands[0]
-        attributes = {"type": ir.TypeAttr.get(_known_type(source))}
+        attributes: dict[str, ir.Attribute] = {"type": ir.TypeAttr.get(_known_type(source))}
         sizes = []
         if view.name == "graphc.dimshuffle":
             places = {axis: position for position, axis in enumerate(view.attributes["order"])}
