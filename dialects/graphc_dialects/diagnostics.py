@@ -39,7 +39,7 @@ class Diagnostic:
         return "\n".join(lines + [str(note) for note in self.notes])
 
 
-def position_of(location: Any) -> Position | None:
+def position_of(location: ir.Location) -> Position | None:
     """The first file position inside a location; None if it has none."""
     if isinstance(location, ir.FileLineColLoc):
         return Position(location.filename, location.start_line, location.start_col)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import Any
 
 from graphc_dialects import (
     check,
@@ -58,7 +57,7 @@ def operation_classes() -> dict[str, type]:
     return {cls.OPERATION_NAME: cls for cls in Graphc.operations}
 
 
-def load(context: Any) -> None:
+def load(context: ir.Context) -> None:
     """Registers the dialect in a context; does nothing where it already is."""
     if context.is_dialect_loaded("graphc"):
         return
@@ -67,7 +66,7 @@ def load(context: Any) -> None:
         Graphc.load()
 
 
-def new_context(*, allow_unregistered: bool = False) -> Any:
+def new_context(*, allow_unregistered: bool = False) -> ir.Context:
     """A context that knows the graphc dialect and upstream's.
 
     Args:

@@ -9,12 +9,12 @@ from typing import Any
 from graphc_dialects._mlir import ir
 
 
-def walk(root: Any) -> list[Any]:
+def walk(root: ir.Operation) -> list[ir.Operation]:
     """All operations below `root`, in order, without the cost of wrapping each in its class."""
     found: list[Any] = []
     append, advance = found.append, ir.WalkResult.ADVANCE
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> Any:
         append(op)
         return advance
 
@@ -22,12 +22,12 @@ def walk(root: Any) -> list[Any]:
     return found[1:]
 
 
-def walk_for(root: Any, names: Collection[str]) -> list[Any]:
+def walk_for(root: ir.Operation, names: Collection[str]) -> list[ir.Operation]:
     """The operations of these names below `root`, in order: cheaper than to look through `walk(root)`."""
     found: list[Any] = []
     advance = ir.WalkResult.ADVANCE
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> Any:
         if op.name in names:
             found.append(op)
         return advance

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc_dialects._mlir import ir, passmanager, translate_module_to_llvmir
+
+if TYPE_CHECKING:
+    from graphc.passes.buffer.expand_math import ExpandMath
 
 LOWERING = (
     "convert-scf-to-cf,convert-math-to-llvm{approximate-log1p=false},convert-math-to-libm,expand-strided-metadata,"
@@ -46,7 +49,7 @@ def unary(name: str, dtype: str) -> str:
     return source(f"%r = math.{name} %x0 : {kind}", dtype)
 
 
-def lower(text: str, passes: tuple[Any, ...]) -> str:
+def lower(text: str, passes: tuple[ExpandMath, ...]) -> str:
     """LLVM IR of a kernel after the given passes of ours."""
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
@@ -95,6 +98,6 @@ def compile_ir(text: str, arity: int = 1) -> Kernel:
     return Kernel(function, assembly, engine)
 
 
-def compile_unary(name: str, dtype: str, *passes: Any) -> Kernel:
+def compile_unary(name: str, dtype: str, *passes: ExpandMath) -> Kernel:
     """The kernel of one function."""
     return compile_ir(lower(unary(name, dtype), passes))

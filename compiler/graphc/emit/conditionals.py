@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.emit.conditional_blocks import Alias, Block, Conditional, Formula, NoOrder
 from graphc.emit.conditional_plan import plan
@@ -16,6 +16,9 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import is_conditional
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 
 def obstacle(graph: FunctionGraph) -> str | None:
@@ -30,7 +33,7 @@ def obstacle(graph: FunctionGraph) -> str | None:
     return None
 
 
-def emit_graph(graph: FunctionGraph, e: Any) -> None:
+def emit_graph(graph: FunctionGraph, e: Emitter) -> None:
     """Emits the nodes of a graph whose inputs have values; what its outputs need gets values, too.
 
     Args:
@@ -68,16 +71,16 @@ def emit_choice(node: Apply, operands: Sequence[str], e: Any) -> list[str]:
     return _if(e.truth_of(node.inputs[0], operands[0]), texts, types, e)
 
 
-def _if(test: str, regions: Sequence[str], types: Sequence[str], e: Any) -> list[str]:
+def _if(test: str, regions: Sequence[str], types: Sequence[str], e: Emitter) -> list[str]:
     body = "}, {\n".join(f"{text}\n    " for text in regions)
     return list(e.several(f'"scf.if"({test}) ({{\n{body}}}) : (i1) -> ({", ".join(types)})', len(types)))
 
 
-def _yield(names: Sequence[str], types: Sequence[str], e: Any) -> None:
+def _yield(names: Sequence[str], types: Sequence[str], e: Emitter) -> None:
     e.statement(f'"scf.yield"({", ".join(names)}) : ({", ".join(types)}) -> ()')
 
 
-def _emit_block(block: Block, e: Any) -> None:
+def _emit_block(block: Block, e: Emitter) -> None:
     for step in block.steps:
         if isinstance(step, Apply):
             e.node(step)
@@ -87,7 +90,7 @@ def _emit_block(block: Block, e: Any) -> None:
             _emit_conditional(step, e)
 
 
-def _emit_conditional(step: Conditional, e: Any) -> None:
+def _emit_conditional(step: Conditional, e: Emitter) -> None:
     e.at_node(step.node)
     test = _test(step.test, e)
     results = [*(choice[0] for choice in step.choices), *step.exports]
@@ -119,7 +122,7 @@ def _nothing(v: Variable, e: Any) -> str:
     return str(e.raw(f"tensor.empty({', '.join(sizes)}) : {type_}"))
 
 
-def _test(formula: Formula, e: Any) -> str:
+def _test(formula: Formula, e: Emitter) -> str:
     """A sum of products as an ``i1``."""
     products = []
     for path in formula:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
 from graphc.graph.tensor.type import TensorType
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # Larger constants are arguments, so that code depends on the structure of a graph and not on data.
 MAX_LITERAL = 16
@@ -190,7 +193,7 @@ class Emitter(IndexCode):
             self._names[key] = self.raw(f"tensor.dim {operand}, {self.const_index(axis)} : {type_text}")
         return self._names[key]
 
-    def dim_of(self, variable: Any, operand: str, axis: int) -> str:
+    def dim_of(self, variable: TensorVariable, operand: str, axis: int) -> str:
         """The size of a dimension of a variable."""
         return self.dim(operand, self.type_of(variable), axis)
 

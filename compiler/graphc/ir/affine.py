@@ -107,12 +107,12 @@ def is_negative(f: Linear, region: Region) -> bool:
     raise Split(-(f.constant // f.slope) if f.slope > 0 else f.constant // -f.slope + 1)
 
 
-def same_size(a: Any, b: Any) -> bool:
+def same_size(a: ir.Value, b: ir.Value) -> bool:
     """Whether two index values are one size: one value, or the size of one dimension."""
     return bool(key_of(a) == key_of(b))
 
 
-def key_of(value: Any) -> Any:
+def key_of(value: ir.Value) -> Any:
     """A name of an index value that equal sizes share: a number, a dimension, or the value itself."""
     op = _defining(value)
     if op is None:
@@ -126,7 +126,7 @@ def key_of(value: Any) -> Any:
     return value
 
 
-def _dimension(value: Any, axis: int) -> Any:
+def _dimension(value: ir.Value, axis: int) -> Any:
     """A name of a dimension: its size, or that of what a view with moved axes or a cast is made of."""
     while value.type.shape[axis] < 0:
         op = _defining(value)
@@ -138,7 +138,7 @@ def _dimension(value: Any, axis: int) -> Any:
     return value.type.shape[axis]
 
 
-def _defining(value: Any) -> Any:
+def _defining(value: ir.Value) -> ir.Operation | None:
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
 
@@ -153,14 +153,14 @@ class Evaluator:
     """
 
     def __init__(
-        self, region: Region, known: Callable[[Evaluator, Any], Range | None], nonzero: Any = None
+        self, region: Region, known: Callable[[Evaluator, Any], Range | None], nonzero: ir.Value | None = None
     ) -> None:
         self.region = region
         self._known = known
         self._nonzero = nonzero
-        self._memo: dict[Any, Range] = {}
+        self._memo: dict[ir.Value, Range] = {}
 
-    def range(self, value: Any, depth: int = _DEPTH) -> Range:
+    def range(self, value: ir.Value, depth: int = _DEPTH) -> Range:
         """Bounds of an index or integer value. Raises Split."""
         found = self._memo.get(value)
         if found is None:
@@ -170,7 +170,7 @@ class Evaluator:
             self._memo[value] = found
         return found
 
-    def _range(self, value: Any, depth: int) -> Range:
+    def _range(self, value: ir.Value, depth: int) -> Range:
         key = key_of(value)
         if isinstance(key, int):
             return exactly(Linear(key))
@@ -185,7 +185,7 @@ class Evaluator:
         rule = _RULES.get(op.name) if depth else None
         return UNKNOWN if rule is None else rule(self, op, depth - 1)
 
-    def _iteration(self, value: Any, depth: int) -> Range:
+    def _iteration(self, value: ir.Value, depth: int) -> Range:
         """The index of a loop runs from 0 to one less than its bound."""
         owner = value.owner.owner.operation
         if owner.name != "graphc.scan" or not depth:
@@ -193,7 +193,7 @@ class Evaluator:
         bound = self.range(owner.operands[0], depth - 1).high
         return Range(Linear(0), None if bound is None else bound.plus(Linear(-1)))
 
-    def holds(self, value: Any, depth: int = _DEPTH) -> bool | None:
+    def holds(self, value: ir.Value, depth: int = _DEPTH) -> bool | None:
         """Whether an i1 value is true; None if that is not known. Raises Split."""
         op = _defining(value)
         if op is None or not depth:
@@ -210,7 +210,7 @@ class Evaluator:
             return None if None in sides else not absorbing
         return None
 
-    def _compare(self, op: Any, depth: int) -> bool | None:
+    def _compare(self, op: ir.Operation, depth: int) -> bool | None:
         predicate = op.attributes["predicate"].value
         a, b = op.operands
         if predicate < 2:
@@ -284,12 +284,12 @@ def combine(a: Range, b: Range, factor: int) -> Range:
 # -- rules ---------------------------------------------------------------------------------------------------
 
 
-def _sum(e: Evaluator, op: Any, depth: int) -> Range:
+def _sum(e: Evaluator, op: ir.Operation, depth: int) -> Range:
     a, b = (e.range(x, depth) for x in op.operands)
     return combine(a, b, -1 if op.name == "arith.subi" else 1)
 
 
-def _product(e: Evaluator, op: Any, depth: int) -> Range:
+def _product(e: Evaluator, op: ir.Operation, depth: int) -> Range:
     a, b = (e.range(x, depth) for x in op.operands)
     if a.exact is not None and a.exact.slope == 0:
         a, b = b, a
@@ -298,7 +298,7 @@ def _product(e: Evaluator, op: Any, depth: int) -> Range:
     return combine(exactly(Linear(0)), a, b.exact.constant)
 
 
-def _quotient(e: Evaluator, op: Any, depth: int) -> Range:
+def _quotient(e: Evaluator, op: ir.Operation, depth: int) -> Range:
     """Of a number that is not negative and a positive constant, rounded down."""
     a, b = (e.range(x, depth) for x in op.operands)
     divisor = None if b.exact is None or b.exact.slope else b.exact.constant
@@ -310,12 +310,12 @@ def _quotient(e: Evaluator, op: Any, depth: int) -> Range:
     return Range(Linear(least // divisor), a.high)
 
 
-def _extreme(e: Evaluator, op: Any, depth: int) -> Range:
+def _extreme(e: Evaluator, op: ir.Operation, depth: int) -> Range:
     a, b = (e.range(x, depth) for x in op.operands)
     return e.extreme(a, b, 1 if op.name == "arith.maxsi" else -1)
 
 
-def _select(e: Evaluator, op: Any, depth: int) -> Range:
+def _select(e: Evaluator, op: ir.Operation, depth: int) -> Range:
     condition, a, b = op.operands
     holds = e.holds(condition, depth)
     if holds is None:
@@ -323,7 +323,7 @@ def _select(e: Evaluator, op: Any, depth: int) -> Range:
     return e.range(a if holds else b, depth)
 
 
-def _same(e: Evaluator, op: Any, depth: int) -> Range:
+def _same(e: Evaluator, op: ir.Operation, depth: int) -> Range:
     return e.range(op.operands[0], depth)
 
 

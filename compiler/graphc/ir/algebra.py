@@ -26,23 +26,23 @@ def registrar(table: RuleTable) -> Callable[..., Callable[[Rule], Rule]]:
     return rule
 
 
-def kind(rewriter: Rewriter, value: Any) -> str:
+def kind(rewriter: Rewriter, value: ir.Value) -> str:
     """NumPy kind of a tensor's dtype: b, i, u, f or c."""
     return rewriter.dtype(value).kind
 
 
-def is_unit(value: Any) -> bool:
+def is_unit(value: ir.Value) -> bool:
     """Whether every dimension is statically 1, so that the value broadcasts against anything."""
     return all(size == 1 for size in value.type.shape)
 
 
-def unit_splat(rewriter: Rewriter, value: Any) -> Any:
+def unit_splat(rewriter: Rewriter, value: ir.Value) -> Any:
     """The number that a constant of unit shape holds, else None."""
     number = rewriter.splat(value)
     return number if number is not None and is_unit(value) else None
 
 
-def split_constant(rewriter: Rewriter, op: Any) -> tuple[Any, Any] | None:
+def split_constant(rewriter: Rewriter, op: ir.Operation) -> tuple[Any, Any] | None:
     """(other operand, number) of a binary operation with a constant of unit shape on one side."""
     x, y = op.operands
     number = unit_splat(rewriter, y)
@@ -61,7 +61,7 @@ def is_normal(number: Any) -> bool:
     return bool(abs(number) >= np.finfo(number.dtype).tiny)
 
 
-def negated(rewriter: Rewriter, value: Any) -> Any:
+def negated(rewriter: Rewriter, value: ir.Value) -> Any:
     """`-value`, removing a negation instead where there is one."""
     inner = rewriter.operand_of(value, "graphc.neg")
     return inner if inner is not None else rewriter.create("graphc.neg", [value], value.type)
@@ -72,7 +72,7 @@ def unary(rewriter: Rewriter, name: str, value: Any) -> Any:
     return rewriter.create(f"graphc.{name}", [value], value.type)
 
 
-def guarded(rewriter: Rewriter, x: Any, bound: float, value: Any) -> Any:
+def guarded(rewriter: Rewriter, x: Any, bound: float, value: Any) -> ir.Value:
     """`value where x >= bound else nan`."""
     condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))
     inside = rewriter.create("graphc.ge", [x, rewriter.scalar_like(bound, x)], condition)

@@ -19,7 +19,7 @@ def create(name: str, results: Sequence[Any], operands: Sequence[Any], **attribu
     return ir.Operation.create(name, results, operands, attributes)
 
 
-def index_type() -> Any:
+def index_type() -> ir.Type:
     return ir.IndexType.get()
 
 
@@ -28,17 +28,17 @@ def index_op(name: str, *operands: Any) -> Any:
     return create(f"arith.{name}", [index_type()], operands).result
 
 
-def compare_index(predicate: int, a: Any, b: Any) -> Any:
+def compare_index(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
     """`arith.cmpi` with a numeric predicate (0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge, 6 ult)."""
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
     return create("arith.cmpi", [ir.IntegerType.get_signless(1)], [a, b], predicate=attribute).result
 
 
-def select(condition: Any, a: Any, b: Any) -> Any:
+def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> Any:
     return create("arith.select", [a.type], [condition, a, b]).result
 
 
-def dim(tensor: Any, axis: int) -> Any:
+def dim(tensor: ir.Value, axis: int) -> ir.Value:
     """`tensor.dim` or `memref.dim`, folded to a constant where the size is static, also before casts."""
     source = tensor
     while source.type.shape[axis] < 0:
@@ -53,11 +53,11 @@ def dim(tensor: Any, axis: int) -> Any:
     return create(f"{dialect}.dim", [index_type()], [source, const_index(axis)]).result
 
 
-def dims(tensor: Any) -> list[Any]:
+def dims(tensor: ir.Value) -> list[Any]:
     return [dim(tensor, axis) for axis in range(len(tensor.type.shape))]
 
 
-def storage_type(tensor_type: Any) -> Any:
+def storage_type(tensor_type: ir.Type) -> Any:
     """The tensor type with the element type its buffer has."""
     element = tensor_type.element_type
     if isinstance(element, ir.IndexType):
@@ -68,7 +68,7 @@ def storage_type(tensor_type: Any) -> Any:
     return ir.RankedTensorType.get(tensor_type.shape, ir.Type.parse(storage_name(dtype)))
 
 
-def empty(tensor_type: Any, sizes: Sequence[Any]) -> Any:
+def empty(tensor_type: ir.Type, sizes: Sequence[ir.Value]) -> Any:
     """`tensor.empty`; `sizes` has one index value per dimension, used for the dynamic ones."""
     dynamic = [size for size, known in zip(sizes, tensor_type.shape, strict=True) if known < 0]
     return create("tensor.empty", [tensor_type], dynamic).result
@@ -80,7 +80,7 @@ def cast(tensor: Any, tensor_type: Any) -> Any:
 
 
 def declare(
-    op: Any, symbol: str, types: Sequence[Any], results: Sequence[Any], attributes: str = ""
+    op: Any, symbol: str, types: Sequence[ir.Type | str], results: Sequence[ir.Type], attributes: str = ""
 ) -> Any | None:
     """Declares a function in the module around an operation, once; returns it if it was there.
 
@@ -107,7 +107,7 @@ def declare(
     return None
 
 
-def index_array(values: Sequence[int]) -> Any:
+def index_array(values: Sequence[int]) -> ir.Attribute:
     return ir.DenseI64ArrayAttr.get(list(values))
 
 
@@ -115,3 +115,27 @@ def slice_attributes(rank: int) -> dict[str, Any]:
     """Attributes of insert/extract_slice whose offsets, sizes and strides are all operands."""
     every = index_array([DYNAMIC] * rank)
     return {"static_offsets": every, "static_sizes": every, "static_strides": every}
+
+
+def fill(value: ir.Value, tensor: ir.Value) -> ir.Value:
+    """`linalg.fill` of a tensor."""
+    return _fill(value, tensor, [tensor.type]).results[0]
+
+
+def fill_buffer(value: ir.Value, buffer: ir.Value) -> None:
+    """`linalg.fill` of a buffer."""
+    _fill(value, buffer, [])
+
+
+def _fill(value: ir.Value, tensor: ir.Value, results: list[ir.Type]) -> ir.Operation:
+    operation = ir.Operation.create(
+        "linalg.fill",
+        results=results,
+        operands=[value, tensor],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
+        regions=1,
+    )
+    block = ir.Block.create_at_start(operation.regions[0], [value.type, value.type])
+    with ir.InsertionPoint(block):
+        create("linalg.yield", [], [block.arguments[0]])
+    return operation

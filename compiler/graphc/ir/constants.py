@@ -29,7 +29,7 @@ _OF_CLASSES = {f"F{bits}Type": np.dtype(f"float{bits}") for bits in (16, 32, 64)
 _COMPLEX = re.compile(r"\(([^,()]+),([^,()]+)\)")
 
 
-def element_dtype(element_type: Any) -> np.dtype:
+def element_dtype(element_type: ir.Type) -> np.dtype:
     """The NumPy dtype of a graph-stage element type; `index` counts as int64.
 
     Raises:
@@ -51,7 +51,7 @@ def _number(text: str, width: int) -> float:
     return float(struct.unpack("<d" if width == 8 else "<f", int(text, 16).to_bytes(width, "little"))[0])
 
 
-def _complex_literal(op: Any, dtype: np.dtype, shape: list[int]) -> np.ndarray | None:
+def _complex_literal(op: ir.Operation, dtype: np.dtype, shape: list[int]) -> np.ndarray | None:
     """Parses the printed form: the bindings cannot wrap dense complex attributes."""
     width = dtype.itemsize // 2
     found = _COMPLEX.findall(op.get_asm())
@@ -82,7 +82,7 @@ def read_constant(op: Any) -> Any:
     return np.array(attribute).astype(dtype, copy=False).reshape(shape)
 
 
-def constant_identity(op: Any) -> Any:
+def constant_identity(op: ir.Operation) -> Any:
     """What equals for two literals of one type exactly if their bits do; hashable."""
     value = read_constant(op)
     if isinstance(value, np.ndarray):
@@ -90,7 +90,7 @@ def constant_identity(op: Any) -> Any:
     return op if value is None else (type(value), value)
 
 
-def constant_attribute(array: np.ndarray, type_: Any) -> tuple[str, Any]:
+def constant_attribute(array: np.ndarray, type_: ir.Type) -> tuple[str, ir.Attribute]:
     """Operation name and `value` attribute of a literal with the given ranked tensor type."""
     name = "graphc.constant" if array.dtype.kind == "u" else "arith.constant"
     return name, ir.DenseElementsAttr.get(np.ascontiguousarray(array), type=type_)

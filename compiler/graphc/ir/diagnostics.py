@@ -3,23 +3,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from graphc.errors import CompileError
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 class PassError(CompileError):
     """A pass cannot treat the module it was given; the diagnostic is already emitted."""
 
 
-def fail(op: Any, message: str) -> NoReturn:
+def fail(op: ir.Operation, message: str) -> NoReturn:
     """Emits an error diagnostic at the op's location and raises PassError."""
     location = op.location
     location.emit_error(message)
     raise PassError(f"{location}: {message}")
 
 
-def integer(op: Any, name: str) -> int:
+def integer(op: ir.Operation, name: str) -> int:
     """The integer or boolean attribute `name`.
 
     Raises:

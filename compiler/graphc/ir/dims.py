@@ -26,7 +26,7 @@ _KEEP_SIGN = frozenset(
 _ELEMENTWISE = frozenset(f"graphc.{name}" for name in ELEMENTWISE)
 
 
-def broadcasts(value: Any, axis: int) -> bool:
+def broadcasts(value: ir.Value, axis: int) -> bool:
     """Whether a dimension of an operand broadcasts: where its type says that it has size 1.
 
     A size that is only found out to be 1 (by its key, or at run time) has to agree with the others, as in
@@ -48,12 +48,12 @@ class DimKeys:
 
     def __init__(self, defs: dict[Any, Any]) -> None:
         self._defs = defs
-        self._shapes: dict[Any, list[Key]] = {}
-        self._sizes: dict[Any, Key] = {}
+        self._shapes: dict[ir.Value, list[Key]] = {}
+        self._sizes: dict[ir.Value, Key] = {}
         self._leader: dict[Key, Key] = {}
-        self._visited: set[Any] = set()
+        self._visited: set[ir.Value] = set()
         self._scopes: list[tuple[dict[Key, Key], dict[Key, Any]]] = []
-        self.witness: dict[Key, Any] = {}
+        self.witness: dict[Key, ir.Value] = {}
 
     def enter(self) -> None:
         """Begins a region: what is assumed and witnessed in it holds in it only."""
@@ -63,7 +63,7 @@ class DimKeys:
         """Ends a region."""
         self._leader, self.witness = self._scopes.pop()
 
-    def shape(self, value: Any) -> list[Key]:
+    def shape(self, value: ir.Value) -> list[Key]:
         """One key per dimension of a tensor value."""
         known = self._shapes.get(value)
         if known is None:
@@ -73,7 +73,7 @@ class DimKeys:
             known = self._shapes[value] = self._find_shape(value, static)
         return [self.find(key) for key in known] if self._leader else known
 
-    def size(self, value: Any) -> Key:
+    def size(self, value: ir.Value) -> Key:
         """The key of an index value."""
         known = self._sizes.get(value)
         if known is None:
@@ -87,7 +87,7 @@ class DimKeys:
         """Whether two keys are known to stand for equal sizes."""
         return bool(self.find(a) == self.find(b))
 
-    def is_size(self, value: Any, depth: int = 8) -> bool:
+    def is_size(self, value: ir.Value, depth: int = 8) -> bool:
         """Whether an index value is certainly not negative: sizes, their sums, products and quotients."""
         key = self.size(value)
         if isinstance(key, int):
@@ -131,7 +131,7 @@ class DimKeys:
                 factors.append(key)
         return number, tuple(sorted(factors, key=hash))
 
-    def _everywhere(self, derive: Callable[..., Any], *arguments: Any) -> Any:
+    def _everywhere(self, derive: Callable[..., Any], *arguments: ir.Value | list[int]) -> Any:
         """Derives without assumptions: what is remembered of a value outlasts the region that asked first."""
         if not self._leader:
             return derive(*arguments)
@@ -141,7 +141,7 @@ class DimKeys:
         finally:
             self._leader = leader
 
-    def _resolve_operands(self, value: Any) -> None:
+    def _resolve_operands(self, value: ir.Value) -> None:
         """Resolves what a value is computed from, operands first, without recursion: programs are long."""
         visited = self._visited
         stack = [(value, False)]
@@ -164,7 +164,7 @@ class DimKeys:
                 elif isinstance(type_, ir.IndexType):
                     self.size(top)
 
-    def _find_shape(self, value: Any, static: list[int]) -> list[Key]:
+    def _find_shape(self, value: ir.Value, static: list[int]) -> list[Key]:
         """The keys of a value whose operands are resolved."""
         if min(static, default=0) >= 0:
             return static
@@ -172,7 +172,7 @@ class DimKeys:
 
     # -- how each operation derives its sizes ----------------------------------------------------------------
 
-    def _size(self, value: Any) -> Key:
+    def _size(self, value: ir.Value) -> Key:
         op = self._defs.get(value)
         if op is None:
             return ("index", value)
@@ -186,7 +186,7 @@ class DimKeys:
             return self._through_integers(value, op)
         return ("index", value)
 
-    def _through_integers(self, value: Any, op: Any) -> Key:
+    def _through_integers(self, value: ir.Value, op: ir.Operation) -> Key:
         """Sees through `index_cast` of an i64 that was cast from index, also through a 0-d tensor."""
         source = self._defs.get(op.operands[0])
         if source is None:
@@ -205,14 +205,14 @@ class DimKeys:
             return ("element", tensor)
         return ("index", value)
 
-    def _dynamic(self, value: Any, static: list[int]) -> list[Key]:
+    def _dynamic(self, value: ir.Value, static: list[int]) -> list[Key]:
         op = self._defs.get(value)
         derived = None if op is None else self._derive(value, op, static)
         if derived is None:
             derived = [("dim", value, axis) for axis in range(len(static))]
         return [size if size >= 0 else key for size, key in zip(static, derived, strict=True)]
 
-    def _derive(self, value: Any, op: Any, static: list[int]) -> list[Key] | None:
+    def _derive(self, value: ir.Value, op: ir.Operation, static: list[int]) -> list[Key] | None:
         name, operands = op.name, list(op.operands)
         if name in _ELEMENTWISE:
             return self._joint(operands)
@@ -227,7 +227,7 @@ class DimKeys:
             return self._joint(operands)
         return None
 
-    def _either(self, value: Any, op: Any) -> list[Key]:
+    def _either(self, value: ir.Value, op: ir.Operation) -> list[Key]:
         """What both possible values have in common, where that is known before the operation."""
         values = read_results(value) if op.name == "scf.if" else list(op.operands)[1:]
         keys: list[Key] = []
@@ -237,7 +237,7 @@ class DimKeys:
             keys.append(first if agree else ("dim", value, axis))
         return keys
 
-    def _kernel(self, value: Any, op: Any) -> list[Key]:
+    def _kernel(self, value: ir.Value, op: ir.Operation) -> list[Key]:
         """Batch sizes of the first operand, then the sizes that the signature names."""
         signature, operands = SIGNATURES[op.name[7:]], list(op.operands)
         core = signature.results[value.result_number]
@@ -254,7 +254,7 @@ class DimKeys:
         types = [operand.type for operand in operands]
         return all(isinstance(type_, ir.RankedTensorType) and type_.rank == rank for type_ in types)
 
-    def _joint(self, operands: list[Any]) -> list[Key]:
+    def _joint(self, operands: list[ir.Value]) -> list[Key]:
         """Per axis a static size if one does not broadcast, else the first that does not."""
         shapes = [self.shape(operand) for operand in operands]
         first = shapes[0]

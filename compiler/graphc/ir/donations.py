@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 OFFERED, DONATED = "graphc.donate", "graphc.donated"
 
@@ -70,7 +73,7 @@ def _numbers(numbers: Iterable[int]) -> str:
     return f"array<i64: {listed}>" if listed else "array<i64>"
 
 
-def offered(module: Any) -> list[Donation]:
+def offered(module: ir.Module) -> list[Donation]:
     """The arguments that a module offers.
 
     Raises:
@@ -93,7 +96,7 @@ def offered(module: Any) -> list[Donation]:
         ) from None
 
 
-def donated(module: Any) -> Donated:
+def donated(module: ir.Module) -> Donated:
     """What became of them.
 
     Raises:
@@ -114,16 +117,16 @@ def donated(module: Any) -> Donated:
         ) from None
 
 
-def _pair(item: Any) -> tuple[int, int]:
+def _pair(item: ir.Attribute) -> tuple[int, int]:
     argument, result = _integers(item)
     return argument, result
 
 
-def _integers(attribute: Any) -> list[int]:
+def _integers(attribute: ir.Attribute) -> list[int]:
     return [int(number) for number in attribute]
 
 
-def _integer(attribute: Any) -> int:
+def _integer(attribute: ir.Attribute) -> int:
     value = attribute.value
     if not isinstance(value, int):
         raise TypeError(f"{attribute} is no integer")

@@ -49,7 +49,7 @@ def declared(module: Any) -> dict[str, Helper]:
     return found
 
 
-def helper_of(op: Any) -> Helper | None:
+def helper_of(op: ir.Operation) -> Helper | None:
     """What a function is; None if it is none of these.
 
     Raises:
@@ -65,7 +65,7 @@ def callee_of(call: Any) -> str:
     return str(ir.FlatSymbolRefAttr(attributes["callee"]).value) if "callee" in attributes else ""
 
 
-def _required(op: Any) -> Helper:
+def _required(op: ir.Operation) -> Helper:
     helper = helper_of(op)
     assert helper is not None, f"{op.attributes['sym_name']} is declared without '{HELPER}'"
     return helper

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 _NOT_ATTRIBUTES = ("cluster",)
 
 
-def attributes_of(op: Any) -> dict[str, int]:
+def attributes_of(op: ir.Operation) -> dict[str, int]:
     """The attributes of a kernel operation as numbers."""
     return {name: int(op.attributes[name].value) for name in op.attributes if name not in _NOT_ATTRIBUTES}

@@ -10,9 +10,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ops.elementwise import ROWS
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 VIEWS = frozenset(
     {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.iota", "graphc.slice", "graphc.scan_seq"}
@@ -40,13 +43,13 @@ def rows() -> dict[str, Any]:
     return ROWS
 
 
-def reduced_axes(op: Any) -> tuple[int, ...]:
+def reduced_axes(op: ir.Operation) -> tuple[int, ...]:
     """The axes a reduction removes."""
     if op.name in ("graphc.argmax", "graphc.argmin"):
         return (op.attributes["axis"].value,)
     return tuple(op.attributes["axes"])
 
 
-def static_shape(value: Any) -> tuple[int | None, ...]:
+def static_shape(value: ir.Value) -> tuple[int | None, ...]:
     """The shape of a ranked tensor value, None where it is dynamic."""
     return tuple([None if size < 0 else size for size in value.type.shape])

@@ -21,7 +21,7 @@ _KEEP_SPLATS = frozenset(
 )
 
 
-def definition(value: Any) -> Any:
+def definition(value: ir.Value) -> Any:
     """The operation that defines a value, or None for block arguments."""
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
@@ -47,12 +47,12 @@ def splat(scalar: Any) -> Known:
     return ("splat", str(scalar.dtype), scalar.tobytes())
 
 
-def known_value(value: Any) -> Known:
+def known_value(value: ir.Value) -> Known:
     """What is known of a value whose rows are of no interest."""
     return known_splat(value) or ("value", _uncast(value))
 
 
-def known_row(stack: Any) -> Known:
+def known_row(stack: ir.Value) -> Known:
     """What is known of every row of a stack, or None where rows may differ."""
     stack = _uncast(stack)
     found = known_splat(stack)
@@ -77,7 +77,7 @@ def known_row(stack: Any) -> Known:
     return ("row", stack) if shape[0] == 1 else None
 
 
-def row_of(stack: Any, row_type: Any) -> Any:
+def row_of(stack: ir.Value, row_type: ir.Type) -> ir.Value:
     """The one row of a stack whose rows are all equal, as a value at the current insertion point.
 
     There must be a row. What the stack was made of is used where possible.
@@ -99,7 +99,7 @@ def row_of(stack: Any, row_type: Any) -> Any:
     return cast_static(create("graphc.scan_seq", [stack, index(0)], natural), row_type)
 
 
-def is_free_row(stack: Any) -> bool:
+def is_free_row(stack: ir.Value) -> bool:
     """Whether `row_of` reads no memory that the stack would have to be stored in."""
     stack = _uncast(stack)
     op = definition(stack)
@@ -112,7 +112,7 @@ def is_free_row(stack: Any) -> bool:
     return known[0] == "value" or (known[0] == "splat" and is_static) or is_made
 
 
-def known_result(op: Any, known: dict[Any, Known]) -> Known:
+def known_result(op: ir.Operation, known: dict[Any, Known]) -> Known:
     """What is known of an operation's result if that much is known of its operands."""
     name = op.name
     if name in CONSTANTS:
@@ -138,7 +138,7 @@ def known_result(op: Any, known: dict[Any, Known]) -> Known:
 # -- small builders at the current insertion point ---------------------------------------------------------
 
 
-def create(name: str, operands: list[Any], type_: Any, **attributes: Any) -> Any:
+def create(name: str, operands: list[Any], type_: ir.Type, **attributes: Any) -> Any:
     """The result of a new operation."""
     return ir.Operation.create(name, [type_], operands, attributes).result
 
@@ -149,19 +149,19 @@ def index(number: int) -> Any:
     return create("arith.constant", [], type_, value=ir.IntegerAttr.get(type_, number))
 
 
-def literal(number: Any, type_: Any) -> Any:
+def literal(number: np.generic, type_: ir.Type) -> Any:
     """A splat constant of a type with static shape."""
     array = np.full(list(type_.shape), number, element_dtype(type_.element_type))
     name, attribute = constant_attribute(array, type_)
     return create(name, [], type_, value=attribute)
 
 
-def cast_static(value: Any, type_: Any) -> Any:
+def cast_static(value: ir.Value, type_: ir.Type) -> ir.Value:
     """`tensor.cast` where the types differ in what is static."""
     return value if value.type == type_ else create("tensor.cast", [value], type_)
 
 
-def _uncast(value: Any) -> Any:
+def _uncast(value: ir.Value) -> ir.Value:
     op = definition(value)
     while op is not None and op.name == "tensor.cast":
         value = op.operands[0]

@@ -9,9 +9,12 @@ of an operation counts for the operation of the function's block that contains i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.library.memory.places import Interval
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 # Operations whose results are elements or sizes, never addresses.
 _DATA = (
@@ -64,12 +67,12 @@ class Lifetimes:
         block: the only block of a function, or of a region of a conditional.
     """
 
-    def __init__(self, block: Any) -> None:
+    def __init__(self, block: ir.Block) -> None:
         self.block = block
         self.operations = [op.operation for op in block.operations]
         self.positions = {op: i for i, op in enumerate(self.operations)}
 
-    def uses(self, value: Any) -> Uses:
+    def uses(self, value: ir.Value) -> Uses:
         """Everything that uses a buffer."""
         found = Uses()
         seen = {value}
@@ -92,7 +95,7 @@ class Lifetimes:
         end = len(self.operations) - 1
         return Interval(min(uses.positions), end if uses.escapes else max(uses.positions))
 
-    def position(self, op: Any) -> int:
+    def position(self, op: ir.Operation) -> int:
         """The position in the block of an operation, or of the one that contains it; -1 if none does."""
         while op.block != self.block:
             op = op.parent.operation
@@ -100,7 +103,7 @@ class Lifetimes:
                 return -1
         return self.positions[op]
 
-    def only_read(self, value: Any) -> bool:
+    def only_read(self, value: ir.Value) -> bool:
         """Whether the elements of a memref can be read here but not be written."""
         seen = {value}
         waiting = [value]
@@ -115,7 +118,7 @@ class Lifetimes:
                     return False
         return True
 
-    def _aliases(self, user: Any, number: int, found: Uses) -> list[Any]:
+    def _aliases(self, user: ir.Operation, number: int, found: Uses) -> list[ir.Value]:
         """The values that operand `number` of an operation flows to, as far as they may hold an address."""
         name = user.name
         if name in _STORES and number == 0:
@@ -137,28 +140,28 @@ class Lifetimes:
         return [result for result in user.results if _may_hold_address(result)]
 
 
-def _may_hold_address(value: Any) -> bool:
+def _may_hold_address(value: ir.Value) -> bool:
     return str(value.type) not in _NO_ADDRESS
 
 
-def _through_for(op: Any, number: int) -> list[Any]:
+def _through_for(op: ir.Operation, number: int) -> list[ir.Value]:
     if number < 3:
         return []
     return [op.regions[0].blocks[0].arguments[number - 2], op.results[number - 3]]
 
 
-def _through_while(op: Any, number: int) -> list[Any]:
+def _through_while(op: ir.Operation, number: int) -> list[Any]:
     return [op.regions[0].blocks[0].arguments[number]]
 
 
-def _through_condition(op: Any, number: int) -> list[Any]:
+def _through_condition(op: ir.Operation, number: int) -> list[Any]:
     if number == 0:
         return []
     loop = op.parent.operation
     return [loop.regions[1].blocks[0].arguments[number - 1], loop.results[number - 1]]
 
 
-def _through_yield(op: Any, number: int) -> list[Any]:
+def _through_yield(op: ir.Operation, number: int) -> list[ir.Value]:
     parent = op.parent.operation
     if parent.name == "scf.for":
         return [parent.regions[0].blocks[0].arguments[number + 1], parent.results[number]]

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc_dialects._mlir import ir
 
 
-def node_of(op: Any) -> str:
+def node_of(op: ir.Operation) -> str:
     """The graph node that an operation comes from, such as `n12`; empty if it is not known."""
     return _node(op.location)
 
 
-def _node(location: Any) -> str:
+def _node(location: ir.Location) -> str:
     """The first node that a location names."""
     if isinstance(location, ir.NameLoc):
         name = str(location.name_str)

@@ -7,8 +7,6 @@ that was put into a result, or into a part of a join, has no reader there any mo
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.scan_view import ScanView, name_of
 from graphc_dialects._mlir import ir
 
@@ -20,7 +18,7 @@ _BORROWED = frozenset(
 )
 
 
-def owns_memory(value: Any, block: Any) -> bool:
+def owns_memory(value: ir.Value, block: ir.Block) -> bool:
     """Whether a tensor was computed in a block and its only use is the one it is asked for.
 
     What only gives memory another name is looked through: each of these values must have one use, too. All
@@ -40,17 +38,17 @@ def owns_memory(value: Any, block: Any) -> bool:
         value = op.operands[0]
 
 
-def updates_in_place(op: Any) -> bool:
+def updates_in_place(op: ir.Operation) -> bool:
     """Whether an update takes over the memory of the older tensor, which nothing else reads."""
     return owns_memory(op.operands[0], op.block)
 
 
-def renames(op: Any) -> bool:
+def renames(op: ir.Operation) -> bool:
     """Whether the result of an operation has its operand's elements in the same order, in the same memory."""
     return op.name in RENAMES and keeps_order(op)
 
 
-def keeps_order(op: Any) -> bool:
+def keeps_order(op: ir.Operation) -> bool:
     """Whether an operation permutes no axes."""
     if op.name != "graphc.dimshuffle":
         return True
@@ -58,11 +56,11 @@ def keeps_order(op: Any) -> bool:
     return axes == sorted(axes)
 
 
-def _is_shared_trace(op: Any) -> bool:
+def _is_shared_trace(op: ir.Operation) -> bool:
     """Whether an operation is one of several that take the same result of a scan."""
     return op.name == "graphc.scan_trace" and len(ScanView(op.operands[0].owner).traces(name_of(op))) > 1
 
 
-def _is_used_once(value: Any) -> bool:
+def _is_used_once(value: ir.Value) -> bool:
     uses = iter(value.uses)
     return next(uses, None) is not None and next(uses, None) is None

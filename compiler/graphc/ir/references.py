@@ -7,7 +7,7 @@ Elementwise operations use the reference of their row (graphc.ops); the structur
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,10 +19,13 @@ from graphc.library.registry import find
 from graphc.ops.elementwise import ROWS
 from graphc.tensor.random.native import draw_native
 
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
+
 Reference = Callable[..., Any]
 
 
-def evaluate(op: Any, operands: list[Any], dtype: np.dtype) -> Any:
+def evaluate(op: ir.Operation, operands: list[Any], dtype: np.dtype) -> np.ndarray:
     """The result of a graphc operation for concrete operands.
 
     Args:
@@ -60,7 +63,7 @@ def elementwise_reference(name: str) -> Reference:
     return ROWS[name].reference
 
 
-def kernel_reference(op: Any, operands: list[Any]) -> list[Any]:
+def kernel_reference(op: ir.Operation, operands: list[Any]) -> list[Any]:
     """The results of a kernel operation, in the dtypes of its result types."""
     found = find(op.name[7:]).reference(attributes_of(op), *operands)
     values = found if isinstance(found, tuple) else (found,)
@@ -68,7 +71,7 @@ def kernel_reference(op: Any, operands: list[Any]) -> list[Any]:
     return [np.asarray(value, dtype) for value, dtype in zip(values, types, strict=True)]
 
 
-def random_reference(op: Any, operands: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+def random_reference(op: ir.Operation, operands: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """The draws of `graphc.random`, and the state of the generator after them."""
     cores = list(op.attributes["cores"])
     state, *rest = operands

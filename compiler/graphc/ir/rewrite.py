@@ -36,7 +36,7 @@ _AROUND_REGIONS = frozenset({"graphc.scan", "graphc.scan_end", "scf.if", "scf.yi
 _EFFECTS = frozenset({"graphc.check", "graphc.scan_carry", "graphc.scan_collect", "graphc.scan_end"})
 
 
-def is_removable(op: Any) -> bool:
+def is_removable(op: ir.Operation) -> bool:
     """Whether an operation without used results may be erased."""
     name = op.name
     if name == "scf.if":
@@ -46,7 +46,7 @@ def is_removable(op: Any) -> bool:
     return name == "graphc.scan" or not len(op.regions)
 
 
-def erase_unused(operations: list[Any]) -> int:
+def erase_unused(operations: list[ir.Operation]) -> int:
     """Erases pure operations whose results have no uses, last first; returns how many."""
     erased = 0
     for op in reversed(operations):
@@ -60,19 +60,19 @@ def erase_unused(operations: list[Any]) -> int:
     return erased
 
 
-def tensor_type(shape: Sequence[int], element_type: Any) -> Any:
+def tensor_type(shape: Sequence[int], element_type: ir.Type) -> ir.RankedTensorType:
     """`RankedTensorType`; negative sizes are dynamic."""
     dynamic = ir.ShapedType.get_dynamic_size()
     return ir.RankedTensorType.get([size if size >= 0 else dynamic for size in shape], element_type)
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: ir.Value) -> bool:
     """Whether a value is a ranked tensor: not a number, a loop or a buffer."""
     return type(value.type) is ir.RankedTensorType
 
 
 def apply_rules(
-    module: Any, rules: RuleTable, count: Callable[[str, int], None], erase: bool = True
+    module: ir.Module, rules: RuleTable, count: Callable[[str, int], None], erase: bool = True
 ) -> list[Rewriter]:
     """Applies rules to all functions of a module.
 
@@ -107,19 +107,19 @@ class Rewriter:
         measured: operations whose sizes rules computed from other sizes.
     """
 
-    def __init__(self, function: Any, rules: RuleTable | None = None) -> None:
+    def __init__(self, function: ir.Operation, rules: RuleTable | None = None) -> None:
         self.function = function
         self.defs: dict[Any, Any] = {}
         self.counts: dict[str, int] = {}
-        self.measured: list[Any] = []
+        self.measured: list[ir.Operation] = []
         self.anchor: Any = None
         self._rules = rules or {}
         self._default = self._rules.get("*", [])
-        self._operations: list[Any] = []
-        self._constants: dict[Any, Any] = {}
-        self._dtypes: dict[Any, np.dtype] = {}
-        self._sizes: dict[Any, Any] = {}
-        self.reified: dict[Any, Any] = {}
+        self._operations: list[ir.Operation] = []
+        self._constants: dict[ir.Value, int | np.ndarray] = {}
+        self._dtypes: dict[ir.Value, np.dtype] = {}
+        self._sizes: dict[Any, ir.Value] = {}
+        self.reified: dict[Any, ir.Value] = {}
         self._location: Any = None
         self._scopes: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
 
@@ -158,7 +158,7 @@ class Rewriter:
         """Erases what the sweep left unused."""
         erase_unused(self._operations)
 
-    def unused(self) -> list[Any]:
+    def unused(self) -> list[ir.Operation]:
         """The operations that `erase_unused` would erase, in order."""
         found: set[Any] = set()
         for op in reversed(self._operations):
@@ -175,7 +175,7 @@ class Rewriter:
         self._sizes, self.reified = self._scopes.pop()
         self.dims.leave()
 
-    def _visit(self, op: Any, name: str) -> Any:
+    def _visit(self, op: ir.Operation, name: str) -> Any:
         self._operations.append(op)
         for result in op.results:
             self.defs[result] = op
@@ -187,24 +187,24 @@ class Rewriter:
                 return value
         return None
 
-    def replace(self, op: Any, value: Any) -> None:
+    def replace(self, op: ir.Operation, value: ir.Value) -> None:
         """Uses `value` wherever the operation's result was used."""
         result = op.results[0]
         result.replace_all_uses_with(self.cast_static(value, result.type))
 
     # -- reading ---------------------------------------------------------------------------------------------
 
-    def defining(self, value: Any, name: str) -> Any:
+    def defining(self, value: ir.Value, name: str) -> Any:
         """The defining operation if its name is `name`, else None."""
         op = self.defs.get(value)
         return op if op is not None and op.name == name else None
 
-    def operand_of(self, value: Any, name: str) -> Any:
+    def operand_of(self, value: ir.Value, name: str) -> Any:
         """First operand of the defining operation if its name is `name`, else None."""
         op = self.defining(value, name)
         return None if op is None else op.operands[0]
 
-    def constant(self, value: Any) -> Any:
+    def constant(self, value: ir.Value) -> Any:
         """The literal that a value is: an ndarray for tensors, an int for index values, else None."""
         op = self.defs.get(value)
         if op is None or op.name not in CONSTANTS:
@@ -213,7 +213,7 @@ class Rewriter:
             self._constants[value] = read_constant(op)
         return self._constants[value]
 
-    def splat(self, value: Any) -> Any:
+    def splat(self, value: ir.Value) -> Any:
         """The one NumPy scalar all elements equal, seen through views, else None. Empty tensors give None."""
         op = self.defs.get(value)
         while op is not None and op.name in _VIEWS_OF_SPLATS:
@@ -225,7 +225,7 @@ class Rewriter:
         first = array.flat[0]
         return first if array.size == 1 or np.all(array == first) else None
 
-    def is_splat(self, value: Any, number: Any) -> bool:
+    def is_splat(self, value: ir.Value, number: int) -> bool:
         """Whether all elements equal `number`, with the sign of zero."""
         have = self.splat(value)
         if have is None or have != number:
@@ -234,7 +234,7 @@ class Rewriter:
             return bool(np.signbit(have) == np.signbit(np.float64(number)))
         return True
 
-    def dtype(self, value: Any) -> np.dtype:
+    def dtype(self, value: ir.Value) -> np.dtype:
         """NumPy dtype of a tensor value."""
         found = self._dtypes.get(value)
         if found is None:
@@ -246,7 +246,7 @@ class Rewriter:
         """Known equalities of dimensions. Facts about operations that are replaced later stay true."""
         return DimKeys(self.defs)
 
-    def can_replace(self, op: Any, value: Any) -> bool:
+    def can_replace(self, op: ir.Operation, value: ir.Value) -> bool:
         """Whether `value` has the shape of the op's result, and dropping the op drops no shape check."""
         if value.type == op.results[0].type and len(op.operands) == 1:
             return True
@@ -287,18 +287,18 @@ class Rewriter:
         self._visit(op, name)
         return list(op.results)
 
-    def literal(self, array: Any, type_: Any) -> Any:
+    def literal(self, array: Any, type_: ir.Type) -> Any:
         """A constant of a ranked tensor type with static shape; the array is cast and broadcast to it."""
         full = np.broadcast_to(np.asarray(array, element_dtype(type_.element_type)), type_.shape)
         name, attribute = constant_attribute(full, type_)
         return self.create(name, [], type_, value=attribute)
 
-    def scalar_like(self, number: Any, like: Any) -> Any:
+    def scalar_like(self, number: float | np.generic, like: ir.Value) -> Any:
         """A constant of the rank and element type of `like`, of size 1 along each axis."""
         type_ = like.type
         return self.literal(number, tensor_type([1] * len(type_.shape), type_.element_type))
 
-    def full_like(self, number: Any, like: Any) -> Any:
+    def full_like(self, number: int, like: ir.Value) -> Any:
         """A splat with the type and shape of the tensor `like`."""
         type_ = like.type
         shape = type_.shape
@@ -309,14 +309,14 @@ class Rewriter:
             "graphc.broadcast_to", [one, *(self.dim(like, axis) for axis in range(len(shape)))], type_
         )
 
-    def dim(self, value: Any, axis: int) -> Any:
+    def dim(self, value: ir.Value, axis: int) -> ir.Value:
         """Index value with the size of a dimension, named by where the size comes from."""
         key = self.dims.shape(value)[axis]
         if key not in self._sizes:
             self._sizes[key] = self._size_value(key, value, axis)
         return self._sizes[key]
 
-    def _size_value(self, key: Any, value: Any, axis: int) -> Any:
+    def _size_value(self, key: Any, value: ir.Value, axis: int) -> ir.Value:
         if isinstance(key, int):
             return self.index(key)
         if key[0] == "dim":
@@ -331,7 +331,7 @@ class Rewriter:
             return self.create("arith.index_cast", [number], ir.IndexType.get())
         return self.create("tensor.dim", [value, self.index(axis)], ir.IndexType.get())
 
-    def adopt(self, value: Any) -> Any:
+    def adopt(self, value: ir.Value) -> Any:
         """Makes operations known that `reify` created; returns the value after simplification."""
         if self._is_known(value):
             return value
@@ -354,7 +354,7 @@ class Rewriter:
                 self.replace(op, new)
         return value if new is None else new
 
-    def _is_known(self, value: Any) -> bool:
+    def _is_known(self, value: ir.Value) -> bool:
         return value in self.defs or isinstance(value.owner, ir.Block)
 
     def index(self, number: int) -> Any:
@@ -362,10 +362,10 @@ class Rewriter:
         type_ = ir.IndexType.get()
         return self.create("arith.constant", [], type_, value=ir.IntegerAttr.get(type_, number))
 
-    def cast_static(self, value: Any, type_: Any) -> Any:
+    def cast_static(self, value: ir.Value, type_: ir.Type) -> ir.Value:
         """`tensor.cast` where the types differ in what is static."""
         return value if value.type == type_ else self.create("tensor.cast", [value], type_)
 
-    def index_op(self, name: str, *operands: Any) -> Any:
+    def index_op(self, name: str, *operands: Any) -> ir.Value:
         """`arith.<name>` on index values."""
         return self.create(f"arith.{name}", operands, ir.IndexType.get())

@@ -33,7 +33,7 @@ class Totality:
         self._defs = defs
         self._keys = DimKeys(defs)
 
-    def is_total(self, op: Any, guarded: bool) -> bool:
+    def is_total(self, op: ir.Operation, guarded: bool) -> bool:
         """Whether an operation cannot fail for any values of its operands.
 
         Args:
@@ -57,16 +57,16 @@ class Totality:
             return rule(self, op)
         return name.removeprefix("graphc.") in ELEMENTWISE and self.elementwise(op)
 
-    def _branches(self, op: Any, guarded: bool) -> bool:
+    def _branches(self, op: ir.Operation, guarded: bool) -> bool:
         """Neither region can fail."""
         inner = [inner.operation for block in blocks_of(op) for inner in block.operations]
         return all(self.is_total(x, guarded) for x in inner)
 
-    def same(self, a: tuple[Any, int], b: tuple[Any, int]) -> bool:
+    def same(self, a: tuple[ir.Value, int], b: tuple[ir.Value, int]) -> bool:
         """Whether two dimensions, given as (value, axis), have equal sizes."""
         return self._keys.same(self._keys.shape(a[0])[a[1]], self._keys.shape(b[0])[b[1]])
 
-    def elementwise(self, op: Any) -> bool:
+    def elementwise(self, op: ir.Operation) -> bool:
         """Sizes agree wherever they do not broadcast. Integer powers fail for negative exponents."""
         operands = list(op.operands)
         if op.name == "graphc.pow" and not self._has_powers(operands[1]):
@@ -88,7 +88,7 @@ class Totality:
         known = read_constant(made) if made is not None and made.name in CONSTANTS else None
         return isinstance(known, np.ndarray) and known.size > 0 and known.min() >= 0
 
-    def kernel(self, op: Any) -> bool:
+    def kernel(self, op: ir.Operation) -> bool:
         """Dimensions of one name have one size, and so have those of the batch."""
         signature = SIGNATURES[op.name.removeprefix("graphc.")]
         first: dict[Any, tuple[Any, int]] = {}
@@ -100,7 +100,7 @@ class Totality:
         sizes = list(op.operands)[len(signature.operands) :]
         return all(self._keys.is_size(size) for size in sizes)
 
-    def are_sizes(self, op: Any, sizes: list[Any]) -> bool:
+    def are_sizes(self, op: ir.Operation, sizes: list[ir.Value]) -> bool:
         """Size operands are not negative, and are what the result type says."""
         for known, size in zip(op.results[0].type.shape, sizes, strict=True):
             key = self._keys.size(size)
@@ -124,6 +124,6 @@ class Totality:
         )
 
 
-def reports_no_errors(op: Any) -> bool:
+def reports_no_errors(op: ir.Operation) -> bool:
     """Whether the kernel of an operation reports no errors."""
     return not find(op.name.removeprefix("graphc.")).errors or attributes_of(op).get("check") == 0

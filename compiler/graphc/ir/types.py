@@ -8,11 +8,14 @@ loads of `i1`. Inside a loop body values have *compute types*, which are signles
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc.emit.types import NAMES
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 DTYPES: dict[str, np.dtype] = {text: np.dtype(name) for name, text in NAMES.items()}
 _TEXTS: dict[np.dtype, str] = {dtype: text for text, dtype in DTYPES.items()}
@@ -20,7 +23,7 @@ _TEXTS: dict[np.dtype, str] = {dtype: text for text, dtype in DTYPES.items()}
 _OF_CLASSES = {f"F{bits}Type": np.dtype(f"float{bits}") for bits in (16, 32, 64)}
 
 
-def dtype_of(element_type: Any) -> np.dtype:
+def dtype_of(element_type: ir.Type) -> np.dtype:
     """The NumPy dtype of a graph-stage element type.
 
     Raises:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc_dialects.walk import walk, walk_for
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 # Beginnings of the names of functions that outline-loops and parallel-loops have made of loops.
 LOOPS = ("graphc_part_", "graphc_body_")
@@ -13,13 +16,13 @@ LOOPS = ("graphc_part_", "graphc_body_")
 __all__ = ["LOOPS", "blocks_outside_loops", "functions", "inputs_of", "split_after", "walk", "walk_for"]
 
 
-def functions(module: Any) -> list[Any]:
+def functions(module: ir.Module) -> list[ir.Operation]:
     """The `func.func` operations of a module that have a body."""
     found = [op.operation for op in module.body.operations]
     return [op for op in found if op.name == "func.func" and len(op.regions[0].blocks)]
 
 
-def blocks_outside_loops(function: Any) -> list[Any]:
+def blocks_outside_loops(function: ir.Operation) -> list[ir.Block]:
     """The block of a function, and those of the regions of conditionals that are in no loop."""
     found = list(function.regions[0].blocks)
     for block in found:
@@ -29,7 +32,7 @@ def blocks_outside_loops(function: Any) -> list[Any]:
     return found
 
 
-def split_after(op: Any) -> Any:
+def split_after(op: ir.Operation) -> ir.Block:
     """Moves everything after an op into a new block after its own, which is left without terminator."""
     block = op.operation.block
     rest = block.create_after()
@@ -41,7 +44,7 @@ def split_after(op: Any) -> Any:
     return rest
 
 
-def inputs_of(op: Any) -> list[Any]:
+def inputs_of(op: Any) -> list[ir.Value]:
     """The operands of an op, and the values from outside that operations in its regions use, each once."""
     if not len(op.regions):
         return list(op.operands)

@@ -7,7 +7,7 @@ Nobody knows yet where a tensor is going to lie: pointers are asked for with `gr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.helpers import declare_helper
@@ -15,33 +15,36 @@ from graphc.library.helpers import Helper
 from graphc.lowering.scan_buffers import allocate, any_layout
 from graphc_dialects._mlir import ir
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
-def place(context: Any, value: Any, sizes: list[Any]) -> Any:
+
+def place(context: FunctionConverter, value: ir.Value, sizes: list[ir.Value]) -> Any:
     """The contiguous memory where a value is wanted, or new memory."""
     return context.destinations.buffer(value) or allocate(build.storage_type(value.type), sizes)
 
 
-def read_from(tensor: Any) -> Any:
+def read_from(tensor: ir.Value) -> ir.Value:
     """A pointer to the elements of a tensor, side by side; the call that reads them must follow at once."""
     return _address(any_layout(tensor), "read")
 
 
-def write_to(buffer: Any) -> Any:
+def write_to(buffer: ir.Value) -> ir.Value:
     """A pointer to a contiguous buffer, whose elements a call writes."""
     return _address(buffer, "write")
 
 
-def _address(buffer: Any, access: str) -> Any:
+def _address(buffer: ir.Value, access: str) -> ir.Value:
     pointer = ir.Type.parse("!llvm.ptr")
     return build.create("graphc.address", [pointer], [buffer], access=ir.StringAttr.get(access)).result
 
 
-def number(index: Any) -> Any:
+def number(index: ir.Value) -> Any:
     """An index as an i64."""
     return build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [index]).result
 
 
-def product(sizes: list[Any]) -> Any:
+def product(sizes: list[ir.Value]) -> Any:
     """The number of elements, an index."""
     count = build.const_index(1)
     for size in sizes:
@@ -49,7 +52,9 @@ def product(sizes: list[Any]) -> Any:
     return count
 
 
-def call(op: Any, helper: Helper, arguments: list[Any], results: list[Any] | None = None) -> Any:
+def call(
+    op: ir.Operation, helper: Helper, arguments: list[ir.Value], results: list[ir.Type] | None = None
+) -> Any:
     """Calls a function of the module of an operation, which is declared there if it is not yet."""
     declare_helper(op, helper, [x.type for x in arguments], results or [])
     callee = ir.FlatSymbolRefAttr.get(helper.symbol)

@@ -13,7 +13,14 @@ from graphc_dialects._mlir import ir
 Body = Callable[[Any, list[Any]], list[Any]]
 
 
-def carry(stop: Any, values: Sequence[Any], body: Body, *, start: Any = None, step: Any = None) -> list[Any]:
+def carry(
+    stop: ir.Value,
+    values: Sequence[ir.Value],
+    body: Body,
+    *,
+    start: ir.Value | None = None,
+    step: ir.Value | None = None,
+) -> list[Any]:
     """An `scf.for` around a body; returns the values after it."""
     kinds = [value.type for value in values]
     nest, block = loop(stop, _apart(values), start=start, step=step)
@@ -23,7 +30,7 @@ def carry(stop: Any, values: Sequence[Any], body: Body, *, start: Any = None, st
     return _together(list(nest.results), kinds)
 
 
-def _apart(values: Sequence[Any]) -> list[Any]:
+def _apart(values: Sequence[ir.Value]) -> list[ir.Value]:
     parts: list[Any] = []
     for value in values:
         if isinstance(value.type, ir.ComplexType):
@@ -44,7 +51,9 @@ def _together(parts: list[Any], kinds: Sequence[Any]) -> list[Any]:
     return values
 
 
-def loop(stop: Any, values: list[Any], *, start: Any = None, step: Any = None) -> tuple[Any, Any]:
+def loop(
+    stop: ir.Value, values: list[ir.Value], *, start: ir.Value | None = None, step: ir.Value | None = None
+) -> tuple[Any, Any]:
     """An empty `scf.for` with iter_args; returns the operation and its block."""
     start = build.const_index(0) if start is None else start
     step = build.const_index(1) if step is None else step

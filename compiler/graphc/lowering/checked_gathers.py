@@ -15,7 +15,7 @@ _MOVABLE = ("arith.", "complex.constant", "memref.alloc", "memref.cast", "memref
 _UNSIGNED_LESS = 6
 
 
-def merge_checked_gathers(function: Any) -> int:
+def merge_checked_gathers(function: ir.Operation) -> int:
     """Merges the smallest and largest element of an index with what is read there after the check of them.
 
     The generic of both does not read what lies outside: an element that the check will find is a zero. What
@@ -54,7 +54,7 @@ class _Extremes:
     names: tuple[str, str]
 
     @classmethod
-    def of(cls, op: Any) -> _Extremes | None:
+    def of(cls, op: ir.Operation) -> _Extremes | None:
         if op.name != "linalg.generic" or len(op.operands) != 3 or _iterators(op) != ["reduction"]:
             return None
         if list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])) != [1, 2]:
@@ -67,7 +67,7 @@ class _Extremes:
         return cls(op, index, (results[0], results[1]), (names[0], names[1]))
 
 
-def _find(extremes: _Extremes, block: Any) -> tuple[_Extremes, Any, list[Any]] | None:
+def _find(extremes: _Extremes, block: ir.Block) -> tuple[_Extremes, ir.Operation, list[ir.Operation]] | None:
     """The generic that reads at the indices after the checks, and what it needs that stands between."""
     operations = [op.operation for op in block.operations]
     late: set[Any] = set()
@@ -87,7 +87,7 @@ def _find(extremes: _Extremes, block: Any) -> tuple[_Extremes, Any, list[Any]] |
     return None
 
 
-def _is_gather(op: Any, extremes: _Extremes) -> bool:
+def _is_gather(op: ir.Operation, extremes: _Extremes) -> bool:
     """Whether a generic reads at the indices, and writes vectors that nobody else knows yet."""
     inputs, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
     operands = list(op.operands)
@@ -101,7 +101,7 @@ def _is_gather(op: Any, extremes: _Extremes) -> bool:
     return bool(loads) and all(load.operands[0] not in results and _depends(load, index) for load in loads)
 
 
-def _is_new(buffer: Any) -> bool:
+def _is_new(buffer: ir.Value) -> bool:
     """Whether memory has no contents that are lost if an error stops the function."""
     owner = buffer.owner
     if isinstance(owner, ir.Block):
@@ -109,13 +109,13 @@ def _is_new(buffer: Any) -> bool:
     return bool(owner.name == "memref.alloc")
 
 
-def _loads(generic: Any) -> Iterator[Any]:
+def _loads(generic: ir.Operation) -> Iterator[Any]:
     for op in generic.regions[0].blocks[0].operations:
         if op.operation.name == "memref.load":
             yield op.operation
 
 
-def _depends(op: Any, argument: Any) -> bool:
+def _depends(op: ir.Operation, argument: ir.Value) -> bool:
     """Whether some position of a load is computed from a block argument."""
     pending = list(op.operands)[1:]
     while pending:
@@ -128,7 +128,7 @@ def _depends(op: Any, argument: Any) -> bool:
     return False
 
 
-def _merge(extremes: _Extremes, gather: Any, early: list[Any]) -> None:
+def _merge(extremes: _Extremes, gather: ir.Operation, early: list[ir.Operation]) -> None:
     for op in early:
         op.move_before(extremes.op)
     inputs, outputs = ir.DenseI32ArrayAttr(gather.attributes["operandSegmentSizes"])
@@ -167,7 +167,7 @@ def _merge(extremes: _Extremes, gather: Any, early: list[Any]) -> None:
     gather.erase()
 
 
-def _guard(load: Any, generic: Any) -> None:
+def _guard(load: ir.Operation, generic: ir.Operation) -> None:
     """Makes a load one of what exists, and zero otherwise."""
     buffer, *positions = load.operands
     with ir.InsertionPoint(generic), load.location:
@@ -189,7 +189,7 @@ def _guard(load: Any, generic: Any) -> None:
         build.create("scf.yield", [], [_zero(kind)])
 
 
-def _zero(kind: Any) -> Any:
+def _zero(kind: ir.Type) -> ir.Value:
     if isinstance(kind, ir.ComplexType):
         part = ir.FloatAttr.get(kind.element_type, 0.0)
         return build.create("complex.constant", [kind], [], value=ir.ArrayAttr.get([part, part])).result
@@ -197,10 +197,10 @@ def _zero(kind: Any) -> Any:
     return build.create("arith.constant", [kind], [], value=value).result
 
 
-def _is_float(kind: Any) -> bool:
+def _is_float(kind: ir.Type) -> bool:
     return not isinstance(kind, (ir.IntegerType, ir.IndexType))
 
 
-def _iterators(op: Any) -> list[str]:
+def _iterators(op: ir.Operation) -> list[str]:
     names = ("reduction", "parallel")
     return [next(name for name in names if name in str(kind)) for kind in op.attributes["iterator_types"]]

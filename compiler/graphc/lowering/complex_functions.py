@@ -8,11 +8,14 @@ compared to the larger part of the result, and of logarithms and exponentials co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphc.lowering.real import Pair, Real, two_product, two_sum
+
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import Scalar, ScalarBuilder
 
 Form = Callable[[Real, Real], Pair]
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
@@ -263,7 +266,7 @@ FUNCTIONS: dict[str, Form] = {
 }
 
 
-def apply(b: Any, name: str, z: Any) -> Any:
+def apply(b: ScalarBuilder, name: str, z: Scalar) -> Scalar:
     """A function of a complex scalar, by its name in the C library."""
     real, imag = FUNCTIONS[name](Real(b, b.real(z)), Real(b, b.imag(z)))
     return b.complex(real.scalar, imag.scalar)

@@ -8,7 +8,7 @@ it, and each region computes its value there: `place_results` writes this down a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import VIEWS
@@ -19,8 +19,11 @@ from graphc.lowering.scalar_work import ScalarWork, is_one_element
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of, conditional_size
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
-def place_results(function: Any) -> int:
+
+def place_results(function: ir.Operation) -> int:
     """Gives the results of a function's conditionals memory of their own; returns how many got some.
 
     Inner conditionals come first, so that the results of outer ones can be what was computed in place.
@@ -37,7 +40,7 @@ def place_results(function: Any) -> int:
     return placed
 
 
-def _is_stored(value: Any) -> bool:
+def _is_stored(value: ir.Value) -> bool:
     """Whether a result needs memory."""
     return isinstance(value.type, ir.RankedTensorType) and not is_one_element(value)
 
@@ -55,7 +58,7 @@ def _as_regions(select: Any) -> Any:
     return op
 
 
-def _view_again(value: Any) -> Any:
+def _view_again(value: ir.Value) -> Any:
     """A copy of the view that defines a value: in a region it is only computed if the region is chosen."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name not in VIEWS:
@@ -63,7 +66,7 @@ def _view_again(value: Any) -> Any:
     return owner.operation.clone(ip=ir.InsertionPoint.current).operation.results[0]
 
 
-def _place(op: Any) -> int:
+def _place(op: ir.Operation) -> int:
     stored = [number for number, result in enumerate(op.results) if _is_stored(result)]
     if not stored:
         return 0
@@ -89,7 +92,7 @@ def _place(op: Any) -> int:
     return len(stored)
 
 
-def _write_results(block: Any, buffers: dict[int, Any], token: Any) -> None:
+def _write_results(block: ir.Block, buffers: dict[int, Any], token: ir.Type) -> None:
     """Makes a region write what it yielded."""
     end = list(block.operations)[-1].operation
     for number, buffer in buffers.items():
@@ -98,12 +101,12 @@ def _write_results(block: Any, buffers: dict[int, Any], token: Any) -> None:
             end.operands[number] = build.create("graphc.write", [token], [value, buffer]).result
 
 
-def _location_of(value: Any, otherwise: Any) -> Any:
+def _location_of(value: ir.Value, otherwise: Any) -> ir.Location:
     owner = value.owner
     return otherwise.location if isinstance(owner, ir.Block) else owner.location
 
 
-def lower_conditional(context: Any, op: Any) -> None:
+def lower_conditional(context: FunctionConverter, op: ir.Operation) -> None:
     """Lowers an `scf.if` whose larger results are written to buffers; defines its other results."""
     numbers = [n for n, result in enumerate(op.results) if not _is_token(result)]
     types = [_register_type(op.results[n]) for n in numbers]
@@ -122,7 +125,7 @@ def lower_conditional(context: Any, op: Any) -> None:
             context.define(result, value)
 
 
-def lower_select(context: Any, op: Any) -> None:
+def lower_select(context: FunctionConverter, op: ir.Operation) -> None:
     """Lowers an `arith.select`, of elements instead of tensors of one element."""
     condition, *values = op.operands
     result = op.results[0]
@@ -134,18 +137,18 @@ def lower_select(context: Any, op: Any) -> None:
         context.define(result, value)
 
 
-def _is_token(value: Any) -> bool:
+def _is_token(value: ir.Value) -> bool:
     return str(value.type) == "!graphc.token"
 
 
-def _register_type(value: Any) -> Any:
+def _register_type(value: ir.Value) -> ir.Type:
     """The type of a result outside of memory."""
     if not isinstance(value.type, ir.RankedTensorType):
         return value.type
     return ScalarBuilder(ir).type(dtype_of(value.type.element_type))
 
 
-def _yielded(context: Any, value: Any) -> Any:
+def _yielded(context: FunctionConverter, value: ir.Value) -> ir.Value:
     """An index, a number, or the element of a tensor."""
     if not isinstance(value.type, ir.RankedTensorType):
         return context.index_of(value)

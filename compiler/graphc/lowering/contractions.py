@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphc.ir import build
@@ -14,8 +12,13 @@ from graphc_dialects._mlir import ir
 
 
 def contraction(
-    a: Any, b: Any, start: Any, axes: tuple[list[int], list[int]], dtype: np.dtype, flags: list[bool]
-) -> Any:
+    a: ir.Value,
+    b: ir.Value,
+    start: ir.Value,
+    axes: tuple[list[int], list[int]],
+    dtype: np.dtype,
+    flags: list[bool],
+) -> ir.Value:
     """`sum_k a * b` into `start`; `axes` gives the loop dimension of each operand dimension."""
     rank = ir.RankedTensorType(start.type).rank + 1
     maps = [

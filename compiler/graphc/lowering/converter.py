@@ -40,52 +40,52 @@ class FunctionConverter:
         is_ending: whether all but the results has been computed.
     """
 
-    def __init__(self, old: Any, donations: Donations) -> None:
+    def __init__(self, old: ir.Operation, donations: Donations) -> None:
         self._old = old
         self.donations = donations
         self.is_ending = False
         self._values: dict[Any, Any] = {}
-        self._scalars: dict[Any, Scalar] = {}
-        self._sizes: dict[Any, list[Any]] = {}
-        self._members: dict[Any, list[Any]] = {}
-        self._member_sets: dict[int, frozenset[Any]] = {}
+        self._scalars: dict[ir.Value, Scalar] = {}
+        self._sizes: dict[ir.Value, list[ir.Value]] = {}
+        self._members: dict[int, list[ir.Operation]] = {}
+        self._member_sets: dict[int, frozenset[ir.Operation]] = {}
         # Blocks of the new function by the old ones they stand for.
-        self._blocks: dict[Any, Any] = {}
+        self._blocks: dict[ir.Block, ir.Block] = {}
         self._in_place: set[int] = set()
         self._entry = old.regions[0].blocks[0]
         self.destinations = Destinations(self)
 
     # -- what builders ask -----------------------------------------------------------------------------------
 
-    def is_materialised(self, value: Any) -> bool:
+    def is_materialised(self, value: ir.Value) -> bool:
         return value in self._values
 
-    def has_tensor(self, value: Any) -> bool:
+    def has_tensor(self, value: ir.Value) -> bool:
         """Whether a value is in memory in any case."""
         return self.is_materialised(value) or value.owner.name not in VIEWS
 
-    def scalar_of(self, value: Any) -> Scalar | None:
+    def scalar_of(self, value: ir.Value) -> Scalar | None:
         """The SSA scalar of a one-element value that never was a tensor."""
         return self._scalars.get(value)
 
-    def tensor_of(self, value: Any) -> Any:
+    def tensor_of(self, value: ir.Value) -> ir.Value:
         """The new tensor of a value; a view is copied into one on first demand."""
         if value not in self._values:
             with self._at_definition(value):
                 self._materialise(value)
         return self._values[value]
 
-    def index_of(self, value: Any) -> Any:
+    def index_of(self, value: Any) -> ir.Value:
         return self._values[value]
 
-    def sizes_of(self, value: Any) -> list[Any]:
+    def sizes_of(self, value: ir.Value) -> list[ir.Value]:
         """Index values of a value's dimensions, without computing the value."""
         if value not in self._sizes:
             with self._at_definition(value):
                 self._sizes[value] = self._find_sizes(value)
         return self._sizes[value]
 
-    def _at_definition(self, value: Any) -> Any:
+    def _at_definition(self, value: ir.Value) -> Any:
         """The insertion point in the block that defines a value: what is remembered must be visible to all
         that follows there, also when the body of a loop asks first.
         """
@@ -99,13 +99,13 @@ class FunctionConverter:
             op = op.parent.operation
         return ir.InsertionPoint(op)
 
-    def is_computed_here(self, value: Any) -> bool:
+    def is_computed_here(self, value: ir.Value) -> bool:
         """Whether the block that is being converted defines a value."""
         owner = value.owner
         block = owner if isinstance(owner, ir.Block) else owner.operation.block
         return bool(self._blocks[block] == ir.InsertionPoint.current.block)
 
-    def is_last_use(self, value: Any, members: Set[Any]) -> bool:
+    def is_last_use(self, value: ir.Value, members: Set[ir.Operation]) -> bool:
         """Whether only a value's own cluster and these operations read it: its buffer is then free."""
         owner = value.owner
         if isinstance(owner, ir.Block) or "cluster" not in owner.attributes:
@@ -118,7 +118,7 @@ class FunctionConverter:
             self._member_sets[number] = frozenset(self._members[number])
         return not others or self._member_sets[number].issuperset(others)
 
-    def fused_with(self, op: Any) -> list[Any]:
+    def fused_with(self, op: ir.Operation) -> list[ir.Operation]:
         """The operations of an operation's cluster, itself included."""
         if "cluster" not in op.attributes:
             return [op]
@@ -128,14 +128,14 @@ class FunctionConverter:
         """Whether what is being converted is the body of a loop."""
         return bool(ir.InsertionPoint.current.block != self._blocks[self._old.regions[0].blocks[0]])
 
-    def define(self, value: Any, new: Any) -> None:
+    def define(self, value: ir.Value, new: ir.Value) -> None:
         self._values[value] = new
 
-    def define_scalar(self, value: Any, scalar: Scalar) -> None:
+    def define_scalar(self, value: ir.Value, scalar: Scalar) -> None:
         """Says that a one-element value is an SSA scalar."""
         self._scalars[value] = scalar
 
-    def define_sizes(self, value: Any, sizes: list[Any]) -> None:
+    def define_sizes(self, value: ir.Value, sizes: list[ir.Value]) -> None:
         """Says what the sizes of a value are."""
         self._sizes[value] = sizes
 
@@ -143,7 +143,7 @@ class FunctionConverter:
         """Sizes of the rows of an output of a scan."""
         return [self.index_of(size) for size in self._row_sizes[scan.results[0]][name]]
 
-    def lent(self, value: Any) -> Any:
+    def lent(self, value: ir.Value) -> Any:
         """The tensor of the argument in whose memory a value is to be computed, or None.
 
         What another array holds is put there at the end. Something may need it in memory of its own before
@@ -155,26 +155,26 @@ class FunctionConverter:
         tensor, kind = self._values[argument], build.storage_type(value.type)
         return tensor if tensor.type == kind else reshape(tensor, kind, self.sizes_of(value))
 
-    def is_lent_to(self, value: Any, argument: Any) -> bool:
+    def is_lent_to(self, value: ir.Value, argument: ir.Value) -> bool:
         """Whether a value is to be computed in an argument's memory."""
         lent = self.donations.lent.get(value)
         return lent is not None and bool(lent == argument)
 
-    def is_wanted_in_argument(self, value: Any) -> bool:
+    def is_wanted_in_argument(self, value: ir.Value) -> bool:
         """Whether a value, or a view of it, is a result that is to be computed in an argument's memory."""
         return value in self.donations.claimed
 
-    def is_stored_apart(self, trace: Any) -> bool:
+    def is_stored_apart(self, trace: ir.Value) -> bool:
         """Whether rows of a trace are stored where the rows are that the scan computes them from."""
         return trace in self.donations.apart
 
-    def free_output(self, value: Any) -> int | None:
+    def free_output(self, value: ir.Value) -> int | None:
         """The position of a result that is this value and that nobody has promised to fill, or None."""
         found = self._results_of.get(value, ()) if self.outputs else ()
         return next((position for position in found if position not in self._in_place), None)
 
     @cached_property
-    def _results_of(self) -> dict[Any, list[int]]:
+    def _results_of(self) -> dict[ir.Value, list[int]]:
         """The positions of the results that each value is."""
         found: dict[Any, list[int]] = {}
         terminator = list(self._old.regions[0].blocks[0].operations)[-1]
@@ -182,7 +182,7 @@ class FunctionConverter:
             found.setdefault(result, []).append(position)
         return found
 
-    def output(self, position: int) -> Any:
+    def output(self, position: int) -> ir.Value:
         """The caller's buffer of a result."""
         return self.outputs[position]
 
@@ -247,11 +247,11 @@ class FunctionConverter:
         for argument, position in sorted(self.donations.pairs.items(), key=lambda pair: pair[1]):
             self.outputs.insert(position, new[argument])
 
-    def enter_block(self, old: Any, new: Any) -> None:
+    def enter_block(self, old: ir.Block, new: ir.Block) -> None:
         """Says which block stands for an old one."""
         self._blocks[old] = new
 
-    def convert_block(self, old: Any, new: Any) -> None:
+    def convert_block(self, old: ir.Block, new: ir.Block) -> None:
         """Converts the operations of a block at the current insertion point, which is in `new`."""
         self.enter_block(old, new)
         self.destinations.enter(old)
@@ -264,14 +264,14 @@ class FunctionConverter:
         for members in units.order(results):
             self._emit(members)
 
-    def _argument_type(self, old: Any) -> Any:
+    def _argument_type(self, old: ir.Type) -> ir.Type:
         return build.storage_type(old) if isinstance(old.maybe_downcast(), ir.RankedTensorType) else old
 
-    def _buffer_type(self, old: Any) -> Any:
+    def _buffer_type(self, old: ir.Type) -> ir.Type:
         tensor = build.storage_type(old)
         return ir.MemRefType.get(tensor.shape, tensor.element_type)
 
-    def _emit(self, members: list[Any]) -> None:
+    def _emit(self, members: list[ir.Operation]) -> None:
         op = members[-1]
         with op.location:
             placed = self.destinations.begin(members)
@@ -285,7 +285,7 @@ class FunctionConverter:
                 self._clone(op)
             self.destinations.finish(placed)
 
-    def _clone(self, op: Any) -> None:
+    def _clone(self, op: ir.Operation) -> None:
         """An upstream operation (index arithmetic, tensor.dim, ...) on converted operands."""
         operands = [self.tensor_of(x) for x in op.operands]
         results = [self._argument_type(r.type) for r in op.results]
@@ -296,7 +296,7 @@ class FunctionConverter:
 
     # -- clusters and views ----------------------------------------------------------------------------------
 
-    def _emit_cluster(self, members: list[Any]) -> None:
+    def _emit_cluster(self, members: list[ir.Operation]) -> None:
         if self._is_scalar_work(members):
             ScalarWork(self, members).define()
             return
@@ -307,13 +307,13 @@ class FunctionConverter:
         for output, tensor in zip(outputs, tensors, strict=True):
             self.define(output, build.cast(tensor, build.storage_type(output.type)))
 
-    def _is_scalar_work(self, members: list[Any]) -> bool:
+    def _is_scalar_work(self, members: list[ir.Operation]) -> bool:
         """Whether members of a loop's body compute one element each; straight code then needs no memory."""
         if members[0].block == self._old.regions[0].blocks[0]:
             return False
         return all(op.name not in REDUCTIONS and is_one_element(op.results[0]) for op in members)
 
-    def _domain(self, members: list[Any]) -> tuple[tuple[int | None, ...], list[Any]]:
+    def _domain(self, members: list[ir.Operation]) -> tuple[tuple[int | None, ...], list[ir.Value]]:
         spaces = [op.operands[0] if op.name in REDUCTIONS else op.results[0] for op in members]
         columns = zip(*map(static_shape, spaces), strict=True)
         known = tuple(next((s for s in column if s is not None), None) for column in columns)
@@ -327,7 +327,7 @@ class FunctionConverter:
             for size, value in zip(known, sizes, strict=True)
         ]
 
-    def _materialise(self, value: Any) -> None:
+    def _materialise(self, value: ir.Value) -> None:
         """Copies a view (or a reordered read of one) into a tensor of its own."""
         scalar = self._scalars.get(value)
         if scalar is not None:
@@ -350,7 +350,7 @@ class FunctionConverter:
         builder = GenericBuilder(self, static_shape(value), sizes, [])
         self.define(value, builder.copy(value))
 
-    def _find_sizes(self, value: Any) -> list[Any]:
+    def _find_sizes(self, value: ir.Value) -> list[ir.Value]:
         shape: Any = static_shape(value)
         if value in self._values:
             return build.dims(self._values[value])
@@ -363,7 +363,7 @@ class FunctionConverter:
             for known, size in zip(shape, sizes, strict=True)
         ]
 
-    def _sizes_by_operation(self, op: Any, rank: int) -> list[Any]:
+    def _sizes_by_operation(self, op: ir.Operation, rank: int) -> list[ir.Value]:
         name, operands = op.name, list(op.operands)
         if name == "graphc.dimshuffle":
             source = self.sizes_of(operands[0])
@@ -392,7 +392,7 @@ class FunctionConverter:
         return sizes
 
 
-def _argument_attributes(type_: Any) -> Any:
+def _argument_attributes(type_: ir.Type) -> ir.Attribute:
     """What bufferization must know: the arrays that callers pass must not be written to."""
     if not isinstance(type_.maybe_downcast(), ir.RankedTensorType):
         return ir.DictAttr.get({})

@@ -27,7 +27,7 @@ class Destination:
         is_lent: whether an argument lives there until its last reader has run.
     """
 
-    base: Any
+    base: ir.Value
     offset: Size
     sizes: tuple[Size, ...]
     strides: tuple[Size, ...]
@@ -35,7 +35,9 @@ class Destination:
     is_lent: bool = False
 
     @classmethod
-    def whole(cls, memref: Any, sizes: Sequence[Size] | None = None, *, is_lent: bool = False) -> Destination:
+    def whole(
+        cls, memref: ir.Value, sizes: Sequence[Size] | None = None, *, is_lent: bool = False
+    ) -> Destination:
         """All of a contiguous buffer, which may begin anywhere."""
         kind = ir.MemRefType(memref.type)
         if sizes is None:
@@ -111,7 +113,7 @@ def _multiply(a: Size, b: Size) -> Size:
     return build.index_op("muli", _value(a), _value(b))
 
 
-def _value(size: Size) -> Any:
+def _value(size: Size) -> ir.Value:
     return build.const_index(size) if isinstance(size, int) else size
 
 

@@ -11,7 +11,7 @@ not writable, so bufferisation never updates a destination in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import CHEAP, static_shape
@@ -22,6 +22,9 @@ from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import read, writable, write, write_apart
 from graphc.lowering.units import Units
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
 Found = tuple[Destination, Callable[[], None]]
 _SAME_MEMORY = ("tensor.cast", "graphc.specify_shape")
@@ -34,24 +37,24 @@ class Destinations:
         context: the function conversion.
     """
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: FunctionConverter) -> None:
         self._context = context
-        self._parts: dict[Any, Destination] = {}
-        self._writes: dict[Any, list[Any]] = {}
-        self._involved: set[Any] = set()
+        self._parts: dict[ir.Value, Destination] = {}
+        self._writes: dict[ir.Value, list[ir.Operation]] = {}
+        self._involved: set[ir.Value] = set()
         self._rows: dict[Any, Any] = {}
         # Destinations of what is being computed, as described and as memrefs.
-        self._open: dict[Any, tuple[Destination, Any]] = {}
-        self._memrefs: dict[Any, tuple[Destination, Any]] = {}
+        self._open: dict[ir.Value, tuple[Destination, ir.Value]] = {}
+        self._memrefs: dict[ir.Operation, tuple[Destination, ir.Value]] = {}
         # Values that are overwritten by another one in a destination of that one, and the other way round.
-        self._passed_on: set[Any] = set()
-        self._lenders: dict[Any, Any] = {}
+        self._passed_on: set[ir.Value] = set()
+        self._lenders: dict[ir.Value, Any] = {}
         # Values that had been computed when their destination was given.
-        self._early: set[Any] = set()
+        self._early: set[ir.Value] = set()
         # Writes, and values stored in rows, for which nothing is left to do.
         self._done: set[Any] = set()
 
-    def enter(self, block: Any) -> None:
+    def enter(self, block: ir.Block) -> None:
         """Takes note of what is written in an old block, before it is converted."""
         for op in block.operations:
             if op.operation.name == "graphc.write":
@@ -62,29 +65,29 @@ class Destinations:
                 self._writes.setdefault(value, []).append(op.operation)
                 self._involved.update(computed_with(value))
 
-    def describe(self, buffer: Any, destination: Destination) -> None:
+    def describe(self, buffer: ir.Value, destination: Destination) -> None:
         """Says what a value of type `!graphc.buffer` is."""
         self._parts[buffer] = destination
 
-    def of_buffer(self, buffer: Any) -> Destination:
+    def of_buffer(self, buffer: ir.Value) -> Destination:
         """What a value of type `!graphc.buffer` is."""
         return self._parts[buffer]
 
-    def offer_row(self, value: Any, pointer: Any) -> None:
+    def offer_row(self, value: ir.Value, pointer: ir.Value) -> None:
         """Says that a value of a scan's body is going to be stored in a row: it may be computed there."""
         self._rows.setdefault(value, pointer)
 
-    def is_in_row(self, value: Any, pointer: Any) -> bool:
+    def is_in_row(self, value: ir.Value, pointer: ir.Value) -> bool:
         """Whether a value has been computed in a row that was offered."""
         return value in self._done and self._rows.get(value) == pointer
 
-    def is_done(self, op: Any) -> bool:
+    def is_done(self, op: ir.Operation) -> bool:
         """Whether a `graphc.write` has happened, or somebody has promised it."""
         return op in self._done
 
     # -- values that are computed in place -------------------------------------------------------------------
 
-    def begin(self, members: list[Any]) -> list[Any]:
+    def begin(self, members: list[ir.Operation]) -> list[Any]:
         """Makes the memrefs in which results of a unit are to be computed; returns these results."""
         found = []
         for op in members if self._writes else ():
@@ -97,7 +100,7 @@ class Destinations:
                     found.append(result)
         return found
 
-    def _inherit(self, value: Any) -> bool:
+    def _inherit(self, value: ir.Value) -> bool:
         """Lets a value be computed where what takes over its memory is wanted."""
         following = successor(value)
         wanted = None if following is None else self._next_write(last(following))
@@ -111,14 +114,14 @@ class Destinations:
         self._passed_on.add(value)
         return True
 
-    def inherited(self, value: Any) -> Any:
+    def inherited(self, value: ir.Value) -> Any:
         """The tensor of a value that was computed in this one's destination, to be overwritten; or None."""
         lender, known = self._lenders.get(value, (None, None))
         if lender is None or self._open.get(value) is not known:
             return None
         return self._context.tensor_of(lender)
 
-    def is_final(self, value: Any) -> bool:
+    def is_final(self, value: ir.Value) -> bool:
         """Whether what is computed now is what is wanted in its destination."""
         return value not in self._passed_on
 
@@ -127,31 +130,31 @@ class Destinations:
         self._note_early(value)
         self._open[value] = part, part.memref(static_shape(value))
 
-    def begin_write(self, op: Any) -> None:
+    def begin_write(self, op: ir.Operation) -> None:
         """Makes the memref for one `graphc.write`."""
         self._done.add(op)
         self._note_early(op.operands[0])
         self._open[op.operands[0]] = self._memref(op)
 
-    def _note_early(self, value: Any) -> None:
+    def _note_early(self, value: ir.Value) -> None:
         if self._context.is_materialised(_source(value)):
             self._early.add(value)
 
-    def _memref(self, op: Any) -> tuple[Destination, Any]:
+    def _memref(self, op: ir.Operation) -> tuple[Destination, ir.Value]:
         if op not in self._memrefs:
             value, buffer = op.operands
             part = self._parts[buffer]
             self._memrefs[op] = part, part.memref(static_shape(value))
         return self._memrefs[op]
 
-    def _next_write(self, value: Any) -> Any:
+    def _next_write(self, value: ir.Value) -> ir.Operation | None:
         for op in self._writes.get(value, ()):
             part = self._parts.get(op.operands[1])
             if part is not None and op not in self._done and not part.is_empty and not is_empty(value):
                 return op
         return None
 
-    def start(self, value: Any, tensor_type: Any, sizes: Sequence[Any]) -> Any:
+    def start(self, value: ir.Value, tensor_type: ir.Type, sizes: Sequence[ir.Value]) -> Any:
         """The tensor, without contents, that the computation of a value starts from."""
         lent = self._context.lent(value)
         if lent is not None:
@@ -161,11 +164,11 @@ class Destinations:
             return build.empty(tensor_type, sizes)
         return build.cast(writable(known[1]), tensor_type)
 
-    def is_open(self, value: Any) -> bool:
+    def is_open(self, value: ir.Value) -> bool:
         """Whether a value is being computed that has a destination."""
         return value in self._open
 
-    def take(self, value: Any) -> Destination | None:
+    def take(self, value: ir.Value) -> Destination | None:
         """The destination of the value being computed; the asker promises to fill it, and to define the value
         as what is read from there.
         """
@@ -175,7 +178,7 @@ class Destinations:
         del self._open[value]
         return known[0]
 
-    def finish(self, values: list[Any]) -> None:
+    def finish(self, values: list[ir.Value]) -> None:
         """Puts results of a unit into their destinations, if they are not there, and reads them there."""
         for value in values:
             if value not in self._open:
@@ -187,7 +190,7 @@ class Destinations:
             if self._context.scalar_of(value) is None:
                 self._context.define(value, read(memref, build.storage_type(value.type)))
 
-    def copy(self, value: Any) -> Any:
+    def copy(self, value: ir.Value) -> Any:
         """Puts a value into its destination, a memref, which is returned."""
         part, memref = self._open.pop(value)
         scalar = self._context.scalar_of(value)
@@ -205,7 +208,7 @@ class Destinations:
         build.create("memref.store", [], [stored, memref, *zeros])
         return memref
 
-    def _fits(self, value: Any, part: Destination) -> bool:
+    def _fits(self, value: ir.Value, part: Destination) -> bool:
         """Whether a value should be computed there, and not be copied there afterwards.
 
         BLAS needs contiguous rows, of complex numbers a whole buffer. Vectorised arithmetic and sums of rows
@@ -237,7 +240,9 @@ class Destinations:
 
     # -- buffers ---------------------------------------------------------------------------------------------
 
-    def claim(self, value: Any, *, sizes: list[Size] | None = None, contiguous: bool = False) -> Any:
+    def claim(
+        self, value: ir.Value, *, sizes: list[Size] | None = None, contiguous: bool = False
+    ) -> Destination | None:
         """A destination of a value that is not computed yet, or None.
 
         The asker promises to fill it in time: what is written to a part, stored in a row or returned is not
@@ -255,12 +260,12 @@ class Destinations:
         commit()
         return destination
 
-    def claim_buffer(self, value: Any) -> Any:
+    def claim_buffer(self, value: ir.Value) -> ir.Value | None:
         """Like `claim`, as a contiguous memref."""
         destination = self.claim(value, contiguous=True)
         return None if destination is None else destination.memref(static_shape(value))
 
-    def _find(self, value: Any, sizes: list[Size] | None, contiguous: bool) -> Found | None:
+    def _find(self, value: ir.Value, sizes: list[Size] | None, contiguous: bool) -> Found | None:
         position = self._context.free_output(value)
         if position is not None:
             buffer = self._context.output(position)
@@ -280,7 +285,9 @@ class Destinations:
                 return found
         return None
 
-    def _through(self, view: Any, value: Any, sizes: list[Size] | None, contiguous: bool) -> Found | None:
+    def _through(
+        self, view: ir.Operation, value: ir.Value, sizes: list[Size] | None, contiguous: bool
+    ) -> Found | None:
         """The destination of a view of a value, seen the other way round."""
         if view.block != value.owner.operation.block:
             return None
@@ -299,17 +306,17 @@ class Destinations:
         return None
 
 
-def _starts_anywhere(op: Any) -> bool:
+def _starts_anywhere(op: ir.Operation) -> bool:
     """Whether the lowering of an operation asks where to start."""
     return "cluster" in op.attributes or op.name in STARTS_ANYWHERE
 
 
-def is_empty(value: Any) -> bool:
+def is_empty(value: ir.Value) -> bool:
     """Whether a value statically has no elements."""
     return 0 in static_shape(value)
 
 
-def _source(value: Any) -> Any:
+def _source(value: ir.Value) -> ir.Value:
     """The value before operations that leave it in its memory."""
     while not isinstance(value.owner, ir.Block) and value.owner.name in _SAME_MEMORY:
         value = value.owner.operands[0]

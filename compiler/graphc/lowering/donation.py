@@ -52,14 +52,14 @@ class Donations:
         notes: for each argument that stays as it is, the reason.
     """
 
-    def __init__(self, function: Any, requests: Iterable[Donation]) -> None:
+    def __init__(self, function: ir.Operation, requests: Iterable[Donation]) -> None:
         self.pairs: dict[int, int] = {}
         self.spares: dict[int, int] = {}
-        self.lent: dict[Any, Any] = {}
+        self.lent: dict[ir.Value, ir.Value] = {}
         self.waiting: set[int] = set()
-        self.claimed: set[Any] = set()
-        self.apart: set[Any] = set()
-        self.after: list[tuple[Any, Any]] = []
+        self.claimed: set[ir.Value] = set()
+        self.apart: set[ir.Value] = set()
+        self.after: list[tuple[ir.Operation, ir.Operation]] = []
         self.notes: dict[int, str] = {}
         requests = list(requests)
         if not requests:
@@ -68,7 +68,7 @@ class Donations:
         self._row_sizes = {op.results[0]: declared_sizes(op) for op in self._loops}
         self._block = function.regions[0].blocks[0]
         self._results = list(list(self._block.operations)[-1].operands)
-        self._started: set[Any] = set()
+        self._started: set[ir.Value] = set()
         self._read_again = _read_again(function)
         for request in requests:
             self._decide(request)
@@ -76,7 +76,7 @@ class Donations:
             self._spare(request)
 
     @classmethod
-    def of_module(cls, module: Any, function: Any) -> Donations:
+    def of_module(cls, module: ir.Module, function: ir.Operation) -> Donations:
         """The decisions for a function by what its module offers, which is about `@main`."""
         if ir.StringAttr(function.attributes["sym_name"]).value != "main":
             return cls(function, ())
@@ -88,7 +88,7 @@ class Donations:
         pairs, spares = tuple(sorted(self.pairs.items())), tuple(sorted(self.spares.items()))
         return Donated(pairs, spares, tuple(sorted(self.notes.items())))
 
-    def is_itself(self, argument: int, result: Any) -> bool:
+    def is_itself(self, argument: int, result: ir.Value) -> bool:
         """Whether a result is an argument as it is."""
         return bool(self._block.arguments[argument] == result)
 
@@ -124,7 +124,7 @@ class Donations:
                 del self.notes[request.argument]
                 return
 
-    def _try(self, request: Donation, x: Any, value: Any) -> None:
+    def _try(self, request: Donation, x: ir.Value, value: ir.Value) -> None:
         """Lends x to a result.
 
         Raises:
@@ -155,7 +155,7 @@ class Donations:
         self._lend(request.argument, x, start, any(op in own for op in self._readers(x, own, start)))
         self.after += [(start.writer, op) for op in earlier]
 
-    def _lend(self, argument: int, x: Any, start: Start, is_read_too: bool) -> None:
+    def _lend(self, argument: int, x: ir.Value, start: Start, is_read_too: bool) -> None:
         self._started.add(start.value)
         if not start.waits:
             self.lent[start.value] = x
@@ -165,14 +165,14 @@ class Donations:
         if is_read_too:
             self.apart.add(start.value)
 
-    def _extra(self) -> dict[Any, list[Any]]:
+    def _extra(self) -> dict[ir.Value, list[Any]]:
         return {
             scan: [size for row in sizes.values() for size in row] for scan, sizes in self._row_sizes.items()
         }
 
     # -- what reads an argument, and what can fail -----------------------------------------------------------
 
-    def _readers(self, x: Any, own: set[Any], start: Start) -> list[Any]:
+    def _readers(self, x: ir.Value, own: set[ir.Operation], start: Start) -> list[ir.Operation]:
         """The operations of the block that read x or a view of it.
 
         Raises:
@@ -194,13 +194,13 @@ class Donations:
                     pending += list(op.results)
         return found
 
-    def _in_block(self, op: Any) -> Any:
+    def _in_block(self, op: ir.Operation) -> ir.Operation:
         """The operation of the function's block that an operation is, or is part of."""
         while op.block != self._block:
             op = op.parent.operation
         return op
 
-    def _failing(self) -> list[Any]:
+    def _failing(self) -> list[ir.Operation]:
         """The operations of the block in which a check is."""
         return [
             op.operation
@@ -209,13 +209,13 @@ class Donations:
         ]
 
 
-def _is_long(scan: Any) -> bool:
+def _is_long(scan: ir.Operation) -> bool:
     """Whether a loop may end early by a signal (see `graphc.passes.buffer.poll_interrupts`)."""
     steps = constant_value(scan.operands[0])
     return steps is None or steps > FEW
 
 
-def _requests(module: Any, function: Any) -> list[Donation]:
+def _requests(module: ir.Module, function: ir.Operation) -> list[Donation]:
     """What a module offers.
 
     Raises:
@@ -237,7 +237,7 @@ def _requests(module: Any, function: Any) -> list[Donation]:
     return requests
 
 
-def _read_again(function: Any) -> dict[Any, list[Any]]:
+def _read_again(function: ir.Operation) -> dict[Any, list[Any]]:
     """Operations that a recurrence computes again where it reads them, and these recurrences."""
     found: dict[Any, list[Any]] = {}
     for op in walk(function):

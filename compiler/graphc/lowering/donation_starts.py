@@ -48,7 +48,7 @@ class Start(NamedTuple):
     waits: bool = False
 
 
-def find_start(value: Any, x: Any, block: Any) -> Start:
+def find_start(value: ir.Value, x: ir.Value, block: ir.Block) -> Start:
     """Where the computation of a result begins if it is made in the memory of x.
 
     Args:
@@ -81,7 +81,7 @@ def find_start(value: Any, x: Any, block: Any) -> Start:
     return start
 
 
-def _start_at(value: Any, op: Any, x: Any) -> Start:
+def _start_at(value: ir.Value, op: ir.Operation, x: ir.Value) -> Start:
     if op.name in _UPDATES:
         return Start(value, op, Reads.HERE if op.operands[0] == x else Reads.NOTHING)
     if Units.is_loop(op):
@@ -101,7 +101,7 @@ def _start_at(value: Any, op: Any, x: Any) -> Start:
     raise Refused(f"the result of its type comes from {op.name}, which has memory of its own")
 
 
-def _start_of_trace(value: Any, op: Any) -> Start:
+def _start_of_trace(value: ir.Value, op: ir.Operation) -> Start:
     view = ScanView(op.operands[0].owner)
     declaration = view.declarations()[name_of(op)]
     keep, _ = retention(declaration)
@@ -114,7 +114,7 @@ def _start_of_trace(value: Any, op: Any) -> Start:
     return Start(value, view.op, Reads.ROW if is_row else Reads.NOTHING, waits=True)
 
 
-def require_harmless(start: Start, use: Any, value: Any, x: Any, reader: Any) -> None:
+def require_harmless(start: Start, use: Any, value: ir.Value, x: ir.Value, reader: ir.Operation) -> None:
     """Refuses a use of x in the operations that write the result, unless it comes before what it reads is
     overwritten.
 
@@ -136,7 +136,7 @@ def require_harmless(start: Start, use: Any, value: Any, x: Any, reader: Any) ->
         _require_same_row(use, value, x, start.writer, reader)
 
 
-def _require_same_position(use: Any, value: Any, x: Any) -> None:
+def _require_same_position(use: Any, value: ir.Value, x: ir.Value) -> None:
     """Refuses an operation that does not read x just where it writes."""
     op = use.owner.operation
     if op.name in _UPDATES:
@@ -149,7 +149,9 @@ def _require_same_position(use: Any, value: Any, x: Any) -> None:
         raise Refused(f"{op.name} reads other elements of it than the one it writes")
 
 
-def _require_same_row(use: Any, value: Any, x: Any, scan: Any, reader: Any) -> None:
+def _require_same_row(
+    use: Any, value: ir.Value, x: ir.Value, scan: ir.Operation, reader: ir.Operation
+) -> None:
     """Refuses a scan that reads another row than the one that the iteration stores at its end."""
     op = use.owner.operation
     is_seq = op.name == "graphc.scan_seq" and value == x
@@ -162,7 +164,7 @@ def _require_same_row(use: Any, value: Any, x: Any, scan: Any, reader: Any) -> N
         raise Refused("graphc.scan stores a row of it as it is")
 
 
-def _is_of_row(value: Any) -> bool:
+def _is_of_row(value: ir.Value) -> bool:
     """Whether a value is a row of a sequence, or a view of such a row."""
     while not isinstance(value.owner, ir.Block):
         op = value.owner

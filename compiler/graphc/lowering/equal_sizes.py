@@ -20,7 +20,7 @@ _UPDATES = ("graphc.update_slice", "graphc.put")
 _SAME_SHAPE = (*_UPDATES, "graphc.specify_shape", "tensor.cast")
 
 
-def have_same_sizes(value: Any, x: Any, row_sizes: RowSizes) -> bool:
+def have_same_sizes(value: ir.Value, x: ir.Value, row_sizes: RowSizes) -> bool:
     """Whether two values of one type have the same shape.
 
     Only what the first is made from is looked at: its checks have passed when it is computed.
@@ -75,7 +75,7 @@ def _equal(size: Size, row_sizes: RowSizes) -> Iterator[Size]:
         yield from _of_structure(op, axis, row_sizes)
 
 
-def _of_take(op: Any, axis: int) -> Size:
+def _of_take(op: ir.Operation, axis: int) -> Size:
     source, indices = op.operands
     first, rank = op.attributes["axis"].value, len(static_shape(indices))
     if axis < first:
@@ -83,7 +83,7 @@ def _of_take(op: Any, axis: int) -> Size:
     return (indices, axis - first) if axis < first + rank else (source, axis - rank + 1)
 
 
-def _of_structure(op: Any, axis: int, row_sizes: RowSizes) -> Iterator[Size]:
+def _of_structure(op: ir.Operation, axis: int, row_sizes: RowSizes) -> Iterator[Size]:
     operands = list(op.operands)
     rank = len(static_shape(op.results[0]))
     if op.name == "graphc.dimshuffle":
@@ -108,7 +108,7 @@ def _of_structure(op: Any, axis: int, row_sizes: RowSizes) -> Iterator[Size]:
         yield from _of_trace(op, axis, row_sizes)
 
 
-def _of_matmul(op: Any, axis: int, rank: int) -> Iterator[Size]:
+def _of_matmul(op: ir.Operation, axis: int, rank: int) -> Iterator[Size]:
     a, b = op.operands
     if axis < rank - 2:
         yield a, axis
@@ -120,7 +120,7 @@ def _of_matmul(op: Any, axis: int, rank: int) -> Iterator[Size]:
     yield (a if side == "a" else b), other if transposed else axis
 
 
-def _of_trace(op: Any, axis: int, row_sizes: RowSizes) -> Iterator[Size]:
+def _of_trace(op: ir.Operation, axis: int, row_sizes: RowSizes) -> Iterator[Size]:
     view, name = ScanView(op.operands[0].owner), name_of(op)
     declaration = view.declarations()[name]
     if axis == 0:

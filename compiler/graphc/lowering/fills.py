@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir import build
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import collapse, is_contiguous, is_row_major
 from graphc_dialects._mlir import ir
 
 
-def lower_fill(op: Any) -> None:
+def lower_fill(op: ir.Operation) -> None:
     """Lowers one `linalg.fill` on a buffer; contiguous buffers are filled by a flat loop."""
     value, buffer = op.operands
     with ir.InsertionPoint(op), op.location:
@@ -22,7 +20,7 @@ def lower_fill(op: Any) -> None:
     op.erase()
 
 
-def _fill_nest(value: Any, buffer: Any, sizes: list[Any], indices: list[Any]) -> None:
+def _fill_nest(value: ir.Value, buffer: ir.Value, sizes: list[ir.Value], indices: list[ir.Value]) -> None:
     if len(indices) == len(sizes):
         build.create("memref.store", [], [value, buffer, *indices])
         return
@@ -32,7 +30,7 @@ def _fill_nest(value: Any, buffer: Any, sizes: list[Any], indices: list[Any]) ->
         build.create("scf.yield", [], [])
 
 
-def lower_copy(op: Any) -> None:
+def lower_copy(op: ir.Operation) -> None:
     """Lowers a `memref.copy` of which one side is not contiguous; others become a `memcpy` later."""
     source, target = op.operands
     if is_contiguous(source) and is_contiguous(target) and source != target:
@@ -46,7 +44,7 @@ def lower_copy(op: Any) -> None:
     op.erase()
 
 
-def _copy_nest(source: Any, target: Any, sizes: list[Any], indices: list[Any]) -> None:
+def _copy_nest(source: ir.Value, target: ir.Value, sizes: list[ir.Value], indices: list[ir.Value]) -> None:
     if len(indices) == len(sizes):
         element = ir.MemRefType(source.type).element_type
         value = build.create("memref.load", [element], [source, *indices]).result

@@ -10,17 +10,21 @@ with `tensor.extract`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.build import fill
 from graphc.ir.constants import read_constant
 from graphc.ir.kinds import REDUCTIONS, VIEWS, reduced_axes, rows, static_shape
 from graphc.ir.types import dtype_of, storage_name
 from graphc.lowering.reductions import REDUCERS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
 ZERO = "0"  # the coordinate of a broadcast or dropped dimension
 Coordinates = tuple[Any, ...]  # int: loop dimension; ZERO; or an ir.Value of index type
@@ -38,7 +42,11 @@ class GenericBuilder:
     """
 
     def __init__(
-        self, context: Any, domain: tuple[int | None, ...], sizes: list[Any], members: list[Any]
+        self,
+        context: FunctionConverter,
+        domain: tuple[int | None, ...],
+        sizes: list[ir.Value],
+        members: list[ir.Operation],
     ) -> None:
         self._context = context
         self._rank = len(domain)
@@ -47,8 +55,8 @@ class GenericBuilder:
         self._members, self._inside = members, frozenset(members)
         self._computed = {result: op for op in members if op.name not in REDUCTIONS for result in op.results}
         self._scalars: dict[Any, Scalar] = {}
-        self._inputs: list[Any] = []
-        self._donors: list[Any] = []
+        self._inputs: list[ir.Value] = []
+        self._donors: list[ir.Value] = []
         self._maps: list[Any] = []
         self._identity: Coordinates = tuple(range(self._rank))
         self.scalar = ScalarBuilder(ir)
@@ -88,17 +96,17 @@ class GenericBuilder:
             position += len(tensors)
         return results
 
-    def copy(self, value: Any) -> Any:
+    def copy(self, value: ir.Value) -> Any:
         """Emits a generic that writes a view's elements; returns the new tensor."""
         return self._copy(value, self._identity, build.storage_type(value.type))
 
-    def copy_row(self, value: Any, index: Any) -> Any:
+    def copy_row(self, value: ir.Value, index: ir.Value) -> ir.Value:
         """Emits a generic that writes the elements of row `index` of a value; returns the new tensor."""
         stack = build.storage_type(value.type)
         row = ir.RankedTensorType.get(list(stack.shape)[1:], stack.element_type)
         return self._copy(value, (index, *self._identity), row)
 
-    def _copy(self, value: Any, coordinates: Coordinates, tensor_type: Any) -> Any:
+    def _copy(self, value: ir.Value, coordinates: Coordinates, tensor_type: ir.Type) -> ir.Value:
         scratch = ir.Operation.create("scf.execute_region", results=[], operands=[], regions=1)
         self._block = ir.Block.create_at_start(scratch.regions[0], [])
         with ir.InsertionPoint(self._block):
@@ -115,7 +123,7 @@ class GenericBuilder:
 
     # -- outputs ---------------------------------------------------------------------------------------------
 
-    def _target(self, output: Any) -> tuple[list[Any], tuple[int, ...] | None]:
+    def _target(self, output: ir.Value) -> tuple[list[ir.Value], tuple[int, ...] | None]:
         """Destination tensors of an output and, for a reduction, the removed axes.
 
         The last tensor is the output itself; argmax and argmin carry the extreme value in another one before
@@ -141,14 +149,14 @@ class GenericBuilder:
                 tensors.append(fill(value, build.empty(tensor_type, kept)))
         return tensors, axes
 
-    def _donated(self, tensor_type: Any) -> Any:
+    def _donated(self, tensor_type: ir.Type) -> ir.Value | None:
         """A tensor read for the last time here, at the loop's own position: it can hold the result."""
         for position, tensor in enumerate(self._donors):
             if tensor.type == tensor_type:
                 return self._donors.pop(position)
         return None
 
-    def _yields(self, outputs: list[Any], tensors: list[Any]) -> list[Any]:
+    def _yields(self, outputs: list[ir.Value], tensors: list[ir.Value]) -> list[ir.Value]:
         location = ir.Location.unknown()
         arguments = [
             self._block.add_argument(ir.RankedTensorType(t.type).element_type, location) for t in tensors
@@ -173,7 +181,7 @@ class GenericBuilder:
             ]
         return yields
 
-    def _read_where_written(self, tensors: list[Any]) -> None:
+    def _read_where_written(self, tensors: list[ir.Value]) -> None:
         """Lets the body read a tensor that is both input and output as the output's old element.
 
         Bufferization allows both at one position only where nothing is reduced.
@@ -186,7 +194,7 @@ class GenericBuilder:
                 if self._inputs[position] == tensor:
                     arguments[position].replace_all_uses_with(arguments[number])
 
-    def _create(self, tensors: list[Any], axes: list[tuple[int, ...] | None]) -> Any:
+    def _create(self, tensors: list[ir.Value], axes: list[tuple[int, ...] | None]) -> Any:
         removed = next((a for a in axes if a is not None), ())
         maps = list(self._maps)
         for target in axes:
@@ -222,7 +230,7 @@ class GenericBuilder:
 
     # -- reading ---------------------------------------------------------------------------------------------
 
-    def read(self, value: Any, coordinates: Coordinates) -> Scalar:
+    def read(self, value: ir.Value, coordinates: Coordinates) -> Scalar:
         """The scalar of a graph-stage value at the given coordinates."""
         key = (value, coordinates)
         if key not in self._scalars:
@@ -249,13 +257,13 @@ class GenericBuilder:
             self._donors.append(tensor)
         return self._load(tensor, dtype_of(value.type.element_type), coordinates)
 
-    def _is_donor(self, value: Any, coordinates: Coordinates) -> bool:
+    def _is_donor(self, value: ir.Value, coordinates: Coordinates) -> bool:
         return coordinates == self._identity and self._context.is_last_use(value, self._inside)
 
-    def _scan_seq(self, op: Any, coordinates: Coordinates) -> Scalar:
+    def _scan_seq(self, op: ir.Operation, coordinates: Coordinates) -> Scalar:
         return self.read(op.operands[0], (self._context.index_of(op.operands[1]), *coordinates))
 
-    def _compute(self, op: Any, value: Any, coordinates: Coordinates) -> Scalar:
+    def _compute(self, op: ir.Operation, value: ir.Value, coordinates: Coordinates) -> Scalar:
         name, kind = op.name, value.type
         dtype = dtype_of(kind.element_type)
         if name == "graphc.take":
@@ -271,14 +279,14 @@ class GenericBuilder:
             return None
         return self.scalar.const(array.flat[0], dtype_of(value.type.element_type))
 
-    def _dimshuffle(self, op: Any, coordinates: Coordinates) -> Scalar:
+    def _dimshuffle(self, op: ir.Operation, coordinates: Coordinates) -> Scalar:
         source: list[Any] = [ZERO] * len(static_shape(op.operands[0]))
         for position, axis in enumerate(op.attributes["order"]):
             if axis >= 0:
                 source[axis] = coordinates[position]
         return self.read(op.operands[0], tuple(source))
 
-    def _broadcast_to(self, op: Any, coordinates: Coordinates) -> Scalar:
+    def _broadcast_to(self, op: ir.Operation, coordinates: Coordinates) -> Scalar:
         source, result = op.operands[0], op.results[0]
         shape = static_shape(source)
         skip = len(coordinates) - len(shape)
@@ -291,13 +299,13 @@ class GenericBuilder:
             ),
         )
 
-    def _iota(self, op: Any, coordinates: Coordinates) -> Scalar:
+    def _iota(self, op: ir.Operation, coordinates: Coordinates) -> Scalar:
         dtype = dtype_of(op.results[0].type.element_type)
         start, step = (self.read(x, ()) for x in op.operands[:2])
         position = self.scalar.cast(self._as_int64(self._index(coordinates[0])), dtype)
         return self.scalar.add(start, self.scalar.mul(step, position))
 
-    def _slice(self, op: Any, coordinates: Coordinates) -> Scalar:
+    def _slice(self, op: ir.Operation, coordinates: Coordinates) -> Scalar:
         rank = len(coordinates)
         operands = [self._context.index_of(x) for x in list(op.operands)[1:]]
         offsets, strides = operands[:rank], operands[2 * rank :]
@@ -312,7 +320,7 @@ class GenericBuilder:
             source.append(build.index_op("addi", scaled, offset))
         return self.read(op.operands[0], tuple(source))
 
-    def _takes_whole(self, op: Any, axis: int, size: Any) -> bool:
+    def _takes_whole(self, op: ir.Operation, axis: int, size: ir.Value) -> bool:
         """Whether a slice from 0 in steps of 1 provably reaches the end of the axis."""
         have, want = static_shape(op.operands[0])[axis], static_shape(op.results[0])[axis]
         if have is not None or want is not None:
@@ -337,18 +345,18 @@ class GenericBuilder:
             return build.create("linalg.index", [build.index_type()], [], dim=attribute).result
         return build.const_index(0) if isinstance(coordinate, str) else coordinate
 
-    def _as_int64(self, index: Any) -> Scalar:
+    def _as_int64(self, index: ir.Value) -> Scalar:
         i64 = ir.IntegerType.get_signless(64)
         return Scalar(build.create("arith.index_cast", [i64], [index]).result, np.dtype("int64"))
 
-    def _load(self, tensor: Any, dtype: np.dtype, coordinates: Coordinates) -> Scalar:
+    def _load(self, tensor: ir.Value, dtype: np.dtype, coordinates: Coordinates) -> Scalar:
         if all(isinstance(c, (int, str)) for c in coordinates):
             return self._loaded(self._add_input(tensor, coordinates), dtype)
         element = ir.RankedTensorType(tensor.type).element_type
         indices = [self._index(c) for c in coordinates]
         return self._loaded(build.create("tensor.extract", [element], [tensor, *indices]).result, dtype)
 
-    def _add_input(self, tensor: Any, coordinates: Coordinates) -> Any:
+    def _add_input(self, tensor: ir.Value, coordinates: Coordinates) -> ir.Value:
         results = [
             ir.AffineExpr.get_dim(c) if isinstance(c, int) else ir.AffineExpr.get_constant(0)
             for c in coordinates
@@ -357,7 +365,7 @@ class GenericBuilder:
         self._maps.append(ir.AffineMap.get(self._rank, 0, results))
         return self._block.add_argument(ir.RankedTensorType(tensor.type).element_type, ir.Location.unknown())
 
-    def _loaded(self, value: Any, dtype: np.dtype) -> Scalar:
+    def _loaded(self, value: ir.Value, dtype: np.dtype) -> Scalar:
         if dtype != np.bool_:
             return Scalar(value, dtype)
         byte = Scalar(value, np.dtype("uint8"))
@@ -367,33 +375,9 @@ class GenericBuilder:
         return self.scalar.cast(x, np.dtype("uint8")) if x.dtype == np.bool_ else x
 
 
-def _broadcast(operand: Any, result: Any, coordinates: Coordinates) -> Coordinates:
+def _broadcast(operand: ir.Type, result: ir.Type, coordinates: Coordinates) -> Coordinates:
     """Coordinates in an operand, given types: dimensions that are statically 1 are read at 0."""
     if operand == result:
         return coordinates
     sizes = zip(operand.shape, result.shape, coordinates, strict=True)
     return tuple(ZERO if size == 1 and whole != 1 else coordinate for size, whole, coordinate in sizes)
-
-
-def fill(value: Any, tensor: Any) -> Any:
-    """`linalg.fill` of a tensor."""
-    return _fill(value, tensor, [tensor.type]).results[0]
-
-
-def fill_buffer(value: Any, buffer: Any) -> None:
-    """`linalg.fill` of a buffer."""
-    _fill(value, buffer, [])
-
-
-def _fill(value: Any, tensor: Any, results: list[Any]) -> Any:
-    operation = ir.Operation.create(
-        "linalg.fill",
-        results=results,
-        operands=[value, tensor],
-        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
-        regions=1,
-    )
-    block = ir.Block.create_at_start(operation.regions[0], [value.type, value.type])
-    with ir.InsertionPoint(block):
-        build.create("linalg.yield", [], [block.arguments[0]])
-    return operation

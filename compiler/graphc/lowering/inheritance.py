@@ -16,7 +16,7 @@ from graphc_dialects.write import root_of
 _UPDATES = ("graphc.update_slice", "graphc.put")
 
 
-def last(value: Any) -> Any:
+def last(value: ir.Value) -> Any:
     """The value, or the last one of those that take over its memory, one from the other."""
     following = successor(value)
     while following is not None:
@@ -49,7 +49,7 @@ def successor(value: Any) -> Any:
     return _written(users, value)
 
 
-def computed_with(value: Any) -> list[Any]:
+def computed_with(value: ir.Value) -> list[ir.Value]:
     """Results of the operations that take part in computing a value in memory that is given beforehand."""
     owner = value.owner
     if isinstance(owner, ir.Block):
@@ -66,7 +66,7 @@ def computed_with(value: Any) -> list[Any]:
     return found
 
 
-def _read_with(op: Any) -> list[Any]:
+def _read_with(op: ir.Operation) -> list[ir.Value]:
     """What an operation, or the cluster that it is the last of, reads."""
     number = _cluster(op.operation)
     found: dict[Any, None] = {}
@@ -101,5 +101,5 @@ def _written(pending: list[Any], value: Any) -> Any:
     return None
 
 
-def _cluster(op: Any) -> int | None:
+def _cluster(op: ir.Operation) -> int | None:
     return ir.IntegerAttr(op.attributes["cluster"]).value if "cluster" in op.attributes else None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kernels import attributes_of
@@ -17,11 +17,14 @@ from graphc.native.types import type_of_dtype
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES, Signature
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
+
 # Picoseconds of a call, of a multiplication of a matrix algorithm, and of an element of a vector.
 _FIXED, _MULTIPLY, _COMPARE = 10_000, 100, 2_000
 
 
-def lower_kernel(context: Any, op: Any) -> None:
+def lower_kernel(context: FunctionConverter, op: ir.Operation) -> None:
     """Lowers one kernel operation; defines its results."""
     name = op.name.removeprefix("graphc.")
     signature, kernel = SIGNATURES[name], find(name)
@@ -55,7 +58,9 @@ def lower_kernel(context: Any, op: Any) -> None:
         context.define(result, read(buffer, build.storage_type(result.type)))
 
 
-def _sizes(context: Any, signature: Signature, tensors: list[Any], given: list[Any]) -> dict[str, Any]:
+def _sizes(
+    context: FunctionConverter, signature: Signature, tensors: list[ir.Value], given: list[ir.Value]
+) -> dict[str, ir.Value]:
     """Index values of the core dimensions."""
     sizes = {dim: context.index_of(size) for dim, size in zip(signature.given, given, strict=True)}
     for dim in signature.dims:
@@ -68,7 +73,7 @@ def _sizes(context: Any, signature: Signature, tensors: list[Any], given: list[A
 class _Size:
     """Index arithmetic with operators, for the scratch rules of kernels."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: ir.Value) -> None:
         self.value = value
 
     def __add__(self, other: Any) -> _Size:
@@ -80,18 +85,18 @@ class _Size:
     __radd__, __rmul__ = __add__, __mul__
 
 
-def _value(x: Any) -> Any:
+def _value(x: Any) -> ir.Value:
     return x.value if isinstance(x, _Size) else build.const_index(x)
 
 
-def _memory(count: Any) -> Any:
+def _memory(count: ir.Value) -> ir.Value:
     """A buffer of so many bytes."""
     known = build.constant_value(count)
     shape = [build.DYNAMIC if known is None else known]
     return allocate(ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(8)), [count])
 
 
-def _cost(kernel: Kernel, signature: Signature, sizes: dict[str, Any]) -> Any:
+def _cost(kernel: Kernel, signature: Signature, sizes: dict[str, ir.Value]) -> ir.Value:
     """Picoseconds of one element of the batch.
 
     The guess: each element of a matrix takes part in as many multiplications as the smaller of its sizes, and
@@ -110,7 +115,9 @@ def _cost(kernel: Kernel, signature: Signature, sizes: dict[str, Any]) -> Any:
     return total
 
 
-def _call(op: Any, kernel: Kernel, callee: KernelCall, pointers: list[Any], sizes: list[Any]) -> None:
+def _call(
+    op: ir.Operation, kernel: Kernel, callee: KernelCall, pointers: list[ir.Value], sizes: list[ir.Value]
+) -> None:
     i64 = ir.IntegerType.get_signless(64)
     status = calls.call(op, callee, [*pointers, *map(calls.number, sizes)], [i64]).result
     index = build.create("arith.index_cast", [build.index_type()], [status]).result

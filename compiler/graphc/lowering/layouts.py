@@ -15,7 +15,7 @@ Factors = Counter[Any]  # how often each value is a factor; constants are counte
 Product = tuple[int, Factors]
 
 
-def is_contiguous(buffer: Any) -> bool:
+def is_contiguous(buffer: ir.Value) -> bool:
     """Whether the type says that the elements lie side by side, from the start of the memory on."""
     memref = ir.MemRefType(buffer.type)
     return bool(memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank)))
@@ -35,7 +35,7 @@ def is_row_major(buffer: Any) -> bool:
     return True
 
 
-def _sizes_and_strides(buffer: Any) -> tuple[list[Any], list[Any]]:
+def _sizes_and_strides(buffer: ir.Value) -> tuple[list[Any], list[Any]]:
     """Numbers where they are static; index values, or None where nothing tells them."""
     memref = ir.MemRefType(buffer.type)
     sizes = [size if size >= 0 else None for size in memref.shape]
@@ -70,7 +70,7 @@ def product_of(value: Any) -> Product:
     return a * b, some + others
 
 
-def collapse(buffer: Any, groups: list[list[int]]) -> Any:
+def collapse(buffer: ir.Value, groups: list[list[int]]) -> ir.Value:
     """A row-major buffer with neighbouring dimensions seen as one."""
     memref = ir.MemRefType(buffer.type)
     owner = buffer.owner
@@ -108,7 +108,7 @@ def _cast_again(cast: Any, groups: list[list[int]]) -> Any:
     )
 
 
-def _all(sizes: Iterable[Any]) -> Any:
+def _all(sizes: Iterable[Any]) -> ir.Value | int:
     """The product of sizes."""
     number, values = 1, []
     for size in sizes:
@@ -124,7 +124,9 @@ def _all(sizes: Iterable[Any]) -> Any:
     return total if number == 1 else build.index_op("muli", total, build.const_index(number))
 
 
-def reinterpret(base: Any, offset: Any, sizes: list[Any], strides: list[Any]) -> Any:
+def reinterpret(
+    base: ir.Value, offset: ir.Value | int, sizes: list[ir.Value | int], strides: list[ir.Value | int]
+) -> ir.Value:
     """`memref.reinterpret_cast`; everything is a number or an index value, constants become numbers."""
     groups = [[_number(x) for x in group] for group in ([offset], sizes, strides)]
     dynamic = [[x for x in group if not isinstance(x, int)] for group in groups]
@@ -141,12 +143,12 @@ def reinterpret(base: Any, offset: Any, sizes: list[Any], strides: list[Any]) ->
     ).result
 
 
-def _number(value: Any) -> Any:
+def _number(value: ir.Value | int) -> ir.Value | int:
     known = value if isinstance(value, int) else build.constant_value(value)
     return value if known is None else known
 
 
-def strided(strides: Iterable[int], offset: int) -> Any:
+def strided(strides: Iterable[int], offset: int) -> ir.Attribute:
     """The layout attribute; what is dynamic is given as the bindings have it."""
     unknown = (build.DYNAMIC, ir.ShapedType.get_dynamic_stride_or_offset())
     text = ", ".join("?" if x in unknown else str(x) for x in strides)

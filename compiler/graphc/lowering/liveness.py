@@ -29,11 +29,13 @@ class Liveness:
         kept: values that live in memory of the caller, such as results.
     """
 
-    def __init__(self, members: Mapping[Any, Sequence[Any]], kept: Sequence[Any]) -> None:
+    def __init__(
+        self, members: Mapping[tuple[str, int], Sequence[ir.Operation]], kept: Sequence[ir.Value]
+    ) -> None:
         self._kept = {root(value) for value in kept}
-        self._weight: dict[Any, int] = {}
-        self._readers: dict[Any, set[Any]] = {}
-        self._made: dict[Any, list[Any]] = {}
+        self._weight: dict[ir.Value, int] = {}
+        self._readers: dict[ir.Value, set[Any]] = {}
+        self._made: dict[tuple[str, int], list[ir.Value]] = {}
         self._read: dict[Any, set[Any]] = {}
         for unit, operations in members.items():
             self._made[unit] = [r for op in operations for r in op.results if self._takes_memory(op, r)]
@@ -47,7 +49,7 @@ class Liveness:
             # What nobody outside reads stays in registers.
             self._made[unit] = [value for value in values if self._readers[value]]
 
-    def _takes_memory(self, op: Any, result: Any) -> bool:
+    def _takes_memory(self, op: ir.Operation, result: ir.Value) -> bool:
         if op.name in ALIASES or not isinstance(result.type, ir.RankedTensorType):
             return False
         if result in self._kept:
@@ -56,13 +58,13 @@ class Liveness:
         self._readers[result] = set()
         return True
 
-    def growth(self, unit: Any) -> int:
+    def growth(self, unit: tuple[str, int]) -> int:
         """How many elements more are in use after a unit than before it, if it is done next."""
         made = sum(self._weight[value] for value in self._made[unit])
         freed = sum(self._weight[value] for value in self._read[unit] if self._readers[value] == {unit})
         return made - freed
 
-    def done(self, unit: Any) -> list[Any]:
+    def done(self, unit: tuple[str, int]) -> list[Any]:
         """Says that a unit is done; returns the units whose growth is another now."""
         changed: list[Any] = []
         for value in self._read[unit]:
@@ -73,7 +75,7 @@ class Liveness:
         return changed
 
 
-def root(value: Any) -> Any:
+def root(value: ir.Value) -> ir.Value:
     """The value whose memory a value is part of."""
     while True:
         owner = value.owner
@@ -82,7 +84,7 @@ def root(value: Any) -> Any:
         value = owner.operands[0]
 
 
-def _elements(value: Any) -> int:
+def _elements(value: ir.Value) -> int:
     count = 1
     for size in static_shape(value):
         count *= UNKNOWN_SIZE if size is None else size

@@ -46,7 +46,7 @@ class _Operand:
 class LoopNest:
     """Lowers one generic; the generic is erased."""
 
-    def __init__(self, generic: Any) -> None:
+    def __init__(self, generic: ir.Operation) -> None:
         self._generic = generic
         attributes = generic.attributes
         self._kinds = [str(kind) for kind in attributes["iterator_types"]]
@@ -76,7 +76,7 @@ class LoopNest:
             self._suffix = count
             while self._suffix and removed[self._suffix - 1]:
                 self._suffix -= 1
-            self._starts: dict[int, Any] = {}
+            self._starts: dict[int, ir.Value] = {}
             if self._sums_columns():
                 self._column_blocks()
             else:
@@ -85,7 +85,7 @@ class LoopNest:
 
     # -- preparation -----------------------------------------------------------------------------------------
 
-    def _extents(self) -> list[Any]:
+    def _extents(self) -> list[ir.Value]:
         """One size per dimension; a static one wherever some operand knows it.
 
         The size of an allocation folds to the value it was made with, so that loops over one array and over
@@ -165,7 +165,7 @@ class LoopNest:
 
     # -- emission --------------------------------------------------------------------------------------------
 
-    def _nest(self, depth: int, indices: list[Any]) -> None:
+    def _nest(self, depth: int, indices: list[ir.Value]) -> None:
         """Emits loop `depth` and everything inside; loads that are ready are emitted first."""
         self._load_ready(depth, indices)
         if depth == self._suffix:
@@ -196,22 +196,22 @@ class LoopNest:
             self._nest(0, [])
             build.create("scf.yield", [], [])
 
-    def _load_ready(self, depth: int, indices: list[Any]) -> None:
+    def _load_ready(self, depth: int, indices: list[ir.Value]) -> None:
         for operand in self._inputs:
             needed = max((axis for axis in operand.axes if axis is not None), default=-1) + 1
             if needed == depth:
                 if _is_used(operand.argument):
                     operand.argument.replace_all_uses_with(self._load(operand, indices))
 
-    def _load(self, operand: _Operand, indices: list[Any]) -> Any:
+    def _load(self, operand: _Operand, indices: list[ir.Value]) -> ir.Value:
         memref = ir.MemRefType(operand.buffer.type)
         where = self._where(operand, indices)
         return build.create("memref.load", [memref.element_type], [operand.buffer, *where]).result
 
-    def _where(self, operand: _Operand, indices: list[Any]) -> list[Any]:
+    def _where(self, operand: _Operand, indices: list[ir.Value]) -> list[ir.Value]:
         return [build.const_index(0) if axis is None else indices[axis] for axis in operand.axes]
 
-    def _innermost(self, depth: int, indices: list[Any]) -> None:
+    def _innermost(self, depth: int, indices: list[ir.Value]) -> None:
         """The body, wrapped in the trailing reduction loops if there are any."""
         accumulators = [operand for operand in self._outputs if self._accumulates(operand)]
         initial = [self._load(operand, indices) for operand in accumulators]
@@ -244,8 +244,11 @@ class LoopNest:
         return [] if None in found else [each for each in found if each is not None]
 
     def _in_parts(
-        self, initial: list[Any], accumulators: list[_Operand], combiners: list[partial_reductions.Combiner]
-    ) -> list[Any]:
+        self,
+        initial: list[ir.Value],
+        accumulators: list[_Operand],
+        combiners: list[partial_reductions.Combiner],
+    ) -> list[ir.Value]:
         """Reduces parts of the outermost loop, then their results, in order."""
         extent = self._bounds[0]
         length = partial_reductions.part_length(extent, SUM_BLOCK if len(self._groups) == 1 else 1)
@@ -286,8 +289,8 @@ class LoopNest:
         return owner if operand.argument in list(owner.operands) else None
 
     def _reduce(
-        self, depth: int, indices: list[Any], values: list[Any], accumulators: list[_Operand]
-    ) -> list[Any]:
+        self, depth: int, indices: list[ir.Value], values: list[ir.Value], accumulators: list[_Operand]
+    ) -> list[ir.Value]:
         last = depth == len(self._groups) - 1
         if last and self._sum_positions:
             return self._blocked(depth, indices, values, accumulators)
@@ -296,16 +299,16 @@ class LoopNest:
     def _loop(
         self,
         depth: int,
-        indices: list[Any],
-        values: list[Any],
+        indices: list[ir.Value],
+        values: list[ir.Value],
         accumulators: list[_Operand],
         *,
-        bounds: tuple[Any, Any] | None = None,
-    ) -> list[Any]:
+        bounds: tuple[ir.Value, ir.Value] | None = None,
+    ) -> list[ir.Value]:
         """One loop of a reduction, and those inside."""
         start, stop = bounds or (self._starts.get(depth), self._bounds[depth])
 
-        def body(position: Any, carried: list[Any]) -> list[Any]:
+        def body(position: ir.Value, carried: list[ir.Value]) -> list[Any]:
             inner = [*indices, position]
             self._load_ready(depth + 1, inner)
             if depth == len(self._groups) - 1:
@@ -315,8 +318,8 @@ class LoopNest:
         return carry(stop, values, body, start=start)
 
     def _blocked(
-        self, depth: int, indices: list[Any], values: list[Any], accumulators: list[_Operand]
-    ) -> list[Any]:
+        self, depth: int, indices: list[ir.Value], values: list[ir.Value], accumulators: list[_Operand]
+    ) -> list[ir.Value]:
         bound = self._bounds[depth]
         number = build.constant_value(bound)
         if number is not None and number <= SUM_BLOCK:
@@ -324,7 +327,7 @@ class LoopNest:
             return self._loop(depth, indices, values, accumulators, bounds=bounds)
         width = build.const_index(SUM_BLOCK)
 
-        def body(start: Any, carried: list[Any]) -> list[Any]:
+        def body(start: ir.Value, carried: list[ir.Value]) -> list[Any]:
             stop = build.index_op("minsi", build.index_op("addi", start, width), bound)
             begin = [
                 partial_reductions.constant(value.type, 0.0) if i in self._sum_positions else value
@@ -338,7 +341,9 @@ class LoopNest:
 
         return carry(bound, values, body, start=self._starts.get(depth), step=width)
 
-    def _body(self, indices: list[Any], values: list[Any], accumulators: list[_Operand]) -> list[Any]:
+    def _body(
+        self, indices: list[ir.Value], values: list[ir.Value], accumulators: list[_Operand]
+    ) -> list[ir.Value]:
         """Moves the body here; returns the new accumulators and stores the other outputs."""
         for operand in accumulators:
             combiner = self._combiner(operand)
@@ -374,15 +379,15 @@ def _axis_of(expression: Any) -> int | None:
     return expression.position if isinstance(expression, ir.AffineDimExpr) else None
 
 
-def _is_used(value: Any) -> bool:
+def _is_used(value: ir.Value) -> bool:
     return next(iter(value.uses), None) is not None
 
 
-def _is_allocated(buffer: Any) -> bool:
+def _is_allocated(buffer: ir.Value) -> bool:
     owner = buffer.owner
     return not isinstance(owner, ir.Block) and owner.name == "memref.alloc"
 
 
-def _add(a: Any, b: Any) -> Any:
+def _add(a: ir.Value, b: ir.Value) -> ir.Value:
     name = "complex.add" if isinstance(a.type, ir.ComplexType) else "arith.addf"
     return build.create(name, [a.type], [a, b]).result

@@ -84,7 +84,7 @@ class Product:
             return None
         return x, y, z
 
-    def _call(self, helper: Helper, numbers: list[Any], matrices: tuple[Any, ...]) -> None:
+    def _call(self, helper: Helper, numbers: list[ir.Value], matrices: tuple[Any, ...]) -> None:
         accumulate = build.create(
             "arith.constant",
             [ir.IntegerType.get_signless(1)],
@@ -96,7 +96,7 @@ class Product:
         types = ["i64"] * len(numbers) + [kind for pointer in pointers for kind in (pointer, "i64")] + ["i1"]
         declare_helper(self.op, helper, types, [])
 
-        def call(batch: list[Any]) -> None:
+        def call(batch: list[ir.Value]) -> None:
             operands = list(numbers)
             for matrix, layout in zip(matrices, layouts, strict=True):
                 operands += [layout.address(batch), layout.stride(matrix.axes[0])]
@@ -120,7 +120,7 @@ class _Matrix:
     transposed: bool
 
     @classmethod
-    def of(cls, buffer: Any, transposed: bool, is_column: bool) -> _Matrix | None:
+    def of(cls, buffer: ir.Value, transposed: bool, is_column: bool) -> _Matrix | None:
         """A buffer seen as such a matrix, or None if neither dimension is contiguous.
 
         Args:
@@ -155,7 +155,7 @@ class _Matrix:
 class _Layout:
     """Address and strides of a buffer, as values."""
 
-    def __init__(self, buffer: Any) -> None:
+    def __init__(self, buffer: ir.Value) -> None:
         memref = ir.MemRefType(buffer.type)
         self._element = memref.element_type
         self._strides, offset = memref.get_strides_and_offset()
@@ -170,14 +170,14 @@ class _Layout:
         if offset:
             self._base = self._element_at(_to_i64(position) if offset == self._dynamic else _i64(offset))
 
-    def stride(self, axis: int | None) -> Any:
+    def stride(self, axis: int | None) -> ir.Value:
         """The distance of elements along a dimension, an i64."""
         if axis is None:
             return _i64(1)
         known = self._strides[axis]
         return _to_i64(self._values[axis]) if known == self._dynamic else _i64(known)
 
-    def address(self, batch: list[Any]) -> Any:
+    def address(self, batch: list[ir.Value]) -> ir.Value:
         """Address of the matrix at a position of the leading dimensions."""
         total = None
         for axis, position in enumerate(batch):
@@ -186,7 +186,7 @@ class _Layout:
             total = part if total is None else build.create("arith.addi", [i64], [total, part]).result
         return self._base if total is None else self._element_at(total)
 
-    def _element_at(self, offset: Any) -> Any:
+    def _element_at(self, offset: ir.Value) -> ir.Value:
         return build.create(
             "llvm.getelementptr",
             [self._base.type],
@@ -196,7 +196,7 @@ class _Layout:
         ).result
 
 
-def _llvm_type(element: Any) -> Any:
+def _llvm_type(element: ir.Type) -> ir.Type:
     """The element as the llvm dialect has it: a complex number is a pair."""
     text = str(element)
     if text.startswith("complex"):
@@ -210,11 +210,11 @@ def _i64(value: int) -> Any:
     return build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, value)).result
 
 
-def _to_i64(value: Any) -> Any:
+def _to_i64(value: ir.Value) -> ir.Value:
     return build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [value]).result
 
 
-def _batched(result: Any, batch: list[Any], call: Any) -> None:
+def _batched(result: ir.Value, batch: list[ir.Value], call: Any) -> None:
     """Loops over the leading dimensions around a call."""
     if len(batch) >= ir.MemRefType(result.type).rank - 2:
         call(batch)

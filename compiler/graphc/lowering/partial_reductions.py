@@ -37,15 +37,15 @@ class Combiner(NamedTuple):
     name: str
     neutral: Any
 
-    def combine(self, a: Any, b: Any) -> Any:
+    def combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return build.create(self.name, [a.type], [a, b]).result
 
-    def constant(self, value_type: Any) -> Any:
+    def constant(self, value_type: ir.Type) -> Any:
         """The value that changes nothing."""
         return constant(value_type, self.neutral)
 
 
-def constant(value_type: Any, number: Any) -> Any:
+def constant(value_type: ir.Type, number: float) -> Any:
     """A float, complex (of two equal parts) or integer constant."""
     if isinstance(value_type, ir.ComplexType):
         part = ir.FloatAttr.get(value_type.element_type, number)
@@ -54,7 +54,7 @@ def constant(value_type: Any, number: Any) -> Any:
     return build.create("arith.constant", [value_type], [], value=kind.get(value_type, number)).result
 
 
-def combiner(value: Any, accumulator: Any) -> Combiner | None:
+def combiner(value: ir.Value, accumulator: ir.Value) -> Combiner | None:
     """How `value`, which a body yields, is made from the accumulator; None if it cannot be done in parts."""
     owner = value.owner
     if isinstance(owner, ir.Block):
@@ -80,12 +80,12 @@ def _neutral(name: str, width: int) -> int:
     return -(1 << width - 1) if name == "arith.maxsi" else (1 << width - 1) - 1
 
 
-def is_in_loop(op: Any) -> bool:
+def is_in_loop(op: ir.Operation) -> bool:
     """Whether an operation stands inside of another one of its function, such as the loop of a scan."""
     return op.parent.operation.name != "func.func"
 
 
-def part_length(extent: Any, block: int) -> Any:
+def part_length(extent: ir.Value, block: int) -> ir.Value:
     """Iterations of a part: a multiple of `block` if there is more than one part, else all; at least 1.
 
     Args:
@@ -101,12 +101,12 @@ def part_length(extent: Any, block: int) -> Any:
     return index("maxsi", index("minsi", fair, extent), build.const_index(1))
 
 
-def part_count(extent: Any, length: Any) -> Any:
+def part_count(extent: ir.Value, length: ir.Value) -> ir.Value:
     past = build.index_op("addi", extent, build.index_op("subi", length, build.const_index(1)))
     return build.index_op("divui", past, length)
 
 
-def part_buffer(value_type: Any, inside: Any) -> Any:
+def part_buffer(value_type: ir.Type, inside: ir.Operation) -> ir.Value:
     """Memory for the results of the parts, on the stack of the function that contains an operation."""
     function = inside.parent.operation
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):

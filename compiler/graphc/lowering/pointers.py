@@ -10,7 +10,7 @@ from graphc.ir.types import dtype_of
 from graphc_dialects._mlir import ir
 
 
-def aligned(buffer: Any) -> Any:
+def aligned(buffer: ir.Value) -> ir.Value:
     """A pointer to the memory of a memref, before its offset."""
     position = build.create("memref.extract_aligned_pointer_as_index", [build.index_type()], [buffer]).result
     return _pointer(position)
@@ -33,6 +33,6 @@ def first(buffer: Any) -> Any:
     return _pointer(build.index_op("addi", position, build.index_op("muli", start, width)))
 
 
-def _pointer(position: Any) -> Any:
+def _pointer(position: ir.Value) -> ir.Value:
     number = build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [position]).result
     return build.create("llvm.inttoptr", [ir.Type.parse("!llvm.ptr")], [number]).result

@@ -20,7 +20,7 @@ class Polls:
         bound: the number of iterations, or the most there can be.
     """
 
-    def __init__(self, scan: Any, bound: Any) -> None:
+    def __init__(self, scan: ir.Operation, bound: ir.Value) -> None:
         self._bound = bound
         self._progress = "progress" in scan.attributes
         helper = Progress(scan_name(scan)) if self._progress else Poll()
@@ -29,7 +29,7 @@ class Polls:
         types = [build.index_type()] * 2 if self._progress else []
         declare_helper(scan, helper, types, [_status()])
 
-    def in_iteration(self, step: Any) -> None:
+    def in_iteration(self, step: ir.Value) -> None:
         """At the insertion point, the end of an iteration."""
         self._call([step, self._bound] if self._progress else [])
 
@@ -46,5 +46,5 @@ class Polls:
 FEW = 16
 
 
-def _status() -> Any:
+def _status() -> ir.Type:
     return ir.IntegerType.get_signless(64)

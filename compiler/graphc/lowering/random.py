@@ -15,7 +15,7 @@ from graphc_dialects.random import GENERATORS
 
 
 @lowers("graphc.random")
-def random(context: Any, op: Any) -> None:
+def random(context: Any, op: ir.Operation) -> None:
     """Lowers one operation; defines the draws and the state after them."""
     cores = list(op.attributes["cores"])
     state, *rest = op.operands

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import Scalar, ScalarBuilder
 
 
 class Real:
@@ -21,37 +24,37 @@ class Real:
 
     __slots__ = ("b", "scalar")
 
-    def __init__(self, b: Any, scalar: Any) -> None:
+    def __init__(self, b: ScalarBuilder, scalar: Scalar) -> None:
         self.b = b
         self.scalar = scalar
 
-    def like(self, value: Any) -> Real:
+    def like(self, value: Real | float) -> Real:
         """A constant of the same dtype; a `Real` as it is."""
         return value if isinstance(value, Real) else Real(self.b, self.b.const(value, self.scalar.dtype))
 
-    def _with(self, method: str, *others: Any) -> Real:
+    def _with(self, method: str, *others: Real | float) -> Real:
         scalars = [self.like(x).scalar for x in others]
         return Real(self.b, getattr(self.b, method)(self.scalar, *scalars))
 
-    def __add__(self, other: Any) -> Real:
+    def __add__(self, other: Real | float) -> Real:
         return self._with("add", other)
 
     def __radd__(self, other: Any) -> Real:
         return self.like(other) + self
 
-    def __sub__(self, other: Any) -> Real:
+    def __sub__(self, other: Real | float) -> Real:
         return self._with("sub", other)
 
-    def __rsub__(self, other: Any) -> Real:
+    def __rsub__(self, other: Real | float) -> Real:
         return self.like(other) - self
 
-    def __mul__(self, other: Any) -> Real:
+    def __mul__(self, other: Real | float) -> Real:
         return self._with("mul", other)
 
-    def __rmul__(self, other: Any) -> Real:
+    def __rmul__(self, other: Real | float) -> Real:
         return self.like(other) * self
 
-    def __truediv__(self, other: Any) -> Real:
+    def __truediv__(self, other: Real | float) -> Real:
         return self._with("truediv", other)
 
     def __rtruediv__(self, other: Any) -> Real:
@@ -63,26 +66,26 @@ class Real:
     def __abs__(self) -> Real:
         return self._with("abs")
 
-    def __lt__(self, other: Any) -> Real:
+    def __lt__(self, other: Real | float) -> Real:
         return self._with("lt", other)
 
     def __le__(self, other: Any) -> Real:
         return self._with("le", other)
 
-    def __gt__(self, other: Any) -> Real:
+    def __gt__(self, other: Real | float) -> Real:
         return self._with("gt", other)
 
     def __ge__(self, other: Any) -> Real:
         return self._with("ge", other)
 
-    def same(self, other: Any) -> Real:
+    def same(self, other: Real | float) -> Real:
         """Equality, as a flag; `==` stays that of Python objects."""
         return self._with("eq", other)
 
-    def __and__(self, other: Real) -> Real:
+    def __and__(self, other: Real | float) -> Real:
         return self._with("logical_and", other)
 
-    def __or__(self, other: Real) -> Real:
+    def __or__(self, other: Real | float) -> Real:
         return self._with("logical_or", other)
 
     def __invert__(self) -> Real:
@@ -94,18 +97,18 @@ class Real:
     def isinf(self) -> Real:
         return self._with("isinf")
 
-    def fma(self, y: Any, z: Any) -> Real:
+    def fma(self, y: Real | float, z: Real | float) -> Real:
         """self * y + z, rounded once."""
         return self._with("fma", y, z)
 
-    def copysign(self, sign: Any) -> Real:
+    def copysign(self, sign: Real | float) -> Real:
         return self._with("copysign", sign)
 
-    def at_least(self, other: Any) -> Real:
+    def at_least(self, other: Real | float) -> Real:
         """The larger one; NaN wins."""
         return self._with("maximum", other)
 
-    def at_most(self, other: Any) -> Real:
+    def at_most(self, other: Real | float) -> Real:
         """The smaller one; NaN wins."""
         return self._with("minimum", other)
 
@@ -115,7 +118,7 @@ class Real:
     def rint(self) -> Real:
         return self._with("rint")
 
-    def f(self, name: str, *others: Any) -> Real:
+    def f(self, name: str, *others: Real | float) -> Real:
         """A function of the C library."""
         scalars = [self.like(x).scalar for x in others]
         return Real(self.b, self.b.math(name, self.scalar, *scalars))
@@ -134,20 +137,20 @@ class Real:
 Pair = tuple[Real, Real]
 
 
-def two_sum(x: Real, y: Real) -> Pair:
+def two_sum(x: Real, y: Real | float) -> Pair:
     """x + y and its rounding error (D. Knuth, The Art of Computer Programming, volume 2, 4.2.2)."""
     total = x + y
     rest = total - x
     return total, (x - (total - rest)) + (y - rest)
 
 
-def fast_two_sum(x: Real, y: Real) -> Pair:
+def fast_two_sum(x: Real, y: Real | float) -> Pair:
     """x + y and its rounding error, for operands of which the first has the larger magnitude, or is 0."""
     total = x + y
     return total, y - (total - x)
 
 
-def two_product(x: Real, y: Real) -> Pair:
+def two_product(x: Real, y: Real | float) -> Pair:
     """x * y and its rounding error."""
     high = x * y
     return high, x.fma(y, -high)

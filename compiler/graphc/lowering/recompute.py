@@ -26,13 +26,13 @@ class Recomputation:
             (An operation itself is no key: its hash changes with its operands.)
     """
 
-    def __init__(self, clusters: dict[Any, int]) -> None:
+    def __init__(self, clusters: dict[ir.Value, int]) -> None:
         self._clusters = clusters
-        self._copies: dict[tuple[Any, int], Any] = {}
-        self._read_by_clusters: dict[Any, bool] = {}
+        self._copies: dict[tuple[ir.Value, int], ir.Value | None] = {}
+        self._read_by_clusters: dict[ir.Value, bool] = {}
         self.copied = 0
 
-    def apply(self, op: Any) -> None:
+    def apply(self, op: ir.Operation) -> None:
         """Replaces operands of a cluster member by copies in its own cluster, where that pays."""
         number = self._clusters[op.results[0]]
         self._block = op.block
@@ -50,7 +50,7 @@ class Recomputation:
             if replacement is not None:
                 op.operands[position] = replacement
 
-    def _copy(self, user: Any, value: Any, number: int) -> Any:
+    def _copy(self, user: ir.Operation, value: ir.Value, number: int) -> Any:
         arrays: set[Any] = set()
         chain: list[Any] = []
         if not self._collect(value, number, arrays, chain) or not chain:
@@ -77,7 +77,9 @@ class Recomputation:
             self.copied += 1
         return mapping[value]
 
-    def _collect(self, value: Any, number: int, arrays: set[Any], chain: list[Any]) -> bool:
+    def _collect(
+        self, value: ir.Value, number: int, arrays: set[ir.Value], chain: list[ir.Operation]
+    ) -> bool:
         """Whether the value is cheap; gathers the operations to copy (users before producers) and the arrays
         read.
         """
@@ -104,26 +106,26 @@ class Recomputation:
             return False
         return all(self._collect(x, number, arrays, chain) for x in owner.operands)
 
-    def _array(self, value: Any, arrays: set[Any]) -> bool:
+    def _array(self, value: ir.Value, arrays: set[ir.Value]) -> bool:
         if any(size != 1 for size in static_shape(value)):
             arrays.add(value)
         return len(arrays) <= MAX_ARRAYS
 
-    def _is_stored(self, value: Any) -> bool:
+    def _is_stored(self, value: ir.Value) -> bool:
         """Whether a view's operand is in memory (or no tensor at all) without this view."""
         owner = value.owner
         if isinstance(owner, _ir().Block):
             return True
         return owner.name in REDUCTIONS or not (is_elementwise(owner.name) or owner.name in VIEWS)
 
-    def _is_kept(self, value: Any) -> bool:
+    def _is_kept(self, value: ir.Value) -> bool:
         """Whether something that is no cluster, such as a matrix product, reads the value from memory."""
         users = [use.owner.operation for use in value.uses]
         return any(
             op.block == self._block and not self._is_member(op) and op.name not in VIEWS for op in users
         )
 
-    def _only_clusters_read(self, value: Any) -> bool:
+    def _only_clusters_read(self, value: ir.Value) -> bool:
         found = self._read_by_clusters.get(value)
         if found is None:
             # Copies do not change this: they are in clusters, and so is all that they are made for.
@@ -132,7 +134,7 @@ class Recomputation:
             self._read_by_clusters[value] = found
         return found
 
-    def _is_member(self, op: Any) -> bool:
+    def _is_member(self, op: ir.Operation) -> bool:
         return len(op.results) > 0 and op.results[0] in self._clusters
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from graphc.lowering.generic import ZERO, GenericBuilder
 from graphc.lowering.rules import lowers
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
 Step = Callable[[Any, list[Scalar]], Scalar]
 RECURRENCES = ("graphc.cumulative", "graphc.linear_recurrence")
@@ -52,10 +55,10 @@ _SUM_BLOCK, _EXTREMUM_BLOCK, _LINEAR_BLOCK = 8, 4, 8
 class _Inline(GenericBuilder):
     """Reads elements of values at computed positions; views and cheap producers are computed there."""
 
-    def _load(self, tensor: Any, dtype: np.dtype, coordinates: Any) -> Scalar:
+    def _load(self, tensor: ir.Value, dtype: np.dtype, coordinates: Any) -> Scalar:
         return extract(self.scalar, tensor, dtype, [self._index(c) for c in coordinates])
 
-    def _is_donor(self, value: Any, coordinates: Any) -> bool:
+    def _is_donor(self, value: ir.Value, coordinates: Any) -> bool:
         return False
 
 
@@ -66,14 +69,14 @@ class _Stack:
     and loaded again; the loop that would have stored it is dead then.
     """
 
-    def __init__(self, context: Any, value: Any) -> None:
+    def __init__(self, context: FunctionConverter, value: ir.Value) -> None:
         self._context = context
         self._value = value
         self._shape = static_shape(value)
         self._chain = cheap_chain(value)
         self.invariant = self._shape[0] == 1
 
-    def read(self, row: Any, where: list[Any]) -> Scalar:
+    def read(self, row: ir.Value, where: list[ir.Value]) -> Scalar:
         """One element; dimensions of static size 1 are read at 0."""
         coordinates = [
             ZERO if size == 1 else index for size, index in zip(self._shape, [row, *where], strict=True)
@@ -81,7 +84,7 @@ class _Stack:
         return _Inline(self._context, (), [], self._chain).read(self._value, tuple(coordinates))
 
 
-def cheap_chain(value: Any) -> list[Any]:
+def cheap_chain(value: ir.Value) -> list[ir.Operation]:
     """The operations that compute a value from arrays in memory if they are few and cheap, else none."""
     chain: list[Any] = []
     pending = [value]
@@ -99,7 +102,7 @@ def cheap_chain(value: Any) -> list[Any]:
     return chain if len(chain) <= _MAX_INLINE else []
 
 
-def extract(b: ScalarBuilder, tensor: Any, dtype: np.dtype, indices: list[Any]) -> Scalar:
+def extract(b: ScalarBuilder, tensor: ir.Value, dtype: np.dtype, indices: list[ir.Value]) -> Scalar:
     """An element of a tensor of storage type, as a value to compute with."""
     element = ir.RankedTensorType(tensor.type).element_type
     value = build.create("tensor.extract", [element], [tensor, *indices]).result
@@ -109,7 +112,7 @@ def extract(b: ScalarBuilder, tensor: Any, dtype: np.dtype, indices: list[Any]) 
     return b.ne(byte, b.const(0, byte.dtype))
 
 
-def insert(b: ScalarBuilder, x: Scalar, tensor: Any, indices: list[Any]) -> Any:
+def insert(b: ScalarBuilder, x: Scalar, tensor: ir.Value, indices: list[ir.Value]) -> ir.Value:
     """The tensor with an element replaced."""
     value = b.cast(x, np.dtype("uint8")).value if x.dtype == np.bool_ else x.value
     return build.create("tensor.insert", [tensor.type], [value, tensor, *indices]).result
@@ -124,7 +127,7 @@ class _Recurrence:
         step: (row before, rows of the operands) -> row, for one element.
     """
 
-    def __init__(self, context: Any, op: Any, step: Step) -> None:
+    def __init__(self, context: FunctionConverter, op: ir.Operation, step: Step) -> None:
         *stacks, initial, steps = op.operands
         self._step = step
         self.b = ScalarBuilder(ir)
@@ -136,7 +139,7 @@ class _Recurrence:
         self._kept = int(ir.BoolAttr(op.attributes["keep_initial"]).value)
         self._row = list(static_shape(initial))[1:]
         self._sizes = context.sizes_of(initial)[1:]
-        self._columns: tuple[Any, Any] | None = None
+        self._columns: tuple[ir.Value, ir.Value] | None = None
         self._zero, self._one = build.const_index(0), build.const_index(1)
         rows = build.index_op("addi", self.steps, self._one) if self._kept else self.steps
         self.type = build.storage_type(op.results[0].type)
@@ -154,24 +157,24 @@ class _Recurrence:
 
     # -- positions -------------------------------------------------------------------------------------------
 
-    def source(self, s: Any) -> Any:
+    def source(self, s: ir.Value) -> Any:
         """The row of the operands that step `s` uses."""
         if not self._reverse:
             return s
         return build.index_op("subi", build.index_op("subi", self.steps, self._one), s)
 
-    def target(self, s: Any) -> Any:
+    def target(self, s: ir.Value) -> Any:
         """The row of the result that step `s` makes."""
         row = self.source(s)
         return build.index_op("addi", row, self._one) if self._kept and not self._reverse else row
 
-    def before(self, s: Any) -> Any:
+    def before(self, s: ir.Value) -> Any:
         """The row of the result that the step before `s` made; with a kept initial row also for step 0."""
         return build.index_op("addi" if self._reverse else "subi", self.target(s), self._one)
 
     # -- rows in registers -----------------------------------------------------------------------------------
 
-    def in_registers(self, block: int, blocked: Any) -> Any:
+    def in_registers(self, block: int, blocked: Any) -> ir.Value:
         """Carries the row before as scalars.
 
         Args:
@@ -196,8 +199,8 @@ class _Recurrence:
         tensor, _ = self._loop(tensor, rows, (start, self.steps, self._one), self._one_step(cells))
         return tensor
 
-    def _one_step(self, cells: list[Any]) -> Any:
-        def body(tensor: Any, rows: list[Scalar], s: Any) -> tuple[Any, list[Scalar]]:
+    def _one_step(self, cells: list[list[ir.Value]]) -> Any:
+        def body(tensor: ir.Value, rows: list[Scalar], s: ir.Value) -> tuple[Any, list[Scalar]]:
             source, target = self.source(s), self.target(s)
             inputs = [[stack.read(source, cell) for stack in self.stacks] for cell in cells]
             new = [self._step(self.b, [h, *xs]) for h, xs in zip(rows, inputs, strict=True)]
@@ -208,8 +211,8 @@ class _Recurrence:
         return body
 
     def _loop(
-        self, tensor: Any, rows: list[Scalar], bounds: tuple[Any, Any, Any], body: Any
-    ) -> tuple[Any, list[Scalar]]:
+        self, tensor: ir.Value, rows: list[Scalar], bounds: tuple[ir.Value, ir.Value, ir.Value], body: Any
+    ) -> tuple[ir.Value, list[Scalar]]:
         """`body(tensor, rows, s) -> (tensor, rows)` for every s."""
         start, stop, step = bounds
         nest, block = loop(stop, [tensor, *(x.value for x in rows)], start=start, step=step)
@@ -228,7 +231,7 @@ class _Recurrence:
         """
         cell = [self._zero] * len(self._row)
 
-        def body(tensor: Any, rows: list[Scalar], s: Any) -> tuple[Any, list[Scalar]]:
+        def body(tensor: ir.Value, rows: list[Scalar], s: ir.Value) -> tuple[Any, list[Scalar]]:
             numbers = [build.index_op("addi", s, build.const_index(j)) if j else s for j in range(width)]
             inputs = [[stack.read(self.source(n), cell) for stack in self.stacks] for n in numbers]
             values = combined(self.b, inputs, rows[0])
@@ -240,7 +243,7 @@ class _Recurrence:
 
     # -- rows in memory --------------------------------------------------------------------------------------
 
-    def in_memory(self) -> Any:
+    def in_memory(self) -> ir.Value:
         """Reads the row before from the result; long rows in blocks of columns, which cores can share."""
         if not self._has_long_rows():
             return self._all_steps(self.result)
@@ -257,7 +260,7 @@ class _Recurrence:
         columns = self._row[-1] if self._row else 1
         return in_function and (columns is None or columns > partial_reductions.COLUMNS)
 
-    def _all_steps(self, tensor: Any) -> Any:
+    def _all_steps(self, tensor: ir.Value) -> ir.Value:
         if self._kept:
             place = self.steps if self._reverse else self._zero
             tensor = self._rows(tensor, place, lambda _, cell: self._initial.read(self._zero, cell))
@@ -266,26 +269,26 @@ class _Recurrence:
         tensor = self._steps(tensor, self._zero, first, self._from_initial)
         return self._steps(tensor, self._one, self.steps, self._from_result)
 
-    def _from_initial(self, tensor: Any, s: Any, cell: list[Any]) -> Scalar:
+    def _from_initial(self, tensor: ir.Value, s: ir.Value, cell: list[ir.Value]) -> Scalar:
         return self._initial.read(self._zero, cell)
 
-    def _from_result(self, tensor: Any, s: Any, cell: list[Any]) -> Scalar:
+    def _from_result(self, tensor: ir.Value, s: ir.Value, cell: list[ir.Value]) -> Scalar:
         return extract(self.b, tensor, self.dtype, [self.before(s), *cell])
 
-    def _steps(self, tensor: Any, start: Any, stop: Any, previous: Any) -> Any:
+    def _steps(self, tensor: ir.Value, start: ir.Value, stop: ir.Value, previous: Any) -> ir.Value:
         nest, block = loop(stop, [tensor], start=start)
         with ir.InsertionPoint(block):
             s, carried = block.arguments
             source = self.source(s)
 
-            def element(inner: Any, cell: list[Any]) -> Scalar:
+            def element(inner: ir.Value, cell: list[ir.Value]) -> Scalar:
                 inputs = [stack.read(source, cell) for stack in self.stacks]
                 return self._step(self.b, [previous(inner, s, cell), *inputs])
 
             build.create("scf.yield", [], [self._rows(carried, self.target(s), element)])
         return nest.results[0]
 
-    def _rows(self, tensor: Any, row: Any, element: Any, cell: tuple[Any, ...] = ()) -> Any:
+    def _rows(self, tensor: ir.Value, row: ir.Value, element: Any, cell: tuple[ir.Value, ...] = ()) -> Any:
         """Sets each element of a row to `element(tensor, position)`."""
         if len(cell) == len(self._row):
             where = list(cell)
@@ -301,15 +304,15 @@ class _Recurrence:
 
 
 @lowers("graphc.cumulative", starts_anywhere=True)
-def cumulative(context: Any, op: Any) -> None:
+def cumulative(context: FunctionConverter, op: ir.Operation) -> None:
     """Running sums, products, extrema and so on."""
     method = _METHODS[ir.StringAttr(op.attributes["kind"]).value]
 
-    def step(b: Any, operands: list[Scalar]) -> Scalar:
+    def step(b: ScalarBuilder, operands: list[Scalar]) -> Scalar:
         result: Scalar = getattr(b, method)(*operands)
         return result
 
-    def prefixes(b: Any, inputs: list[list[Scalar]], before: Scalar) -> list[Scalar]:
+    def prefixes(b: ScalarBuilder, inputs: list[list[Scalar]], before: Scalar) -> list[Scalar]:
         local = _prefix_tree([x for (x,) in inputs], lambda x, y: step(b, [x, y]))
         return [step(b, [before, x]) for x in local]
 
@@ -339,7 +342,7 @@ def _prefix_tree(values: list[Scalar], combine: Callable[[Scalar, Scalar], Scala
 
 
 @lowers("graphc.linear_recurrence", starts_anywhere=True)
-def linear_recurrence(context: Any, op: Any) -> None:
+def linear_recurrence(context: Any, op: ir.Operation) -> None:
     """`h = a * h + b`.
 
     Rows of one element are a chain of dependent multiply-adds. With `reassociate`, 8 steps start from 0 on
@@ -381,7 +384,9 @@ def _products(b: Any, factors: list[Scalar]) -> list[Scalar]:
     return products
 
 
-def _finish(context: Any, op: Any, recurrence: _Recurrence, width: int, combined: Any) -> None:
+def _finish(
+    context: FunctionConverter, op: ir.Operation, recurrence: _Recurrence, width: int, combined: Any
+) -> None:
     if recurrence.elements is not None and 1 <= recurrence.elements <= REGISTERS:
         blocked = recurrence.block(width, combined) if width > 1 else None
         tensor = recurrence.in_registers(width, blocked)

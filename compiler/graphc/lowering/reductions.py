@@ -5,20 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import Scalar, ScalarBuilder
 
 _INT64 = np.dtype("int64")
 
 
-def _lowest(dtype: np.dtype) -> Any:
+def _lowest(dtype: np.dtype) -> float:
     if dtype.kind in "fc":
         return -np.inf
     return False if dtype == np.bool_ else np.iinfo(dtype).min
 
 
-def _highest(dtype: np.dtype) -> Any:
+def _highest(dtype: np.dtype) -> float:
     if dtype.kind in "fc":
         return np.inf
     return True if dtype == np.bool_ else np.iinfo(dtype).max
@@ -41,7 +44,7 @@ class Reducer:
 
 
 def _simple(initial: Callable[[np.dtype], Any], method: str) -> Reducer:
-    def combine(b: Any, value: Any, accumulators: list[Any], position: Any) -> list[Any]:
+    def combine(b: ScalarBuilder, value: Scalar, accumulators: list[Scalar], position: Any) -> list[Scalar]:
         return [getattr(b, method)(accumulators[0], value)]
 
     return Reducer(lambda dtype: [(dtype, initial(dtype))], combine)
@@ -50,7 +53,9 @@ def _simple(initial: Callable[[np.dtype], Any], method: str) -> Reducer:
 def _arg(initial: Callable[[np.dtype], Any], method: str) -> Reducer:
     """First position of the extreme; a NaN beats every number and the first NaN stays."""
 
-    def combine(b: Any, value: Any, accumulators: list[Any], position: Any) -> list[Any]:
+    def combine(
+        b: ScalarBuilder, value: Scalar, accumulators: list[Scalar], position: Scalar
+    ) -> list[Scalar]:
         best, index = accumulators
         better = getattr(b, method)(value, best)
         if value.dtype.kind in "fc":

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import VIEWS, static_shape
@@ -11,6 +11,9 @@ from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import write, write_apart
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
 
 def emit_return(context: Any, op: Any) -> None:
@@ -43,7 +46,7 @@ def emit_return(context: Any, op: Any) -> None:
     build.create("func.return", [], [])
 
 
-def _return_lent(context: Any, results: list[Any]) -> None:
+def _return_lent(context: FunctionConverter, results: list[ir.Value]) -> None:
     """Puts results into donated arguments, after their last reader; nothing is left to do as a rule.
 
     A copy instead of `materialize_in_destination`: that one would hand out the argument's memory for

@@ -10,7 +10,7 @@ saturate the way the hardware does for the values NumPy itself leaves undefined.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphc.lowering import complex_functions
 from graphc.lowering.scalar_calls import CallMixin
 from graphc.lowering.scalar_cast import CastMixin
 from graphc.lowering.scalar_complex import ComplexMixin
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 # Contraction into fused multiply-add is the one liberty taken with elementwise arithmetic.
 _CONTRACT = "#arith.fastmath<contract>"
@@ -47,7 +50,7 @@ class ScalarBuilder(CallMixin, CastMixin, ComplexMixin):
 
     def __init__(self, ir: Any) -> None:
         self.ir = ir
-        self._types: dict[np.dtype, Any] = {}
+        self._types: dict[np.dtype, ir.Type] = {}
         self._contract = ir.Attribute.parse(_CONTRACT)
 
     # -- building blocks -------------------------------------------------------------------------------------

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ir.build import declare
 from graphc.ir.helpers import declare_helper
 from graphc.library.helpers import PURE, ScalarCall
+
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import Scalar
 
 # How rows of the elementwise table name scalar kernels.
 _SCALAR = "graphc_scalar."
@@ -19,11 +22,11 @@ _DOUBLE = np.dtype("float64")
 class CallMixin:
     """Functions that are neither arithmetic nor in the math dialect."""
 
-    def fma(self: Any, x: Any, y: Any, z: Any) -> Any:
+    def fma(self: Any, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
         """x * y + z of float32 or float64, rounded once."""
         return self.op("math.fma", x.dtype, x, y, z)
 
-    def external(self: Any, symbol: str, *xs: Any) -> Any:
+    def external(self: Any, symbol: str, *xs: Scalar) -> Scalar:
         """A pure function ``double symbol(double, ...)``, for operands and a result of any float dtype.
 
         Args:
@@ -33,7 +36,7 @@ class CallMixin:
         """
         return self.cast(self.call(symbol, *(self.cast(x, _DOUBLE) for x in xs)), xs[0].dtype)
 
-    def call(self: Any, symbol: str, *xs: Any) -> Any:
+    def call(self: Any, symbol: str, *xs: Scalar) -> Any:
         """A pure C function whose operands and result have one dtype."""
         dtype = xs[0].dtype
         kind = self.type(dtype)

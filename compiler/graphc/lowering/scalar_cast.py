@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import Scalar
 
 _BOOL = np.dtype("bool")
 
@@ -34,7 +37,7 @@ class CastMixin:
             return self.op("arith.sitofp" if x.dtype.kind == "i" else "arith.uitofp", dtype, x)
         return self._int_to_int(x, dtype)
 
-    def _float_to_float(self: Any, x: Any, dtype: np.dtype) -> Any:
+    def _float_to_float(self: Any, x: Scalar, dtype: np.dtype) -> Scalar:
         if dtype.itemsize > x.dtype.itemsize:
             return self.op("arith.extf", dtype, x)
         if x.dtype == np.float64 and dtype == np.float16:
@@ -57,7 +60,7 @@ class CastMixin:
         odd = self.select(self.logical_and(inexact, even), self.add(pattern, step), pattern)
         return self.op("arith.bitcast", single, odd)
 
-    def _float_to_int(self: Any, x: Any, dtype: np.dtype) -> Any:
+    def _float_to_int(self: Any, x: Scalar, dtype: np.dtype) -> Scalar:
         """Truncation toward zero, and for NaN and numbers out of range what NumPy has on x86-64.
 
         LLVM's plain conversion is undefined out of range, so such values are replaced before and after.
@@ -91,7 +94,7 @@ class CastMixin:
         result = self.select(negative, self.reinterpret(from_signed, wide), from_unsigned)
         return self.select(nan, self.const(1 << 63, wide), result)
 
-    def _int_to_int(self: Any, x: Any, dtype: np.dtype) -> Any:
+    def _int_to_int(self: Any, x: Scalar, dtype: np.dtype) -> Scalar:
         source = 1 if x.dtype == _BOOL else x.dtype.itemsize * 8
         target = dtype.itemsize * 8
         if source == target:
@@ -100,6 +103,6 @@ class CastMixin:
             return self.op("arith.trunci", dtype, x)
         return self.op("arith.extsi" if x.dtype.kind == "i" else "arith.extui", dtype, x)
 
-    def reinterpret(self: Any, x: Any, dtype: np.dtype) -> Any:
+    def reinterpret(self: Any, x: Scalar, dtype: np.dtype) -> Scalar:
         """The same bits read as another integer dtype of the same width."""
         return type(x)(x.value, np.dtype(dtype))

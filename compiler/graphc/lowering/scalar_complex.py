@@ -3,33 +3,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import Scalar
 
 
 class ComplexMixin:
     """Complex scalars as pairs of real ones."""
 
-    def _part(self: Any, x: Any) -> np.dtype:
+    def _part(self: Any, x: Scalar) -> np.dtype:
         return np.dtype(f"float{x.dtype.itemsize * 4}")
 
-    def complex(self: Any, real: Any, imag: Any) -> Any:
+    def complex(self: Any, real: Scalar, imag: Scalar) -> Scalar:
         return self.op("complex.create", np.dtype(f"complex{real.dtype.itemsize * 16}"), real, imag)
 
-    def real(self: Any, x: Any) -> Any:
+    def real(self: Any, x: Scalar) -> Any:
         return self.op("complex.re", self._part(x), x) if x.dtype.kind == "c" else x
 
-    def imag(self: Any, x: Any) -> Any:
+    def imag(self: Any, x: Scalar) -> Scalar:
         return self.op("complex.im", self._part(x), x) if x.dtype.kind == "c" else self.const(0, x.dtype)
 
-    def conj(self: Any, x: Any) -> Any:
+    def conj(self: Any, x: Scalar) -> Scalar:
         return self.complex(self.real(x), self.neg(self.imag(x))) if x.dtype.kind == "c" else x
 
-    def angle(self: Any, x: Any) -> Any:
+    def angle(self: Any, x: Scalar) -> Scalar:
         return self.math("atan2", self.imag(x), self.real(x))
 
-    def complex_abs(self: Any, x: Any) -> Any:
+    def complex_abs(self: Any, x: Scalar) -> Scalar:
         """The root of the sum of squares. Where these would overflow or vanish, the parts are multiplied by a
         power of two, which is exact.
         """
@@ -40,7 +43,7 @@ class ComplexMixin:
         large, little = (self.const(2.0**exponent, part) for exponent in (high, low))
         is_large, is_little = self.gt(big, large), self.lt(big, little)
 
-        def power(of_large: int, of_little: int) -> Any:
+        def power(of_large: int, of_little: int) -> Scalar:
             small = self.select(is_little, self.const(2.0**of_little, part), one)
             return self.select(is_large, self.const(2.0**of_large, part), small)
 
@@ -50,13 +53,13 @@ class ComplexMixin:
         infinite = self.logical_or(self.isinf(a), self.isinf(b))
         return self.select(infinite, self.const(np.inf, part), self.mul(length, power(down, -up)))
 
-    def complex_mul(self: Any, x: Any, y: Any) -> Any:
+    def complex_mul(self: Any, x: Scalar, y: Scalar) -> Scalar:
         a, b, c, d = self.real(x), self.imag(x), self.real(y), self.imag(y)
         return self.complex(
             self.sub(self.mul(a, c), self.mul(b, d)), self.add(self.mul(a, d), self.mul(b, c))
         )
 
-    def complex_div(self: Any, x: Any, y: Any) -> Any:
+    def complex_div(self: Any, x: Scalar, y: Scalar) -> Scalar:
         """Smith's method (R. L. Smith, Algorithm 116, CACM 1962), which NumPy uses too."""
         a, b, c, d = self.real(x), self.imag(x), self.real(y), self.imag(y)
         by_real = self.ge(self.abs(c), self.abs(d))
@@ -76,7 +79,7 @@ class ComplexMixin:
             self.select(by_zero, self.truediv(b, length), imag),
         )
 
-    def complex_pow(self: Any, x: Any, y: Any) -> Any:
+    def complex_pow(self: Any, x: Scalar, y: Scalar) -> Scalar:
         """exp(y log(x)); by products for whole exponents below 100, as in NumPy. In double precision."""
         double = np.dtype("complex128")
         if x.dtype != double:
@@ -119,7 +122,7 @@ class ComplexMixin:
             self.select(by_real, first, second), self.neg(self.select(by_real, second, first))
         )
 
-    def complex_sign(self: Any, x: Any) -> Any:
+    def complex_sign(self: Any, x: Scalar) -> Scalar:
         """x / |x|, 0 for 0, and a unit for one infinite part (NumPy 2)."""
         a, b = self.real(x), self.imag(x)
         part = self._part(x)
@@ -135,13 +138,13 @@ class ComplexMixin:
         safe = self.select(nothing, one, length)
         lone = self.ne(self.isinf(a), self.isinf(b))
 
-        def side(z: Any) -> Any:
+        def side(z: Scalar) -> Scalar:
             unit = self.select(self.isinf(z), self.copysign(one, z), zero)
             return self.select(lone, unit, self.select(nothing, zero, self.truediv(z, safe)))
 
         return self.complex(side(p), side(q))
 
-    def complex_order(self: Any, x: Any, y: Any, compare: Any) -> Any:
+    def complex_order(self: Any, x: Scalar, y: Scalar, compare: Any) -> Scalar:
         """Lexicographic comparison, real part first; false where a part that it looks at is NaN."""
         a, b, c, d = self.real(x), self.imag(x), self.real(y), self.imag(y)
         strict = self.lt(a, c) if compare in (self.lt, self.le) else self.gt(a, c)

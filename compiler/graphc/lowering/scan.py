@@ -7,7 +7,7 @@ graphc.lowering.scan_rows); no tensor is carried, so that bufferization has noth
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.scan_view import ScanView
@@ -18,14 +18,17 @@ from graphc.lowering.scan_rows import Bounds, BufferRows, EmptyRows, Rows, Scala
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import outside_size
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
-def lower_scan(context: Any, op: Any) -> None:
+
+def lower_scan(context: FunctionConverter, op: ir.Operation) -> None:
     """Lowers one scan; defines the results of its `scan_trace` and `scan_steps` operations."""
     _Lowering(context, ScanView(op)).run()
 
 
 class _Lowering:
-    def __init__(self, context: Any, view: ScanView) -> None:
+    def __init__(self, context: FunctionConverter, view: ScanView) -> None:
         self._context = context
         self._view = view
         self._bound = context.index_of(view.steps)
@@ -49,14 +52,14 @@ class _Lowering:
         for op in self._view.step_counts():
             self._context.define(op.results[0], taken)
 
-    def _rows(self, name: str, declaration: Any, bounds: Bounds) -> Rows:
+    def _rows(self, name: str, declaration: ir.Operation, bounds: Bounds) -> Rows:
         value = list(declaration.operands)[-1]
         kind: type[Rows] = ScalarRows if is_one_element(value) else BufferRows
         if have_no_elements(self._context, declaration):
             kind = EmptyRows
         return kind(self._context, self._view, name, declaration, bounds)
 
-    def _for(self, rows: list[Rows], initial: list[Any]) -> list[Any]:
+    def _for(self, rows: list[Rows], initial: list[ir.Value]) -> list[ir.Value]:
         op, block = loop(self._bound, initial)
         with ir.InsertionPoint(block):
             step, *carried = block.arguments
@@ -90,7 +93,7 @@ class _Lowering:
         taken, _, *results = op.results
         return results, taken
 
-    def _body(self, block: Any, rows: list[Rows], step: Any, carried: list[Any]) -> list[Any]:
+    def _body(self, block: ir.Block, rows: list[Rows], step: ir.Value, carried: list[ir.Value]) -> list[Any]:
         """Converts the body at the insertion point; returns what goes to the next iteration."""
         t = step
         if self._view.reverse:
@@ -104,11 +107,11 @@ class _Lowering:
         return [value for item in rows for value in item.end()]
 
 
-def _true(i1: Any) -> Any:
+def _true(i1: ir.Type) -> ir.Value:
     return build.create("arith.constant", [i1], [], value=ir.BoolAttr.get(True)).result
 
 
-def declared_sizes(op: Any) -> dict[str, list[Any]]:
+def declared_sizes(op: ir.Operation) -> dict[str, list[Any]]:
     """Index values, before a scan that is not lowered yet, with the sizes of the rows of its outputs.
 
     Raises:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import static_shape
@@ -12,8 +12,11 @@ from graphc.lowering.layouts import strided
 from graphc.lowering.unit_axes import drop_axes
 from graphc_dialects._mlir import ir
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
-def row_pointer_type(row_type: Any) -> Any:
+
+def row_pointer_type(row_type: ir.Type) -> ir.Type:
     """The type of every pointer to a row: contiguous, at any offset.
 
     Args:
@@ -22,7 +25,7 @@ def row_pointer_type(row_type: Any) -> Any:
     return _strided(list(row_type.shape), row_type.element_type)
 
 
-def _strided(shape: list[int], element: Any) -> Any:
+def _strided(shape: list[int], element: ir.Type) -> ir.Type:
     strides: list[int] = []
     step = 1
     for size in reversed(shape):
@@ -40,7 +43,7 @@ class Stack:
         buffer: contiguous memref.
     """
 
-    def __init__(self, buffer: Any) -> None:
+    def __init__(self, buffer: ir.Value) -> None:
         self.buffer = buffer
         self._type = ir.MemRefType(buffer.type)
 
@@ -51,7 +54,7 @@ class Stack:
         shape = [build.DYNAMIC if count is None else count, *row_type.shape]
         return cls(allocate(ir.RankedTensorType.get(shape, row_type.element_type), [rows, *row_sizes]))
 
-    def row(self, index: Any, pointer_type: Any) -> Any:
+    def row(self, index: Any, pointer_type: ir.Type) -> Any:
         """A pointer to one row; `index` is an int or an index value."""
         if isinstance(index, int):
             index = build.const_index(index)
@@ -66,12 +69,14 @@ class Stack:
             return view
         return build.create("memref.cast", [pointer_type], [view]).result
 
-    def store(self, value: Any, index: Any) -> None:
+    def store(self, value: ir.Value, index: ir.Value) -> None:
         """Stores the one element of a row."""
         zeros = [build.const_index(0)] * (len(self._type.shape) - 1)
         build.create("memref.store", [], [value, self.buffer, index, *zeros])
 
-    def tensor(self, tensor_type: Any, offset: Any = None, rows: Any = None) -> Any:
+    def tensor(
+        self, tensor_type: ir.Type, offset: ir.Value | None = None, rows: ir.Value | None = None
+    ) -> Any:
         """The rows, or `rows` of them from `offset` on, as a tensor."""
         whole = ir.RankedTensorType.get(self._type.shape, self._type.element_type)
         value = read(self.buffer, whole)
@@ -80,7 +85,7 @@ class Stack:
         return build.cast(value, tensor_type)
 
 
-def allocate(tensor_type: Any, sizes: list[Any]) -> Any:
+def allocate(tensor_type: Any, sizes: list[Any]) -> ir.Value:
     """A new buffer for a tensor of storage type; of `sizes`, one per dimension, the dynamic ones are used.
 
     A size may be a number where the type does not know it.
@@ -96,7 +101,7 @@ def allocate(tensor_type: Any, sizes: list[Any]) -> Any:
     ).result
 
 
-def writable(memref: Any) -> Any:
+def writable(memref: ir.Value) -> ir.Value:
     """Memory without contents, as the tensor that a computation starts from; for one computation."""
     kind = ir.MemRefType(memref.type)
     unit = ir.UnitAttr.get()
@@ -104,7 +109,7 @@ def writable(memref: Any) -> Any:
     return build.create("bufferization.to_tensor", [natural], [memref], restrict=unit, writable=unit).result
 
 
-def read(pointer: Any, tensor_type: Any) -> Any:
+def read(pointer: ir.Value, tensor_type: ir.Type) -> Any:
     """What is in memory now, as a tensor."""
     kind = ir.MemRefType(pointer.type)
     natural = ir.RankedTensorType.get(kind.shape, kind.element_type)
@@ -112,7 +117,7 @@ def read(pointer: Any, tensor_type: Any) -> Any:
     return build.cast(value, tensor_type)
 
 
-def write(tensor: Any, pointer: Any) -> None:
+def write(tensor: ir.Value, pointer: ir.Value) -> None:
     """Puts a tensor into memory; what computes it is then computed there."""
     kind = ir.MemRefType(pointer.type)
     unit = ir.UnitAttr.get()
@@ -122,7 +127,7 @@ def write(tensor: Any, pointer: Any) -> None:
     )
 
 
-def any_layout(tensor: Any) -> Any:
+def any_layout(tensor: ir.Value) -> ir.Value:
     """What a tensor has in memory, to be read; every buffer converts to this type, wherever it lies."""
     kind = ir.RankedTensorType(tensor.type)
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
@@ -131,17 +136,17 @@ def any_layout(tensor: Any) -> Any:
     return build.create("bufferization.to_buffer", [memref], [tensor], read_only=ir.UnitAttr.get()).result
 
 
-def write_apart(tensor: Any, pointer: Any) -> None:
+def write_apart(tensor: ir.Value, pointer: ir.Value) -> None:
     """Copies a tensor to memory that it must not be computed in."""
     copy(any_layout(tensor), pointer)
 
 
-def copy(source: Any, target: Any) -> None:
+def copy(source: ir.Value, target: ir.Value) -> None:
     """Copies a row."""
     build.create("memref.copy", [], [source, target])
 
 
-def _rows_of(tensor: Any, offset: Any, rows: Any) -> Any:
+def _rows_of(tensor: Any, offset: Any, rows: Any) -> ir.Value:
     shape = list(tensor.type.shape)
     dynamic = [build.dim(tensor, axis) for axis, size in enumerate(shape) if axis and size < 0]
     rank = len(shape)
@@ -156,7 +161,7 @@ def _rows_of(tensor: Any, offset: Any, rows: Any) -> Any:
     ).result
 
 
-def extract_row(tensor: Any, index: Any) -> Any:
+def extract_row(tensor: ir.Value, index: ir.Value) -> ir.Value:
     """One row of a tensor, without a copy."""
     sizes, attributes = _one_row(tensor)
     shape, element = list(tensor.type.shape), tensor.type.element_type
@@ -193,7 +198,7 @@ def _without_first_axis(view: Any) -> Any:
     ).result
 
 
-def _one_row(stack: Any) -> tuple[list[Any], dict[str, Any]]:
+def _one_row(stack: ir.Value) -> tuple[list[ir.Value], dict[str, ir.Attribute]]:
     """The dynamic sizes, and the attributes, of the slice of a tensor or buffer that is one of its rows."""
     shape = list(stack.type.shape)
     dynamic = [build.dim(stack, axis) for axis, size in enumerate(shape) if axis and size < 0]
@@ -205,14 +210,14 @@ def _one_row(stack: Any) -> tuple[list[Any], dict[str, Any]]:
     }
 
 
-def row_of(context: Any, op: Any) -> Any:
+def row_of(context: FunctionConverter, op: ir.Operation) -> ir.Value:
     """The row that a `scan_seq` reads, as a tensor."""
     x, i = op.operands
     row = extract_row(context.tensor_of(x), context.index_of(i))
     return build.cast(row, build.storage_type(op.results[0].type))
 
 
-def initial_row(context: Any, stack: Any, position: int) -> Any:
+def initial_row(context: FunctionConverter, stack: ir.Value, position: int) -> ir.Value:
     """Row `position` of a graph-stage value; a view is read through, so that only this row is computed."""
     index = build.const_index(position)
     if context.has_tensor(stack):

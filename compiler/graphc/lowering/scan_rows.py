@@ -9,18 +9,21 @@ trace a new row is computed in its place there; without one in a spare row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.build import fill_buffer
 from graphc.ir.scan_view import ScanView, retention, taps_of, writes_of
 from graphc.ir.types import dtype_of
-from graphc.lowering.generic import fill_buffer
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import Stack, copy, initial_row, read, row_pointer_type, write, write_apart
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
 
 @dataclass
@@ -53,7 +56,9 @@ class Rows:
 
     width: int
 
-    def __init__(self, context: Any, view: ScanView, name: str, declaration: Any, bounds: Bounds) -> None:
+    def __init__(
+        self, context: FunctionConverter, view: ScanView, name: str, declaration: Any, bounds: Bounds
+    ) -> None:
         self.context = context
         self.bounds = bounds
         self.traces = view.traces(name)
@@ -104,13 +109,13 @@ class Rows:
             rows = build.index_op("addi", rows, build.const_index(self.known))
         return Stack.allocate(rows, self.row_type, self.sizes)
 
-    def _claim(self, value: Any) -> Any:
+    def _claim(self, value: ir.Value) -> ir.Value | None:
         """Memory in which a trace is wanted: the caller's, or part of a join."""
         return self.context.destinations.claim_buffer(value)
 
     # -- positions -------------------------------------------------------------------------------------------
 
-    def stored_index(self, row: Any) -> Any:
+    def stored_index(self, row: Any) -> ir.Value:
         """Where the logical row (initial rows first) is stored; an int or index value that is >= 0."""
         first = 0 if self.keeps_initial else self.known
         if isinstance(row, int):
@@ -120,7 +125,7 @@ class Rows:
         last = build.index_op("addi", self.bounds.limit, build.const_index(self.known - 1))
         return build.index_op("subi", last, row)
 
-    def new_row(self, step: Any) -> Any:
+    def new_row(self, step: ir.Value) -> ir.Value:
         """The logical row that iteration `step` computes."""
         return build.index_op("addi", step, build.const_index(self.known)) if self.known else step
 
@@ -181,7 +186,7 @@ class Rows:
         """After the loop: defines the results."""
         raise NotImplementedError
 
-    def _shifted(self, window: list[Any], new: dict[int, Any]) -> list[Any]:
+    def _shifted(self, window: list[ir.Value], new: dict[int, ir.Value]) -> list[Any]:
         """The window of the next iteration; `new` has the written rows by offset."""
         rows = [*window[1:], None] if window else []
         for offset, row in new.items():
@@ -221,7 +226,7 @@ class ScalarRows(Rows):
                 self.trace.store(work.stored(value), self.stored_index(k))
         return [value.value for value in values]
 
-    def begin(self, carried: list[Any], step: Any, t: Any) -> None:
+    def begin(self, carried: list[ir.Value], step: ir.Value, t: ir.Value) -> None:
         self._window, self._step = carried, step
         for op in self.reads:
             tap = ir.IntegerAttr(op.attributes["tap"]).value
@@ -238,11 +243,11 @@ class ScalarRows(Rows):
             self._window, {offset: x.value for offset, x in zip(self.writes, new, strict=True)}
         )
 
-    def _store(self, value: Any, index: Any) -> None:
+    def _store(self, value: ir.Value, index: ir.Value) -> None:
         assert self.trace is not None
         self.trace.store(ScalarWork(self.context, []).stored(Scalar(value, self.dtype)), index)
 
-    def after(self, carried: list[Any]) -> None:
+    def after(self, carried: list[ir.Value]) -> None:
         if self.trace is not None:
             if self.in_order:
                 for k, value in enumerate(carried):
@@ -252,7 +257,7 @@ class ScalarRows(Rows):
         elif self.last is not None:
             self._define_last(carried[len(carried) - self.last :])
 
-    def _define_last(self, values: list[Any]) -> None:
+    def _define_last(self, values: list[ir.Value]) -> None:
         work = ScalarWork(self.context, [])
         stack = self.last_stack()
         for position, value in zip(self.last_positions(), values, strict=True):
@@ -302,16 +307,16 @@ class BufferRows(Rows):
             pointers += [rest.row(k, self._pointer) for k in range(spare)]
         return pointers
 
-    def _fill_initial(self, pointers: list[Any], carried: bool) -> list[Any]:
+    def _fill_initial(self, pointers: list[ir.Value], carried: bool) -> list[ir.Value]:
         for k, pointer in enumerate(pointers):
             write(initial_row(self.context, self.initial, k), pointer)
         return pointers if carried else []
 
-    def _slot(self, row: Any) -> Any:
+    def _slot(self, row: Any) -> ir.Value:
         assert self.trace is not None
         return self.trace.row(self.stored_index(row), self._pointer)
 
-    def begin(self, carried: list[Any], step: Any, t: Any) -> None:
+    def begin(self, carried: list[ir.Value], step: ir.Value, t: ir.Value) -> None:
         self._window, self._spare, self._step = carried[: self.window], carried[self.window :], step
         if not self.width:
             self._window = []
@@ -348,7 +353,7 @@ class BufferRows(Rows):
         rest = [pointer for pointer in self._window if pointer not in shifted]
         return [*shifted, *rest]
 
-    def after(self, carried: list[Any]) -> None:
+    def after(self, carried: list[ir.Value]) -> None:
         if self.trace is not None:
             if self.in_order:
                 for k, pointer in enumerate(carried[: self.window]):

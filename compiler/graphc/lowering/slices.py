@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir import build
 from graphc_dialects._mlir import ir
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
-def slice_in_place(context: Any, op: Any) -> Any | None:
+
+def slice_in_place(context: FunctionConverter, op: ir.Operation) -> ir.Value | None:
     """The tensor of a `graphc.slice` with steps of 1 as a part of its source.
 
     Args:

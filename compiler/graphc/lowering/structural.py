@@ -7,17 +7,17 @@ insertion point and defines the result with `context.define`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ir import build
+from graphc.ir.build import fill
 from graphc.ir.constants import read_constant
 from graphc.ir.kinds import static_shape
 from graphc.ir.types import dtype_of
 from graphc.lowering.conditionals import lower_conditional, lower_select
 from graphc.lowering.contractions import contraction
-from graphc.lowering.generic import fill
 from graphc.lowering.kernels import lower_kernel
 from graphc.lowering.rules import lowers
 from graphc.lowering.scalar import Scalar, ScalarBuilder
@@ -26,9 +26,12 @@ from graphc.lowering.vector_products import vector_product
 from graphc_dialects._mlir import ir
 from graphc_dialects.signatures import SIGNATURES
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
+
 
 @lowers("arith.constant", "graphc.constant")
-def _constant(context: Any, op: Any) -> None:
+def _constant(context: FunctionConverter, op: ir.Operation) -> None:
     result = op.results[0]
     if not isinstance(result.type.maybe_downcast(), ir.RankedTensorType):
         context.define(
@@ -50,13 +53,13 @@ def _constant(context: Any, op: Any) -> None:
 
 
 @lowers("graphc.check")
-def _check(context: Any, op: Any) -> None:
+def _check(context: FunctionConverter, op: ir.Operation) -> None:
     attributes = {name: op.attributes[name] for name in ("message", "error")}
     build.create("graphc.check", [], [context.index_of(x) for x in op.operands], **attributes)
 
 
 @lowers("tensor.extract")
-def _extract(context: Any, op: Any) -> None:
+def _extract(context: FunctionConverter, op: ir.Operation) -> None:
     tensor, *indices = op.operands
     scalar = context.scalar_of(tensor)
     if scalar is not None:
@@ -72,7 +75,7 @@ def _extract(context: Any, op: Any) -> None:
 
 
 @lowers("tensor.from_elements")
-def _from_elements(context: Any, op: Any) -> None:
+def _from_elements(context: FunctionConverter, op: ir.Operation) -> None:
     operands = [context.index_of(x) for x in op.operands]
     tensor_type = build.storage_type(op.results[0].type)
     dtype = dtype_of(tensor_type.element_type)
@@ -83,7 +86,7 @@ def _from_elements(context: Any, op: Any) -> None:
 
 
 @lowers("tensor.dim")
-def _dim(context: Any, op: Any) -> None:
+def _dim(context: FunctionConverter, op: ir.Operation) -> None:
     axis = build.constant_value(op.operands[1])
     if axis is None or not 0 <= axis < len(op.operands[0].type.shape):
         tensor, position = context.tensor_of(op.operands[0]), context.index_of(op.operands[1])
@@ -95,13 +98,13 @@ def _dim(context: Any, op: Any) -> None:
 
 
 @lowers("graphc.specify_shape")
-def _specify_shape(context: Any, op: Any) -> None:
+def _specify_shape(context: FunctionConverter, op: ir.Operation) -> None:
     result = op.results[0]
     context.define(result, build.cast(context.tensor_of(op.operands[0]), build.storage_type(result.type)))
 
 
 @lowers("graphc.reshape")
-def _reshape(context: Any, op: Any) -> None:
+def _reshape(context: FunctionConverter, op: ir.Operation) -> None:
     result = op.results[0]
     sizes = [
         build.const_index(known) if known is not None else context.index_of(size)
@@ -110,7 +113,7 @@ def _reshape(context: Any, op: Any) -> None:
     context.define(result, reshape(context.tensor_of(op.operands[0]), build.storage_type(result.type), sizes))
 
 
-def _flat(tensor: Any) -> Any:
+def _flat(tensor: ir.Value) -> ir.Value:
     """The tensor as a vector, without a copy."""
     source = ir.RankedTensorType(tensor.type)
     if source.rank == 1:
@@ -125,12 +128,12 @@ def _flat(tensor: Any) -> Any:
     ).result
 
 
-def _groups(groups: list[list[int]]) -> Any:
+def _groups(groups: list[list[int]]) -> ir.Attribute:
     i64 = ir.IntegerType.get_signless(64)
     return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64, axis) for axis in g]) for g in groups])
 
 
-def _expand(tensor: Any, target: Any, sizes: list[Any], groups: list[list[int]]) -> Any:
+def _expand(tensor: ir.Value, target: ir.Type, sizes: list[ir.Value], groups: list[list[int]]) -> ir.Value:
     dynamic = [size for size, known in zip(sizes, target.shape, strict=True) if known < 0]
     return build.create(
         "tensor.expand_shape",
@@ -141,7 +144,7 @@ def _expand(tensor: Any, target: Any, sizes: list[Any], groups: list[list[int]])
     ).result
 
 
-def reshape(tensor: Any, target: Any, sizes: list[Any]) -> Any:
+def reshape(tensor: ir.Value, target: ir.Type, sizes: list[ir.Value]) -> Any:
     """A row-major reshape: collapse to a vector, then expand. Never copies a contiguous tensor."""
     known = [build.constant_value(size) if n < 0 else n for n, size in zip(target.shape, sizes, strict=True)]
     refined = ir.RankedTensorType.get([build.DYNAMIC if n is None else n for n in known], target.element_type)
@@ -163,7 +166,7 @@ def reshape(tensor: Any, target: Any, sizes: list[Any]) -> Any:
 
 
 @lowers("graphc.matmul", starts_anywhere=True)
-def _matmul(context: Any, op: Any) -> None:
+def _matmul(context: FunctionConverter, op: ir.Operation) -> None:
     """A contraction as a generic; later passes find it by its attribute `graphc.matmul`."""
     result = op.results[0]
     dtype = dtype_of(result.type.element_type)
@@ -194,5 +197,5 @@ lowers(*(f"graphc.{name}" for name in SIGNATURES))(lower_kernel)
 @lowers(
     "scf.yield", *(f"graphc.scan_{name}" for name in ("prev", "carry", "collect", "end", "trace", "steps"))
 )
-def _nothing(context: Any, op: Any) -> None:
+def _nothing(context: FunctionConverter, op: ir.Operation) -> None:
     """What is lowered with the operation around it."""

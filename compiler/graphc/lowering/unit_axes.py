@@ -14,7 +14,7 @@ from graphc.ir import build
 from graphc_dialects._mlir import ir
 
 
-def unit_dimshuffle(context: Any, op: Any) -> Any | None:
+def unit_dimshuffle(context: Any, op: ir.Operation) -> ir.Value | None:
     """The tensor of a `graphc.dimshuffle` that leaves the elements where they are in memory.
 
     Args:
@@ -34,7 +34,7 @@ def unit_dimshuffle(context: Any, op: Any) -> Any | None:
     return build.cast(tensor, build.storage_type(op.results[0].type))
 
 
-def drop_axes(tensor: Any, kept: Sequence[int]) -> Any:
+def drop_axes(tensor: ir.Value, kept: Sequence[int]) -> ir.Value:
     """A view with the kept axes, which are given in order; the others have size 1."""
     source = ir.RankedTensorType(tensor.type)
     if len(kept) == source.rank:
@@ -46,7 +46,7 @@ def drop_axes(tensor: Any, kept: Sequence[int]) -> Any:
     return build.create("tensor.collapse_shape", [target], [tensor], reassociation=groups).result
 
 
-def insert_axes(tensor: Any, kept: Sequence[bool]) -> Any:
+def insert_axes(tensor: ir.Value, kept: Sequence[bool]) -> ir.Value:
     """A view with an axis for each element of `kept`: the next axis of the tensor if true, else a new one."""
     source = ir.RankedTensorType(tensor.type)
     sizes = {axis: build.dim(tensor, axis) for axis, n in enumerate(source.shape) if n < 0}
@@ -70,7 +70,7 @@ def insert_axes(tensor: Any, kept: Sequence[bool]) -> Any:
     ).result
 
 
-def _groups(kept: Sequence[bool]) -> Any:
+def _groups(kept: Sequence[bool]) -> ir.Attribute:
     """Groups of axes with one that is kept in each; leading ones belong to the first. None is no group."""
     groups: list[list[int]] = []
     leading: list[int] = []

@@ -36,13 +36,13 @@ class Units:
     """
 
     def __init__(
-        self, block: Any, extra: dict[Any, list[Any]], after: Sequence[tuple[Any, Any]] = ()
+        self, block: ir.Block, extra: dict[Any, list[Any]], after: Sequence[tuple[Any, Any]] = ()
     ) -> None:
         self._extra = extra
         self._after = after
         self._operations = [op.operation for op in block.operations]
-        self._members: dict[Unit, list[Any]] = {}
-        self.clusters: dict[int, list[Any]] = {}
+        self._members: dict[Unit, list[ir.Operation]] = {}
+        self.clusters: dict[int, list[ir.Operation]] = {}
         self._unit_of: list[Unit] = []
         for number, op in enumerate(self._operations):
             unit = _unit(op, number)
@@ -51,15 +51,15 @@ class Units:
         self.clusters = {number: ops for (kind, number), ops in self._members.items() if kind == "cluster"}
 
     @staticmethod
-    def is_loop(op: Any) -> bool:
+    def is_loop(op: ir.Operation) -> bool:
         """Whether an operation is lowered as (part of) a loop over elements."""
         return op.name in REDUCTIONS or is_elementwise(op.name)
 
-    def unit_of(self, op: Any) -> Unit:
+    def unit_of(self, op: ir.Operation) -> Unit:
         """The unit of an operation of the block."""
         return self._unit_of[self._operations.index(op)]
 
-    def members_with(self, op: Any) -> list[Any]:
+    def members_with(self, op: ir.Operation) -> list[ir.Operation]:
         """The operations of an operation's unit."""
         return self._members[self.unit_of(op)]
 
@@ -67,7 +67,7 @@ class Units:
         """The units that each unit depends on."""
         return self._needs()[0]
 
-    def order(self, kept: Sequence[Any] | None = None) -> list[list[Any]]:
+    def order(self, kept: Sequence[ir.Value] | None = None) -> list[list[ir.Operation]]:
         """The members of each unit: Kahn's algorithm, earliest operation first.
 
         Args:
@@ -128,7 +128,7 @@ class Units:
         self._put_buffers_first(needs, made_by)
         return needs, first
 
-    def _put_buffers_first(self, needs: dict[Unit, set[Unit]], made_by: dict[Any, Unit]) -> None:
+    def _put_buffers_first(self, needs: dict[Unit, set[Unit]], made_by: dict[ir.Value, Unit]) -> None:
         reachable: dict[Unit, set[Unit]] = {}
         for op in self._operations:
             if op.name != "graphc.write":
@@ -160,7 +160,7 @@ def ancestors(needs: dict[Unit, set[Unit]], unit: Unit) -> set[Unit]:
     return found
 
 
-def _unit(op: Any, number: int) -> Unit:
+def _unit(op: ir.Operation, number: int) -> Unit:
     if "cluster" in op.attributes:
         return ("cluster", ir.IntegerAttr(op.attributes["cluster"]).value)
     return ("single" if Units.is_loop(op) else "op", number)

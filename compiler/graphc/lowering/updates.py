@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,15 @@ from graphc.lowering.rules import lowers
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc_dialects._mlir import ir
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
-def _accumulates(op: Any) -> bool:
+
+def _accumulates(op: ir.Operation) -> bool:
     return ir.BoolAttr(op.attributes["accumulate"]).value
 
 
-def _sum(dtype: np.dtype, old: Any, new: Any) -> Any:
+def _sum(dtype: np.dtype, old: ir.Value, new: ir.Value) -> ir.Value:
     """old + new on storage values."""
     b = ScalarBuilder(ir)
     if dtype == np.bool_:
@@ -30,14 +33,14 @@ def _sum(dtype: np.dtype, old: Any, new: Any) -> Any:
 class _Loops:
     """A nest of `scf.for` loops that carries one tensor."""
 
-    def __init__(self, sizes: list[Any]) -> None:
+    def __init__(self, sizes: list[ir.Value]) -> None:
         self._sizes = sizes
 
-    def run(self, tensor: Any, body: Any) -> Any:
+    def run(self, tensor: ir.Value, body: Any) -> Any:
         """`body(tensor, indices) -> tensor`, executed for every index tuple in row-major order."""
         return self._nest(tensor, body, [])
 
-    def _nest(self, tensor: Any, body: Any, indices: list[Any]) -> Any:
+    def _nest(self, tensor: ir.Value, body: Any, indices: list[ir.Value]) -> ir.Value:
         if len(indices) == len(self._sizes):
             return body(tensor, indices)
         bounds = [build.const_index(0), self._sizes[len(indices)], build.const_index(1)]
@@ -49,7 +52,9 @@ class _Loops:
         return loop.results[0]
 
 
-def _write(dtype: np.dtype, accumulate: bool, value: Any, tensor: Any, where: list[Any]) -> Any:
+def _write(
+    dtype: np.dtype, accumulate: bool, value: ir.Value, tensor: ir.Value, where: list[ir.Value]
+) -> Any:
     element = ir.RankedTensorType(tensor.type).element_type
     if accumulate:
         old = build.create("tensor.extract", [element], [tensor, *where]).result
@@ -57,7 +62,7 @@ def _write(dtype: np.dtype, accumulate: bool, value: Any, tensor: Any, where: li
     return build.create("tensor.insert", [tensor.type], [value, tensor, *where]).result
 
 
-def _to_update(context: Any, op: Any) -> Any:
+def _to_update(context: FunctionConverter, op: ir.Operation) -> ir.Value:
     """The tensor that an update starts from.
 
     It is a copy unless nothing else reads the old one. Bufferization would make that copy too; but the buffer
@@ -71,7 +76,7 @@ def _to_update(context: Any, op: Any) -> Any:
     element = ir.RankedTensorType(old.type).element_type
 
     # As a loop: upstream's canonicalization removes a copy that is a linalg operation.
-    def body(tensor: Any, indices: list[Any]) -> Any:
+    def body(tensor: ir.Value, indices: list[ir.Value]) -> Any:
         value = build.create("tensor.extract", [element], [old, *indices]).result
         return build.create("tensor.insert", [tensor.type], [value, tensor, *indices]).result
 
@@ -81,7 +86,7 @@ def _to_update(context: Any, op: Any) -> Any:
 
 
 @lowers("graphc.update_slice", starts_anywhere=True)
-def update_slice(context: Any, op: Any) -> None:
+def update_slice(context: FunctionConverter, op: ir.Operation) -> None:
     """x with the elements at `offset + i * stride` set to, or increased by, those of y.
 
     A loop writes element by element at the computed position, so any stride (also a negative one) is right;
@@ -96,7 +101,7 @@ def update_slice(context: Any, op: Any) -> None:
     element = ir.RankedTensorType(y.type).element_type
     accumulate = _accumulates(op)
 
-    def body(tensor: Any, indices: list[Any]) -> Any:
+    def body(tensor: ir.Value, indices: list[ir.Value]) -> Any:
         value = build.create("tensor.extract", [element], [y, *indices]).result
         where = [
             build.index_op("addi", offset, build.index_op("muli", index, stride))
@@ -109,7 +114,7 @@ def update_slice(context: Any, op: Any) -> None:
 
 
 @lowers("graphc.put", starts_anywhere=True)
-def put(context: Any, op: Any) -> None:
+def put(context: FunctionConverter, op: ir.Operation) -> None:
     """x with rows along one axis set or increased at integer positions; duplicates act in order."""
     y, indices = (context.tensor_of(v) for v in list(op.operands)[1:])
     x = _to_update(context, op)

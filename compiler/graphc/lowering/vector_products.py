@@ -3,24 +3,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir import build
+from graphc.ir.build import fill
 from graphc.ir.types import dtype_of
 from graphc.lowering.contractions import contraction
-from graphc.lowering.generic import fill
 from graphc.lowering.scan_buffers import read, writable, write
 from graphc.lowering.unit_axes import drop_axes, insert_axes
 from graphc_dialects._mlir import ir
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
-def is_vector_product(op: Any) -> bool:
+
+def is_vector_product(op: ir.Operation) -> bool:
     """Whether a `graphc.matmul` is lowered as the product with a vector."""
     shape = list(op.results[0].type.shape)
     return len(shape) == 2 and (shape[0] == 1) != (shape[1] == 1)
 
 
-def vector_product(context: Any, op: Any, zero: Any) -> bool:
+def vector_product(context: FunctionConverter, op: ir.Operation, zero: ir.Value) -> bool:
     """Lowers a `graphc.matmul` whose result has one row, or one column, to a product with a vector.
 
     The result is a vector then, which can be computed in its destination; a view of a matrix could not. A

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import VIEWS, static_shape
@@ -14,9 +14,12 @@ from graphc.lowering.scan_buffers import allocate, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_type
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
+
 
 @lowers("graphc.write_buffer")
-def write_buffer(context: Any, op: Any) -> None:
+def write_buffer(context: FunctionConverter, op: ir.Operation) -> None:
     """Memory for a tensor: where it is wanted, else its own."""
     buffer = op.results[0]
     kind = build.storage_type(buffer_type(buffer))
@@ -37,7 +40,7 @@ def write_buffer(context: Any, op: Any) -> None:
     context.destinations.describe(buffer, destination)
 
 
-def _is_reshaped(buffer: Any) -> bool:
+def _is_reshaped(buffer: ir.Value) -> bool:
     """Whether some part of a buffer is seen with another shape, which takes contiguous memory."""
     for use in buffer.uses:
         op = use.owner.operation
@@ -50,7 +53,7 @@ def _is_reshaped(buffer: Any) -> bool:
 
 
 @lowers("graphc.write_split")
-def write_split(context: Any, op: Any) -> None:
+def write_split(context: FunctionConverter, op: ir.Operation) -> None:
     """The parts begin where the ones before end."""
     whole = context.destinations.of_buffer(op.operands[0])
     axis = ir.IntegerAttr(op.attributes["axis"]).value
@@ -62,7 +65,7 @@ def write_split(context: Any, op: Any) -> None:
 
 
 @lowers("graphc.write_view")
-def write_view(context: Any, op: Any) -> None:
+def write_view(context: FunctionConverter, op: ir.Operation) -> None:
     """A permutation of the axes, or another shape."""
     source = context.destinations.of_buffer(op.operands[0])
     if "order" in op.attributes:
@@ -73,7 +76,7 @@ def write_view(context: Any, op: Any) -> None:
 
 
 @lowers("graphc.write")
-def write_value(context: Any, op: Any) -> None:
+def write_value(context: FunctionConverter, op: ir.Operation) -> None:
     """Computes a view in its destination; copies what lives elsewhere."""
     value, buffer = op.operands
     empty = is_empty(value) or context.destinations.of_buffer(buffer).is_empty
@@ -108,7 +111,7 @@ def join(context: Any, op: Any) -> None:
     _define_join(context, result, whole)
 
 
-def _put(context: Any, value: Any, block: Any) -> None:
+def _put(context: FunctionConverter, value: ir.Value, block: ir.Block) -> None:
     owner = value.owner
     if (
         not isinstance(owner, ir.Block)
@@ -123,12 +126,12 @@ def _put(context: Any, value: Any, block: Any) -> None:
 
 
 @lowers("graphc.write_join")
-def write_join(context: Any, op: Any) -> None:
+def write_join(context: FunctionConverter, op: ir.Operation) -> None:
     """What is in the buffer now."""
     _define_join(context, op.results[0], context.destinations.of_buffer(op.operands[0]))
 
 
-def _define_join(context: Any, result: Any, whole: Destination) -> None:
+def _define_join(context: FunctionConverter, result: ir.Value, whole: Destination) -> None:
     kind = build.storage_type(result.type)
     if is_empty(result) or whole.is_empty:
         sizes = [build.const_index(size) if isinstance(size, int) else size for size in whole.sizes]

@@ -112,7 +112,7 @@ def total(x: Any) -> Any:
     return x.sum()
 
 
-def isnan(x: Any) -> bool:
+def isnan(x: np.generic) -> bool:
     """Whether a number is not a number."""
     return bool(x != x)
 
@@ -153,7 +153,7 @@ _C_LIBRARY: dict[str, Any] = {
 }
 
 
-def call(symbol: str, *arguments: Any, returns: str | None = None) -> Any:
+def call(symbol: str, *arguments: np.generic, returns: str | None = None) -> Any:
     """Calls a C function by its symbol, as `graphc_runtime.symbols` resolves it.
 
     A ``?`` in the symbol stands for the BLAS letter of the kernel's first operand. The functions of the C

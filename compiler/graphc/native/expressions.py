@@ -204,7 +204,7 @@ class Expressions(Vectors):
     def _passed(self, x: Any, node: Any) -> Any:
         return x
 
-    def _call_symbol(self, node: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def _call_symbol(self, node: Any, arguments: list[Any], keywords: dict[str, Static]) -> Any:
         symbol = arguments[0].value.replace("?", self.translator.letter)
         values = [self.value(x, node) for x in arguments[1:]]
         returns = keywords["returns"].value if "returns" in keywords else None
@@ -219,7 +219,7 @@ class Expressions(Vectors):
         names = {"double": "f64", "float": "f32"}
         return self.assign(text, Type(names.get(returns, returns)))
 
-    def _call_ref(self, node: Any, x: Any, type_: Any = _I32) -> Value:
+    def _call_ref(self, node: Any, x: Any, type_: Static = _I32) -> Value:
         if isinstance(x, Static) and isinstance(x.value, str):
             slot = self.alloca("i8")
             self.emit(f"store i8 {ord(x.value)}, ptr {slot}")
@@ -229,24 +229,24 @@ class Expressions(Vectors):
         self.emit(f"store {kind.llvm} {self.convert(x, kind, node, explicit=True).text}, ptr {slot}")
         return Value(slot, kind.to)
 
-    def _call_local(self, node: Any, count: Any, type_: Any) -> Value:
+    def _call_local(self, node: Any, count: Static, type_: Static) -> Value:
         kind = kind_of(type_.value)
         # Rows of matrices are vectors of up to a cache line.
         align = ", align 64" if int(count.value) * kind.bits >= 512 else ""
         return Value(self.alloca(f"[{int(count.value)} x {kind.stored}]{align}"), kind.to)
 
-    def _call_view(self, node: Any, pointer: Value, type_: Any) -> Value:
+    def _call_view(self, node: Any, pointer: Value, type_: Static) -> Value:
         kind = kind_of(type_.value)
         return Value(pointer.text, kind.to)
 
-    def _call_word(self, node: Any, pointer: Value, i: Any) -> Value:
+    def _call_word(self, node: Any, pointer: Value, i: Value) -> Value:
         return self.assign(f"load i64, ptr {self.address(pointer, i, node)}, align 1", Type("u64"))
 
-    def _call_cast(self, node: Any, x: Any, type_: Any) -> Any:
+    def _call_cast(self, node: Any, x: Any, type_: Static) -> Value:
         kind = kind_of(type_.value)
         return self.convert(x, kind, node, explicit=True)
 
-    def _call_type_of(self, node: Any, x: Any) -> Static:
+    def _call_type_of(self, node: Any, x: Value) -> Static:
         return Static(x.type.element if x.type.pointer else x.type)
 
     def _call_int(self, node: Any, x: Any) -> Any:
@@ -260,13 +260,13 @@ class Expressions(Vectors):
             return Static(False)
         return self.assign(f"fcmp uno {x.type.llvm} {x.text}, {x.text}", BOOL)
 
-    def _call_real(self, node: Any, x: Value) -> Any:
+    def _call_real(self, node: Any, x: Value) -> Value:
         return self.part(x, "real") if x.type.is_complex else x
 
-    def _call_imag(self, node: Any, x: Value) -> Any:
+    def _call_imag(self, node: Any, x: Value) -> Value:
         return self.part(x, "imag") if x.type.is_complex else self.convert(Static(0), x.type, node)
 
-    def _call_conj(self, node: Any, x: Value) -> Any:
+    def _call_conj(self, node: Any, x: Value) -> Value:
         if not x.type.is_complex:
             return x
         return self.complex(self.part(x, "real"), self.negate(self.part(x, "imag")))
@@ -274,7 +274,7 @@ class Expressions(Vectors):
     def _call_complex(self, node: Any, a: Value, b: Value) -> Value:
         return self.complex(a, b)
 
-    def _call_abs(self, node: Any, x: Any) -> Any:
+    def _call_abs(self, node: Any, x: Value) -> Any:
         if isinstance(x, Static):
             return Static(abs(x.value))
         if x.type.is_float:
@@ -284,10 +284,10 @@ class Expressions(Vectors):
         negative = self.compare("Lt", x, self.convert(Static(0), x.type, node), node)
         return self.select(negative, self.negate(x), x)
 
-    def _call_min(self, node: Any, *values: Any) -> Any:
+    def _call_min(self, node: Any, *values: Any) -> Value:
         return self._extreme("Lt", node, values, min)
 
-    def _call_max(self, node: Any, *values: Any) -> Any:
+    def _call_max(self, node: Any, *values: Any) -> Value:
         return self._extreme("Gt", node, values, max)
 
     def _extreme(self, comparison: str, node: Any, values: tuple[Any, ...], fold: Callable[..., Any]) -> Any:
@@ -299,27 +299,27 @@ class Expressions(Vectors):
             best = self.select(self.compare(comparison, x, best, node), x, best)
         return best
 
-    def _call_sqrt(self, node: Any, x: Any) -> Any:
+    def _call_sqrt(self, node: Any, x: Value) -> Value:
         return self._intrinsic("sqrt", node, x)
 
-    def _call_floor(self, node: Any, x: Any) -> Any:
+    def _call_floor(self, node: Any, x: Value) -> Value:
         return self._intrinsic("floor", node, x)
 
     def _call_ceil(self, node: Any, x: Any) -> Any:
         return self._intrinsic("ceil", node, x)
 
-    def _call_exp(self, node: Any, x: Any) -> Any:
+    def _call_exp(self, node: Any, x: Value) -> Value:
         return self._intrinsic("exp", node, x)
 
-    def _call_log(self, node: Any, x: Any) -> Any:
+    def _call_log(self, node: Any, x: Value) -> Value:
         return self._intrinsic("log", node, x)
 
-    def _call_copysign(self, node: Any, x: Any, y: Any) -> Any:
+    def _call_copysign(self, node: Any, x: Value, y: Value) -> Value:
         return self._intrinsic("copysign", node, *self.promote(x, y, node))
 
-    def _call_fma(self, node: Any, x: Any, y: Any, z: Any) -> Any:
+    def _call_fma(self, node: Any, x: Value, y: Any, z: Value) -> Value:
         x, y = self.promote(x, y, node)
         return self._intrinsic("fma", node, x, y, self.convert(z, self.value(x, node).type, node))
 
-    def _intrinsic(self, name: str, node: Any, *values: Any) -> Any:
+    def _intrinsic(self, name: str, node: Any, *values: Value) -> Value:
         return self.intrinsic(_MATH[name], [self.value(x, node) for x in values])

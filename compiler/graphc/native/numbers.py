@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphc.native.types import BOOL, F64, I64, Static, Type, Value, literal
+
+if TYPE_CHECKING:
+    from graphc.native.translate import Translator
 
 _FLOAT = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
 _INTEGER = {
@@ -23,7 +26,7 @@ _COMPARE = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE
 class Numbers:
     """Lines of one function, and operations on typed values."""
 
-    def __init__(self, translator: Any) -> None:
+    def __init__(self, translator: Translator) -> None:
         self.translator = translator
         self.lines: list[str] = []
         self.allocas: list[str] = []
@@ -97,7 +100,7 @@ class Numbers:
             self.fail(node, f"{x.value!r} is no number")
         return Value(literal(x.value, kind), kind)
 
-    def truth(self, x: Any, node: Any) -> Value:
+    def truth(self, x: Value, node: Any) -> Value:
         """Whether a number is not zero."""
         value = self.value(x, node)
         if value.type.lanes > 1:

@@ -347,7 +347,7 @@ class _Function(Expressions):
         self.jump(head)
         self.start(after)
 
-    def _unroll(self, node: Any, count: Any) -> None:
+    def _unroll(self, node: Any, count: Static) -> None:
         if not isinstance(count, Static):
             self.fail(node, "the number of iterations must be known when translating")
         after = self.label()

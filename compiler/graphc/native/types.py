@@ -98,7 +98,7 @@ BOOL, I64, F64, BYTE = Type("bool"), Type("i64"), Type("f64"), Type("u8")
 NAMES = ("bool", *_LLVM)
 
 
-def kind_of(name: Any) -> Type:
+def kind_of(name: Type | str) -> Type:
     """A type from itself, its name here, or a NumPy dtype or the name of one."""
     if isinstance(name, Type):
         return name

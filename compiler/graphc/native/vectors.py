@@ -17,7 +17,9 @@ from graphc.native.types import I64, Static, Type, Value, literal
 class Vectors(Numbers):
     """Translates the builtins for vectors."""
 
-    def _call_row(self, node: Any, pointer: Value, i: Any, lanes: Any, count: Any = None) -> Value:
+    def _call_row(
+        self, node: Any, pointer: Value, i: Any, lanes: Static, count: Value | None = None
+    ) -> Value:
         kind = pointer.type.element.over(int(lanes.value))
         if isinstance(count, Static) and count.value is None:
             count = None
@@ -35,7 +37,7 @@ class Vectors(Numbers):
         text = f"call {kind.llvm} @{name}(ptr {address}, i32 {align}, {mask}, {kind.llvm} zeroinitializer)"
         return self.assign(text, kind)
 
-    def _call_put(self, node: Any, pointer: Value, i: Any, x: Any, count: Any = None) -> None:
+    def _call_put(self, node: Any, pointer: Value, i: Any, x: Value, count: Value | None = None) -> None:
         if isinstance(count, Static) and count.value is None:
             count = None
         kind = pointer.type.element.over(x.type.lanes)
@@ -50,15 +52,15 @@ class Vectors(Numbers):
         self.translator.declarations.add(f"declare void @{name}({kind.llvm}, ptr, i32, <{kind.lanes} x i1>)")
         self.emit(f"call void @{name}({kind.llvm} {value.text}, ptr {address}, i32 {align}, {mask})")
 
-    def _below(self, node: Any, count: Any, lanes: int) -> str:
+    def _below(self, node: Any, count: Value, lanes: int) -> str:
         mask = self.compare("Lt", self._positions(lanes), self.convert(count, I64.over(lanes), node), node)
         return f"<{lanes} x i1> {mask.text}"
 
-    def _call_spread(self, node: Any, x: Any, lanes: Any) -> Value:
+    def _call_spread(self, node: Any, x: Value, lanes: Static) -> Value:
         value = self.value(x, node)
         return self.convert(value, value.type.over(int(lanes.value)), node)
 
-    def _call_positions(self, node: Any, lanes: Any) -> Value:
+    def _call_positions(self, node: Any, lanes: Static) -> Value:
         return self._positions(int(lanes.value))
 
     def _positions(self, lanes: int) -> Value:
@@ -100,7 +102,7 @@ class Vectors(Numbers):
         n = a.type.lanes
         return a if n == 1 else self._shuffled(a, a, [*range(n)][::-1])
 
-    def _call_choose(self, node: Any, condition: Any, a: Any, b: Any) -> Value:
+    def _call_choose(self, node: Any, condition: Value, a: Any, b: Any) -> Value:
         a, b = self.promote(a, b, node)
         test = self.value(condition, node)
         if test.type.lanes == 1:

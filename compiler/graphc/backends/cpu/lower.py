@@ -50,11 +50,11 @@ class Lowered:
 class _Snapshots:
     """An instrument that keeps the IR at the end of each stage."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: ir.Module) -> None:
         self.stages: list[tuple[str, str]] = [("graph", str(module))]
         self._stage = "graph"
 
-    def before(self, name: str, module: Any) -> None:
+    def before(self, name: str, module: ir.Module) -> None:
         """A pass that leads into another stage closes the one before it."""
         stage = _ENTERED.get(name.split("{")[0], self._stage)
         if stage != self._stage:
@@ -63,13 +63,13 @@ class _Snapshots:
             )
             self._stage = stage
 
-    def after(self, name: str, module: Any) -> None:
+    def after(self, name: str, module: ir.Module) -> None:
         """Nothing to do: the next `before` sees the result."""
 
     def failed(self, name: str, module: Any) -> None:
         """Keeps what there is."""
 
-    def finish(self, module: Any) -> list[tuple[str, str]]:
+    def finish(self, module: ir.Module) -> list[tuple[str, str]]:
         return [*self.stages, (self._stage, str(module))]
 
 
@@ -146,12 +146,12 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
         ) from error
 
 
-def _site(site: Any) -> Site:
+def _site(site: ir.Attribute) -> Site:
     message, error, node = (ir.StringAttr(site[name]).value for name in ("message", "error", "node"))
     return Site(message, error, node)
 
 
-def _memory(module: Any) -> list[dict[str, Any]]:
+def _memory(module: ir.Module) -> list[dict[str, Any]]:
     """The memory plan; empty where a pipeline was asked for that makes none."""
     attributes = module.operation.attributes
     if "graphc.memory" not in attributes:

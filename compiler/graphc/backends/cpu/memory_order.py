@@ -25,7 +25,7 @@ _WRITES = frozenset(
 )
 
 
-def takes_memory_first(module: Any) -> bool:
+def takes_memory_first(module: ir.Module) -> bool:
     """Whether no way through `@main` writes, or calls what may write, and takes memory after that.
 
     Args:
@@ -70,7 +70,7 @@ class _Order:
         return op.operation.name in _WRITES and not self._takes(op)
 
 
-def _reached(blocks: list[Any]) -> Iterator[Any]:
+def _reached(blocks: list[ir.Block]) -> Iterator[Any]:
     """The blocks that control may pass to after one of these."""
     seen, pending = set(), [after for block in blocks for after in block.successors]
     while pending:
@@ -81,6 +81,6 @@ def _reached(blocks: list[Any]) -> Iterator[Any]:
             pending += block.successors
 
 
-def _symbol(op: Any) -> str:
+def _symbol(op: ir.Operation) -> str:
     name = op.operation.attributes.get("sym_name")
     return "" if name is None else str(ir.StringAttr(name).value)

@@ -33,7 +33,7 @@ _BUFFER_STAGE = frozenset({"address"})
 Failed = Callable[[Any, int, int], None]
 
 
-def raise_failed(check: Any, given: int, expected: int) -> None:
+def raise_failed(check: ir.Operation, given: int, expected: int) -> None:
     """Raises the error of a `graphc.check` that has failed."""
     text = check.attributes["message"].value
     text = text.replace("{given}", str(given)).replace("{expected}", str(expected))
@@ -41,8 +41,8 @@ def raise_failed(check: Any, given: int, expected: int) -> None:
 
 
 def run_function(
-    module: Any, inputs: Sequence[Any], name: str = "main", failed: Failed = raise_failed
-) -> list[Any]:
+    module: ir.Module, inputs: Sequence[np.ndarray | int], name: str = "main", failed: Failed = raise_failed
+) -> list[np.ndarray]:
     """Runs a function of a module in the graph stage.
 
     Args:
@@ -73,17 +73,17 @@ def checks(module: Any) -> list[Any]:
 class _Frame:
     """One call."""
 
-    def __init__(self, function: Any, inputs: Sequence[Any], failed: Failed) -> None:
+    def __init__(self, function: ir.Operation, inputs: Sequence[np.ndarray | int], failed: Failed) -> None:
         arguments = list(function.regions[0].blocks[0].arguments)
         if len(arguments) != len(inputs):
             raise ValueError(f"the function takes {len(arguments)} arguments, but was given {len(inputs)}")
         self._function, self._failed = function, failed
         self._values: dict[Any, Any] = {}
-        self._scans: dict[Any, ScanRun] = {}
+        self._scans: dict[ir.Value, ScanRun] = {}
         for argument, value in zip(arguments, inputs, strict=True):
             self._set(argument, value)
 
-    def _set(self, value: Any, data: Any) -> None:
+    def _set(self, value: ir.Value, data: Any) -> None:
         type_ = value.type
         if isinstance(type_, ir.RankedTensorType):
             dtype = element_dtype(type_.element_type)
@@ -104,7 +104,7 @@ class _Frame:
             self._execute(op.operation)
         raise ValueError("the function does not return")
 
-    def _execute(self, op: Any) -> None:
+    def _execute(self, op: ir.Operation) -> None:
         """Runs an operation.
 
         Raises:
@@ -134,16 +134,16 @@ class _Frame:
             dtype = element_dtype(op.results[0].type.element_type)
             self._set(op.results[0], evaluate(op, operands, dtype))
 
-    def _constant(self, op: Any) -> None:
+    def _constant(self, op: ir.Operation) -> None:
         self._set(op.results[0], read_constant(op))
 
-    def _scan(self, op: Any) -> None:
+    def _scan(self, op: ir.Operation) -> None:
         self._scans[op.results[0]] = ScanRun(op, self._values, self._execute, self._set)
 
-    def _trace(self, op: Any) -> None:
+    def _trace(self, op: ir.Operation) -> None:
         self._scans[op.operands[0]].trace(op)
 
-    def _steps(self, op: Any) -> None:
+    def _steps(self, op: ir.Operation) -> None:
         self._values[op.results[0]] = self._scans[op.operands[0]].steps
 
     def _branch(self, op: Any) -> None:
@@ -161,7 +161,7 @@ class _Frame:
         if not condition:
             self._failed(op, given, expected)
 
-    def _check_elementwise(self, op: Any, operands: list[Any]) -> None:
+    def _check_elementwise(self, op: ir.Operation, operands: list[Any]) -> None:
         """Only static ones broadcast: NumPy would also broadcast sizes that are 1 by chance."""
         if op.name[7:] not in ELEMENTWISE or len(operands) < 2:
             return

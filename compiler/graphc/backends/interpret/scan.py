@@ -29,8 +29,8 @@ class ScanRun:
 
     def __init__(
         self,
-        scan: Any,
-        values: dict[Any, Any],
+        scan: ir.Operation,
+        values: dict[ir.Value, Any],
         execute: Callable[[Any], None],
         set_value: Callable[[Any, Any], None],
     ) -> None:
@@ -67,7 +67,7 @@ class ScanRun:
             if len(end.operands) and self._values[end.operands[0]]:
                 break
 
-    def _read(self, op: Any, step: int) -> None:
+    def _read(self, op: ir.Operation, step: int) -> None:
         name = op.attributes["state"].value
         oldest = -next(iter(self._declared[name].attributes["taps"]))
         self._set(op.results[0], self._rows[name][oldest + step + op.attributes["tap"].value])
@@ -127,7 +127,7 @@ class ScanRun:
             shape.append(size if size >= 0 else self._size(declared.operands[0], axis))
         return tuple(shape)
 
-    def _size(self, value: Any, axis: int) -> int:
+    def _size(self, value: ir.Value, axis: int) -> int:
         """The size of a row of an output, evaluated outside of the body by the dialect's own rule."""
         before = {op.operation for op in self.scan.block.operations}
         with ir.InsertionPoint(self.scan), self.scan.location:

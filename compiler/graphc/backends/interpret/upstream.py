@@ -20,7 +20,7 @@ def _width(op: Any) -> int:
     return type_.width if isinstance(type_, ir.IntegerType) else 64
 
 
-def _wrapped(op: Any, value: int) -> Any:
+def _wrapped(op: ir.Operation, value: int) -> int:
     """An integer as the result's type holds it."""
     type_ = op.results[0].type
     width = type_.width if isinstance(type_, ir.IntegerType) else 64
@@ -46,7 +46,7 @@ def _quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _cast(op: Any, x: Any) -> Any:
+def _cast(op: ir.Operation, x: int) -> Any:
     """A scalar, or a tensor of them, of another width."""
     type_ = op.results[0].type
     if isinstance(type_, ir.RankedTensorType):
@@ -72,7 +72,7 @@ _PREDICATES: list[Callable[[Any, Any], Any]] = [
 ]
 
 
-def _compare(op: Any, a: Any, b: Any) -> bool:
+def _compare(op: ir.Operation, a: int, b: int) -> bool:
     predicate = op.attributes["predicate"].value
     if predicate < 6:
         # A truth value is the number -1.
@@ -81,11 +81,11 @@ def _compare(op: Any, a: Any, b: Any) -> bool:
     return bool(_PREDICATES[predicate - 4](_unsigned(op, a), _unsigned(op, b)))
 
 
-def _select(op: Any, condition: Any, a: Any, b: Any) -> Any:
+def _select(op: ir.Operation, condition: bool, a: int, b: int) -> int:
     return a if condition else b
 
 
-def _from_elements(op: Any, *xs: Any) -> np.ndarray:
+def _from_elements(op: ir.Operation, *xs: int) -> np.ndarray:
     type_ = op.results[0].type
     return np.array(xs, element_dtype(type_.element_type)).reshape(type_.shape)
 

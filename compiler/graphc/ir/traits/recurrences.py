@@ -78,10 +78,10 @@ def _rows(op: ir.Operation, operands: Sequence[Any], step: Callable[..., Any]) -
 
 
 @REFERENCE(RUNNING)
-def _running(op: ir.Operation, *operands: Any) -> np.ndarray:
+def _running(op: ir.Operation, *operands: int | np.ndarray) -> np.ndarray:
     return _rows(op, operands, _UFUNCS[op.attributes["kind"].value])
 
 
 @REFERENCE(LINEAR)
-def _linear(op: ir.Operation, *operands: Any) -> np.ndarray:
+def _linear(op: ir.Operation, *operands: np.ndarray) -> np.ndarray:
     return _rows(op, operands, lambda h, a, b: a * h + b)

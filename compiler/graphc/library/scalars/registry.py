@@ -54,7 +54,7 @@ def find(name: str) -> Callable[..., Any]:
 def reference(name: str) -> Callable[..., np.ndarray]:
     """The kernel in Python, element by element, on arrays that broadcast."""
 
-    def run(*arrays: Any) -> np.ndarray:
+    def run(*arrays: np.ndarray) -> np.ndarray:
         function = find(name)
         broadcast = np.broadcast(*arrays)
         result = np.empty(broadcast.shape, np.result_type(*arrays))

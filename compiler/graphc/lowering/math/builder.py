@@ -22,7 +22,7 @@ class Number:
 
     __slots__ = ("builder", "is_float", "value")
 
-    def __init__(self, builder: Builder, value: Any, is_float: bool) -> None:
+    def __init__(self, builder: Builder, value: ir.Value, is_float: bool) -> None:
         self.builder = builder
         self.value = value
         self.is_float = is_float
@@ -81,7 +81,7 @@ class Number:
 class Builder:
     """Builds at `ip`, in the float format of `value_type` (a scalar or vector of f32 or f64)."""
 
-    def __init__(self, ip: Any, loc: Any, value_type: Any, fmt: Format) -> None:
+    def __init__(self, ip: ir.InsertionPoint, loc: ir.Location, value_type: ir.Type, fmt: Format) -> None:
         self.ip = ip
         self.loc = loc
         self.format = fmt
@@ -90,20 +90,24 @@ class Builder:
         self.flag_type = self._like(ir.IntegerType.get_signless(1))
         self._constants: dict[tuple[bool, float | int, bool], Number] = {}
 
-    def _like(self, element: Any) -> Any:
+    def _like(self, element: ir.Type) -> ir.Type:
         if isinstance(self.float_type, ir.VectorType):
             return ir.VectorType.get(self.float_type.shape, element)
         return element
 
     def create(
-        self, name: str, result: Any, operands: Sequence[Any], attributes: dict[str, Any] | None = None
+        self,
+        name: str,
+        result: ir.Type,
+        operands: Sequence[Any],
+        attributes: dict[str, ir.Attribute] | None = None,
     ) -> Any:
         """The result of one operation."""
         return ir.Operation.create(
             name, results=[result], operands=operands, attributes=attributes, loc=self.loc, ip=self.ip
         ).result
 
-    def number(self, value: Any) -> Number:
+    def number(self, value: ir.Value) -> Number:
         """An existing float SSA value."""
         return Number(self, value, True)
 

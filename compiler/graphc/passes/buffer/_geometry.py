@@ -20,12 +20,12 @@ _RESHAPES = ("memref.collapse_shape", "memref.expand_shape")
 _ONE: Product = product_of(1)
 
 
-def is_proven_contiguous(buffer: Any) -> bool:
+def is_proven_contiguous(buffer: ir.Value) -> bool:
     """Whether the elements of a memref lie side by side in row-major order, wherever they begin."""
     return _holds(buffer, frozenset())
 
 
-def _holds(buffer: Any, assumed: frozenset[Any]) -> bool:
+def _holds(buffer: ir.Value, assumed: frozenset[Any]) -> bool:
     """The proof; `assumed` are values that loops carry, which hold if what flows into them does."""
     if buffer in assumed or 0 in ir.MemRefType(buffer.type).shape:
         return True
@@ -52,7 +52,7 @@ def _is_row_major(sizes: list[Product], strides: list[Product | None]) -> bool:
     return True
 
 
-def _incoming(buffer: Any) -> list[Any] | None:
+def _incoming(buffer: ir.Value) -> list[Any] | None:
     """The values one of which this one is, where control flow brings it here; None for others."""
     op = buffer.owner
     if isinstance(op, ir.Block):
@@ -69,7 +69,7 @@ def _incoming(buffer: Any) -> list[Any] | None:
     return [_terminator(region).operands[number] for region in op.regions]
 
 
-def _carried(block: Any, number: int) -> list[Any] | None:
+def _carried(block: ir.Block, number: int) -> list[ir.Value] | None:
     """What may be an argument of the block of a loop."""
     loop = block.owner.operation
     if loop.name == "scf.for":
@@ -83,14 +83,14 @@ def _carried(block: Any, number: int) -> list[Any] | None:
     return [_terminator(loop.regions[0]).operands[1 + number]]
 
 
-def _terminator(region: Any) -> Any:
+def _terminator(region: ir.Region) -> ir.Operation:
     return list(region.blocks[0].operations)[-1].operation
 
 
 # -- sizes and strides -------------------------------------------------------------------------------------
 
 
-def _sizes(buffer: Any) -> list[Product]:
+def _sizes(buffer: ir.Value) -> list[Product]:
     """The size of each dimension; unknown ones are factors that are equal where the sizes are."""
     return [
         product_of(known) if known >= 0 else _size(buffer, axis)
@@ -98,7 +98,7 @@ def _sizes(buffer: Any) -> list[Product]:
     ]
 
 
-def _size(buffer: Any, axis: int) -> Product:
+def _size(buffer: ir.Value, axis: int) -> Product:
     op = buffer.owner
     if isinstance(op, ir.Block):
         return _unknown(buffer, axis)
@@ -120,11 +120,11 @@ def _size(buffer: Any, axis: int) -> Product:
     return _unknown(buffer, axis)
 
 
-def _unknown(buffer: Any, axis: int) -> Product:
+def _unknown(buffer: ir.Value, axis: int) -> Product:
     return 1, Factors({(buffer, axis): 1})
 
 
-def _value(size: Any) -> Product:
+def _value(size: ir.Value | int) -> Product:
     """A size as a product; `memref.dim` is the size that it asks for."""
     if isinstance(size, int):
         return product_of(size)
@@ -142,7 +142,7 @@ def _value(size: Any) -> Product:
     return total
 
 
-def _strides(buffer: Any, assumed: frozenset[Any]) -> list[Product | None]:
+def _strides(buffer: ir.Value, assumed: frozenset[ir.Value]) -> list[Product | None]:
     """The stride of each dimension, None where nothing is known."""
     op = buffer.owner
     if not isinstance(op, ir.Block):
@@ -162,7 +162,7 @@ def _strides(buffer: Any, assumed: frozenset[Any]) -> list[Product | None]:
     return strides
 
 
-def _part_strides(op: Any, assumed: frozenset[Any]) -> list[Product | None]:
+def _part_strides(op: ir.Operation, assumed: frozenset[ir.Value]) -> list[Product | None]:
     """Strides of a subview: those of its source times its own."""
     kept = kept_axes(op)
     if kept is None:
@@ -175,7 +175,7 @@ def _part_strides(op: Any, assumed: frozenset[Any]) -> list[Product | None]:
     return found
 
 
-def kept_axes(op: Any) -> list[int] | None:
+def kept_axes(op: ir.Operation) -> list[int] | None:
     """The dimensions of a subview's source that its result has; dropped ones have size 1."""
     sizes = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
     shape = list(ir.MemRefType(op.results[0].type).shape)
@@ -187,7 +187,7 @@ def kept_axes(op: Any) -> list[int] | None:
     return None
 
 
-def view_operands(op: Any, name: str) -> list[Any]:
+def view_operands(op: ir.Operation, name: str) -> list[ir.Value | int]:
     """Sizes or strides of a view: numbers where they are static, else index values."""
     counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     position = 2 if name == "static_sizes" else 3

@@ -39,7 +39,7 @@ class ExpandMath(Pass):
 
     stage = "buffer"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         table = dict(expansions())
         for name in filter(None, self.keep.split(",")):
             if table.pop(f"math.{name}", None) is None:
@@ -56,7 +56,7 @@ class ExpandMath(Pass):
         for op in found:
             self._expand(op, table[op.name])
 
-    def _expand(self, op: Any, expansion: Any) -> None:
+    def _expand(self, op: ir.Operation, expansion: Any) -> None:
         operand = op.operands[0]
         element = operand.type.element_type if isinstance(operand.type, ir.VectorType) else operand.type
         if not isinstance(element, (ir.F64Type, ir.F32Type, ir.F16Type)):
@@ -75,5 +75,5 @@ class ExpandMath(Pass):
         self.count(f"expanded {expansion.__name__}")
 
 
-def _with_element(value_type: Any, element: Any) -> Any:
+def _with_element(value_type: ir.Type, element: ir.Type) -> ir.Type:
     return ir.VectorType.get(value_type.shape, element) if isinstance(value_type, ir.VectorType) else element

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk, walk_for
@@ -45,7 +44,7 @@ class FastMath(Pass):
     stage = "buffer"
     level: str = ""
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         level = self.level
         if not level:
             return

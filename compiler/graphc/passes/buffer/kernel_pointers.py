@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
@@ -39,7 +38,7 @@ class KernelPointers(Pass):
 
     stage = "buffer"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for op in walk_for(module.operation, ("graphc.address", "memref.cast", "memref.subview")):
             buffer = op.operands[0]
             if op.name == "memref.subview":
@@ -55,7 +54,7 @@ class KernelPointers(Pass):
                 op.results[0].replace_all_uses_with(self._pointer(op, buffer))
             op.erase()
 
-    def _replace_empty(self, op: Any, buffer: Any) -> None:
+    def _replace_empty(self, op: ir.Operation, buffer: ir.Value) -> None:
         """Replaces a part of what has no elements; upstream makes such views, and refuses them."""
         kind = ir.MemRefType(op.results[0].type)
         unknown = ir.ShapedType.get_dynamic_stride_or_offset()
@@ -76,7 +75,7 @@ class KernelPointers(Pass):
         op.erase()
         self.count("views without elements")
 
-    def _pointer(self, op: Any, buffer: Any) -> Any:
+    def _pointer(self, op: ir.Operation, buffer: ir.Value) -> ir.Value:
         self.count("pointers")
         if not is_proven_contiguous(buffer):
             if ir.StringAttr(op.attributes["access"]).value != "read":

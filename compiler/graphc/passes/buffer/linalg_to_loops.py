@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.walk import functions, walk
 from graphc.lowering.checked_gathers import merge_checked_gathers
 from graphc.lowering.fills import lower_copy, lower_fill
 from graphc.lowering.loops import LoopNest
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 _LOWERED = ("linalg.generic", "linalg.fill", "memref.copy")
 
@@ -31,7 +34,7 @@ class LinalgToLoops(Pass):
 
     stage = "buffer"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         merged = sum(map(merge_checked_gathers, functions(module)))
         if merged:
             self.count("checked gathers", merged)

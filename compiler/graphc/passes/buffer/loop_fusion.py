@@ -51,12 +51,12 @@ class LoopFusion(Pass):
 
     stage = "buffer"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             for block in blocks_outside_loops(function):
                 self._fuse_block(block)
 
-    def _fuse_block(self, block: Any) -> None:
+    def _fuse_block(self, block: ir.Block) -> None:
         previous: Any = None
         for op in [op.operation for op in block.operations]:
             if op.name == "scf.for" and not len(op.results):
@@ -68,7 +68,7 @@ class LoopFusion(Pass):
                 previous = None
 
 
-def _can_fuse(first: Any, second: Any) -> bool:
+def _can_fuse(first: ir.Operation, second: ir.Operation) -> bool:
     if list(first.operands) != list(second.operands):
         return False
     left, right = _Accesses(first), _Accesses(second)
@@ -85,26 +85,26 @@ def _can_fuse(first: Any, second: Any) -> bool:
 class _Accesses:
     """Which buffers a loop nest reads and writes, and where its induction variable stands in the indices."""
 
-    def __init__(self, loop: Any) -> None:
+    def __init__(self, loop: ir.Operation) -> None:
         self.opaque = False
         self.nested = False
         self.written: set[Any] = set()
-        self.touched: set[Any] = set()
-        self._positions: dict[Any, set[int]] = {}
+        self.touched: set[ir.Value] = set()
+        self._positions: dict[ir.Value, set[int]] = {}
         self._variable = loop.regions[0].blocks[0].arguments[0]
         self._collect(loop)
 
-    def positions(self, root: Any) -> set[int]:
+    def positions(self, root: ir.Value) -> set[int]:
         """Index positions that hold the induction variable in every access of the buffer."""
         return self._positions[root]
 
-    def _collect(self, op: Any) -> None:
+    def _collect(self, op: ir.Operation) -> None:
         for region in op.regions:
             for block in region.blocks:
                 for inner in block.operations:
                     self._visit(inner.operation)
 
-    def _visit(self, op: Any) -> None:
+    def _visit(self, op: ir.Operation) -> None:
         if op.name == "memref.load":
             self._access(op.operands[0], list(op.operands)[1:])
         elif op.name == "memref.store":
@@ -116,7 +116,7 @@ class _Accesses:
         elif not op.name.startswith(("arith.", "math.", "complex.", "scf.yield", "memref.dim")):
             self.opaque = True
 
-    def _access(self, buffer: Any, indices: list[Any]) -> None:
+    def _access(self, buffer: ir.Value, indices: list[ir.Value]) -> None:
         root = _root(buffer)
         self.touched.add(root)
         found = {position for position, index in enumerate(indices) if index == self._variable}
@@ -125,14 +125,14 @@ class _Accesses:
         self._positions[root] = self._positions.get(root, found) & found
 
 
-def _root(buffer: Any) -> Any:
+def _root(buffer: ir.Value) -> ir.Value:
     """The buffer that a chain of views shows."""
     while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in _VIEWS:
         buffer = buffer.owner.operands[0]
     return buffer
 
 
-def _fuse(first: Any, second: Any) -> None:
+def _fuse(first: ir.Operation, second: ir.Operation) -> None:
     """Moves the body of the first loop to the start of the second and erases the first."""
     source, target = first.regions[0].blocks[0], second.regions[0].blocks[0]
     source.arguments[0].replace_all_uses_with(target.arguments[0])

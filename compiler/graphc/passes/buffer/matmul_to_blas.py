@@ -55,7 +55,7 @@ class MatmulToBlas(Pass):
     stage = "buffer"
     threshold: int = 4096
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for product in list(_products(walk(module.operation))):
             kind = product.lower(self.threshold)
             if kind is not None:
@@ -75,7 +75,7 @@ def _products(operations: list[Any]) -> Iterator[Any]:
             fills[op.operands[1]] = op
 
 
-def _is_zero(value: Any) -> bool:
+def _is_zero(value: ir.Value) -> bool:
     owner = value.owner
     if isinstance(owner, ir.Block):
         return False

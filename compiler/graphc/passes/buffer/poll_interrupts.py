@@ -48,7 +48,7 @@ class PollInterrupts(Pass):
     block: int = 16384
     few: int = FEW
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         polls = _declarations(module)
         if not polls:
             return
@@ -63,14 +63,14 @@ class PollInterrupts(Pass):
                     self._place(call, call.parent.operation)
         self._forget_unused(module, polls)
 
-    def _forget_unused(self, module: Any, polls: dict[str, Any]) -> None:
+    def _forget_unused(self, module: ir.Module, polls: dict[str, Any]) -> None:
         """Drops declarations of what nothing calls."""
         used = {callee_of(op) for op in walk_for(module.operation, ("func.call",))}
         for name, op in polls.items():
             if name not in used:
                 op.erase()
 
-    def _place(self, call: Any, loop: Any) -> None:
+    def _place(self, call: ir.Operation, loop: ir.Operation) -> None:
         steps = _static_steps(loop)
         scalar = not any(op.name in _LONG and op != call for op in walk(loop))
         few = self.block if scalar else self.few
@@ -84,7 +84,7 @@ class PollInterrupts(Pass):
             self.count("loops that tick")
 
 
-def _declarations(module: Any) -> dict[str, Any]:
+def _declarations(module: ir.Module) -> dict[str, Any]:
     """By name, the declarations of what is called in loops."""
     operations = [op.operation for op in module.body.operations]
     return {
@@ -94,7 +94,7 @@ def _declarations(module: Any) -> dict[str, Any]:
     }
 
 
-def _static_steps(loop: Any) -> int | None:
+def _static_steps(loop: ir.Operation) -> int | None:
     """The number of iterations of an `scf.for`, or at most that many, if it is known."""
     if loop.name != "scf.for":
         return None
@@ -104,10 +104,10 @@ def _static_steps(loop: Any) -> int | None:
     return max(-(-(high - low) // step), 0)
 
 
-def _in_blocks(loop: Any, call: Any, size: int) -> None:
+def _in_blocks(loop: ir.Operation, call: ir.Operation, size: int) -> None:
     """Makes a loop the inner one of a loop over blocks of iterations, at whose end the call stands."""
 
-    def create(name: str, results: list[Any], operands: list[Any], **attributes: Any) -> Any:
+    def create(name: str, results: list[ir.Type], operands: list[Any], **attributes: Any) -> Any:
         return ir.Operation.create(name, results, operands, attributes)
 
     index = ir.IndexType.get()
@@ -149,7 +149,7 @@ def _in_blocks(loop: Any, call: Any, size: int) -> None:
 # -- what must not be interrupted ---------------------------------------------------------------------------
 
 
-def _first_write(module: Any, function: Any) -> int | None:
+def _first_write(module: ir.Module, function: ir.Operation) -> int | None:
     """The position in the function's block of what may first write to the array of a cell; None if nothing
     does.
     """
@@ -165,7 +165,7 @@ def _first_write(module: Any, function: Any) -> int | None:
     return min(found, default=None)
 
 
-def _writers(value: Any, seen: set[Any]) -> list[Any]:
+def _writers(value: ir.Value, seen: set[Any]) -> list[ir.Operation]:
     """The operations that may write to a buffer: all that use it or a view of it, but for reads."""
     found: list[Any] = []
     if value in seen:
@@ -195,12 +195,12 @@ def _writers(value: Any, seen: set[Any]) -> list[Any]:
     return found
 
 
-def _may_alias(value: Any) -> bool:
+def _may_alias(value: ir.Value) -> bool:
     text = str(value.type)
     return text.startswith(("memref", "!llvm.ptr", "index", "i64"))
 
 
-def _position(function: Any, op: Any) -> int:
+def _position(function: ir.Operation, op: ir.Operation) -> int:
     """The position in the function's block of an operation, or of the one that contains it."""
     while op.parent.operation != function:
         op = op.parent.operation

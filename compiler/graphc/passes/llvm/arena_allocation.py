@@ -35,7 +35,7 @@ class ArenaAllocation(Pass):
 
     stage = "llvm"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         replaced = 0
         with_context: dict[str, Any] = {}
         helpers = declared(module)
@@ -66,7 +66,7 @@ class ArenaAllocation(Pass):
         self._redeclare(ir, module, with_context)
         self.count("allocations", replaced)
 
-    def _replace(self, ir: Any, call: Any, context: Any) -> None:
+    def _replace(self, ir: Any, call: ir.Operation, context: ir.Value) -> None:
         with ir.InsertionPoint(call), call.location:
             new = ir.Operation.create(
                 "llvm.call",
@@ -82,21 +82,21 @@ class ArenaAllocation(Pass):
         call.erase()
         self._return_on_null(ir, new)
 
-    def _return_on_null(self, ir: Any, call: Any) -> None:
+    def _return_on_null(self, ir: Any, call: ir.Operation) -> None:
         """`if (!memory) return -1;` after an allocation of a kernel."""
         i64 = ir.IntegerType.get_signless(64)
 
-        def minus_one() -> Any:
+        def minus_one() -> ir.Value:
             attributes = {"value": ir.IntegerAttr.get(i64, -1)}
             return ir.Operation.create("llvm.mlir.constant", results=[i64], attributes=attributes).result
 
         _return_if(ir, call, _EQUAL, minus_one)
 
-    def _return_on_status(self, ir: Any, call: Any) -> None:
+    def _return_on_status(self, ir: Any, call: ir.Operation) -> None:
         """`if (status) return status;` after a poll."""
         _return_if(ir, call, _NOT_EQUAL, lambda: call.result)
 
-    def _redeclare(self, ir: Any, module: Any, calls: dict[str, Any]) -> None:
+    def _redeclare(self, ir: Any, module: ir.Module, calls: dict[str, Any]) -> None:
         """Gives the declarations of what takes the context that argument."""
         for op in [op.operation for op in module.body.operations]:
             name = ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
@@ -107,7 +107,7 @@ class ArenaAllocation(Pass):
                 kind = ir.Type.parse(f"!llvm.func<{result} ({operands})>")
                 op.attributes["function_type"] = ir.TypeAttr.get(kind)
 
-    def _declare(self, ir: Any, module: Any) -> None:
+    def _declare(self, ir: Any, module: ir.Module) -> None:
         helper = Allocation()
         text = (
             f"llvm.func @{helper.symbol}(!llvm.ptr, i64) -> (!llvm.ptr {{llvm.noalias}}) "
@@ -116,7 +116,7 @@ class ArenaAllocation(Pass):
         ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(text))
 
 
-def _return_if(ir: Any, call: Any, predicate: int, status: Callable[[], Any]) -> None:
+def _return_if(ir: Any, call: ir.Operation, predicate: int, status: Callable[[], Any]) -> None:
     """Ends a kernel after a call whose result is equal, or not equal, to zero."""
     block = call.block
     if not _returns_status(ir, block.owner):
@@ -141,7 +141,7 @@ def _return_if(ir: Any, call: Any, predicate: int, status: Callable[[], Any]) ->
         )
 
 
-def _pass_context(ir: Any, call: Any, context: Any) -> Any:
+def _pass_context(ir: Any, call: ir.Operation, context: ir.Value) -> ir.Operation:
     """Calls a function with the context before its other arguments; returns the new call."""
     operands = [context, *call.operands]
     with ir.InsertionPoint(call), call.location:
@@ -161,7 +161,7 @@ def _pass_context(ir: Any, call: Any, context: Any) -> Any:
     return new
 
 
-def _checked_bytes(ir: Any, size: Any) -> Any:
+def _checked_bytes(ir: Any, size: ir.Value) -> ir.Value:
     """The bytes, or -1 if they are a product that overflows; computed once more in floats, which do not."""
     if getattr(size.owner, "name", "") not in ("llvm.ptrtoint", "llvm.add", "llvm.mul"):
         return size
@@ -182,7 +182,7 @@ class _Types(NamedTuple):
     real: Any
 
 
-def _number(ir: Any, type_: Any, value: Any) -> Any:
+def _number(ir: Any, type_: ir.Type, value: ir.Attribute) -> Any:
     return ir.Operation.create("llvm.mlir.constant", [type_], attributes={"value": value}).result
 
 
@@ -214,15 +214,15 @@ def _as_float(ir: Any, value: Any, types: _Types) -> Any:
     return ir.Operation.create("llvm.sitofp", [types.real], [value]).result
 
 
-def _returns_status(ir: Any, function: Any) -> bool:
+def _returns_status(ir: Any, function: ir.Operation) -> bool:
     return "-> i64" in str(function.attributes["function_type"]) or "i64 (" in str(
         function.attributes["function_type"]
     )
 
 
-def _arguments(function: Any) -> Any:
+def _arguments(function: ir.Operation) -> Any:
     return function.regions[0].blocks[0].arguments
 
 
-def _calls(function: Any) -> list[Any]:
+def _calls(function: ir.Operation) -> list[ir.Operation]:
     return [op for op in walk_for(function, ("llvm.call",)) if "callee" in op.attributes]

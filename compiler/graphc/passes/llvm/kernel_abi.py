@@ -28,7 +28,7 @@ class KernelAbi(Pass):
 
     stage = "llvm"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         sites: list[Any] = []
         for function in list(module.body.operations):
             op = function.operation
@@ -41,7 +41,7 @@ class KernelAbi(Pass):
 class _Function:
     """The rewrite of one function."""
 
-    def __init__(self, op: Any, sites: list[Any]) -> None:
+    def __init__(self, op: ir.Operation, sites: list[ir.Attribute]) -> None:
         self._ir = ir
         self._op = op
         self._sites = sites
@@ -76,7 +76,7 @@ class _Function:
         for block in list(self._op.regions[0].blocks):
             self._rewrite_block(block)
 
-    def _data_pointers(self, inputs: list[Any]) -> Any:
+    def _data_pointers(self, inputs: list[ir.Type]) -> ir.Attribute:
         """Positions, once each memref is two pointers, an offset, sizes and strides."""
         positions = []
         at = 0
@@ -87,7 +87,7 @@ class _Function:
             at += 3 + 2 * self._ir.MemRefType(kind).rank if is_buffer else 1
         return self._ir.DenseI32ArrayAttr.get(positions)
 
-    def _rewrite_block(self, block: Any) -> None:
+    def _rewrite_block(self, block: ir.Block) -> None:
         """Splits the block after each check, last check first, so that every operation moves once."""
         last = list(block.operations)[-1].operation
         if last.name == "func.return":
@@ -102,7 +102,7 @@ class _Function:
                 rest.append(other)
             after = [self._branch(op, rest)]
 
-    def _return(self, op: Any) -> None:
+    def _return(self, op: ir.Operation) -> None:
         ir = self._ir
         with ir.InsertionPoint(op), op.location:
             for position, value in enumerate(op.operands):
@@ -112,7 +112,7 @@ class _Function:
             self._create("func.return", [], [zero])
         op.erase()
 
-    def _branch(self, check: Any, rest: Any) -> Any:
+    def _branch(self, check: ir.Operation, rest: ir.Block) -> ir.Operation:
         """Goes on in a block, or returns, instead of a check; the operation that does."""
         ir = self._ir
         condition, given, expected = check.operands
@@ -134,12 +134,12 @@ class _Function:
         check.erase()
         return branch
 
-    def _site(self, check: Any) -> Any:
+    def _site(self, check: ir.Operation) -> ir.Attribute:
         attributes = {name: check.attributes[name] for name in ("message", "error")}
         attributes["node"] = self._ir.StringAttr.get(node_of(check))
         return self._ir.DictAttr.get(attributes)
 
-    def _create(self, name: str, results: list[Any], operands: list[Any], **attributes: Any) -> Any:
+    def _create(self, name: str, results: list[ir.Type], operands: list[ir.Value], **attributes: Any) -> Any:
         return self._ir.Operation.create(name, results=results, operands=operands, attributes=attributes)
 
     def _constant(self, value: int) -> Any:
@@ -147,7 +147,7 @@ class _Function:
             "arith.constant", [self._i64], [], value=self._ir.IntegerAttr.get(self._i64, value)
         ).result
 
-    def _store(self, value: Any, pointer: Any, position: int) -> None:
+    def _store(self, value: ir.Value, pointer: ir.Value, position: int) -> None:
         """`((int64_t *)pointer)[position] = value`."""
         ir = self._ir
         if position:

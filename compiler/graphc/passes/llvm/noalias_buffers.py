@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from graphc.ir.diagnostics import fail
 from graphc.passes.manager.base import Pass
@@ -21,7 +20,7 @@ class NoaliasBuffers(Pass):
 
     stage = "llvm"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         nothing = ir.DictAttr.get({})
         noalias = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
         for op in [op.operation for op in module.body.operations]:

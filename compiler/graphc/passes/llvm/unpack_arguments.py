@@ -48,7 +48,7 @@ class UnpackArguments(Pass):
 
     stage = "llvm"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         operations = [op.operation for op in module.body.operations]
         functions = {op.attributes["sym_name"].value: op for op in operations if op.name == "func.func"}
         rewrite = _Rewrite(ir)
@@ -76,7 +76,7 @@ class UnpackArguments(Pass):
         self.count("functions", len(plans))
 
 
-def _calls(function: Any) -> list[Any]:
+def _calls(function: ir.Operation) -> list[ir.Operation]:
     operations = [op.operation for block in function.regions[0].blocks for op in block.operations]
     return [op for op in operations if op.name == "func.call"]
 
@@ -108,14 +108,14 @@ class _Rewrite:
         self._ir = ir
         self._pointer = ir.Type.parse("!llvm.ptr")
         self._i64 = ir.IntegerType.get_signless(64)
-        self._buffers: dict[Any, _Buffer | None] = {}
-        self._positions: dict[_Position, Any] = {}
+        self._buffers: dict[ir.Type, _Buffer | None] = {}
+        self._positions: dict[_Position, ir.Attribute] = {}
         # In the functions with calls: the descriptors of buffers, and what was read of them.
-        self._descriptors: dict[Any, Any] = {}
+        self._descriptors: dict[ir.Value, ir.Value] = {}
         self._read: dict[tuple[Any, _Position], Any] = {}
-        self._words: dict[Any, Any] = {}
+        self._words: dict[ir.Value, ir.Value] = {}
 
-    def define(self, function: Any) -> list[_Parts]:
+    def define(self, function: ir.Operation) -> list[_Parts]:
         """Rewrites the arguments of a function; returns what each of the old ones has become."""
         ir = self._ir
         entry = function.regions[0].blocks[0]
@@ -146,11 +146,11 @@ class _Rewrite:
         function.attributes["graphc.buffers"] = ir.DenseI32ArrayAttr.get(pointers)
         return plan
 
-    def declare(self, function: Any, plan: Sequence[_Parts]) -> None:
+    def declare(self, function: ir.Operation, plan: Sequence[_Parts]) -> None:
         """Rewrites the type of a function without a body."""
         self._retype(function, plan)
 
-    def call(self, call: Any, plan: Sequence[_Parts]) -> None:
+    def call(self, call: ir.Operation, plan: Sequence[_Parts]) -> None:
         """Rewrites a call."""
         ir = self._ir
         operands: list[Any] = []
@@ -164,7 +164,7 @@ class _Rewrite:
             ir.Operation.create("func.call", [], operands, attributes, ip=ir.InsertionPoint(call))
         call.erase()
 
-    def _retype(self, function: Any, plan: Sequence[_Parts]) -> None:
+    def _retype(self, function: ir.Operation, plan: Sequence[_Parts]) -> None:
         ir = self._ir
         old = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
         inputs = [
@@ -172,12 +172,12 @@ class _Rewrite:
         ]
         function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, old.results))
 
-    def _types(self, kind: Any, parts: _Parts) -> list[Any]:
+    def _types(self, kind: ir.Type, parts: _Parts) -> list[ir.Type]:
         if parts is None:
             return [kind]
         return [self._pointer if position == _POINTER else self._i64 for position in parts]
 
-    def _part(self, value: Any, position: _Position) -> Any:
+    def _part(self, value: ir.Value, position: _Position) -> ir.Value:
         """A part of a buffer's descriptor, read once, where the buffer is made."""
         found = self._read.get((value, position))
         if found is not None:
@@ -198,14 +198,14 @@ class _Rewrite:
         self._read[value, position] = found
         return found
 
-    def _is_place(self, value: Any) -> bool:
+    def _is_place(self, value: ir.Value) -> bool:
         """Whether a buffer is the result of a function that is told its bytes."""
         ir, op = self._ir, value.owner
         if isinstance(op, ir.Block) or op.name != "func.call":
             return False
         return ir.FlatSymbolRefAttr(op.attributes["callee"]).value in _PLACES
 
-    def _word(self, index: Any) -> Any:
+    def _word(self, index: ir.Value) -> ir.Value:
         """An index as the integer that it will be."""
         found = self._words.get(index)
         if found is None:
@@ -215,25 +215,25 @@ class _Rewrite:
             self._words[index] = found
         return found
 
-    def _after_definition(self, value: Any) -> Any:
+    def _after_definition(self, value: ir.Value) -> ir.InsertionPoint:
         """The insertion point after what makes a value."""
         ir, owner = self._ir, value.owner
         is_argument = isinstance(owner, ir.Block)
         return ir.InsertionPoint.at_block_begin(owner) if is_argument else ir.InsertionPoint.after(owner)
 
-    def _position(self, position: _Position) -> Any:
+    def _position(self, position: _Position) -> ir.Attribute:
         found = self._positions.get(position)
         if found is None:
             found = self._positions[position] = self._ir.DenseI64ArrayAttr.get(list(position))
         return found
 
-    def _buffer(self, kind: Any) -> _Buffer | None:
+    def _buffer(self, kind: ir.Type) -> _Buffer | None:
         """About a type; None if it is not that of a buffer."""
         if kind not in self._buffers:
             self._buffers[kind] = self._describe(kind)
         return self._buffers[kind]
 
-    def _describe(self, kind: Any) -> _Buffer | None:
+    def _describe(self, kind: ir.Type) -> _Buffer | None:
         ir = self._ir
         if not isinstance(kind, ir.MemRefType):
             return None
@@ -248,11 +248,11 @@ class _Rewrite:
         return _Buffer(struct, rank, strides, is_plain)
 
 
-def _cast(ir: Any, value: Any, kind: Any) -> Any:
+def _cast(ir: Any, value: ir.Value, kind: ir.Type) -> ir.Value:
     return ir.Operation.create("builtin.unrealized_conversion_cast", [kind], [value]).result
 
 
-def _needed(argument: Any, buffer: _Buffer) -> tuple[_Position, ...]:
+def _needed(argument: ir.Value, buffer: _Buffer) -> tuple[_Position, ...]:
     """The parts of a buffer's descriptor that a function reads, in their order there."""
     everything = [_OFFSET, *((field, i) for field in (3, 4) for i in range(buffer.rank))]
     needed = {_POINTER}

@@ -41,9 +41,9 @@ class After:
         self.view = view
         self._limit = growth * loop_elements(view)
         self.needed = needed_in_loop(view, frozenset(movable))
-        self._planned: dict[Any, frozenset[Any]] = {}
-        self._fixed: dict[Any, bool] = {}
-        self._positions: dict[Any, int] = {}
+        self._planned: dict[ir.Value, frozenset[ir.Value]] = {}
+        self._fixed: dict[ir.Value, bool] = {}
+        self._positions: dict[ir.Value, int] = {}
         self._used: dict[str, bool] = {}
 
     def __enter__(self) -> After:
@@ -71,13 +71,13 @@ class After:
 
     # -- plans -----------------------------------------------------------------------------------------------
 
-    def is_fixed(self, value: Any, depth: int = _DEPTH) -> bool:
+    def is_fixed(self, value: ir.Value, depth: int = _DEPTH) -> bool:
         """Whether a value is the same in all iterations and can be had outside."""
         if value not in self._fixed:
             self._fixed[value] = self._find_fixed(value, depth)
         return self._fixed[value]
 
-    def _find_fixed(self, value: Any, depth: int) -> bool:
+    def _find_fixed(self, value: ir.Value, depth: int) -> bool:
         if not self.view.is_inside(value):
             return True
         op = value.owner
@@ -85,14 +85,14 @@ class After:
             return False
         return all(self.is_fixed(x, depth - 1) for x in op.operands if _is_tensor(x))
 
-    def is_kept(self, value: Any) -> bool:
+    def is_kept(self, value: ir.Value) -> bool:
         """Whether the rows of a value are in memory anyway."""
         if is_sequence_row(self.view, value):
             return True
         declaration = self.rows.declaration(value)
         return declaration is not None and self._is_used(declaration)
 
-    def _is_used(self, declaration: Any) -> bool:
+    def _is_used(self, declaration: ir.Operation) -> bool:
         """Whether more than the last row of a trace is used."""
         name = name_of(declaration)
         if name not in self._used:
@@ -101,7 +101,7 @@ class After:
             self._used[name] = uses and not LastRowUses(self.view, name).only
         return self._used[name]
 
-    def new_rows(self, value: Any, keep: bool = True) -> frozenset[Any]:
+    def new_rows(self, value: ir.Value, keep: bool = True) -> frozenset[ir.Value]:
         """The values whose rows have to be kept in addition, so that the stack of a value can be computed
         after the loop without repeating its expensive work.
 
@@ -115,7 +115,7 @@ class After:
             self._planned[value] = self._find_new_rows(value, _DEPTH, True)
         return self._planned[value]
 
-    def _find_new_rows(self, value: Any, depth: int, keep: bool) -> frozenset[Any]:
+    def _find_new_rows(self, value: ir.Value, depth: int, keep: bool) -> frozenset[ir.Value]:
         if self.is_fixed(value) or (keep and self.is_kept(value)):
             return frozenset()
         op = value.owner
@@ -133,7 +133,7 @@ class After:
         cut = stays or self.elements(found) > row_elements(value.type)
         return itself if found and cut else frozenset(found)
 
-    def elements(self, values: Iterable[Any]) -> int:
+    def elements(self, values: Iterable[ir.Value]) -> int:
         """How many elements an iteration adds to memory if the rows of values are kept."""
         sizes = {}
         for value in values:
@@ -142,7 +142,7 @@ class After:
             sizes[key] = row_elements(value.type)
         return sum(sizes.values())
 
-    def _can_move(self, value: Any, depth: int) -> bool:
+    def _can_move(self, value: ir.Value, depth: int) -> bool:
         op = value.owner
         if isinstance(op, ir.Block) or not depth or rule_of(op.name) is None:
             return False
@@ -150,7 +150,7 @@ class After:
             return False
         return row_elements(value.type) <= self._limit
 
-    def work(self, value: Any, stop: frozenset[Any]) -> list[Any]:
+    def work(self, value: ir.Value, stop: frozenset[ir.Value]) -> list[ir.Operation]:
         """The operations that computing a value's stack moves after the loop (not those that stay too)."""
         found: list[Any] = []
         seen: set[Any] = set()
@@ -166,7 +166,7 @@ class After:
             pending += [operand for operand in op.operands if _is_tensor(operand)]
         return found
 
-    def can_keep(self, values: Iterable[Any]) -> bool:
+    def can_keep(self, values: Iterable[ir.Value]) -> bool:
         """Whether stacks of values have sizes that are known outside."""
         try:
             for value in values:
@@ -202,11 +202,11 @@ class After:
             added.append(collect)
         return added
 
-    def _name(self, value: Any) -> str:
+    def _name(self, value: ir.Value) -> str:
         owner = value.owner
         return "rows" if isinstance(owner, ir.Block) else f"{owner.name.rpartition('.')[2]}_rows"
 
-    def position(self, value: Any) -> int:
+    def position(self, value: ir.Value) -> int:
         """The place of a value in the body, for a fixed order."""
         if not self._positions:
             for number, op in enumerate(self.view.operations()):
@@ -228,7 +228,7 @@ class After:
         self._planned.clear()
         self._used.clear()
 
-    def stack(self, value: Any) -> Any:
+    def stack(self, value: ir.Value) -> Any:
         """The stack of a value (also of one that is the same in all iterations).
 
         Raises:
@@ -236,10 +236,10 @@ class After:
         """
         return self.batcher.repeated(self.batcher.get(value))
 
-    def batch(self, value: Any) -> Batch:
+    def batch(self, value: ir.Value) -> Batch:
         """A value outside."""
         return self.batcher.get(value)
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: ir.Value) -> bool:
     return isinstance(value.type, ir.RankedTensorType)

@@ -33,7 +33,7 @@ Source = Callable[["Batcher", Any], Any]
 class _Definitions:
     """The operation that defines a value, in the form `DimKeys` asks for it."""
 
-    def get(self, value: Any) -> Any:
+    def get(self, value: ir.Value) -> Any:
         owner = value.owner
         return None if isinstance(owner, ir.Block) else owner.operation
 
@@ -50,7 +50,7 @@ class Batcher:
     """
 
     def __init__(
-        self, view: ScanView, rows: Any, source: Source, rule_of: Callable[[str], Rule | None]
+        self, view: ScanView, rows: ir.Value, source: Source, rule_of: Callable[[str], Rule | None]
     ) -> None:
         self.view = view
         self.rows = rows
@@ -58,14 +58,14 @@ class Batcher:
         key = self.dims.size(rows)
         self.static_rows = key if isinstance(key, int) and key >= 0 else -1
         self._source, self._rule_of = source, rule_of
-        self._known: dict[Any, Batch | None] = {}
-        self._fitted: dict[Any, Any] = {}
-        self._no_rows: Any = None
+        self._known: dict[ir.Value, Batch | None] = {}
+        self._fitted: dict[Any, ir.Value] = {}
+        self._no_rows: ir.Value | None = None
         self._has_checks = any(op.name == "graphc.check" for op in view.operations())
 
     # -- values ----------------------------------------------------------------------------------------------
 
-    def get(self, value: Any) -> Batch:
+    def get(self, value: ir.Value) -> Batch:
         """What stands for a value of the body whose operands (if there is no stack of it yet) are built.
 
         Raises:
@@ -78,7 +78,7 @@ class Batcher:
             raise CannotBatch("no rule")
         return batch
 
-    def _get(self, value: Any) -> Batch | None:
+    def _get(self, value: ir.Value) -> Batch | None:
         if not self.view.is_inside(value):
             return Batch(value, False)
         stack = self._source(self, value)
@@ -93,7 +93,7 @@ class Batcher:
         except CannotBatch:
             return None
 
-    def _build(self, op: Any) -> Batch | None:
+    def _build(self, op: ir.Operation) -> Batch | None:
         rule = self._rule_of(op.name)
         if op.name in CONSTANTS:
             return Batch(self._clone(op, []), False)
@@ -104,7 +104,7 @@ class Batcher:
             return Batch(rule(self, op, tensors), True)
         return Batch(self._invariant(op, tensors), False)
 
-    def _invariant(self, op: Any, tensors: list[Batch]) -> Any:
+    def _invariant(self, op: ir.Operation, tensors: list[Batch]) -> ir.Value:
         """An operation that is the same in all iterations, provided it cannot fail without any."""
         if not is_total(op):
             raise CannotBatch(f"{op.name} of values that do not change might fail")
@@ -115,16 +115,16 @@ class Batcher:
         ]
         return self._clone(op, operands)
 
-    def _clone(self, op: Any, operands: list[Any]) -> Any:
+    def _clone(self, op: ir.Operation, operands: list[ir.Value]) -> ir.Value:
         return self.create(op.name, operands, op.results[0].type, **attributes_of(op))
 
     # -- building blocks of rules ----------------------------------------------------------------------------
 
-    def create(self, name: str, operands: Sequence[Any], type_: Any, **attributes: Any) -> Any:
+    def create(self, name: str, operands: Sequence[Any], type_: ir.Type, **attributes: Any) -> Any:
         """The result of a new operation."""
         return ir.Operation.create(name, [type_], list(operands), attributes).result
 
-    def stack_type(self, row: Any) -> Any:
+    def stack_type(self, row: ir.Type) -> ir.RankedTensorType:
         """The type of a stack of rows of a type."""
         return tensor_type([self.static_rows, *row.shape], row.element_type)
 
@@ -136,7 +136,7 @@ class Batcher:
         """An index value of the body that does not depend on the iteration."""
         return copy_index(self.view, value)
 
-    def size(self, value: Any) -> Any:
+    def size(self, value: ir.Value) -> Any:
         """Such an index value that is asked for as a size: 0 instead of a negative one without rows."""
         size = self.index(value)
         if self.static_rows > 0 or self.dims.is_size(size):
@@ -144,7 +144,7 @@ class Batcher:
         return select(self.no_rows, binary("maxsi", size, const_index(0)), size)
 
     @property
-    def no_rows(self) -> Any:
+    def no_rows(self) -> ir.Value:
         """An i1: there are no rows."""
         if self._no_rows is None:
             self._no_rows = compare(0, self.rows, const_index(0))
@@ -155,7 +155,7 @@ class Batcher:
         """Whether bounds may rely on a check that is made in the body."""
         return self._has_checks
 
-    def dimshuffle(self, value: Any, order: Sequence[int]) -> Any:
+    def dimshuffle(self, value: ir.Value, order: Sequence[int]) -> Any:
         """`graphc.dimshuffle`, composed with one before it; nothing if nothing changes."""
         owner = value.owner
         if not isinstance(owner, ir.Block) and owner.name == "graphc.dimshuffle":
@@ -168,18 +168,18 @@ class Batcher:
         result = tensor_type([1 if axis < 0 else shape[axis] for axis in order], value.type.element_type)
         return self.create("graphc.dimshuffle", [value], result, order=ir.DenseI64ArrayAttr.get(list(order)))
 
-    def reshape(self, value: Any, sizes: Sequence[Any], shape: Sequence[int]) -> Any:
+    def reshape(self, value: ir.Value, sizes: Sequence[ir.Value], shape: Sequence[int]) -> Any:
         """`graphc.reshape` to index values whose static values, where known, are `shape`."""
         result = tensor_type(shape, value.type.element_type)
         return self.create("graphc.reshape", [value, *sizes], result)
 
-    def aligned(self, batch: Batch) -> Any:
+    def aligned(self, batch: Batch) -> ir.Value:
         """A stack, or an invariant with a first axis of 1."""
         if batch.stacked:
             return batch.value
         return self.dimshuffle(batch.value, [-1, *range(len(batch.value.type.shape))])
 
-    def repeated(self, batch: Batch) -> Any:
+    def repeated(self, batch: Batch) -> ir.Value:
         """A stack; that of an invariant has equal rows."""
         if batch.stacked:
             return batch.value
@@ -191,7 +191,7 @@ class Batcher:
 
     # -- sizes that have to agree ----------------------------------------------------------------------------
 
-    def fit(self, stack: Any, axis: int, size: Any) -> Any:
+    def fit(self, stack: ir.Value, axis: int, size: ir.Value) -> Any:
         """The stack, with `size` along an axis if there are no rows, and as it is if there are."""
         key = self.dims.size(size)
         if self.static_rows > 0 or self.dims.same(self.dims.shape(stack)[axis], key):
@@ -201,7 +201,7 @@ class Batcher:
             self._fitted[memo] = self._resized(stack, axis, size)
         return self._fitted[memo]
 
-    def _resized(self, stack: Any, axis: int, size: Any) -> Any:
+    def _resized(self, stack: ir.Value, axis: int, size: ir.Value) -> ir.Value:
         owner = stack.owner
         name = "" if isinstance(owner, ir.Block) else owner.name
         rank = len(stack.type.shape)
@@ -223,7 +223,7 @@ class Batcher:
         bounds = [const_index(0)] * rank + sizes + [const_index(1)] * rank
         return self.create("graphc.slice", [stack, *bounds], type_)
 
-    def agreeing(self, batches: Sequence[Batch], axes: Sequence[int] | None = None) -> list[Any]:
+    def agreeing(self, batches: Sequence[Batch], axes: Sequence[int] | None = None) -> list[ir.Value]:
         """Operands of an elementwise operation on stacks (or of one that needs equal sizes along `axes`).
 
         Raises:
@@ -247,6 +247,6 @@ class Batcher:
         return values
 
 
-def attributes_of(op: Any) -> dict[str, Any]:
+def attributes_of(op: ir.Operation) -> dict[str, ir.Attribute]:
     """An operation's attributes by name."""
     return {name: op.attributes[name] for name in op.attributes}

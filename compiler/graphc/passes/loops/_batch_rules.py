@@ -7,13 +7,16 @@ one is a stack; it returns the stack of its result, of type `batcher.stack_type(
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.traits.interfaces import BATCH, Batch, CannotBatch
 from graphc.passes.loops._batch import Batcher, Rule, attributes_of
 from graphc_dialects._base import dim_of
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 def rule_of(name: str) -> Rule | None:
@@ -27,7 +30,7 @@ def rule_of(name: str) -> Rule | None:
     return known
 
 
-def kernel(b: Batcher, op: Any, xs: list[Batch]) -> Any:
+def kernel(b: Batcher, op: ir.Operation, xs: list[Batch]) -> Any:
     """One more dimension in front is one more batch dimension."""
     if len(op.results) != 1:
         raise CannotBatch("an operation with several results")
@@ -45,5 +48,5 @@ def kernel(b: Batcher, op: Any, xs: list[Batch]) -> Any:
     return b.create(op.name, [*stacks, *given], b.stack_type(op.results[0].type), **attributes_of(op))
 
 
-def elementwise(b: Batcher, op: Any, xs: list[Batch]) -> Any:
+def elementwise(b: Batcher, op: ir.Operation, xs: list[Batch]) -> ir.Value:
     return b.create(op.name, b.agreeing(xs), b.stack_type(op.results[0].type), **attributes_of(op))

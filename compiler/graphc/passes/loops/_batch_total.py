@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.totality import reports_no_errors
@@ -11,8 +11,11 @@ from graphc.ir.traits.interfaces import BATCH, is_always_total
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
 
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
-def is_total(op: Any) -> bool:
+
+def is_total(op: ir.Operation) -> bool:
     """Whether an operation cannot fail, whatever its operands hold."""
     if op.name in CONSTANTS or op.name == "tensor.cast":
         return True
@@ -30,7 +33,7 @@ def _agree(sizes: list[int]) -> bool:
     return len(sizes) < 2 or (sizes[0] >= 0 and len(set(sizes)) == 1)
 
 
-def _fits(op: Any) -> bool:
+def _fits(op: ir.Operation) -> bool:
     """Whether the operands of a kernel operation have sizes that are known to be right."""
     signature = SIGNATURES[op.name[7:]]
     sizes: dict[Any, list[int]] = {}

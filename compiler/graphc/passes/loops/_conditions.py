@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.constants import read_constant
 from graphc.ir.known_rows import create, definition, index
 from graphc.ir.scan_view import ScanView
@@ -35,7 +33,7 @@ def simplify_conditions(view: ScanView) -> dict[str, int]:
     return counts
 
 
-def _literal(condition: Any) -> bool | None:
+def _literal(condition: ir.Value) -> bool | None:
     """The value of an i1 that is a literal, or the element of a literal tensor."""
     op = definition(condition)
     if op is not None and op.name == "tensor.extract":

@@ -40,17 +40,17 @@ class Consumer:
         start: the row it reads first, None if it may read all rows.
     """
 
-    def __init__(self, op: Any, trace: Any, position: int) -> None:
+    def __init__(self, op: ir.Operation, trace: ir.Operation, position: int) -> None:
         self.op, self.trace = op, trace
         self.start: Any = None
         self._size: Any = 1
-        self._stride: Any = 1
+        self._stride: ir.Value | int = 1
         if position == 0 and op.name == "graphc.slice":
             self.start, self._size, self._stride = bounds_of(op)[0]
         elif position == 0 and op.name == "graphc.scan_seq":
             self.start = op.operands[1]
 
-    def seen(self, length: Length, declaration: Any) -> list[Seen] | None:
+    def seen(self, length: Length, declaration: ir.Operation) -> list[Seen] | None:
         """What it reads, for each range of numbers of iterations; None if that is not known.
 
         Only numbers for which it reads something, and nothing outside of the trace, are considered: reads of
@@ -95,7 +95,7 @@ class Consumer:
         stride = self._stride if isinstance(self._stride, int) else key_of(self._stride)
         return None if self.start is None or stride != 1 else (self.start, self._size)
 
-    def move(self, start: Any) -> None:
+    def move(self, start: ir.Value) -> None:
         """Makes it read from another first row on (an index value)."""
         self.start = start
         self.op.operands[1] = start
@@ -116,14 +116,14 @@ def _ends(offset: Range, size: Range, stride: int) -> tuple[Range, Range]:
     return low, Range(*(f and f.plus(Linear(1)) for f in high))
 
 
-def bounds_of(op: Any) -> Bounds:
+def bounds_of(op: ir.Operation) -> Bounds:
     """(offset, size, stride) for each axis of a `graphc.slice`."""
     values = list(op.operands)[1:]
     rank = len(values) // 3
     return [(values[a], values[rank + a], values[2 * rank + a]) for a in range(rank)]
 
 
-def set_rows(trace: Any, rows: int) -> None:
+def set_rows(trace: ir.Operation, rows: int) -> None:
     """Gives a trace the type for a number of rows (-1: not static). Users of the whole keep the old type."""
     old = trace.results[0].type
     new = tensor_type([rows, *list(old.shape)[1:]], old.element_type)

@@ -24,7 +24,7 @@ _MATH = frozenset(
 )
 
 
-def row_elements(type_: Any) -> int:
+def row_elements(type_: ir.Type) -> int:
     """How many elements a row has; unknown sizes count as `UNKNOWN`."""
     count = 1
     for size in type_.shape:
@@ -32,7 +32,7 @@ def row_elements(type_: Any) -> int:
     return count
 
 
-def is_expensive(op: Any) -> bool:
+def is_expensive(op: ir.Operation) -> bool:
     """Whether an operation is worth a stack: products, elementary functions, kernels and reductions.
 
     Arithmetic is not: an iteration does it in the time it takes to load a stored result.
@@ -61,14 +61,14 @@ def loop_elements(view: ScanView) -> int:
     return total
 
 
-def inputs_of(op: Any) -> list[Any]:
+def inputs_of(op: ir.Operation) -> list[ir.Value]:
     """Operands of an operation and of all that is nested in it."""
     if not len(op.regions):
         return list(op.operands)
     return [x for inner in [op, *walk(op)] for x in inner.operands]
 
 
-def users_of(view: ScanView, value: Any) -> list[Any]:
+def users_of(view: ScanView, value: ir.Value) -> list[ir.Operation]:
     """The operations of the body itself that use a value, themselves or in a nested loop."""
     users = []
     for use in value.uses:
@@ -79,7 +79,7 @@ def users_of(view: ScanView, value: Any) -> list[Any]:
     return users
 
 
-def needed_in_loop(view: ScanView, without: frozenset[Any] = frozenset()) -> set[Any]:
+def needed_in_loop(view: ScanView, without: frozenset[Any] = frozenset()) -> set[ir.Operation]:
     """The operations that states (without those of some `scan_carry`), the stop condition or checks need."""
     operations = [op.operation for op in view.block.operations]
     needed: set[Any] = set()

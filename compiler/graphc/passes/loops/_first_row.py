@@ -25,7 +25,7 @@ def specify_rows(view: ScanView) -> int:
     return len(wanted)
 
 
-def _unknown_axes(view: ScanView, collect: Any) -> list[int]:
+def _unknown_axes(view: ScanView, collect: ir.Operation) -> list[int]:
     row = collect.operands[0]
     unknown = []
     for axis, size in enumerate(row.type.shape):

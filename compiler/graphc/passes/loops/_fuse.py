@@ -33,13 +33,13 @@ class Fusion:
     """
 
     def __init__(
-        self, first: ScanView, second: ScanView, between: list[Any], keys: DimKeys, length: Length
+        self, first: ScanView, second: ScanView, between: list[ir.Operation], keys: DimKeys, length: Length
     ) -> None:
         self._first, self._second = first, second
         self._between = between
         self._keys = keys
-        self._dependents: list[Any] = []
-        self._late: set[Any] = set()
+        self._dependents: list[ir.Operation] = []
+        self._late: set[ir.Value] = set()
         self._length = length
         self._rows: dict[Any, Row] = {}
         self._proved: list[Any] = []
@@ -169,7 +169,7 @@ class Fusion:
         return "+".join(dict.fromkeys(part for name in names for part in name.split("+")))
 
 
-def resolve_sizes(operations: list[Any]) -> None:
+def resolve_sizes(operations: list[ir.Operation]) -> None:
     """Replaces the sizes of slices by what they were asked to be, which can be compared."""
     for op in operations:
         if op.name != "tensor.dim":

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.constants import CONSTANTS
 from graphc.ir.scan_view import ScanView
 from graphc.ir.traits.interfaces import CannotBatch
@@ -16,7 +14,7 @@ _COPIED = ("arith.", "tensor.extract", "tensor.from_elements", "graphc.constant"
 _DEPTH = 64
 
 
-def coefficient(view: ScanView, value: Any, depth: int = _DEPTH) -> int | None:
+def coefficient(view: ScanView, value: ir.Value, depth: int = _DEPTH) -> int | None:
     """The factor of the iteration's index in an index value of the body; None if it is not affine."""
     if value == view.index:
         return 1
@@ -38,7 +36,7 @@ def coefficient(view: ScanView, value: Any, depth: int = _DEPTH) -> int | None:
     return left + right if op.name == "arith.addi" else left - right
 
 
-def copy_index(view: ScanView, value: Any, t: Any = None) -> Any:
+def copy_index(view: ScanView, value: ir.Value, t: ir.Value | None = None) -> ir.Value:
     """An index value of the body, computed again at the current insertion point.
 
     Args:
@@ -67,7 +65,7 @@ def copy_index(view: ScanView, value: Any, t: Any = None) -> Any:
     return ir.Operation.create(op.name, [op.results[0].type], operands, attributes, loc=op.location).result
 
 
-def copy_size(view: ScanView, tensor: Any, axis: int | None) -> Any:
+def copy_size(view: ScanView, tensor: ir.Value, axis: int | None) -> ir.Value:
     """The size of a tensor of the body along an axis, computed outside."""
     if axis is None:
         raise CannotBatch("the axis of a size is not known")

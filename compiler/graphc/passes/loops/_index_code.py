@@ -10,7 +10,7 @@ from graphc_dialects._base import const_index, wrapped
 from graphc_dialects._mlir import ir
 
 
-def add(a: Any, b: Any) -> Any:
+def add(a: ir.Value, b: ir.Value | int) -> Any:
     """`a + b`. Operands are index values or ints."""
     return _fold("addi", a, b, lambda x, y: x + y, neutral=0)
 
@@ -20,17 +20,17 @@ def subtract(a: Any, b: Any) -> Any:
     return a if _number(b) == 0 else _fold("subi", a, b, lambda x, y: x - y)
 
 
-def multiply(a: Any, b: Any) -> Any:
+def multiply(a: ir.Value, b: ir.Value) -> ir.Value | int:
     """`a * b`."""
     return _fold("muli", a, b, lambda x, y: x * y, neutral=1)
 
 
-def smaller(a: Any, b: Any) -> Any:
+def smaller(a: ir.Value, b: int) -> Any:
     """`min(a, b)`."""
     return _fold("minsi", a, b, min)
 
 
-def larger(a: Any, b: Any) -> Any:
+def larger(a: ir.Value | int, b: int) -> Any:
     """`max(a, b)`."""
     return _fold("maxsi", a, b, max)
 
@@ -40,12 +40,14 @@ def as_value(x: Any) -> Any:
     return const_index(x) if isinstance(x, int) else x
 
 
-def _number(x: Any) -> int | None:
+def _number(x: ir.Value | int) -> int | None:
     key = x if isinstance(x, int) else key_of(x)
     return key if isinstance(key, int) else None
 
 
-def _fold(name: str, a: Any, b: Any, compute: Any, neutral: int | None = None) -> Any:
+def _fold(
+    name: str, a: ir.Value | int, b: ir.Value | int, compute: Any, neutral: int | None = None
+) -> ir.Value | int:
     x, y = _number(a), _number(b)
     if x is not None and y is not None:
         return wrapped(compute(x, y))

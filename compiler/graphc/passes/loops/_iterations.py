@@ -50,7 +50,7 @@ class _Iterations:
         self._declared = view.declarations()
         self._rows: dict[str, list[Any]] = {}
         self._window: dict[str, int] = {}
-        self._empty: dict[str, list[Any]] = {}
+        self._empty: dict[str, list[ir.Value]] = {}
         for name, op in self._declared.items():
             self._window[name] = -taps_of(op)[0] if op.name == "graphc.scan_carry" else 0
             # None stands for an initial row that nothing has read or replaced.
@@ -87,7 +87,7 @@ class _Iterations:
             for name, declaration in self._declared.items():
                 self._store(name, declaration, step, values)
 
-    def _previous(self, op: Any, step: int) -> Any:
+    def _previous(self, op: ir.Operation, step: int) -> ir.Value:
         name = name_of(op)
         position = self._window[name] + step + ir.IntegerAttr(op.attributes["tap"]).value
         with op.location:
@@ -105,7 +105,9 @@ class _Iterations:
             rows[position] = row
         return rows[position]
 
-    def _store(self, name: str, declaration: Any, step: int, values: dict[Any, Any]) -> None:
+    def _store(
+        self, name: str, declaration: ir.Operation, step: int, values: dict[ir.Value, ir.Value]
+    ) -> None:
         operands = list(declaration.operands)
         if declaration.name == "graphc.scan_collect":
             self._rows[name].append(values.get(operands[0], operands[0]))
@@ -117,7 +119,7 @@ class _Iterations:
                 self._check_shape(name, operands[0], row, step)
             self._rows[name][self._window[name] + step + write] = row
 
-    def _check_shape(self, name: str, initial: Any, row: Any, step: int) -> None:
+    def _check_shape(self, name: str, initial: ir.Value, row: ir.Value, step: int) -> None:
         for axis, size in enumerate(row.type.shape):
             if size >= 0 and initial.type.shape[axis + 1] >= 0:
                 continue
@@ -150,7 +152,7 @@ class _Iterations:
             count.results[0].replace_all_uses_with(const_index(self._steps))
             count.erase()
 
-    def _joined(self, name: str, type_: Any) -> Any:
+    def _joined(self, name: str, type_: ir.Type) -> ir.Value:
         keep, count = retention(self._declared[name])
         total = len(self._rows[name])
         start = 0
@@ -170,7 +172,7 @@ class _Iterations:
         axis = {"axis": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
         return _cast(ir.Operation.create("graphc.join", [common], operands, axis).result, type_)
 
-    def _parts(self, name: str, start: int, stop: int) -> list[Any]:
+    def _parts(self, name: str, start: int, stop: int) -> list[ir.Value]:
         """Stacks of rows, in order of time."""
         window = self._window[name]
         untouched = window and start == 0 and writes_of(self._declared[name]) == [0]
@@ -194,7 +196,7 @@ class _Iterations:
         return ir.Operation.create("graphc.broadcast_to", [type_], [zero, const_index(0), *sizes]).result
 
 
-def _copy(op: Any, values: dict[Any, Any]) -> None:
+def _copy(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> None:
     """Copies an operation to the insertion point, with values replaced, and records its results."""
     new = op.clone(ip=ir.InsertionPoint.current).operation
     for copied in (new, *(walk(new) if len(new.regions) else ())):
@@ -205,20 +207,20 @@ def _copy(op: Any, values: dict[Any, Any]) -> None:
     values.update(zip(op.results, new.results, strict=True))
 
 
-def _cast(value: Any, type_: Any) -> Any:
+def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
     if value.type == type_:
         return value
     return ir.Operation.create("tensor.cast", [type_], [value]).result
 
 
-def _stacked(row: Any) -> Any:
+def _stacked(row: ir.Value) -> ir.Value:
     shape = list(row.type.shape)
     order = ir.DenseI64ArrayAttr.get([-1, *range(len(shape))])
     type_ = tensor_type([1, *shape], row.type.element_type)
     return ir.Operation.create("graphc.dimshuffle", [type_], [row], {"order": order}).result
 
 
-def _expanded_row(initial: Any) -> Any:
+def _expanded_row(initial: ir.Value) -> Any:
     """The row that `initial` is a stack of one of, if that is how it was made."""
     owner = initial.owner
     if isinstance(owner, ir.Block) or owner.operation.name != "graphc.dimshuffle":

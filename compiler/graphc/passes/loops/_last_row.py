@@ -31,10 +31,10 @@ class LastRowUses:
         self._view = view
         self._declaration = view.declarations()[name]
         self._traces = view.traces(name)
-        self._reads: list[Any] = []
-        self._dims: list[tuple[Any, Any]] = []
-        self._slices: list[Any] = []
-        self._sizes: dict[Any, Any] = {trace.results[0]: None for trace in self._traces}
+        self._reads: list[ir.Operation] = []
+        self._dims: list[tuple[ir.Operation, ir.Value]] = []
+        self._slices: list[ir.Operation] = []
+        self._sizes: dict[ir.Value, ir.Value | None] = {trace.results[0]: None for trace in self._traces}
         self._bound = None if view.stop is not None else key_of(view.steps)
         self._rows = self._kept_rows()
         self._last = Linear(0) if view.reverse else self._rows.plus(Linear(-1))
@@ -51,7 +51,7 @@ class LastRowUses:
         extra = -taps_of(self._declaration)[0] if is_state and keep == "all" else 0
         return Linear(self._bound + extra) if isinstance(self._bound, int) else Linear(extra, 1)
 
-    def _known(self, evaluator: Evaluator, key: Any) -> Range | None:
+    def _known(self, evaluator: Evaluator, key: ir.Value | tuple[ir.Value, int]) -> Range | None:
         """Sizes that follow from the number of iterations."""
         if self._bound is not None and key == self._bound:
             return exactly(Linear(0, 1))
@@ -66,7 +66,7 @@ class LastRowUses:
             return exactly(Linear(0, 1))
         return None
 
-    def _is_always(self, values: list[Any], wanted: Linear) -> bool:
+    def _is_always(self, values: list[ir.Value], wanted: Linear) -> bool:
         """Whether the sum of index values is a function of the number of iterations, if there are any."""
 
         def ask(region: Region) -> bool:
@@ -84,7 +84,7 @@ class LastRowUses:
         answers = over(_ITERATED, ask)
         return answers is not None and all(found for _, found in answers)
 
-    def _visit(self, value: Any, offsets: list[Any]) -> bool:
+    def _visit(self, value: ir.Value, offsets: list[ir.Value]) -> bool:
         """Whether all users of the rows that start at the sum of the offsets are fine."""
         for use in list(value.uses):
             op = use.owner.operation
@@ -99,7 +99,7 @@ class LastRowUses:
                 return False
         return True
 
-    def _visit_rows(self, op: Any, offsets: list[Any]) -> bool:
+    def _visit_rows(self, op: ir.Operation, offsets: list[Any]) -> bool:
         offsets = [*offsets, op.operands[1]]
         rank = len(op.operands[0].type.shape)
         is_one = op.name == "graphc.scan_seq" or op.results[0].type.shape[0] == 1
@@ -113,7 +113,7 @@ class LastRowUses:
         self._slices.append(op)
         return self._visit(op.results[0], offsets)
 
-    def _keeps_rows_whole(self, op: Any, bounds: list[Any], rank: int) -> bool:
+    def _keeps_rows_whole(self, op: ir.Operation, bounds: list[ir.Value], rank: int) -> bool:
         """Whether a slice selects whole rows, one after the other."""
         if constant_value(bounds[2 * rank]) != 1:
             return False
@@ -127,7 +127,7 @@ class LastRowUses:
                 return False
         return True
 
-    def replace(self, row: Any) -> None:
+    def replace(self, row: ir.Value) -> None:
         """Gives all uses the last row, and sizes without the trace; the current insertion point is before
         all of them.
         """
@@ -146,19 +146,19 @@ class LastRowUses:
                 trace.results[0].replace_all_uses_with(_cast(stack, trace.results[0].type))
             trace.erase()
 
-    def _size(self, value: Any, axis: int) -> Any:
+    def _size(self, value: ir.Value, axis: int) -> Any:
         size = self._sizes[value]
         if axis == 0 and size is not None:
             return size
         return trace_size(self._traces[0], axis)
 
-    def _stack(self, row: Any) -> Any:
+    def _stack(self, row: ir.Value) -> ir.Value:
         shape = list(row.type.shape)
         order = ir.DenseI64ArrayAttr.get([-1, *range(len(shape))])
         type_ = tensor_type([1, *shape], row.type.element_type)
         return ir.Operation.create("graphc.dimshuffle", [type_], [row], {"order": order}).result
 
-    def _read(self, op: Any, stack: Any, row: Any) -> Any:
+    def _read(self, op: ir.Operation, stack: ir.Value, row: ir.Value) -> Any:
         if op.name == "graphc.scan_seq":
             return _cast(row, op.results[0].type)
         bounds = list(op.operands)[1:]
@@ -168,7 +168,7 @@ class LastRowUses:
         return ir.Operation.create("graphc.slice", [op.results[0].type], [stack, *bounds]).result
 
 
-def _cast(value: Any, type_: Any) -> Any:
+def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
     if value.type == type_:
         return value
     return ir.Operation.create("tensor.cast", [type_], [value]).result

@@ -40,7 +40,7 @@ class Length:
         self._first = {op.results[0]: declared[name_of(op)] for op in view.traces()}
         self._base, self.domain = self._unknown()
 
-    def _unknown(self) -> tuple[Any, Region]:
+    def _unknown(self) -> tuple[ir.Value | tuple[ir.Value, int] | None, Region]:
         bound = key_of(self._steps)
         if self._is_while:
             if not isinstance(bound, int):
@@ -72,7 +72,7 @@ class Length:
         """Iterations that are run."""
         return _x(e) if self._is_while else e.range(self._steps)
 
-    def rows(self, e: Evaluator, declaration: Any) -> Range:
+    def rows(self, e: Evaluator, declaration: ir.Operation) -> Range:
         """Rows that are kept of a state or output."""
         keep, rows = retention(declaration)
         if keep == "last":
@@ -82,7 +82,7 @@ class Length:
         return Range(*(a and b and a.plus(b) for a, b in zip(steps, head, strict=True)))
 
     def ask(
-        self, question: Callable[[Evaluator, Linear], Found | None], nonzero: Any = None
+        self, question: Callable[[Evaluator, Linear], Found | None], nonzero: ir.Value | None = None
     ) -> list[tuple[Region, Found]] | None:
         """Answers for all numbers of iterations (0 or more); None if there are too many or they are unknown.
 
@@ -103,14 +103,14 @@ class Length:
             return None
         return [(region, answer) for region, answer in answers if answer is not None]
 
-    def constant(self, value: Any) -> int | None:
+    def constant(self, value: ir.Value) -> int | None:
         """The number an index value always is."""
         answers = self.ask(lambda e, steps: (e.range(value).exact,))
         numbers = {None if f is None or f.slope else f.constant for _, (f,) in answers or []}
         return numbers.pop() if len(numbers) == 1 else None
 
 
-def head_of(declaration: Any) -> int:
+def head_of(declaration: ir.Operation) -> int:
     """Initial rows among the rows that are kept (with `"all"` or `"steps"`)."""
     if declaration.name != "graphc.scan_carry" or retention(declaration)[0] != "all":
         return 0
@@ -122,7 +122,7 @@ def _x(e: Evaluator) -> Range:
     return exactly(Linear(start) if start is not None and start == stop else Linear(0, 1))
 
 
-def _leaves(value: Any) -> set[Any]:
+def _leaves(value: ir.Value) -> set[ir.Value | tuple[ir.Value, int]]:
     """Keys of what is not constant in sums, products and extremes."""
     found: set[Any] = set()
     seen: set[Any] = set()

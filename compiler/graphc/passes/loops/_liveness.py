@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.rewrite import is_removable
 from graphc.ir.scan_view import SCAN, name_of
 from graphc.ir.walk import walk
 from graphc_dialects.scan_verify import DECLARATIONS, declarations
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 class Liveness:
@@ -21,17 +24,17 @@ class Liveness:
         function: a `func.func`.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: ir.Operation) -> None:
         self._operations = walk(function)
         self._declared: dict[Any, dict[str, Any]] = {}
-        self._effects: dict[Any, list[Any]] = {}
-        self._live: set[Any] = set()
-        self._pending: list[Any] = []
+        self._effects: dict[ir.Operation, list[ir.Operation]] = {}
+        self._live: set[ir.Operation] = set()
+        self._pending: list[ir.Operation] = []
         self._find_effects(function.operation)
         while self._pending:
             self._visit(self._pending.pop())
 
-    def _find_effects(self, function: Any) -> None:
+    def _find_effects(self, function: ir.Operation) -> None:
         """Sorts the operations that are needed for what they do by the operation around them."""
         for op in self._operations:
             if op.name == SCAN:
@@ -41,12 +44,12 @@ class Liveness:
         for op in self._effects.get(function, ()):
             self._mark(op)
 
-    def _mark(self, op: Any) -> None:
+    def _mark(self, op: ir.Operation) -> None:
         if op not in self._live:
             self._live.add(op)
             self._pending.append(op)
 
-    def _visit(self, op: Any) -> None:
+    def _visit(self, op: ir.Operation) -> None:
         for operand in op.operands:
             owner = operand.owner
             if hasattr(owner, "operation"):

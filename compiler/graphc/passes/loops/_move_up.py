@@ -13,7 +13,7 @@ _MOVABLE = ("arith.", "tensor.dim")
 _FIXED = frozenset({"arith.divsi", "arith.remsi", "arith.floordivsi", "arith.ceildivsi"})
 
 
-def move_up(values: Iterable[Any], anchor: Any) -> bool:
+def move_up(values: Iterable[Any], anchor: ir.Operation) -> bool:
     """Moves what computes values before an operation, if that is possible for all of them.
 
     Args:
@@ -46,14 +46,14 @@ def move_up(values: Iterable[Any], anchor: Any) -> bool:
     return True
 
 
-def _is_safe(op: Any) -> bool:
+def _is_safe(op: ir.Operation) -> bool:
     """Whether an operation may run although it might not have been reached."""
     if op.name == "tensor.extract":
         return len(op.operands) == 1
     return op.name.startswith(_MOVABLE) and op.name not in _FIXED
 
 
-def operations_after(anchor: Any) -> dict[Any, int]:
+def operations_after(anchor: ir.Operation) -> dict[ir.Operation, int]:
     """The operations after an operation in its block, numbered in order."""
     found: dict[Any, int] = {}
     after = False
@@ -64,7 +64,7 @@ def operations_after(anchor: Any) -> dict[Any, int]:
     return found
 
 
-def _encloses(block: Any, op: Any) -> bool:
+def _encloses(block: ir.Block, op: ir.Operation) -> bool:
     while op is not None and op.name not in ("func.func", "builtin.module"):
         if op.block == block:
             return True

@@ -35,7 +35,7 @@ class Numbering:
         ]
         self._numbers: dict[Any, int] = {}
         self._outside: dict[Any, int] = {}
-        self._group: dict[tuple[int, str], Any] = {}
+        self._group: dict[tuple[int, str], int] = {}
         self._refine()
 
     def _refine(self) -> None:
@@ -70,7 +70,7 @@ class Numbering:
                 for result_number, result in enumerate(op.results):
                     self._numbers[result] = known.setdefault((key, result_number), len(known))
 
-    def _key(self, position: int, op: Any) -> Any:
+    def _key(self, position: int, op: ir.Operation) -> Any:
         name = op.name
         types = tuple(result.type for result in op.results)
         if name == "graphc.scan_prev" and op.operands[0] == self._views[position].index:
@@ -82,7 +82,7 @@ class Numbering:
         attributes = tuple((key, op.attributes[key]) for key in sorted(op.attributes))
         return name, attributes, tuple(self._numbers[value] for value in op.operands), types
 
-    def _outer(self, value: Any) -> int:
+    def _outer(self, value: ir.Value) -> int:
         """A negative number for a value from outside; equal ones for literals that are equal."""
         owner = value.owner
         key: Any = value
@@ -90,7 +90,7 @@ class Numbering:
             key = (owner.name, constant_identity(owner), value.type)
         return self._outside.setdefault(key, -1 - len(self._outside))
 
-    def __getitem__(self, value: Any) -> int:
+    def __getitem__(self, value: ir.Value) -> int:
         """The number of a value of a body, or of one from outside."""
         return self._numbers[value]
 
@@ -106,6 +106,6 @@ class _Numbers(dict[Any, int]):
         super().__init__()
         self._numbering = numbering
 
-    def __missing__(self, value: Any) -> int:
+    def __missing__(self, value: ir.Value) -> int:
         number = self[value] = self._numbering._outer(value)
         return number

@@ -27,7 +27,7 @@ class Part:
     last: int | None = None
 
 
-def kept_rows(declaration: Any) -> tuple[str, int]:
+def kept_rows(declaration: ir.Operation) -> tuple[str, int]:
     """What is kept (all rows of an output have one name here), and the number of rows for `last`."""
     keep, rows = retention(declaration)
     if keep == "all" and declaration.name == "graphc.scan_collect":
@@ -35,7 +35,7 @@ def kept_rows(declaration: Any) -> tuple[str, int]:
     return keep, rows or 0
 
 
-def part_of_same(have: Any, want: Any) -> Part | None:
+def part_of_same(have: ir.Operation, want: ir.Operation) -> Part | None:
     """What a declaration keeps as part of what another one of the same rows keeps, or None."""
     (keep, rows), (wanted, count) = kept_rows(have), kept_rows(want)
     if (keep, rows, is_padded(have)) == (wanted, count, is_padded(want)):
@@ -49,7 +49,7 @@ def part_of_same(have: Any, want: Any) -> Part | None:
     return None
 
 
-def part_of_state(carry: Any, collect: Any, tap: int) -> Part | None:
+def part_of_state(carry: ir.Operation, collect: ir.Operation, tap: int) -> Part | None:
     """What an output keeps as part of what a state keeps, if it collects its rows at a tap (0: the new)."""
     (keep, _), (wanted, count) = kept_rows(carry), kept_rows(collect)
     window = -taps_of(carry)[0]
@@ -61,7 +61,7 @@ def part_of_state(carry: Any, collect: Any, tap: int) -> Part | None:
     return Part(last=count) if tap == 0 else None
 
 
-def take_part(view: ScanView, source: str, part: Part, type_: Any) -> Any:
+def take_part(view: ScanView, source: str, part: Part, type_: ir.Type) -> ir.Value:
     """A part of what is kept under a name, directly after the scan.
 
     Args:
@@ -86,7 +86,7 @@ def take_part(view: ScanView, source: str, part: Part, type_: Any) -> Any:
         return cast_static(_slice(trace, part, view.reverse), type_)
 
 
-def _slice(trace: Any, part: Part, reverse: bool) -> Any:
+def _slice(trace: ir.Value, part: Part, reverse: bool) -> ir.Value:
     shape = list(trace.type.shape)
     zero, one = index(0), index(1)
     sizes = [create("tensor.dim", [trace, index(axis)], ir.IndexType.get()) for axis in range(len(shape))]
@@ -104,7 +104,7 @@ def _slice(trace: Any, part: Part, reverse: bool) -> Any:
     )
 
 
-def _minus(a: Any, b: Any) -> Any:
+def _minus(a: ir.Value, b: ir.Value) -> ir.Value:
     return create("arith.subi", [a, b], ir.IndexType.get())
 
 

@@ -62,12 +62,12 @@ class Linear:
     path: set[Any] = field(default_factory=set)
 
 
-def is_simple_state(carry: Any) -> bool:
+def is_simple_state(carry: ir.Operation) -> bool:
     """Whether a state reads and writes just one row."""
     return taps_of(carry) == [-1] and writes_of(carry) == [0]
 
 
-def fold_of(view: ScanView, name: str, carry: Any, dependences: Dependences) -> Fold | None:
+def fold_of(view: ScanView, name: str, carry: ir.Operation, dependences: Dependences) -> Fold | None:
     """The fold that a state is, or None."""
     value, fold = carry.operands[1], Fold("", [])
     boolean = str(value.type.element_type) == "i1"
@@ -89,7 +89,7 @@ def fold_of(view: ScanView, name: str, carry: Any, dependences: Dependences) -> 
         fold.terms.insert(0, Term(other, op.name == "graphc.sub"))
 
 
-def _kind(op: Any, boolean: bool) -> str | None:
+def _kind(op: ir.Operation, boolean: bool) -> str | None:
     kind = _KINDS.get(op.name)
     if kind is None or (op.name.startswith("graphc.logical") and not boolean):
         return None
@@ -101,11 +101,11 @@ def _kind(op: Any, boolean: bool) -> str | None:
     return {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(kind, kind)
 
 
-def _reads(view: ScanView, op: Any, name: str) -> bool:
+def _reads(view: ScanView, op: ir.Operation, name: str) -> bool:
     return op.name == "graphc.scan_prev" and op.operands[0] == view.index and name_of(op) == name
 
 
-def _uncast(view: ScanView, value: Any, path: set[Any]) -> Any:
+def _uncast(view: ScanView, value: ir.Value, path: set[ir.Operation]) -> ir.Operation | None:
     """The operation of the body below changes of static sizes, which are added to the path."""
     while True:
         if isinstance(value.owner, ir.Block) or not view.is_inside(value):
@@ -117,7 +117,7 @@ def _uncast(view: ScanView, value: Any, path: set[Any]) -> Any:
         value = op.operands[0]
 
 
-def _split(op: Any, name: str, dependences: Dependences) -> tuple[Any, Any, bool] | None:
+def _split(op: ir.Operation, name: str, dependences: Dependences) -> tuple[Any, Any, bool] | None:
     """The operand that depends on a state, the other one, and whether it is the second that depends."""
     a, b = op.operands
     first, second = (name in dependences.get(x, ()) for x in (a, b))
@@ -150,7 +150,7 @@ def linear_of(view: ScanView, name: str, carry: Any, dependences: Dependences) -
     return Linear(Term(inner[1], negative ^ negative_product ^ (is_difference and outer[2])), b, path)
 
 
-def _positive(view: ScanView, value: Any, path: set[Any]) -> tuple[Any, bool]:
+def _positive(view: ScanView, value: ir.Value, path: set[ir.Operation]) -> tuple[Any, bool]:
     """The operation of the body below negations, which are added to the path, and whether it is negated."""
     negative = False
     op = _uncast(view, value, path)
@@ -199,7 +199,7 @@ def _joint(sizes: tuple[int, ...]) -> int:
     return max(wide)
 
 
-def initial_row(carry: Any) -> Any:
+def initial_row(carry: ir.Operation) -> ir.Value:
     """The initial row of a simple state as a stack whose type says that it is one row."""
     value = carry.operands[0]
     type_ = tensor_type([1, *list(value.type.shape)[1:]], value.type.element_type)
@@ -208,7 +208,7 @@ def initial_row(carry: Any) -> Any:
     return ir.Operation.create("tensor.cast", [type_], [value]).result
 
 
-def is_one(value: Any) -> bool:
+def is_one(value: ir.Value) -> bool:
     """Whether a value is known to be 1 everywhere."""
     known = known_splat(value)
     if known is None or known[0] != "splat":

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.index_code import binary
 from graphc.ir.kinds import static_shape
@@ -34,6 +34,9 @@ from graphc.passes.loops._stack import (
 from graphc_dialects._base import add_index, const_index, dim_of
 from graphc_dialects._mlir import ir
 
+if TYPE_CHECKING:
+    from graphc.passes.loops._recognise import Term
+
 Step = Fold | Linear
 # Rows of up to so many elements are carried in registers (graphc.lowering.recurrences).
 _REGISTERS = 8
@@ -56,7 +59,7 @@ class Recognition:
         self._carries = view.carries()
         self._dependences = state_dependences(view)
         self._steps: dict[str, Step] = {}
-        self._results: dict[str, Any] = {}
+        self._results: dict[str, ir.Value] = {}
         self.counts: dict[str, int] = {}
         self._recognise()
 
@@ -73,7 +76,7 @@ class Recognition:
                     self._steps[name] = step
                     progress = True
 
-    def _step(self, name: str, carry: Any) -> Step | None:
+    def _step(self, name: str, carry: ir.Operation) -> Step | None:
         step: Step | None = fold_of(self._view, name, carry, self._dependences)
         step = step or linear_of(self._view, name, carry, self._dependences)
         if step is None or not _is_defined(step, carry):
@@ -102,13 +105,13 @@ class Recognition:
         collected = [op.operands[0].type for output, op in collects if self._is_kept(output, op)]
         return row in collected or (_elements(row) == 1 and bool(collected))
 
-    def _is_kept(self, name: str, declaration: Any) -> bool:
+    def _is_kept(self, name: str, declaration: ir.Operation) -> bool:
         """Whether all rows are kept, and more than the last one is used."""
         if retention(declaration)[0] == "last" or not self._view.traces(name):
             return False
         return not LastRowUses(self._view, name).only
 
-    def _gains(self, step: Step, carry: Any) -> bool:
+    def _gains(self, step: Step, carry: ir.Operation) -> bool:
         row = carry.operands[1].type
         elements = _elements(row)
         if elements is None or not 1 <= elements <= _REGISTERS:
@@ -171,7 +174,7 @@ class Recognition:
         for read in view.reads(name) if keep else ():
             known[read.results[0]] = _Rows(b, result, before, read.results[0].type)
 
-    def _operand(self, batch: Batch, initial: Any) -> Any:
+    def _operand(self, batch: Batch, initial: ir.Value) -> ir.Value:
         """A stack, or a row for all steps; its static sizes must not contradict the initial row."""
         value = self._batcher.aligned(batch)
         sizes = zip(static_shape(value), static_shape(initial), strict=True)
@@ -186,12 +189,12 @@ class Recognition:
         values += [result for op in step.path for result in op.results if result != new]
         return any(use.owner.operation not in inside for value in values for use in value.uses)
 
-    def _is_used(self, value: Any) -> bool:
+    def _is_used(self, value: ir.Value) -> bool:
         """Whether something that stays uses a row in the body."""
         carries = {carry.operation for carry in self._carries.values()}
         return any(use.owner.operation not in carries for use in value.uses)
 
-    def _read_rows(self, value: Any, stack: Any) -> None:
+    def _read_rows(self, value: ir.Value, stack: ir.Value) -> None:
         op = value.owner
         row = ir.Operation.create(
             "graphc.scan_seq",
@@ -202,7 +205,7 @@ class Recognition:
         )
         value.replace_all_uses_with(row.result)
 
-    def _kept(self, name: str) -> Any:
+    def _kept(self, name: str) -> ir.Value:
         """What the scan kept of a state."""
         result, carry = self._results[name], self._carries[name]
         keep, rows = retention(carry)
@@ -221,14 +224,14 @@ class Recognition:
 class _Rows:
     """The rows of a recurrence from one on, as many as there are steps; built when first asked for."""
 
-    def __init__(self, b: Batcher, result: Any, offset: Any, row: Any = None) -> None:
+    def __init__(self, b: Batcher, result: ir.Value, offset: ir.Value, row: Any = None) -> None:
         self._b = b
         self._result = result
         self._offset = offset
         self._row = row
-        self._built: Any = None
+        self._built: ir.Value | None = None
 
-    def __call__(self) -> Any:
+    def __call__(self) -> ir.Value:
         if self._built is None:
             whole = not self._result.owner.attributes["keep_initial"].value
             lead = self._b.static_rows
@@ -239,7 +242,7 @@ class _Rows:
         return self._built
 
 
-def _slice(x: Any, offset: Any, count: Any, lead: int) -> Any:
+def _slice(x: ir.Value, offset: ir.Value, count: ir.Value, lead: int) -> ir.Value:
     """`count` rows of a tensor; `lead` is their number if it is static, else negative."""
     shape = list(x.type.shape)
     rest = range(1, len(shape))
@@ -249,11 +252,11 @@ def _slice(x: Any, offset: Any, count: Any, lead: int) -> Any:
     return ir.Operation.create("graphc.slice", [type_], [x, *bounds]).result
 
 
-def _terms(step: Step) -> list[Any]:
+def _terms(step: Step) -> list[Term]:
     return step.terms if isinstance(step, Fold) else [step.a, step.b]
 
 
-def _is_defined(step: Step, carry: Any) -> bool:
+def _is_defined(step: Step, carry: ir.Operation) -> bool:
     """Whether the operation exists for the element type."""
     element = carry.operands[1].type.element_type
     if isinstance(step, Linear):
@@ -263,7 +266,7 @@ def _is_defined(step: Step, carry: Any) -> bool:
     return not (isinstance(element, ir.ComplexType) and step.kind in ("max", "min"))
 
 
-def _elements(row: Any) -> int | None:
+def _elements(row: ir.Type) -> int | None:
     """The number of elements of a row, None if it is not static."""
     count = 1
     for size in row.shape:

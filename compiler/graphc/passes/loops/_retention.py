@@ -227,7 +227,9 @@ class Retention:
             return False
         return all(self._is_whole_axis(consumer, axis + 1, bounds) for axis, bounds in enumerate(others))
 
-    def _is_whole_axis(self, consumer: Consumer, axis: int, bounds: tuple[Any, Any, Any]) -> bool:
+    def _is_whole_axis(
+        self, consumer: Consumer, axis: int, bounds: tuple[ir.Value, ir.Value, ir.Value]
+    ) -> bool:
         offset, size, stride = bounds
         if key_of(offset) != 0 or key_of(stride) != 1:
             return False

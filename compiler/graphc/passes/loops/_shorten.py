@@ -61,7 +61,7 @@ def shorten(view: ScanView) -> bool:
     return True
 
 
-def _add_need(needs: _Needs, consumer: Consumer, length: Length, declaration: Any) -> bool:
+def _add_need(needs: _Needs, consumer: Consumer, length: Length, declaration: ir.Operation) -> bool:
     """Adds what a consumer needs; False if it needs all iterations, or less is not known."""
     seen = consumer.seen(length, declaration)
     if seen is None or consumer.start is None:
@@ -111,7 +111,7 @@ def _values(*items: Any) -> list[Any]:
     return [item for item in items if not isinstance(item, int)]
 
 
-def _fewer(needs: _Needs, steps: Any, length: Length) -> Any:
+def _fewer(needs: _Needs, steps: ir.Value, length: Length) -> ir.Value | int:
     """The new number of iterations, an index value or int, at the current insertion point."""
     count: Any = needs.count
     if needs.less is not None:
@@ -149,7 +149,7 @@ def _set_steps(view: ScanView, fewer: Any, everybody: list[Consumer]) -> None:
             op.operands[position] = index
 
 
-def _parts(value: Any) -> set[Any]:
+def _parts(value: ir.Value) -> set[Any]:
     """Structures of all that an index value is computed from."""
     found: set[Any] = set()
 
@@ -163,7 +163,7 @@ def _parts(value: Any) -> set[Any]:
     return found
 
 
-def _structure(value: Any, depth: int = _DEPTH) -> Any:
+def _structure(value: ir.Value, depth: int = _DEPTH) -> Any:
     """How an index value is computed, equal for equal computations."""
     key, owner = key_of(value), value.owner
     if key is not value or isinstance(owner, ir.Block) or not depth:

@@ -14,7 +14,7 @@ from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
 
 
-def is_sequence_row(view: ScanView, value: Any) -> bool:
+def is_sequence_row(view: ScanView, value: ir.Value) -> bool:
     """Whether a value of the body is a row of an outside tensor, at an index that moves with `t`."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "graphc.scan_seq":
@@ -23,7 +23,7 @@ def is_sequence_row(view: ScanView, value: Any) -> bool:
     return not view.is_inside(x) and coefficient(view, index) in (1, -1)
 
 
-def sequence_stack(b: Batcher, value: Any, first: Any) -> Any:
+def sequence_stack(b: Batcher, value: ir.Value, first: ir.Value) -> ir.Value:
     """The rows of a sequence from iteration `first` on; the sequence itself if these are all of its rows."""
     x, index = value.owner.operands
     step = coefficient(b.view, index)
@@ -32,7 +32,7 @@ def sequence_stack(b: Batcher, value: Any, first: Any) -> Any:
     return rows_of(b, x, offset, step or 1, whole)
 
 
-def rows_of(b: Batcher, x: Any, offset: Any, step: int = 1, from_start: bool = True) -> Any:
+def rows_of(b: Batcher, x: ir.Value, offset: ir.Value, step: int = 1, from_start: bool = True) -> ir.Value:
     """`b.rows` rows of a tensor."""
     if from_start and b.dims.same(b.dims.shape(x)[0], b.dims.size(b.rows)):
         return x
@@ -48,7 +48,7 @@ def rows_of(b: Batcher, x: Any, offset: Any, step: int = 1, from_start: bool = T
 class SequenceRows:
     """Rows of sequences only: what there is before the loop."""
 
-    def __call__(self, b: Batcher, value: Any) -> Any:
+    def __call__(self, b: Batcher, value: ir.Value) -> ir.Value | None:
         if not is_sequence_row(b.view, value):
             return None
         with value.owner.location:
@@ -63,11 +63,11 @@ class KeptRows:
         first: index value: the smallest `t` that was run.
     """
 
-    def __init__(self, view: ScanView, first: Any) -> None:
+    def __init__(self, view: ScanView, first: ir.Value) -> None:
         self._view = view
         self._first = first
-        self._traces: dict[str, Any] = {}
-        self._kept: dict[Any, Any] = {}
+        self._traces: dict[str, ir.Value] = {}
+        self._kept: dict[ir.Value, ir.Operation] = {}
         self._carries = view.carries()
         for carry in self._carries.values():
             if writes_of(carry) == [0] and retention(carry)[0] != "last":
@@ -89,24 +89,24 @@ class KeptRows:
         carry = self._carries[name_of(owner)]
         return carry if writes_of(carry) == [0] and retention(carry)[0] == "all" else None
 
-    def add(self, collect: Any) -> None:
+    def add(self, collect: ir.Operation) -> None:
         """Makes the rows of a new `scan_collect` known."""
         self._kept[collect.operands[0]] = collect
 
-    def forget(self, collect: Any) -> None:
+    def forget(self, collect: ir.Operation) -> None:
         """Makes no more use of a `scan_collect`."""
         known = self._kept.get(collect.operands[0])
         if known is not None and known == collect:
             del self._kept[collect.operands[0]]
 
-    def __call__(self, b: Batcher, value: Any) -> Any:
+    def __call__(self, b: Batcher, value: ir.Value) -> ir.Value | None:
         if is_sequence_row(self._view, value):
             with value.owner.location:
                 return sequence_stack(b, value, self._first)
         declaration = self.declaration(value)
         return None if declaration is None else self._rows(b, value, declaration)
 
-    def _rows(self, b: Batcher, value: Any, declaration: Any) -> Any:
+    def _rows(self, b: Batcher, value: ir.Value, declaration: ir.Operation) -> Any:
         keep, _ = retention(declaration)
         trace = self._trace(b, declaration)
         if declaration.name == "graphc.scan_collect" or keep == "steps":
@@ -116,14 +116,14 @@ class KeptRows:
         offset = -tap if self._view.reverse else window + tap
         return rows_of(b, trace, const_index(offset), 1, False)
 
-    def _trace(self, b: Batcher, declaration: Any) -> Any:
+    def _trace(self, b: Batcher, declaration: ir.Operation) -> ir.Value:
         name = name_of(declaration)
         if name not in self._traces:
             with declaration.location:
                 self._traces[name] = self._new_trace(b, declaration)
         return self._traces[name]
 
-    def _new_trace(self, b: Batcher, declaration: Any) -> Any:
+    def _new_trace(self, b: Batcher, declaration: ir.Operation) -> ir.Value:
         source = declaration.operands[0]
         is_state = declaration.name == "graphc.scan_carry"
         row = list(source.type.shape)[1:] if is_state else list(source.type.shape)
@@ -147,7 +147,7 @@ class KeptRows:
             b.dims.assume_equal(a, c)
 
 
-def first_iteration(view: ScanView, steps: Any) -> Any:
+def first_iteration(view: ScanView, steps: ir.Value) -> ir.Value:
     """The smallest `t` that was run: a reverse scan that was ended early leaves out the first ones."""
     if view.stop is None or not view.reverse:
         return const_index(0)

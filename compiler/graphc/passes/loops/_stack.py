@@ -35,10 +35,10 @@ class Trial(AbstractContextManager["Trial"]):
     Everything is built at the insertion point of the `with` block.
     """
 
-    def __init__(self, scan: Any) -> None:
+    def __init__(self, scan: ir.Operation) -> None:
         self._scan = scan.operation
         self._kept = False
-        self._operations: list[Any] = []
+        self._operations: list[ir.Operation] = []
 
     def __enter__(self) -> Trial:
         self._scratch = ir.Operation.create(
@@ -72,7 +72,10 @@ class Trial(AbstractContextManager["Trial"]):
 
 
 def batcher_of(
-    view: ScanView, first: Any = None, rows: Any = None, known: dict[Any, Callable[[], Any]] | None = None
+    view: ScanView,
+    first: ir.Value | None = None,
+    rows: ir.Value | None = None,
+    known: dict[Any, Callable[[], Any]] | None = None,
 ) -> Batcher:
     """A batcher for the iterations `first .. first + rows - 1` (index values; by default all of them).
 
@@ -85,7 +88,7 @@ def batcher_of(
     start = const_index(0) if first is None else first
     found = {} if known is None else known
 
-    def source(b: Batcher, value: Any) -> Any:
+    def source(b: Batcher, value: ir.Value) -> Any:
         if value in found:
             return found[value]()
         if is_sequence_row(view, value):
@@ -128,7 +131,7 @@ def build(batcher: Batcher, view: ScanView, value: Any) -> Batch:
     return batcher.get(value)
 
 
-def needed(view: ScanView, values: Iterable[Any]) -> list[Any]:
+def needed(view: ScanView, values: Iterable[ir.Value]) -> list[ir.Operation]:
     """The operations of a body that tensors are computed from, in order; rows of sequences and states end the
     search.
     """
@@ -145,7 +148,7 @@ def needed(view: ScanView, values: Iterable[Any]) -> list[Any]:
     return [op for op in view.work() if op in found]
 
 
-def is_streamed(view: ScanView, values: Iterable[Any]) -> bool:
+def is_streamed(view: ScanView, values: Iterable[ir.Value]) -> bool:
     """Whether values come from sequences by elementwise work, views and reductions of them alone.
 
     For all iterations at once that needs no memory that is larger than the sequences: the operations become
@@ -161,7 +164,7 @@ def is_streamed(view: ScanView, values: Iterable[Any]) -> bool:
     )
 
 
-def stored_elements(view: ScanView, value: Any) -> int:
+def stored_elements(view: ScanView, value: ir.Value) -> int:
     """The most elements a row has that is stored on the way to a value, itself excluded."""
     return max(
         (
@@ -174,7 +177,7 @@ def stored_elements(view: ScanView, value: Any) -> int:
     )
 
 
-def state_dependences(view: ScanView) -> dict[Any, frozenset[str]]:
+def state_dependences(view: ScanView) -> dict[ir.Value, frozenset[str]]:
     """For each value of a body, the states it depends on in an iteration; values without any are absent."""
     found: dict[Any, frozenset[str]] = {}
     for op in view.work():
@@ -188,13 +191,13 @@ def state_dependences(view: ScanView) -> dict[Any, frozenset[str]]:
     return found
 
 
-def last_rows(view: ScanView, rows: int) -> tuple[Any, Any]:
+def last_rows(view: ScanView, rows: int) -> tuple[ir.Value, ir.Value]:
     """The iterations of the `rows` most recent rows in stored order: the first one, and how many."""
     count = const_index(rows)
     return (const_index(0) if view.reverse else binary("subi", view.steps, count)), count
 
 
-def replace_traces(view: ScanView, name: str, value: Any) -> None:
+def replace_traces(view: ScanView, name: str, value: ir.Value) -> None:
     """Uses a tensor wherever what the scan keeps under a name was used."""
     for trace in view.traces(name):
         result, new = trace.results[0], value

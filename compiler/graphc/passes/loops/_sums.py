@@ -51,7 +51,7 @@ class Accumulator:
         self.view = view
         self.carry = view.carries()[name]
         self.name = name
-        self._chain: list[Any] = []
+        self._chain: list[ir.Operation] = []
         self.terms: list[Term] | None = None
         element = str(self.carry.operands[0].type.element_type)
         if taps_of(self.carry) != [-1] or writes_of(self.carry) != [0] or element == "i1":
@@ -61,7 +61,7 @@ class Accumulator:
             self._chain.append(reads[0])
             self.terms = self._follow(reads[0].results[0])
 
-    def _follow(self, value: Any) -> list[Term] | None:
+    def _follow(self, value: ir.Value) -> list[Term] | None:
         """The summands between the state's old value and its new one, each used once on the way."""
         terms: list[Term] = []
         row = list(value.type.shape)
@@ -120,7 +120,7 @@ class Accumulator:
         return row
 
 
-def _is_zero(value: Any) -> bool:
+def _is_zero(value: ir.Value) -> bool:
     """Whether all elements are zeros."""
     op = value.owner
     while not isinstance(op, ir.Block) and op.name in _KEEP_SPLATS:
@@ -146,7 +146,7 @@ class Product:
     work: int
 
 
-def products(after: After, value: Any, depth: int = 16) -> list[Product]:
+def products(after: After, value: ir.Value, depth: int = 16) -> list[Product]:
     """The products a summand is made of by sums and views."""
     op = value.owner
     if isinstance(op, ir.Block) or not depth or op.operation in after.needed or after.is_kept(value):
@@ -163,7 +163,7 @@ def products(after: After, value: Any, depth: int = 16) -> list[Product]:
     return []
 
 
-def _is_sum(op: Any) -> bool:
+def _is_sum(op: ir.Operation) -> bool:
     """An addition or subtraction in which nothing is broadcast."""
     if op.name not in ("graphc.add", "graphc.sub"):
         return False
@@ -171,7 +171,7 @@ def _is_sum(op: Any) -> bool:
     return bool(ones[0] == ones[1])
 
 
-def _is_product(op: Any) -> bool:
+def _is_product(op: ir.Operation) -> bool:
     if op.name == "graphc.matmul":
         return str(op.results[0].type.element_type) != "i1"
     if op.name != "graphc.mul" or len(op.results[0].type.shape) != 2:
@@ -191,7 +191,7 @@ class Summation:
         self._after = after
         self._b: Batcher = after.batcher
 
-    def of(self, value: Any, sizes: list[Any]) -> Any:
+    def of(self, value: ir.Value, sizes: list[Any]) -> Any:
         """The sum.
 
         Args:
@@ -217,7 +217,7 @@ class Summation:
             operands = [self.of(x, sizes) for x in op.operands]
             return self._b.create(op.name, operands, op.results[0].type)
 
-    def _plain(self, value: Any, sizes: list[Any]) -> Any:
+    def _plain(self, value: ir.Value, sizes: list[Any]) -> Any:
         stack = self._fit(self._after.stack(value), sizes, 1)
         axes = ir.DenseI64ArrayAttr.get([0])
         shape = list(stack.type.shape)[1:]
@@ -230,14 +230,14 @@ class Summation:
                 stack = self._b.fit(stack, axis, size)
         return stack
 
-    def _dimshuffle(self, op: Any, sizes: list[Any]) -> Any:
+    def _dimshuffle(self, op: ir.Operation, sizes: list[Any]) -> Any:
         order = list(ir.DenseI64ArrayAttr(op.attributes["order"]))
         source = op.operands[0]
         axes = range(len(source.type.shape))
         inner = [sizes[order.index(axis)] if axis in order else const_index(1) for axis in axes]
         return self._b.dimshuffle(self.of(source, inner), order)
 
-    def _outer(self, op: Any, sizes: list[Any]) -> Any:
+    def _outer(self, op: ir.Operation, sizes: list[Any]) -> Any:
         """`column * row`: the sum of outer products is a product of matrices."""
         left, right = op.operands
         if left.type.shape[1] != 1 or right.type.shape[0] != 1:
@@ -247,7 +247,7 @@ class Summation:
         x, y = self._fit(x, sizes[:1], 1), self._fit(y, sizes[1:], 1)
         return self._product(x, y, (True, False))
 
-    def _matmul(self, op: Any, sizes: list[Any]) -> Any:
+    def _matmul(self, op: ir.Operation, sizes: list[Any]) -> Any:
         """Time and the summed axis become one axis: the sum of products is one product."""
         left, right = (self._after.batch(x) for x in op.operands)
         flags = flags_of(op)
@@ -282,7 +282,9 @@ class Summation:
         known = shape[-3] * shape[-2] if shape[-3] >= 0 and shape[-2] >= 0 else -1
         return self._b.reshape(x, sizes, [*shape[:-3], known, shape[-1]])
 
-    def _with_fixed(self, op: Any, factors: tuple[Batch, Batch], flags: tuple[bool, bool], sizes: Any) -> Any:
+    def _with_fixed(
+        self, op: ir.Operation, factors: tuple[Batch, Batch], flags: tuple[bool, bool], sizes: Any
+    ) -> Any:
         """A factor that is the same in all iterations is multiplied once, with the sum of the other."""
         if not (factors[0].stacked or factors[1].stacked):
             raise CannotBatch("both factors are the same in all iterations")

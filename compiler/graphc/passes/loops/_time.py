@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.affine import Evaluator, Linear, key_of
 from graphc.ir.dims import DimKeys
@@ -12,6 +12,9 @@ from graphc.ir.known_rows import definition
 from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
 from graphc.passes.loops._consumers import bounds_of
 from graphc.passes.loops._length import Length
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def _offset(view: ScanView, position: Any) -> int | None:
     return number if op.name == "arith.addi" else -number
 
 
-def _first_row(op: Any, length: Length, keys: DimKeys) -> int | None:
+def _first_row(op: ir.Operation, length: Length, keys: DimKeys) -> int | None:
     """The first row of a slice of consecutive whole rows, if it is one for all numbers of steps but 0."""
     (start, _, stride), *others = bounds_of(op)
     if key_of(stride) != 1:

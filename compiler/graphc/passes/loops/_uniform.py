@@ -27,7 +27,7 @@ from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 
 
-def replace_uniform_reads(operations: list[Any]) -> int:
+def replace_uniform_reads(operations: list[ir.Operation]) -> int:
     """Replaces reads of sequences whose rows are all equal by the row; returns how many."""
     found = 0
     for op in operations:
@@ -50,7 +50,7 @@ def replace_uniform_reads(operations: list[Any]) -> int:
     return found
 
 
-def _below_casts(op: Any) -> Any:
+def _below_casts(op: ir.Operation) -> ir.Operation:
     while op.name == "tensor.cast":
         inner = definition(op.operands[0])
         if inner is None:
@@ -149,7 +149,7 @@ class UniformScan:
         for read in self._view.reads(name):
             self._replace_read(read, 0)
 
-    def _replace_read(self, read: Any, position: int) -> None:
+    def _replace_read(self, read: ir.Operation, position: int) -> None:
         """Uses a row of the initial ones, counted from the oldest or (if negative) from the newest."""
         carry = self._declared[name_of(read)]
         initial, type_ = carry.operands[0], read.results[0].type
@@ -163,7 +163,7 @@ class UniformScan:
         read.results[0].replace_all_uses_with(row)
         read.erase()
 
-    def _is_kept(self, read: Any) -> bool:
+    def _is_kept(self, read: ir.Operation) -> bool:
         """Whether a read gives the newest initial row for ever, because the state copies its last row."""
         name = name_of(read)
         carry = self._declared[name]
@@ -180,14 +180,14 @@ class UniformScan:
             and _tap(source) == -1
         )
 
-    def _repeated(self, name: str, declaration: Any) -> Known:
+    def _repeated(self, name: str, declaration: ir.Operation) -> Known:
         """The row that a trace consists of only, or None."""
         is_state = declaration.name == "graphc.scan_carry"
         if is_state and (retention(declaration)[0] != "steps" or writes_of(declaration) != [0]):
             return None
         return self._known[declaration.operands[1 if is_state else 0]]
 
-    def _replace_trace(self, trace: Any, row: Known, stack: Any) -> bool:
+    def _replace_trace(self, trace: ir.Operation, row: Known, stack: ir.Value | None) -> bool:
         """Makes a trace a broadcast of its row; says whether its sizes are known outside."""
         assert row is not None
         type_ = trace.results[0].type
@@ -211,7 +211,7 @@ class UniformScan:
         return True
 
 
-def _tap(read: Any) -> int:
+def _tap(read: ir.Operation) -> int:
     return int(ir.IntegerAttr(read.attributes["tap"]).value)
 
 
@@ -222,6 +222,6 @@ class _Lazy(dict[Any, Known]):
         super().__init__()
         self._view = view
 
-    def __missing__(self, value: Any) -> Known:
+    def __missing__(self, value: ir.Value) -> Known:
         known = self[value] = None if self._view.is_inside(value) else known_value(value)
         return known

@@ -18,7 +18,7 @@ from graphc_dialects.scan_shapes import UnknownSize
 _BELOW, _NOT_ABOVE = 2, 3
 
 
-def flatten(trace: Any) -> int:
+def flatten(trace: ir.Operation) -> int:
     """Turns slices of views of a trace into slices of the trace, and asks no view for its size.
 
     A slice of a slice, of a cast or of moved axes becomes one slice, and so does a `take` of one row at a
@@ -52,7 +52,7 @@ def flatten(trace: Any) -> int:
     return changed
 
 
-def _is_same_rank_cast(op: Any) -> bool:
+def _is_same_rank_cast(op: ir.Operation) -> bool:
     if op.name != "tensor.cast":
         return False
     old, new = op.operands[0].type, op.results[0].type
@@ -100,7 +100,7 @@ def _check_bounds(given: int, start: Any, size: Any) -> None:
     ir.Operation.create("graphc.check", [], [inside, as_value(given), size], attributes)
 
 
-def _resolve_size(op: Any) -> int:
+def _resolve_size(op: ir.Operation) -> int:
     """Replaces the size of a view of a trace by what it is computed from."""
     axis = key_of(op.operands[1])
     if not isinstance(axis, int):
@@ -115,7 +115,7 @@ def _resolve_size(op: Any) -> int:
     return 1
 
 
-def _size(value: Any, axis: int) -> Any:
+def _size(value: ir.Value, axis: int) -> Any:
     static = value.type.shape[axis]
     op = value.owner.operation
     if static >= 0:
@@ -127,7 +127,7 @@ def _size(value: Any, axis: int) -> Any:
     return op.opview.reify(axis, value.result_number)
 
 
-def _closer(op: Any) -> Any:
+def _closer(op: ir.Operation) -> Any:
     """The same slice (or row) taken from what its operand is a view of; None if there is nothing to do."""
     source = op.operands[0].owner.operation
     if _is_same_rank_cast(source):
@@ -146,7 +146,7 @@ def _closer(op: Any) -> Any:
     return taken
 
 
-def _slice_of_slice(op: Any, source: Any) -> tuple[Any, Any]:
+def _slice_of_slice(op: ir.Operation, source: ir.Operation) -> tuple[ir.Operation, ir.Value]:
     bounds = [
         (add(o, multiply(s, offset)), size, multiply(s, stride))
         for (o, _, s), (offset, size, stride) in zip(bounds_of(source), bounds_of(op), strict=True)
@@ -155,7 +155,7 @@ def _slice_of_slice(op: Any, source: Any) -> tuple[Any, Any]:
     return new, new.results[0]
 
 
-def _slice_of_moved_axes(op: Any, source: Any) -> tuple[Any, Any] | None:
+def _slice_of_moved_axes(op: ir.Operation, source: Any) -> tuple[Any, Any] | None:
     """Slices before axes are moved; axes that are inserted must stay whole."""
     x, order, type_ = source.operands[0], list(source.attributes["order"]), op.results[0].type
     bounds: Bounds = [(0, 1, 1)] * len(x.type.shape)
@@ -176,7 +176,7 @@ _CLOSER: dict[tuple[str, str], Callable[[Any, Any], tuple[Any, Any] | None]] = {
 }
 
 
-def _make_slice(x: Any, bounds: Bounds, type_: Any) -> Any:
+def _make_slice(x: ir.Value, bounds: Bounds, type_: ir.Type) -> Any:
     """A `graphc.slice` at the current insertion point; bounds are index values or ints."""
     values = [as_value(item) for part in zip(*bounds, strict=True) for item in part]
     return ir.Operation.create("graphc.slice", [type_], [x, *values])

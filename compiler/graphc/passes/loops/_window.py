@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.known_rows import create, index
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, retention, taps_of, writes_of
@@ -35,7 +33,7 @@ def _add(counts: dict[str, int], kind: str, number: int) -> None:
         counts[kind] = counts.get(kind, 0) + number
 
 
-def _drop_writes(carry: Any, read: set[int], traced: bool) -> tuple[Any, int]:
+def _drop_writes(carry: ir.Operation, read: set[int], traced: bool) -> tuple[ir.Operation, int]:
     """Drops writes of older rows that no later iteration reads and no trace keeps."""
     writes = writes_of(carry)
     keep, rows = retention(carry)
@@ -51,7 +49,7 @@ def _drop_writes(carry: Any, read: set[int], traced: bool) -> tuple[Any, int]:
     return _replace(carry, [initial, *values], writes=kept), len(writes) - len(kept)
 
 
-def _as_output(carry: Any) -> bool:
+def _as_output(carry: ir.Operation) -> bool:
     """Makes a state that nothing reads an output."""
     if writes_of(carry) != [0] or retention(carry)[0] != "steps":
         return False
@@ -66,7 +64,7 @@ def _as_output(carry: Any) -> bool:
     return True
 
 
-def _drop_taps(view: ScanView, carry: Any, read: set[int], traced: bool) -> int:
+def _drop_taps(view: ScanView, carry: ir.Operation, read: set[int], traced: bool) -> int:
     taps, writes = taps_of(carry), writes_of(carry)
     oldest = min(*read, writes[0] - 1, -1) if read else min(writes[0] - 1, -1)
     keep, rows = retention(carry)
@@ -83,7 +81,7 @@ def _drop_taps(view: ScanView, carry: Any, read: set[int], traced: bool) -> int:
     return len(taps) - len(wanted) + (oldest not in taps)
 
 
-def newest_rows(stack: Any, have: int, count: int) -> Any:
+def newest_rows(stack: ir.Value, have: int, count: int) -> ir.Value:
     """The last `count` of `have` rows, at the current insertion point."""
     shape = list(stack.type.shape)
     sizes = [index(count)]
@@ -99,7 +97,7 @@ def newest_rows(stack: Any, have: int, count: int) -> Any:
     return create("graphc.slice", [stack, *offsets, *sizes, *[one] * len(shape)], type_)
 
 
-def _replace(carry: Any, operands: list[Any], **arrays: list[int]) -> Any:
+def _replace(carry: ir.Operation, operands: list[ir.Value], **arrays: list[int]) -> ir.Operation:
     """The state declared anew."""
     attributes = {name: carry.attributes[name] for name in carry.attributes}
     for name, values in arrays.items():

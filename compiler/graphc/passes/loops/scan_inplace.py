@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from graphc.ir.ownership import owns_memory
 from graphc.ir.scan_view import ScanView, scans
@@ -34,7 +33,7 @@ class ScanInplace(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for op in scans(module.operation):
             for carry in ScanView(op).carries().values():
                 if owns_memory(carry.operands[0], op.block):

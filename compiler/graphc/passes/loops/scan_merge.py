@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.dims import DimKeys
 from graphc.ir.scan_view import SCAN, ScanView, scans
@@ -13,6 +13,9 @@ from graphc.ir.walk import functions, walk
 from graphc.passes.loops._fuse import Fusion, resolve_sizes
 from graphc.passes.loops._length import Length
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -39,12 +42,12 @@ class ScanMerge(Pass):
     stage = "graph"
     max_operations: int = 300
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             while self._merge_once(function):
                 pass
 
-    def _merge_once(self, function: Any) -> bool:
+    def _merge_once(self, function: ir.Operation) -> bool:
         """Fuses the first pair that can be; says whether there was one."""
         found = list(reversed(scans(function)))
         blocks = {op.block for op in found}
@@ -70,7 +73,7 @@ class ScanMerge(Pass):
                     return True
         return False
 
-    def _pairs(self, block: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
+    def _pairs(self, block: ir.Block) -> Iterator[tuple[Any, Any, list[Any]]]:
         """Pairs of scans that run alike, with the operations between them; neighbours first."""
         operations = [op.operation for op in block.operations]
         places = [position for position, op in enumerate(operations) if op.name == SCAN]
@@ -81,7 +84,7 @@ class ScanMerge(Pass):
                 if self._alike(first, second):
                     yield first, second, operations[other + 1 : place]
 
-    def _alike(self, first: Any, second: Any) -> bool:
+    def _alike(self, first: ScanView, second: ScanView) -> bool:
         """Whether direction, kind and size do not rule a pair out."""
         attributes = [
             {name: view.op.attributes[name] for name in view.op.attributes if name != "name"}

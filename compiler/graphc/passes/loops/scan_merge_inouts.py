@@ -44,7 +44,7 @@ class ScanMergeInouts(Pass):
     stage = "graph"
     rounds: int = 8
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         found = scans(module.operation)
         for _ in range(self.rounds):
             before = sum(self.statistics.values())
@@ -53,7 +53,7 @@ class ScanMergeInouts(Pass):
             if sum(self.statistics.values()) == before:
                 break
 
-    def _merge(self, view: Any) -> None:
+    def _merge(self, view: ScanView) -> None:
         numbering = Numbering([view])
         self._merge_states(view, numbering)
         self._merge_outputs(view, numbering)
@@ -90,7 +90,7 @@ class ScanMergeInouts(Pass):
         """Yields (declaration, the one that takes its place), after the traces were replaced."""
         order = ("all", "steps", "last")
 
-        def most_first(op: Any) -> Any:
+        def most_first(op: ir.Operation) -> tuple[bool, int, int]:
             keep, rows = kept_rows(op)
             return not view.traces(name_of(op)), order.index(keep), -rows
 
@@ -103,7 +103,7 @@ class ScanMergeInouts(Pass):
                 replace_traces(view, name_of(op), name_of(chosen), part)
             yield op, chosen
 
-    def _merge_outputs_into_states(self, view: Any, numbering: Any) -> None:
+    def _merge_outputs_into_states(self, view: ScanView, numbering: Numbering) -> None:
         rows: dict[int, list[tuple[Any, int]]] = {}
         kept = {
             name: carry
@@ -125,7 +125,7 @@ class ScanMergeInouts(Pass):
                     self.count("outputs taken from states")
                     break
 
-    def _merge_operations(self, view: Any, numbering: Any) -> None:
+    def _merge_operations(self, view: ScanView, numbering: Numbering) -> None:
         first: dict[int, Any] = {}
         for op in view.work():
             if len(op.results) != 1 or op.name == "graphc.check":

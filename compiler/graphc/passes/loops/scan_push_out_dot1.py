@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.loops._after import After
 from graphc.passes.loops._sums import Accumulator, products
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -43,13 +46,13 @@ class ScanPushOutDot1(Pass):
     collect_cost: int = 4
     max_row_growth: int = 4
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for scan in scans(module.operation):
             view = ScanView(scan)
             while view.traces() and self._move(view):
                 pass
 
-    def _move(self, view: Any) -> int:
+    def _move(self, view: ScanView) -> int:
         pending = [sum_ for sum_ in (Accumulator(view, name) for name in view.carries()) if sum_.is_movable()]
         if not pending:
             return 0

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.totality import Totality
@@ -13,6 +13,9 @@ from graphc.ir.walk import functions, inputs_of, walk
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
 from graphc_dialects.scan_verify import DECLARATIONS
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 # They cost nothing where they are read, and would occupy memory during the whole loop.
 _VIEWS = frozenset(
@@ -40,7 +43,7 @@ class ScanPushOutNonSeq(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             found = scans(function)
             if not found:
@@ -50,7 +53,7 @@ class ScanPushOutNonSeq(Pass):
             for op in found:
                 self._hoist(ScanView(op), totality)
 
-    def _hoist(self, view: Any, totality: Any) -> None:
+    def _hoist(self, view: ScanView, totality: Totality) -> None:
         invariant = self._invariant(view, totality)
         wanted: set[Any] = set()
         moved = []
@@ -62,7 +65,7 @@ class ScanPushOutNonSeq(Pass):
             op.move_before(view.op)
             self.count("loops hoisted" if len(op.regions) else "operations hoisted")
 
-    def _invariant(self, view: Any, totality: Any) -> list[Any]:
+    def _invariant(self, view: ScanView, totality: Totality) -> list[ir.Operation]:
         """Operations that may be moved, in order."""
         varying, found, guarded = {view.index}, [], False
         runs = (constant_value(view.steps) or 0) > 0

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.scan_view import ScanView, name_of, retention, scans
 from graphc.ir.traits.interfaces import CannotBatch
@@ -13,6 +13,9 @@ from graphc.passes.loops._cost import is_expensive, row_elements, users_of
 from graphc.passes.loops._sources import is_sequence_row
 from graphc.passes.loops._sums import Accumulator, products
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -48,14 +51,14 @@ class ScanPushOutOutput(Pass):
     stage = "graph"
     max_row_growth: int = 4
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for scan in scans(module.operation):
             view = ScanView(scan)
             # What is moved uses rows, which are then there for more to move.
             while view.traces() and self._move_outputs(view) + self._move_sums(view):
                 pass
 
-    def _move_outputs(self, view: Any) -> int:
+    def _move_outputs(self, view: ScanView) -> int:
         collects = [op for name, op in view.collects().items() if view.traces(name)]
         collects = [op for op in collects if retention(op)[0] != "last"]
         if not collects:
@@ -70,7 +73,7 @@ class ScanPushOutOutput(Pass):
             self.count("outputs moved", moved)
         return moved
 
-    def _move_sums(self, view: Any) -> int:
+    def _move_sums(self, view: ScanView) -> int:
         sums = [sum_ for sum_ in (Accumulator(view, name) for name in view.carries()) if sum_.is_movable()]
         if not sums:
             return 0
@@ -97,12 +100,12 @@ def _factors(products: list[Any]) -> list[Any]:
 class _Move:
     """A plan for one output."""
 
-    collect: Any
+    collect: ir.Operation
     new_rows: frozenset[Any]
-    work: list[Any]
+    work: list[ir.Operation]
 
     @classmethod
-    def plan(cls, after: Any, collect: Any) -> _Move | None:
+    def plan(cls, after: After, collect: ir.Operation) -> _Move | None:
         """How an output would be computed after the loop, None if that does not pay."""
         value = collect.operands[0]
         declaration = after.rows.declaration(value)
@@ -116,7 +119,7 @@ class _Move:
         work = after.work(value, new_rows)
         return cls(collect, new_rows, work) if any(is_expensive(op) for op in work) else None
 
-    def apply(self, after: Any) -> bool:
+    def apply(self, after: After) -> bool:
         """Moves the work; whether that was possible."""
         added = after.keep_rows(self.new_rows)
         try:
@@ -132,7 +135,7 @@ class _Move:
         return True
 
 
-def _without_repeated_work(view: Any, moves: list[_Move]) -> list[_Move]:
+def _without_repeated_work(view: ScanView, moves: list[_Move]) -> list[_Move]:
     """The moves that leave none of the expensive work they move in the loop."""
     while True:
         gone = {op for move in moves for op in (move.collect, *move.work)}

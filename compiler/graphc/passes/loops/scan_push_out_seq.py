@@ -57,14 +57,14 @@ class ScanPushOutSeq(Pass):
     stage = "graph"
     max_row_growth: int = 4
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for scan in scans(module.operation):
             view = ScanView(scan)
             steps = constant_value(view.steps)
             if view.stop is None and (steps is None or steps > 1):
                 self._push(view)
 
-    def _push(self, view: Any) -> None:
+    def _push(self, view: ScanView) -> None:
         plan = _Plan(view, self.max_row_growth)
         frontier = plan.frontier()
         if not frontier:
@@ -77,7 +77,7 @@ class ScanPushOutSeq(Pass):
         erase_unused(view.work())
         self.count("sequences added", pushed)
 
-    def _count_dead(self, op: Any, plan: Any) -> None:
+    def _count_dead(self, op: ir.Operation, plan: Any) -> None:
         if op in plan.moved and all(next(result.uses, None) is None for result in op.results):
             self.count("products pushed" if op.name == "graphc.matmul" else "operations pushed")
 
@@ -85,19 +85,19 @@ class ScanPushOutSeq(Pass):
 class _Plan:
     """Which operations of a body can be done on stacks, and which of them should."""
 
-    def __init__(self, view: Any, growth: int) -> None:
+    def __init__(self, view: ScanView, growth: int) -> None:
         self.view = view
         self.operations = view.work()
         self._limit = growth * loop_elements(view)
-        self._fixed: set[Any] = set()
-        self._stackable: set[Any] = set()
-        self._heavy: set[Any] = set()
+        self._fixed: set[ir.Value] = set()
+        self._stackable: set[ir.Value] = set()
+        self._heavy: set[ir.Value] = set()
         self.moved: set[Any] = set()
         for op in self.operations:
             if len(op.results) == 1:
                 self._visit(op)
 
-    def _visit(self, op: Any) -> None:
+    def _visit(self, op: ir.Operation) -> None:
         result = op.results[0]
         if is_sequence_row(self.view, result):
             self._stackable.add(result)
@@ -113,10 +113,10 @@ class _Plan:
         if all(self._is_fixed(x) or x in self._stackable for x in tensors):
             self._decide(op, result, tensors)
 
-    def _is_fixed(self, value: Any) -> bool:
+    def _is_fixed(self, value: ir.Value) -> bool:
         return value in self._fixed or not self.view.is_inside(value)
 
-    def _decide(self, op: Any, result: Any, tensors: list[Any]) -> None:
+    def _decide(self, op: ir.Operation, result: ir.Value, tensors: list[ir.Value]) -> None:
         size = row_elements(result.type)
         # A row that is gathered is read by the loop as well, so it does not count as growth.
         if size > self._limit and op.name != "graphc.take":
@@ -132,7 +132,7 @@ class _Plan:
         if is_expensive(op) or follows:
             self.moved.add(op)
 
-    def frontier(self) -> list[Any]:
+    def frontier(self) -> list[ir.Value]:
         """Moved values that the loop goes on to use."""
         return [
             op.results[0]
@@ -140,7 +140,7 @@ class _Plan:
             if op in self.moved and any(user not in self.moved for user in users_of(self.view, op.results[0]))
         ]
 
-    def closure(self, values: list[Any]) -> list[Any]:
+    def closure(self, values: list[ir.Value]) -> list[Any]:
         """The values that some values are computed from, and these, operands first."""
         wanted = set(values)
         chosen = []
@@ -152,7 +152,7 @@ class _Plan:
         return chosen[::-1]
 
 
-def _build(view: Any, plan: _Plan, frontier: list[Any]) -> int:
+def _build(view: ScanView, plan: _Plan, frontier: list[ir.Value]) -> int:
     """Builds the stacks before the loop and lets the body read rows of them; returns how many it reads."""
     stacks = {}
     with ir.InsertionPoint(view.op), view.op.location:

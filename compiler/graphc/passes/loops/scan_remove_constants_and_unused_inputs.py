@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.walk import functions, walk
@@ -13,6 +13,9 @@ from graphc.passes.loops._liveness import Liveness
 from graphc.passes.loops._uniform import UniformScan, replace_uniform_reads
 from graphc.passes.loops._window import shrink
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -42,14 +45,14 @@ class ScanRemoveConstantsAndUnusedInputs(Pass):
     stage = "graph"
     rounds: int = 8
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             for _ in range(self.rounds):
                 found = scans(function)
                 if not found or not self._round(function, found):
                     break
 
-    def _round(self, function: Any, found: list[Any]) -> bool:
+    def _round(self, function: ir.Operation, found: list[ir.Operation]) -> bool:
         """Applies every rule once to the scans of a function; says whether any did something."""
         before = sum(self.statistics.values())
         for op in found:

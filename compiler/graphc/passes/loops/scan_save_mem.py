@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.diagnostics import fail
 from graphc.ir.scan_view import ScanView, scans
@@ -12,6 +12,9 @@ from graphc.passes.loops._retention import Retention, use_initial_rows
 from graphc.passes.loops._shorten import shorten
 from graphc.passes.loops._views import flatten
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -46,7 +49,7 @@ class ScanSaveMem(Pass):
     stage = "graph"
     reread: bool = False
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         found = scans(module.operation)
         for op in found:
             if "differentiable" in op.attributes:
@@ -61,7 +64,7 @@ class ScanSaveMem(Pass):
             if "reread" in op.attributes:
                 del op.attributes["reread"]
 
-    def _treat(self, view: Any) -> None:
+    def _treat(self, view: ScanView) -> None:
         for trace in view.traces():
             flatten(trace)
         self._add("reads of initial rows", use_initial_rows(view))
@@ -74,7 +77,7 @@ class ScanSaveMem(Pass):
             if next(trace.results[0].uses, None) is None:
                 trace.erase()
 
-    def _reduce(self, view: Any, initial_only: bool = False) -> None:
+    def _reduce(self, view: ScanView, initial_only: bool = False) -> None:
         for name in view.declarations():
             for event in Retention(view, name).apply(initial_only):
                 self.count(event)

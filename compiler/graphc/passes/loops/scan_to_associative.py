@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.loops._recurrences import Recognition
 from graphc.passes.loops._stack import drop_if_empty
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -55,7 +58,7 @@ class ScanToAssociative(Pass):
     stage = "graph"
     reassociate: bool = False
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for op in scans(module.operation):
             view = ScanView(op)
             if view.stop is not None or not view.carries():

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, is_padded, mark_reread, retention, scans
@@ -55,7 +54,7 @@ class ScanToMap(Pass):
     stage = "graph"
     max_row_growth: int = 4
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for op in scans(module.operation):
             view = ScanView(op)
             if view.stop is not None:
@@ -70,7 +69,7 @@ class ScanToMap(Pass):
                 view.op.attributes["parallel"] = ir.UnitAttr.get()
                 self.count("parallel scans")
 
-    def _move(self, view: Any, name: str) -> bool:
+    def _move(self, view: ScanView, name: str) -> bool:
         """Moves one output out of a scan, if it can be."""
         collect = view.collects()[name]
         value = collect.operands[0]
@@ -98,11 +97,11 @@ class ScanToMap(Pass):
         trial.tidy()
         return True
 
-    def _has_room(self, view: Any, value: Any) -> bool:
+    def _has_room(self, view: ScanView, value: ir.Value) -> bool:
         return stored_elements(view, value) <= self.max_row_growth * loop_elements(view)
 
 
-def _read_row(view: Any, value: Any, stack: Any) -> None:
+def _read_row(view: ScanView, value: ir.Value, stack: ir.Value) -> None:
     """Lets the rest of the body read a value that is stored now, instead of computing it again."""
     if not view.is_inside(value) or value.owner.name == "graphc.scan_seq" or not list(value.uses):
         return

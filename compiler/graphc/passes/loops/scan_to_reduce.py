@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, scans
@@ -21,6 +21,9 @@ from graphc.passes.loops._recognise import (
 from graphc.passes.loops._stack import Trial, batcher_of, drop_if_empty, is_streamed, state_dependences
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from graphc.passes.loops._batch import Batcher
 
 
 @dataclass
@@ -52,7 +55,7 @@ class ScanToReduce(Pass):
     stage = "graph"
     reassociate: bool = False
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for op in scans(module.operation):
             view = ScanView(op)
             if view.stop is not None:
@@ -63,7 +66,7 @@ class ScanToReduce(Pass):
                 if drop_if_empty(view):
                     self.count("scans removed")
 
-    def _move(self, view: Any, name: str) -> bool:
+    def _move(self, view: ScanView, name: str) -> bool:
         """Turns one state into a reduction, if it can be."""
         carry = view.carries()[name]
         if not is_simple_state(carry):
@@ -111,14 +114,14 @@ class ScanToReduce(Pass):
         return b.create(f"graphc.{OPERATION[fold.kind]}", [first, total], first.type)
 
 
-def _is_used_elsewhere(view: Any, name: str, carry: Any, path: set[Any]) -> bool:
+def _is_used_elsewhere(view: ScanView, name: str, carry: ir.Operation, path: set[ir.Operation]) -> bool:
     """Whether anything but the fold itself uses a row of the state."""
     inside = path | {carry.operation} | set(view.reads(name))
     values = [result for op in inside for result in op.results]
     return any(use.owner.operation not in inside for value in values for use in value.uses)
 
 
-def _has_reduction(kind: str, element: Any) -> bool:
+def _has_reduction(kind: str, element: ir.Type) -> bool:
     """Whether the reduction exists for an element type: extremes of complex numbers have an order that is not
     total, bitwise ones are reduced for booleans only.
     """
@@ -127,7 +130,7 @@ def _has_reduction(kind: str, element: Any) -> bool:
     return not (isinstance(element, ir.ComplexType) and kind in ("max", "min"))
 
 
-def _fits(b: Any, stack: Any, initial: Any) -> bool:
+def _fits(b: Batcher, stack: ir.Value, initial: ir.Value) -> bool:
     """Whether rows surely fit the initial one: the loop would find out only if it ran."""
     sizes = zip(stack.type.shape, b.dims.shape(stack), b.dims.shape(initial), strict=True)
     return all(
@@ -135,7 +138,7 @@ def _fits(b: Any, stack: Any, initial: Any) -> bool:
     )
 
 
-def _reduce(b: Any, stack: Any, kind: str) -> Any:
+def _reduce(b: Batcher, stack: ir.Value, kind: str) -> ir.Value:
     """A reduction along the first axis."""
     shape = list(stack.type.shape)[1:]
     attributes: dict[str, ir.Attribute] = {"axes": ir.DenseI64ArrayAttr.get([0])}

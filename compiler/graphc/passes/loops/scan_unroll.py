@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from graphc.ir.affine import key_of
 from graphc.ir.diagnostics import fail
@@ -44,14 +43,14 @@ class ScanUnroll(Pass):
     max_steps: int = 4
     max_operations: int = 64
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for op in scans(module.operation):
             steps = self._wanted(ScanView(op))
             if steps is not None and unroll(ScanView(op), steps):
                 self.count("scans unrolled")
                 self.count("iterations", steps)
 
-    def _wanted(self, view: Any) -> int | None:
+    def _wanted(self, view: ScanView) -> int | None:
         """The number of steps, if the scan is to be unrolled."""
         asked = view.op.attributes.get("unroll")
         if asked is not None and not isinstance(asked, ir.IntegerAttr):

@@ -79,7 +79,7 @@ class Pass:
         return self.flag() + (f"{{{' '.join(changed)}}}" if changed else "")
 
 
-def _parse_value(cls: type[Pass], key: str, text: str, kind: Any) -> Any:
+def _parse_value(cls: type[Pass], key: str, text: str, kind: Any) -> float | str:
     if kind is bool and text in ("true", "false", "0", "1"):
         return text in ("true", "1")
     if kind is int and text.lstrip("-").isdigit():
@@ -94,7 +94,7 @@ def _parse_value(cls: type[Pass], key: str, text: str, kind: Any) -> Any:
     raise ValueError(f"pass {cls.flag()}: option '{key}' expects {kind.__name__}, but was given '{text}'")
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: float | str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -21,7 +21,7 @@ _MOST_BYTES = 2**48
 _MOST_ELEMENTS = 2**24
 
 
-def check_entry(module: Any) -> None:
+def check_entry(module: ir.Module) -> None:
     """Raises PassError, with a diagnostic at the operation, for what passes do not take."""
     accepted: set[Any] = set()
     problems: list[tuple[Any, str]] = []
@@ -43,7 +43,7 @@ def check_entry(module: Any) -> None:
         fail(op, f"'{op.name}' {problem}")
 
 
-def _attribute_problem(op: Any) -> str | None:
+def _attribute_problem(op: ir.Operation) -> str | None:
     for name in op.attributes:
         if name == "value" and op.name in CONSTANTS:
             continue  # `constant_value` reads literals, also those for which the bindings have no class
@@ -54,7 +54,7 @@ def _attribute_problem(op: Any) -> str | None:
     return None
 
 
-def _literal_problem(op: Any) -> str | None:
+def _literal_problem(op: ir.Operation) -> str | None:
     if op.name not in CONSTANTS or not isinstance(op.results[0].type, ir.RankedTensorType):
         return None
     count = math.prod(op.results[0].type.shape)
@@ -63,7 +63,7 @@ def _literal_problem(op: Any) -> str | None:
     return f"is a literal of {count} elements; {_MOST_ELEMENTS} are the most that passes read"
 
 
-def _axis_problem(op: Any) -> str | None:
+def _axis_problem(op: ir.Operation) -> str | None:
     if op.name != "tensor.dim" or not isinstance(op.operands[0].type, ir.RankedTensorType):
         return None
     axis, rank = constant_value(op.operands[1]), len(op.operands[0].type.shape)
@@ -72,7 +72,7 @@ def _axis_problem(op: Any) -> str | None:
     return f"asks for the size of dimension {axis} of a tensor of {rank} dimensions"
 
 
-def _type_problem(type_: Any) -> str | None:
+def _type_problem(type_: ir.Type) -> str | None:
     if not isinstance(type_, ir.RankedTensorType):
         return None
     try:

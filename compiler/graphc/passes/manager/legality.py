@@ -43,12 +43,12 @@ def is_legal(name: str, stage: Stage) -> bool:
     return dialect in allowed or name in allowed or dialect not in _KNOWN
 
 
-def illegal_operation(module: Any, stages: tuple[Stage, ...]) -> Any | None:
+def illegal_operation(module: ir.Module, stages: tuple[Stage, ...]) -> ir.Operation | None:
     """The first operation that none of the stages allows, or None."""
     verdicts: dict[str, bool] = {}
     found: list[Any] = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> Any:
         name = op.name
         if name not in verdicts:
             verdicts[name] = any(is_legal(name, stage) for stage in stages)
@@ -61,7 +61,7 @@ def illegal_operation(module: Any, stages: tuple[Stage, ...]) -> Any | None:
     return found[0] if found else None
 
 
-def check(module: Any, step: Pass, *, before: bool) -> None:
+def check(module: ir.Module, step: Pass, *, before: bool) -> None:
     """Raises PassError, with a diagnostic at the operation, if the module is not of the pass's stage, or
     holds what passes do not take (see `graphc.passes.manager.entry`).
 

@@ -50,7 +50,7 @@ class PipelineReport:
 
 
 def run_pipeline(
-    module: Any,
+    module: ir.Module,
     entries: Iterable[Entry],
     *,
     instrument: Instrument | None = None,
@@ -125,7 +125,7 @@ def _steps(entries: list[Pass | str], *, single: bool) -> list[Pass | str]:
 
 
 def _run_step(
-    module: Any, step: Pass | str, check_legality: bool, verify_each: bool, managers: dict[str, Any]
+    module: ir.Module, step: Pass | str, check_legality: bool, verify_each: bool, managers: dict[str, Any]
 ) -> None:
     if isinstance(step, str):
         manager = managers.get(step)

@@ -37,7 +37,7 @@ class ConvertToLinalg(Pass):
 
     stage = "tensor"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in list(module.body.operations):
             if function.operation.name == "func.func" and len(function.regions[0].blocks):
                 _check_element_types(function)
@@ -51,7 +51,7 @@ class ConvertToLinalg(Pass):
                 self.count("functions", 1)
 
 
-def _check_element_types(function: Any) -> None:
+def _check_element_types(function: ir.Operation) -> None:
     """Refuses tensors of element types that have no storage type."""
     seen: set[Any] = set()
     for op in function.regions[0].blocks[0].operations:

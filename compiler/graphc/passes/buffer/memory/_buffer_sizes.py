@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphc.ir.lifetimes import VIEWS
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
+
+if TYPE_CHECKING:
+    from graphc.ir.lifetimes import Lifetimes
 
 # Integer arithmetic that cannot trap.
 _TOTAL = frozenset(
@@ -41,7 +44,7 @@ class Size(NamedTuple):
     factors: tuple[Any, ...]
 
 
-def item_size(element: Any) -> int | None:
+def item_size(element: ir.Type) -> int | None:
     """Bytes of an element in memory; None for types that no buffer has."""
     text = str(element)
     if text in _BYTES:
@@ -51,7 +54,7 @@ def item_size(element: Any) -> int | None:
     return None
 
 
-def buffer_size(alloc: Any, item: int, numbers: dict[Any, int]) -> Size:
+def buffer_size(alloc: ir.Operation, item: int, numbers: dict[ir.Value, int]) -> Size:
     """The bytes of an allocation.
 
     Args:
@@ -71,7 +74,7 @@ def buffer_size(alloc: Any, item: int, numbers: dict[Any, int]) -> Size:
     return Size(units, tuple(sorted(factors, key=numbers.__getitem__)))
 
 
-def _product(value: Any) -> tuple[int, list[Any]]:
+def _product(value: ir.Value) -> tuple[int, list[ir.Value]]:
     """A value as a constant times other values."""
     number = constant_value(value)
     if number is not None:
@@ -107,7 +110,7 @@ def size_of(memref: Any, axis: int) -> Any:
     return None
 
 
-def _given_size(op: Any, axis: int) -> Any:
+def _given_size(op: ir.Operation, axis: int) -> Any:
     """A size of a view that states its sizes; None if it drops dimensions."""
     static = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
     if len(static) != op.results[0].type.rank:
@@ -124,11 +127,11 @@ class Mover:
         lifetimes: the positions of operations.
     """
 
-    def __init__(self, lifetimes: Any) -> None:
+    def __init__(self, lifetimes: Lifetimes) -> None:
         self._lifetimes = lifetimes
-        self._constant_arguments: dict[Any, bool] = {}
+        self._constant_arguments: dict[ir.Value, bool] = {}
 
-    def known_from(self, value: Any, memo: dict[Any, float]) -> float:
+    def known_from(self, value: ir.Value, memo: dict[ir.Value, float]) -> float:
         """The first position at whose operation a value is computed, or can be.
 
         Args:
@@ -139,7 +142,7 @@ class Mover:
             memo[value] = self._known_from(value, memo)
         return memo[value]
 
-    def _known_from(self, value: Any, memo: dict[Any, float]) -> float:
+    def _known_from(self, value: ir.Value, memo: dict[ir.Value, float]) -> float:
         owner = value.owner
         if isinstance(owner, ir.Block):
             return -math.inf
@@ -151,7 +154,7 @@ class Mover:
             return computed
         return min(computed, max((self.known_from(x, memo) for x in op.operands), default=-math.inf))
 
-    def move(self, value: Any, position: int) -> None:
+    def move(self, value: ir.Value, position: int) -> None:
         """Makes a value known before the operation at a position; `known_from` has allowed it."""
         owner = value.owner
         # What has no position is a view that took the place of one in front, when its buffer was placed.
@@ -163,7 +166,7 @@ class Mover:
         op.move_before(self._lifetimes.operations[position])
         self._lifetimes.positions[op] = position - 1
 
-    def _may_move(self, op: Any) -> bool:
+    def _may_move(self, op: ir.Operation) -> bool:
         name = op.name
         if name in _TOTAL or name in VIEWS or name == "memref.dim":
             return True
@@ -174,7 +177,7 @@ class Mover:
             return len(op.operands) == 1 and self._is_constant(op.operands[0])
         return False
 
-    def _is_constant(self, memref: Any) -> bool:
+    def _is_constant(self, memref: ir.Value) -> bool:
         """Whether a memref is (a view of) an argument that the function only reads."""
         while not isinstance(memref.owner, ir.Block):
             if memref.owner.operation.name not in VIEWS:

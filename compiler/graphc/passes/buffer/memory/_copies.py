@@ -34,7 +34,7 @@ class Copy:
     why: str
 
 
-def find_copy(op: Any) -> Copy | None:
+def find_copy(op: ir.Operation) -> Copy | None:
     """The copy that an operation is, or None."""
     if op.name == "memref.copy":
         source, target = op.operands
@@ -55,12 +55,12 @@ def find_copy(op: Any) -> Copy | None:
     return _copy(source, target, [_trips(loop) for loop in loops])
 
 
-def _parts(loop: Any) -> list[Any] | None:
+def _parts(loop: ir.Operation) -> list[ir.Operation] | None:
     """The operations in a loop; None if there are many, or others than those of a copy."""
     found: list[Any] = []
     fits = True
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> Any:
         nonlocal fits
         fits = len(found) <= _MOST_OPERATIONS and (op.name in _AROUND or op.name in _COORDINATES)
         found.append(op)
@@ -70,16 +70,16 @@ def _parts(loop: Any) -> list[Any] | None:
     return found[1:] if fits else None
 
 
-def _trips(loop: Any) -> Any:
+def _trips(loop: ir.Operation) -> Any:
     low, high, step = loop.operands[:3]
     return high if constant_value(low) == 0 and constant_value(step) == 1 else None
 
 
-def _shape(memref: Any) -> list[Any]:
+def _shape(memref: ir.Value) -> list[Any]:
     return [size_of(memref, axis) for axis in range(memref.type.rank)]
 
 
-def _copy(source: Any, target: Any, sizes: list[Any]) -> Copy:
+def _copy(source: ir.Value, target: ir.Value, sizes: list[Any]) -> Copy:
     origin, place = _root(source), _root(target)
     kinds = _kind(origin), _kind(place)
     why = _why(kinds, target == place, _reads(origin) > 1)
@@ -99,7 +99,7 @@ def _why(kinds: tuple[str, str], whole: bool, shared: bool) -> str:
     return part + ("; it is read elsewhere too" if shared else "")
 
 
-def _reads(memref: Any) -> int:
+def _reads(memref: ir.Value) -> int:
     """The number of loads and copies from a memref and its views."""
     count = 0
     for use in memref.uses:
@@ -111,19 +111,19 @@ def _reads(memref: Any) -> int:
     return count
 
 
-def _root(memref: Any) -> Any:
+def _root(memref: ir.Value) -> ir.Value:
     while not isinstance(memref.owner, ir.Block) and memref.owner.operation.name in VIEWS:
         memref = memref.owner.operation.operands[0]
     return memref
 
 
-def _kind(memref: Any) -> str:
+def _kind(memref: ir.Value) -> str:
     if not isinstance(memref.owner, ir.Block) or memref.owner.owner.operation.name != "func.func":
         return "buffer"
     return "result" if _is_written(memref, set()) else "input"
 
 
-def _is_written(memref: Any, seen: set[Any]) -> bool:
+def _is_written(memref: ir.Value, seen: set[ir.Operation]) -> bool:
     """Whether a store or a copy writes to a memref or a view of it."""
     for use in memref.uses:
         op = use.owner.operation

@@ -19,7 +19,7 @@ class Planner:
         left: why allocations stay with the arena, and how many.
     """
 
-    def __init__(self, module: Any, block: Any) -> None:
+    def __init__(self, module: ir.Module, block: ir.Block) -> None:
         self._code = Code(module)
         self.lifetimes = Lifetimes(block)
         self._mover = Mover(self.lifetimes)

@@ -31,25 +31,27 @@ _BINARY = frozenset(
 _STEPS = ("scf.", "func.call", "memref.copy", "memref.store", "linalg.")
 
 
-def record_function(function: Any, lifetimes: Lifetimes, workspaces: list[Workspace]) -> dict[str, Any]:
+def record_function(
+    function: ir.Operation, lifetimes: Lifetimes, workspaces: list[Workspace]
+) -> dict[str, Any]:
     """The record of a function, or of a region in it, made before its buffers get their places."""
     return _Record(lifetimes).of(function.attributes["sym_name"].value, workspaces)
 
 
-def attach(module: Any, records: list[dict[str, Any]]) -> None:
+def attach(module: ir.Module, records: list[dict[str, Any]]) -> None:
     """Stores the records of all functions in the module's attribute `graphc.memory`."""
     text = json.dumps(records, separators=(",", ":"))
     module.operation.attributes["graphc.memory"] = ir.StringAttr.get(text)
 
 
-def _origin(alloc: Any, stored: list[Any]) -> str:
+def _origin(alloc: ir.Operation, stored: list[ir.Value]) -> str:
     """The node whose value a buffer holds: of all that is stored in it, if that is one."""
     owners = [value.owner.operation for value in stored if not isinstance(value.owner, ir.Block)]
     nodes = {node_of(op) for op in owners if op.name != "arith.constant"} - {""}
     return nodes.pop() if len(nodes) == 1 else node_of(alloc)
 
 
-def _planned_block(op: Any) -> Any:
+def _planned_block(op: ir.Operation) -> ir.Block:
     """The block whose plan is about an operation: of the function, or of a region of a conditional."""
     chain = []
     while op.name != "func.func":
@@ -93,21 +95,21 @@ class _Record:
             "buffers": buffers,
         }
 
-    def _buffer(self, op: Any, stored: list[Any]) -> dict[str, Any]:
+    def _buffer(self, op: ir.Operation, stored: list[ir.Value]) -> dict[str, Any]:
         kind = op.results[0].type
         dynamic = iter(op.operands)
         shape = [size if size >= 0 else [self._expressions.number(next(dynamic))] for size in kind.shape]
         return {"dtype": str(kind.element_type), "shape": shape, "node": _origin(op, stored)}
 
-    def _accesses(self) -> list[tuple[int, Any]]:
+    def _accesses(self) -> list[tuple[int, ir.Operation]]:
         operations = self._lifetimes.operations
         return [(i, op) for i, op in enumerate(operations) if op.name.startswith(_STEPS)]
 
-    def _step(self, position: int, op: Any) -> list[Any]:
+    def _step(self, position: int, op: ir.Operation) -> list[int | str]:
         what = ir.FlatSymbolRefAttr(op.attributes["callee"]).value if op.name == "func.call" else op.name
         return [position, node_of(op), what]
 
-    def _others(self, planned: set[Any]) -> list[dict[str, Any]]:
+    def _others(self, planned: set[ir.Operation]) -> list[dict[str, Any]]:
         """Buffers that are not in a workspace: on the stack, or in the arena."""
         found = []
         function = self._lifetimes.block.owner.operation
@@ -136,7 +138,7 @@ class _Record:
         return found
 
 
-def _operands_first(value: Any, known: Container[Any]) -> Iterator[Any]:
+def _operands_first(value: ir.Value, known: Container[Any]) -> Iterator[Any]:
     """The values that an arithmetic value is computed from, each after its operands, and then itself, without
     those that are known. Sums of many sizes are too deep for recursion.
     """
@@ -163,11 +165,11 @@ class _Expressions:
     """
 
     def __init__(self) -> None:
-        self.nodes: list[list[Any]] = []
-        self._numbers: dict[Any, int] = {}
+        self.nodes: list[list[int | str]] = []
+        self._numbers: dict[ir.Value, int] = {}
         self._known: dict[str, int] = {}
 
-    def number(self, value: Any) -> int:
+    def number(self, value: ir.Value | tuple[int, int] | None) -> int:
         """The number of the expression of a value, or of what `size_of` gave."""
         if value is None:
             return self._add(["?"])
@@ -182,7 +184,7 @@ class _Expressions:
             self._numbers[known] = self._number(known)
         return self._numbers[value]
 
-    def _number(self, value: Any) -> int:
+    def _number(self, value: ir.Value) -> int:
         if isinstance(value.owner, ir.Block):
             return self._add(["?"])
         op = value.owner.operation
@@ -205,7 +207,7 @@ class _Expressions:
             return self._add([short, *operands])
         return self._add(["?"])
 
-    def _add(self, node: list[Any]) -> int:
+    def _add(self, node: list[int | str]) -> int:
         key = str(node)
         if key not in self._known:
             self._known[key] = len(self.nodes)

@@ -57,11 +57,11 @@ class Workspace:
     number: int
     position: int
     buffers: list[Buffer]
-    keys: list[tuple[Any, ...]] = field(default_factory=list)
+    keys: list[tuple[ir.Value, ...]] = field(default_factory=list)
     peak: int = 0
 
     def __post_init__(self) -> None:
-        self._largest: dict[tuple[Any, ...], int] = {}
+        self._largest: dict[tuple[ir.Value, ...], int] = {}
         for buffer in self.buffers:
             size = buffer.size
             self._largest[size.factors] = max(size.units, self._largest.get(size.factors, 0))
@@ -112,7 +112,7 @@ class Code:
         module: gains declarations of the functions that are called.
     """
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: ir.Module) -> None:
         self._module = module
         self._declared: set[str] = set()
         self._index = ir.IndexType.get()
@@ -120,13 +120,13 @@ class Code:
         self._f64 = ir.F64Type.get()
         self._bytes = ir.Type.parse("memref<?xi8>")
 
-    def take(self, workspace: Workspace, before: Any) -> list[Place]:
+    def take(self, workspace: Workspace, before: ir.Operation) -> list[Place]:
         """Takes the memory of a workspace before an operation; returns a place for each buffer."""
         with ir.InsertionPoint(before), before.location:
             counts = [self._count(key) for key in workspace.keys]
             return self._fixed(workspace, counts[0]) if workspace.is_fixed else self._table(workspace, counts)
 
-    def begin(self, buffer: Buffer, place: Place, before: Any) -> Any:
+    def begin(self, buffer: Buffer, place: Place, before: ir.Operation) -> ir.Value:
         """Replaces an allocation by a view of its place, made before an operation; returns the place."""
         alloc = buffer.alloc
         with ir.InsertionPoint(before), alloc.location:
@@ -137,7 +137,7 @@ class Code:
         alloc.erase()
         return memory
 
-    def end(self, memory: Any, last: Any, location: Any) -> None:
+    def end(self, memory: ir.Value, last: ir.Operation, location: ir.Location) -> None:
         """Marks the end of a lifetime: what uses the place next must not be moved before it."""
         before = last.name in ("func.return", "scf.yield")
         with ir.InsertionPoint(last) if before else ir.InsertionPoint.after(last), location:
@@ -201,7 +201,9 @@ class Code:
         fits = self._create("arith.cmpf", [truth], [count.real, most], predicate=predicate)
         return self._create("arith.select", [self._index], [fits, value, self._constant(-1)])
 
-    def _create(self, name: str, results: list[Any], operands: Sequence[Any], **attributes: Any) -> Any:
+    def _create(
+        self, name: str, results: list[ir.Type], operands: Sequence[ir.Value], **attributes: Any
+    ) -> Any:
         op = ir.Operation.create(name, results, list(operands), attributes)
         return op.result if results else None
 
@@ -211,7 +213,7 @@ class Code:
     def _arith(self, name: str, a: Any, b: Any) -> Any:
         return self._create(f"arith.{name}", [a.type], [a, b])
 
-    def _times(self, value: Any, factor: int) -> Any:
+    def _times(self, value: ir.Value, factor: int) -> Any:
         return value if factor == 1 else self._arith("muli", value, self._constant(factor))
 
     def _take(self, workspace: library.Workspace, operand: Any) -> Any:
@@ -219,7 +221,7 @@ class Code:
         callee = ir.FlatSymbolRefAttr.get(workspace.symbol)
         return self._create("func.call", [self._index], [operand], callee=callee)
 
-    def _call(self, name: str, results: list[Any], operands: Sequence[Any]) -> Any:
+    def _call(self, name: str, results: list[ir.Type], operands: Sequence[ir.Value]) -> Any:
         if name not in self._declared:
             self._declared.add(name)
             declare(self._module, name, [x.type for x in operands], results)

@@ -57,7 +57,7 @@ class HoistAllocations(Pass):
 
     stage = "buffer"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         loops: dict[Any, list[Any]] = {}
         for op in walk_for(module.operation, ("memref.alloc",)):
             loop = _outermost(op)
@@ -73,7 +73,7 @@ class HoistAllocations(Pass):
                 self.count("loops that give memory back")
 
 
-def _outermost(op: Any) -> Any:
+def _outermost(op: ir.Operation) -> Any:
     """The outermost loop that the allocation can leave, or None."""
     found, inner = None, op
     while True:
@@ -87,7 +87,7 @@ def _outermost(op: Any) -> Any:
         found = inner = loop
 
 
-def _enclosing_loop(op: Any) -> Any:
+def _enclosing_loop(op: ir.Operation) -> Any:
     parent = op.parent
     while parent is not None and parent.name not in ("func.func", "builtin.module"):
         if parent.name in _LOOPS:
@@ -96,7 +96,7 @@ def _enclosing_loop(op: Any) -> Any:
     return None
 
 
-def _escapes(value: Any, loop: Any, seen: set[Any]) -> bool:
+def _escapes(value: ir.Value, loop: ir.Operation, seen: set[ir.Value]) -> bool:
     """Whether a buffer may be handed to the loop's next iteration, or out of it."""
     if value in seen:
         return False
@@ -119,11 +119,11 @@ def _escapes(value: Any, loop: Any, seen: set[Any]) -> bool:
     return False
 
 
-def _arguments(op: Any) -> list[Any]:
+def _arguments(op: ir.Operation) -> list[Any]:
     return [a for region in op.regions for block in region.blocks for a in block.arguments]
 
 
-def _is_invariant(value: Any, loop: Any) -> bool:
+def _is_invariant(value: ir.Value, loop: ir.Operation) -> bool:
     """Whether a size can be computed before the loop."""
     if not is_inside(value, loop):
         return True
@@ -136,7 +136,7 @@ def _is_invariant(value: Any, loop: Any) -> bool:
     return all(_is_invariant(x, loop) for x in owner.operation.operands)
 
 
-def _give_back(module: Any, loop: Any) -> None:
+def _give_back(module: Any, loop: ir.Operation) -> None:
     """Frees at the end of each iteration what it allocated."""
     i64 = ir.IntegerType.get_signless(64)
     # arena-allocation gives the two functions the context.
@@ -154,7 +154,7 @@ def _give_back(module: Any, loop: Any) -> None:
         ir.Operation.create("func.call", [], [mark], {"callee": callee})
 
 
-def _is_guarded(op: Any, loop: Any) -> bool:
+def _is_guarded(op: ir.Operation, loop: ir.Operation) -> bool:
     """Whether a condition in the loop decides about an allocation."""
     parent = op.parent.operation
     while parent != loop and parent.name != "scf.if":
@@ -170,7 +170,7 @@ def _are_sizes_of_array(sizes: Any) -> bool:
     )
 
 
-def _move(op: Any, loop: Any) -> None:
+def _move(op: ir.Operation, loop: ir.Operation) -> None:
     """Moves an operation, and what its operands are computed with, before the loop."""
     for value in op.operands:
         if is_inside(value, loop):

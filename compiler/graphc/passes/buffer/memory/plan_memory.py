@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.walk import blocks_outside_loops, functions
 from graphc.passes.buffer.memory._plan import Planner
 from graphc.passes.buffer.memory._record import attach, record_function
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -47,7 +50,7 @@ class PlanMemory(Pass):
 
     stage = "buffer"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         records: list[dict[str, Any]] = []
         count = 0
         for function in functions(module):
@@ -69,5 +72,5 @@ class PlanMemory(Pass):
             attach(module, records)
 
 
-def _allocates(block: Any) -> bool:
+def _allocates(block: ir.Block) -> bool:
     return any(op.operation.name in ("memref.alloc", "memref.alloca") for op in block.operations)

@@ -23,10 +23,10 @@ class Captured:
         values: roots of memory and scalars, each once.
     """
 
-    def __init__(self, ops: Sequence[Any], without: Sequence[Any] = ()) -> None:
+    def __init__(self, ops: Sequence[ir.Operation], without: Sequence[ir.Value] = ()) -> None:
         self.values: list[Any] = []
-        self._again: list[Any] = []
-        self._uses: list[tuple[Any, int, Any]] = []
+        self._again: list[ir.Operation] = []
+        self._uses: list[tuple[ir.Operation, int, ir.Value]] = []
         seen: set[Any] = set()
         own: set[Any] = set()
         for op in ops:
@@ -40,7 +40,7 @@ class Captured:
                 for block in region.blocks:
                     own.update(block.arguments)
 
-    def _need(self, value: Any, seen: set[Any]) -> None:
+    def _need(self, value: ir.Value, seen: set[ir.Value]) -> None:
         """Captures a value, or notes the operation that makes it, after those that make its operands."""
         owner = value.owner
         if isinstance(owner, ir.Block) or not (owner.name == "arith.constant" or is_view(owner)):
@@ -53,7 +53,7 @@ class Captured:
                 self._need(operand, seen)
         self._again.append(owner.operation)
 
-    def replace(self, arguments: Sequence[Any]) -> None:
+    def replace(self, arguments: Sequence[ir.Value]) -> None:
         """Makes the operations use arguments, and copies at the insertion point of what makes the rest."""
         new = dict(zip(self.values, arguments, strict=True))
         for op in self._again:

@@ -25,7 +25,7 @@ _Key = tuple[Any, ...]
 _Places = frozenset[tuple[int, _Key]]
 
 
-def is_independent(loop: Any, helpers: Mapping[str, Helper]) -> bool:
+def is_independent(loop: ir.Operation, helpers: Mapping[str, Helper]) -> bool:
     """Whether no iteration touches what another one writes.
 
     That is so if the loop carries no values, contains nothing but arithmetic, loops and accesses of memory
@@ -41,7 +41,7 @@ def is_independent(loop: Any, helpers: Mapping[str, Helper]) -> bool:
     return not len(loop.results) and _Accesses(loop, helpers).independent
 
 
-def is_view(op: Any) -> bool:
+def is_view(op: ir.Operation) -> bool:
     """Whether an operation gives an address in its first operand's memory, and does nothing else."""
     return op.name in _ALL_VIEWS
 
@@ -57,15 +57,15 @@ class _Accesses:
         for op in [loop, *inside]:
             self._inside.update(a for region in op.regions for b in region.blocks for a in b.arguments)
         self._variable = block.arguments[0]
-        self._keys: dict[Any, _Key] = {self._variable: ()}
-        self._multiples: dict[Any, int] = {}
+        self._keys: dict[ir.Value, _Key] = {self._variable: ()}
+        self._multiples: dict[ir.Value, int] = {}
         # Variables of loops over a part of the positions, and the upper bounds of these loops.
-        self._ends: dict[Any, Any] = {}
+        self._ends: dict[ir.Value, ir.Value] = {}
         # A loop accesses memory through pointers of products, or through memrefs, which do not alias them.
         self._ways: set[str] = set()
         self._step = build.constant_value(loop.operands[2])
         self._written: set[Any] = set()
-        self._accesses: dict[Any, list[tuple[Any, _Places]]] = {}
+        self._accesses: dict[ir.Value, list[tuple[Any, _Places]]] = {}
         self.independent = all(self._visit(op) for op in inside) and self._disjoint()
 
     def _disjoint(self) -> bool:
@@ -79,7 +79,7 @@ class _Accesses:
                 return False
         return True
 
-    def _visit(self, op: Any) -> bool:
+    def _visit(self, op: ir.Operation) -> bool:
         """Notes what an operation does; False if it is not understood."""
         name = op.name
         if name == "memref.load":
@@ -105,7 +105,7 @@ class _Accesses:
             return True
         return name.startswith(_HARMLESS) or name in _ALL_VIEWS
 
-    def _enter(self, loop: Any) -> None:
+    def _enter(self, loop: ir.Operation) -> None:
         """A loop over the positions between two values of the induction variable, or in a part of them."""
         lower, bounds = loop.operands[0], minimum_of(loop.operands[1])
         variable = loop.regions[0].blocks[0].arguments[0]
@@ -122,7 +122,7 @@ class _Accesses:
             if length in [y for x in bounds if (y := self._other(x, "arith.addi", lower)) is not None]:
                 self._keys[variable], self._ends[variable] = ("part", length), loop.operands[1]
 
-    def _other(self, value: Any, name: str, operand: Any) -> Any | None:
+    def _other(self, value: ir.Value, name: str, operand: ir.Value) -> ir.Value | None:
         """The other operand of the operation of this name that makes a value from one."""
         owner = value.owner
         if isinstance(owner, ir.Block) or owner.name != name:
@@ -130,27 +130,27 @@ class _Accesses:
         a, b = owner.operands
         return b if a == operand else a if b == operand else None
 
-    def _is_next(self, value: Any) -> bool:
+    def _is_next(self, value: ir.Value) -> bool:
         owner = value.owner
         if isinstance(owner, ir.Block) or owner.name != "arith.addi":
             return False
         others = [x for x in owner.operands if x != self._variable]
         return len(others) == 1 and self._step is not None and build.constant_value(others[0]) == self._step
 
-    def _shift(self, op: Any) -> None:
+    def _shift(self, op: ir.Operation) -> None:
         a, b = op.operands
         if a in self._keys and b not in self._inside:
             self._keys[op.results[0]] = (*self._keys[a], op.name, b)
         elif b in self._keys and a not in self._inside and op.name == "arith.addi":
             self._keys[op.results[0]] = (*self._keys[b], op.name, a)
 
-    def _scale(self, op: Any) -> None:
+    def _scale(self, op: ir.Operation) -> None:
         a, b = op.operands
         factor = build.constant_value(b)
         if factor is not None and self._keys.get(a) == ():
             self._multiples[op.results[0]] = factor
 
-    def _product(self, call: Any) -> bool:
+    def _product(self, call: ir.Operation) -> bool:
         """A product of matrices, one in each iteration of a loop over a batch."""
         self._ways.add("pointers")
         helper = self._helpers.get(callee_of(call))
@@ -164,7 +164,7 @@ class _Accesses:
         apart = target is not None and target[1] is not None and self._moves(target[1])
         return apart and target is not None and self._note_matrices(a, b, target[0])
 
-    def _moves(self, offset: Any) -> bool:
+    def _moves(self, offset: ir.Value) -> bool:
         """Whether an offset is a sum of which one part is a multiple of the induction variable."""
         owner = offset.owner
         if isinstance(owner, ir.Block):
@@ -174,7 +174,7 @@ class _Accesses:
         a = owner.operands[0] if owner.name == "arith.muli" else offset
         return self._keys.get(a) == ()
 
-    def _block_product(self, call: Any, sizes: tuple[int, int, int]) -> bool:
+    def _block_product(self, call: ir.Operation, sizes: tuple[int, int, int]) -> bool:
         a, _, b, _, c, row, _ = call.operands
         columns = build.constant_value(row)
         target = self._matrix(c)
@@ -185,7 +185,7 @@ class _Accesses:
         apart = (sizes[0] - 1) * columns + sizes[1] <= (distance or 0) == math.prod(shape[1:])
         return apart and min(shape[1:]) > 0 and self._note_matrices(a, b, buffer)
 
-    def _note_matrices(self, a: Any, b: Any, target: Any) -> bool:
+    def _note_matrices(self, a: ir.Value, b: ir.Value, target: ir.Value) -> bool:
         for pointer in (a, b):
             found = self._matrix(pointer)
             if found is None or not self._note(found[0], frozenset(), writes=False):
@@ -206,7 +206,7 @@ class _Accesses:
             op = op.operands[0].owner
         return None
 
-    def _note(self, buffer: Any, places: _Places, *, writes: bool) -> bool:
+    def _note(self, buffer: ir.Value, places: _Places, *, writes: bool) -> bool:
         root = root_of(buffer)
         if root is None or buffer in self._inside:
             return False
@@ -215,7 +215,7 @@ class _Accesses:
             self._written.add(root)
         return True
 
-    def _access(self, buffer: Any, indices: list[Any], *, writes: bool) -> bool:
+    def _access(self, buffer: ir.Value, indices: list[ir.Value], *, writes: bool) -> bool:
         self._ways.add("memrefs")
         places = {(i, self._keys[x]) for i, x in enumerate(indices) if x in self._keys}
         while buffer in self._inside:
@@ -227,7 +227,7 @@ class _Accesses:
             buffer = owner.operands[0]
         return self._note(buffer, frozenset(places), writes=writes)
 
-    def _through_subview(self, op: Any, places: set[tuple[int, _Key]]) -> set[tuple[int, _Key]]:
+    def _through_subview(self, op: ir.Operation, places: set[tuple[int, _Key]]) -> set[tuple[int, _Key]]:
         """Positions in the source of a subview; kept are those where the subview has one row."""
         offsets = list(ir.DenseI64ArrayAttr(op.attributes["static_offsets"]))
         sizes = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
@@ -242,11 +242,11 @@ class _Accesses:
         return found | (places if kept and _unit_strides(op) else set())
 
 
-def _unit_strides(op: Any) -> bool:
+def _unit_strides(op: ir.Operation) -> bool:
     return all(stride == 1 for stride in ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
 
 
-def root_of(buffer: Any) -> Any | None:
+def root_of(buffer: ir.Value) -> ir.Value | None:
     """The memory that a chain of views shows, or None if it might be that of several values."""
     while True:
         owner = buffer.owner

@@ -59,14 +59,14 @@ class Cost:
         varying: index values, in picoseconds, to be added.
     """
 
-    def __init__(self, fixed: int = 0, varying: list[Any] | None = None) -> None:
+    def __init__(self, fixed: int = 0, varying: list[ir.Value] | None = None) -> None:
         self.fixed = fixed
         self.varying = varying or []
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.fixed + other.fixed, self.varying + other.varying)
 
-    def times(self, count: Any) -> Cost:
+    def times(self, count: ir.Value | int) -> Cost:
         """The cost of `count` (a number or an index value) repetitions."""
         if isinstance(count, int):
             varying = [build.index_op("muli", v, build.const_index(min(count, _MOST))) for v in self.varying]
@@ -81,7 +81,7 @@ class Cost:
         return total
 
 
-def unit_cost(loop: Any, helpers: Mapping[str, Helper]) -> Cost:
+def unit_cost(loop: ir.Operation, helpers: Mapping[str, Helper]) -> Cost:
     """The cost of a step of 1 of the loop's variable; index code is made at the insertion point.
 
     Args:
@@ -94,11 +94,11 @@ def unit_cost(loop: Any, helpers: Mapping[str, Helper]) -> Cost:
 class _Estimate:
     """Estimates loops inside `outer`; what is defined in `outer` is unknown before it."""
 
-    def __init__(self, outer: Any, helpers: Mapping[str, Helper]) -> None:
+    def __init__(self, outer: ir.Operation, helpers: Mapping[str, Helper]) -> None:
         self._outer, self._helpers = outer, helpers
-        self._outside: dict[Any, bool] = {}
+        self._outside: dict[ir.Block, bool] = {}
 
-    def unit(self, loop: Any) -> Cost:
+    def unit(self, loop: ir.Operation) -> Cost:
         block = loop.regions[0].blocks[0]
         step = build.constant_value(loop.operands[2]) or 1
         total, blocks = self._block(block, block.arguments[0])
@@ -107,7 +107,7 @@ class _Estimate:
             varying = [build.index_op("divui", v, build.const_index(step)) for v in varying]
         return Cost(-(-total.fixed // step), varying) + blocks
 
-    def _block(self, block: Any, variable: Any) -> tuple[Cost, Cost]:
+    def _block(self, block: ir.Block, variable: ir.Value) -> tuple[Cost, Cost]:
         """Cost of an iteration, and of the loops over the `step` positions that it stands for."""
         total, blocks = Cost(), Cost()
         for op in [op.operation for op in block.operations]:
@@ -134,7 +134,7 @@ class _Estimate:
         sizes = helper.sizes if isinstance(helper, BlockProduct) else ()
         return Cost(_CALL + _MULTIPLY_ADD * math.prod(sizes))
 
-    def _product(self, call: Any) -> Cost:
+    def _product(self, call: ir.Operation) -> Cost:
         """A product of any sizes."""
         fixed, known, unknown = _CALL, _MULTIPLY_ADD, []
         for size in list(call.operands)[2:5]:
@@ -152,7 +152,7 @@ class _Estimate:
             total = build.index_op("muli", total, size)
         return Cost(fixed, [total])
 
-    def _extent(self, loop: Any) -> Any:
+    def _extent(self, loop: ir.Operation) -> ir.Value | int:
         lower, upper = loop.operands[0], loop.operands[1]
         low, high = build.constant_value(lower), build.constant_value(upper)
         if low is not None and high is not None:
@@ -161,7 +161,7 @@ class _Estimate:
             return self._width(lower, upper)
         return upper if low == 0 else build.index_op("subi", upper, lower)
 
-    def _width(self, lower: Any, upper: Any) -> Any:
+    def _width(self, lower: ir.Value, upper: ir.Value) -> ir.Value | int:
         """The extent of a loop from `lower` to the minimum of `lower + width` and an end."""
         for least in minimum_of(upper):
             owner = least.owner
@@ -172,7 +172,7 @@ class _Estimate:
                     return width if known is None else known
         return _GUESS
 
-    def _is_outside(self, value: Any) -> bool:
+    def _is_outside(self, value: ir.Value) -> bool:
         """Whether a value is defined before the outer loop."""
         block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
         known = self._outside.get(block)
@@ -184,14 +184,14 @@ class _Estimate:
         return known
 
 
-def minimum_of(value: Any) -> list[Any]:
+def minimum_of(value: ir.Value) -> list[ir.Value]:
     """The values that a value is the minimum of."""
     owner = value.owner
     is_minimum = not isinstance(owner, ir.Block) and owner.name == "arith.minsi"
     return list(owner.operands) if is_minimum else [value]
 
 
-def _cost_of(op: Any) -> int:
+def _cost_of(op: ir.Operation) -> int:
     name = op.name
     if name in _COSTS:
         return _COSTS[name]

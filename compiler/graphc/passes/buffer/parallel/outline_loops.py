@@ -51,7 +51,7 @@ class OutlineLoops(Pass):
 
     stage = "buffer"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             blocks = blocks_outside_loops(function)
             nests = sum(op.operation.name == "scf.for" for block in blocks for op in block.operations)
@@ -64,7 +64,7 @@ class OutlineLoops(Pass):
                     self.count("parts")
 
 
-def _find(block: Any) -> list[tuple[list[Any], Any]]:
+def _find(block: ir.Block) -> list[tuple[list[Any], Any]]:
     """The nests of a block that can be parts, with the stores of their results."""
     operations = [op.operation for op in block.operations]
     found = []
@@ -83,7 +83,7 @@ def _find(block: Any) -> list[tuple[list[Any], Any]]:
     return found
 
 
-def _stores(operations: list[Any], position: int) -> list[Any] | None:
+def _stores(operations: list[ir.Operation], position: int) -> list[ir.Operation] | None:
     """The operations directly after a loop that store its results; None if others use them too."""
     results = set(operations[position].results)
     uses = sum(1 for result in results for _ in result.uses)
@@ -95,7 +95,7 @@ def _stores(operations: list[Any], position: int) -> list[Any] | None:
     return stores if len(stores) == uses else None
 
 
-def _is_known(ir: Any, value: Any) -> bool:
+def _is_known(ir: Any, value: ir.Value) -> bool:
     """Whether a value is a scalar, or memory that no other captured value overlaps."""
     if not isinstance(value.type, ir.MemRefType):
         return str(value.type) in ("index", "i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
@@ -107,7 +107,7 @@ def _is_known(ir: Any, value: Any) -> bool:
     return owner.name in _ALLOCATIONS
 
 
-def _outline(module: Any, ops: list[Any], captured: Any, number: int) -> None:
+def _outline(module: ir.Module, ops: list[ir.Operation], captured: Captured, number: int) -> None:
     """Moves operations to a new function, and calls it in their place."""
     name = f"graphc_part_{number}"
     types = [value.type for value in captured.values]

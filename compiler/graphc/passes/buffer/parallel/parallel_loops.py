@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from graphc.ir import build
 from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
@@ -48,13 +47,13 @@ class ParallelLoops(Pass):
 
     stage = "buffer"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         helpers = declared(module)
         for function in functions(module):
             for block in function.regions[0].blocks:
                 self._visit(module, helpers, block)
 
-    def _visit(self, module: Any, helpers: dict[str, Helper], block: Any) -> None:
+    def _visit(self, module: ir.Module, helpers: dict[str, Helper], block: ir.Block) -> None:
         for op in [op.operation for op in block.operations]:
             if op.name == "scf.if":
                 for region in op.regions:
@@ -63,7 +62,7 @@ class ParallelLoops(Pass):
             elif op.name == "scf.for" and self.statistics.get("split loops", 0) < self.limit:
                 self._split(module, helpers, op)
 
-    def _split(self, module: Any, helpers: dict[str, Helper], loop: Any) -> None:
+    def _split(self, module: ir.Module, helpers: dict[str, Helper], loop: ir.Operation) -> None:
         if not is_independent(loop, helpers):
             return
         with ir.InsertionPoint(loop), loop.location:
@@ -76,7 +75,9 @@ class ParallelLoops(Pass):
 class _Outlining:
     """Makes one loop a call; the insertion point is before it."""
 
-    def __init__(self, module: Any, helpers: dict[str, Helper], loop: Any, number: int) -> None:
+    def __init__(
+        self, module: ir.Module, helpers: dict[str, Helper], loop: ir.Operation, number: int
+    ) -> None:
         self._module, self._helpers, self._loop, self._number = module, helpers, loop, number
         self._lower, self._upper, self._step = loop.operands
         self._constant_step = build.constant_value(self._step)
@@ -120,16 +121,16 @@ class _Outlining:
             captured.replace(arguments)
         self._loop.operands[0], self._loop.operands[1] = lower, upper
 
-    def _declare(self, split: Split, types: list[Any]) -> None:
+    def _declare(self, split: Split, types: list[ir.Type]) -> None:
         with ir.InsertionPoint.at_block_begin(self._module.body):
             self._function(split.symbol, types).attributes[HELPER] = attribute_of(split)
 
-    def _define(self, name: str, types: list[Any]) -> Any:
+    def _define(self, name: str, types: list[ir.Type]) -> ir.Block:
         with ir.InsertionPoint(self._module.body):
             op = self._function(name, types)
         return ir.Block.create_at_start(op.regions[0], types)
 
-    def _function(self, name: str, types: list[Any]) -> Any:
+    def _function(self, name: str, types: list[ir.Type]) -> ir.Operation:
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),

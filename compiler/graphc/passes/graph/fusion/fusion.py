@@ -57,14 +57,14 @@ class Fusion(Pass):
     stage = "graph"
     max_inputs: int = 16
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             regions = [region for op in [function, *walk(function)] for region in op.regions]
             first = 0
             for block in [block for region in regions for block in region.blocks]:
                 first += self._mark([op.operation for op in block.operations], first)
 
-    def _mark(self, operations: list[Any], first: int) -> int:
+    def _mark(self, operations: list[ir.Operation], first: int) -> int:
         """Numbers the clusters of one block from `first`; returns how many there are."""
         planner = _Planner(self.max_inputs)
         for op in operations:
@@ -80,7 +80,7 @@ class Fusion(Pass):
         self.count("fused operations", len(planner.members))
         return len(numbers)
 
-    def _recompute(self, members: list[Any], clusters: dict[Any, int]) -> None:
+    def _recompute(self, members: list[ir.Operation], clusters: dict[ir.Value, int]) -> None:
         copies = Recomputation(clusters)
         for op in members:
             copies.apply(op)
@@ -104,20 +104,20 @@ class _Planner:
         self.units = UnitGraph(limit=self._LIMIT)
         self.members: list[tuple[Any, int]] = []
         self._max_inputs = max_inputs
-        self._node_of: dict[Any, int] = {}
-        self._shapes: dict[Any, Shape] = {}
-        self._shapes_of_types: dict[Any, Shape] = {}
-        self._id_of: dict[Any, int] = {}
+        self._node_of: dict[ir.Value, int] = {}
+        self._shapes: dict[ir.Value, Shape] = {}
+        self._shapes_of_types: dict[ir.Type, Shape] = {}
+        self._id_of: dict[ir.Value, int] = {}
         self._reductions: set[int] = set()
         self._clusters: dict[int, _Cluster] = {}
         # Of each value, the units that read it and what is left of their patience.
         self._readers: dict[tuple[int, Shape], dict[int, int]] = {}
         self._last_check: int | None = None
 
-    def integer(self, number: int) -> Any:
+    def integer(self, number: int) -> ir.Attribute:
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
 
-    def add(self, op: Any) -> None:
+    def add(self, op: ir.Operation) -> None:
         name, operands = op.name, list(op.operands)
         if len(op.regions):
             operands = inputs_of(op)
@@ -150,7 +150,7 @@ class _Planner:
             self._clusters[node] = _Cluster(domain, axes, set(arrays), writes)
             self._merge(node, domain, [(operands[i], identities[i]) for i in inline])
 
-    def _merge(self, node: int, domain: Shape, read: list[tuple[Any, int]]) -> None:
+    def _merge(self, node: int, domain: Shape, read: list[tuple[ir.Value, int]]) -> None:
         """Merges a new unit with what makes the values that it reads inline, and with others that read them.
 
         Args:
@@ -180,7 +180,7 @@ class _Planner:
                 del readers[reader]
         return False
 
-    def _shape(self, value: Any) -> Shape:
+    def _shape(self, value: ir.Value) -> Shape:
         found = self._shapes.get(value)
         if found is None:
             kind = value.type
@@ -190,15 +190,15 @@ class _Planner:
             self._shapes[value] = found
         return found
 
-    def _is_array(self, value: Any) -> bool:
+    def _is_array(self, value: ir.Value) -> bool:
         """Whether a tensor may have more than one element."""
         shape = self._shape(value)
         return shape.count(1) != len(shape)
 
-    def _identity(self, value: Any) -> int:
+    def _identity(self, value: ir.Value) -> int:
         return self._id_of.setdefault(value, len(self._id_of))
 
-    def _covers(self, operand: Any, domain: Shape) -> bool:
+    def _covers(self, operand: ir.Value, domain: Shape) -> bool:
         """Whether the operand is read once per iteration, at the iteration's own position."""
         shape = self._shape(operand)
         if shape == domain:
@@ -208,7 +208,7 @@ class _Planner:
             for have, want in zip(shape, domain, strict=True)
         )
 
-    def _dependences(self, operands: list[Any], inline: set[int] | None) -> list[int]:
+    def _dependences(self, operands: list[ir.Value], inline: set[int] | None) -> list[int]:
         """Node ids an operation depends on.
 
         An edge that needs its source finished (a reduction's result, a gathered or broadcast operand) goes

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.scan_view import mark_reread
 from graphc.passes.graph.joins._lift_rules import Part, Parts, check_of, rule_of, slice_of
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 _MOST_OPERATIONS = 200
 _MOST_SLICES = 4
@@ -46,7 +49,7 @@ class Lifting:
         return slice_of(rw, value, {axis: part for axis, part in parts.items() if axis not in cone.lifted})
 
 
-def is_only_reader(op: Any) -> bool:
+def is_only_reader(op: ir.Operation) -> bool:
     """Whether a slice is all that reads its operand, or one of few slices of one row."""
     readers = [user for user in _users(op.operands[0]) if user != op.operation]
     thin = all(user.name == "graphc.slice" and 1 in user.results[0].type.shape for user in readers)
@@ -54,7 +57,7 @@ def is_only_reader(op: Any) -> bool:
     return not readers or (thin and one and len(readers) < _MOST_SLICES)
 
 
-def parts_of(rw: Rewriter, op: Any) -> Parts:
+def parts_of(rw: Rewriter, op: ir.Operation) -> Parts:
     """What a slice takes along the axes that it does not leave as they are."""
     x, *bounds = op.operands
     rank, shape = len(x.type.shape), op.results[0].type.shape
@@ -78,12 +81,12 @@ class _Cone:
         lifted: the axes of the slice that are taken care of.
     """
 
-    def __init__(self, rw: Rewriter, op: Any, parts: Parts) -> None:
+    def __init__(self, rw: Rewriter, op: ir.Operation, parts: Parts) -> None:
         self._rw = rw
         self._block = op.operation.block
         self._value = op.operands[0]
-        self.wanted: dict[Any, Parts] = {}
-        self._operands: dict[Any, list[Parts]] = {}
+        self.wanted: dict[ir.Operation, Parts] = {}
+        self._operands: dict[ir.Operation, list[Parts]] = {}
         self.lifted = self._first_axes(parts)
         self._collect({axis: parts[axis] for axis in self.lifted})
         while self._remove_shared():
@@ -133,7 +136,7 @@ class _Cone:
             del self.wanted[op]
         return bool(shared)
 
-    def _is_owned(self, op: Any) -> bool:
+    def _is_owned(self, op: ir.Operation) -> bool:
         """Whether all that reads a result is in the cone, and wants the same part."""
         result, parts = op.results[0], self.wanted[op]
         return all(
@@ -146,7 +149,7 @@ class _Cone:
             for user in _users(result)
         )
 
-    def build(self) -> Any:
+    def build(self) -> ir.Value:
         """The part of the slice's operand, after the checks of what is computed in part."""
         built: dict[Any, Any] = {}
         order = self._order()
@@ -156,7 +159,7 @@ class _Cone:
             built[op] = self._rebuild(op, built)
         return built[self._rw.defs[self._value]]
 
-    def _order(self) -> list[Any]:
+    def _order(self) -> list[ir.Operation]:
         """The operations, operands first."""
         found: dict[Any, None] = {}
         pending = [(self._rw.defs[self._value], False)]
@@ -169,10 +172,10 @@ class _Cone:
                 pending += [(self._rw.defs[x], False) for x in op.operands if self._is_inside(x)]
         return list(found)
 
-    def _is_inside(self, value: Any) -> bool:
+    def _is_inside(self, value: ir.Value) -> bool:
         return self._rw.defs.get(value) in self.wanted
 
-    def _rebuild(self, op: Any, built: dict[Any, Any]) -> Any:
+    def _rebuild(self, op: ir.Operation, built: dict[ir.Operation, ir.Value]) -> ir.Value:
         operands = list(op.operands)
         for position, parts in enumerate(self._operands[op]):
             x = operands[position]
@@ -186,7 +189,7 @@ class _Cone:
         return rule.build(self._rw, op, self.wanted[op], operands)
 
 
-def _users(value: Any) -> list[Any]:
+def _users(value: ir.Value) -> list[ir.Operation]:
     """The operations that read more of a value than its sizes, and are read themselves."""
     found = []
     for use in value.uses:

@@ -42,7 +42,7 @@ class LiftRule(NamedTuple):
     relies: bool = False
 
 
-def rule_of(op: Any) -> LiftRule | None:
+def rule_of(op: ir.Operation) -> LiftRule | None:
     """The rule of an operation, None if it has none."""
     name = op.name
     if name.startswith("graphc.") and name[7:] in ELEMENTWISE and len(op.results) == 1:
@@ -50,7 +50,7 @@ def rule_of(op: Any) -> LiftRule | None:
     return _RULES.get(name)
 
 
-def slice_of(rw: Rewriter, x: Any, parts: Parts) -> Any:
+def slice_of(rw: Rewriter, x: ir.Value, parts: Parts) -> ir.Value:
     """`graphc.slice` of parts of a tensor."""
     if not parts:
         return x
@@ -64,13 +64,13 @@ def slice_of(rw: Rewriter, x: Any, parts: Parts) -> Any:
     return rw.create("graphc.slice", operands, type_)
 
 
-def part_type(type_: Any, parts: Parts) -> Any:
+def part_type(type_: ir.Type, parts: Parts) -> ir.Type:
     """The type of parts of a tensor."""
     shape = [parts[axis].static if axis in parts else size for axis, size in enumerate(type_.shape)]
     return tensor_type(shape, type_.element_type)
 
 
-def check_of(rw: Rewriter, op: Any) -> None:
+def check_of(rw: Rewriter, op: ir.Operation) -> None:
     """Checks the sizes that an operation relies on: for a part of it, fewer would be checked."""
     rule = rule_of(op)
     check = elementwise if rule is _ELEMENTWISE_RULE else CHECKS.get(op.name)
@@ -78,7 +78,7 @@ def check_of(rw: Rewriter, op: Any) -> None:
         check(SizeChecks(op.location), rw, op)
 
 
-def _again(rw: Rewriter, op: Any, parts: Parts, operands: list[Any]) -> Any:
+def _again(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
     """The operation on other operands."""
     attributes = {name: op.attributes[name] for name in op.attributes}
     return rw.create(op.name, operands, part_type(op.results[0].type, parts), **attributes)
@@ -87,44 +87,44 @@ def _again(rw: Rewriter, op: Any, parts: Parts, operands: list[Any]) -> Any:
 # -- rules: the parts of the operands ------------------------------------------------------------------------
 
 
-def _of_elementwise(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _of_elementwise(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     shapes = [list(x.type.shape) for x in op.operands]
     if any(all(shape[axis] == 1 for shape in shapes) for axis in parts):
         return None
     return [{axis: part for axis, part in parts.items() if shape[axis] != 1} for shape in shapes]
 
 
-def _same(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _same(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     return [parts]
 
 
-def _of_cast(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _of_cast(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     return [parts] if isinstance(op.operands[0].type, ir.RankedTensorType) else None
 
 
-def _of_softmax(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _of_softmax(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     return None if set(parts) & set(op.attributes["axes"]) else [parts]
 
 
-def _of_reduction(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _of_reduction(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     attributes = op.attributes
     removed = list(attributes["axes"]) if "axes" in attributes else [attributes["axis"].value]
     kept = [axis for axis in range(len(op.operands[0].type.shape)) if axis not in removed]
     return [{kept[axis]: part for axis, part in parts.items()}]
 
 
-def _of_dimshuffle(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _of_dimshuffle(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     order = list(op.attributes["order"])
     if any(order[axis] < 0 for axis in parts):
         return None
     return [{order[axis]: part for axis, part in parts.items()}]
 
 
-def _of_join(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _of_join(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     return None if op.attributes["axis"].value in parts else [parts] * len(op.operands)
 
 
-def _of_matmul(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _of_matmul(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     batch = len(op.results[0].type.shape) - 2
     flags = [op.attributes[f"transpose_{side}"].value for side in "ab"]
     left: Parts = {axis: part for axis, part in parts.items() if axis < batch}
@@ -136,13 +136,13 @@ def _of_matmul(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
     return [left, right]
 
 
-def _of_broadcast(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _of_broadcast(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     shape = list(op.operands[0].type.shape)
     lead = len(op.results[0].type.shape) - len(shape)
     return [{a - lead: part for a, part in parts.items() if a >= lead and shape[a - lead] != 1}]
 
 
-def _of_slice(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
+def _of_slice(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     """Parts of parts; along other axes nothing changes."""
     rank = len(op.results[0].type.shape)
     bounds = list(op.operands)[1:]
@@ -185,7 +185,7 @@ def _of_reshape(rw: Rewriter, op: Any, parts: Parts) -> list[Parts] | None:
     return None
 
 
-def _quotient(rw: Rewriter, value: Any, unit: Any) -> Any:
+def _quotient(rw: Rewriter, value: ir.Value, unit: int) -> Any:
     """An index value divided by a size that is a factor of it, None if it is not known to be one."""
     known = rw.constant(value)
     if known is not None:
@@ -203,17 +203,17 @@ def _quotient(rw: Rewriter, value: Any, unit: Any) -> Any:
 # -- rules: building -----------------------------------------------------------------------------------------
 
 
-def _cast(rw: Rewriter, op: Any, parts: Parts, operands: list[Any]) -> Any:
+def _cast(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[Any]) -> Any:
     return rw.cast_static(operands[0], part_type(op.results[0].type, parts))
 
 
-def _sized(rw: Rewriter, op: Any, parts: Parts, operands: list[Any]) -> Any:
+def _sized(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
     """Operations that are told the sizes of their result."""
     sizes = [parts[axis].size if axis in parts else size for axis, size in enumerate(operands[1:])]
     return _again(rw, op, parts, [operands[0], *sizes])
 
 
-def _slice(rw: Rewriter, op: Any, parts: Parts, operands: list[Any]) -> Any:
+def _slice(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
     """What it takes along other axes."""
     x, *bounds = operands
     type_ = op.results[0].type
@@ -226,7 +226,7 @@ def _slice(rw: Rewriter, op: Any, parts: Parts, operands: list[Any]) -> Any:
     return rw.cast_static(slice_of(rw, x, others), part_type(type_, parts))
 
 
-def _reshape(rw: Rewriter, op: Any, parts: Parts, operands: list[Any]) -> Any:
+def _reshape(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
     """Its checks hold for the part, as the number of elements is known to be right."""
     sizes = [parts[0].size, *operands[2:]]
     return rw.create("graphc.reshape", [operands[0], *sizes], part_type(op.results[0].type, parts))

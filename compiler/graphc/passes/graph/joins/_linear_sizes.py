@@ -7,9 +7,12 @@ sizes are not negative.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir.rewrite import Rewriter
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 # A constant, and how often each size is added; sizes are named by their keys (graphc.ir.dims).
 Form = tuple[int, frozenset[tuple[Any, int]]]
@@ -40,15 +43,15 @@ class LinearSizes:
 
     def __init__(self, rewriter: Rewriter) -> None:
         self._rw = rewriter
-        self._forms: dict[Any, Form] = {}
+        self._forms: dict[ir.Value, Form] = {}
 
-    def of(self, value: Any, depth: int = 0) -> Form:
+    def of(self, value: ir.Value, depth: int = 0) -> Form:
         """The form of an index value."""
         if value not in self._forms:
             self._forms[value] = self._form(value, depth)
         return self._forms[value]
 
-    def of_dim(self, tensor: Any, axis: int) -> Form:
+    def of_dim(self, tensor: ir.Value, axis: int) -> Form:
         """The form of a size of a tensor."""
         return self._of_key(self._rw.dims.shape(tensor)[axis])
 
@@ -72,7 +75,7 @@ class LinearSizes:
             return self.of(key[1], 1)
         return 0, frozenset([(key, 1)])
 
-    def _form(self, value: Any, depth: int) -> Form:
+    def _form(self, value: ir.Value, depth: int) -> Form:
         key = self._rw.dims.size(value)
         if isinstance(key, int):
             return constant(key)
@@ -82,7 +85,7 @@ class LinearSizes:
             found = self._of_op(op, depth + 1)
         return (0, frozenset([(key, 1)])) if found is None else found
 
-    def _of_op(self, op: Any, depth: int) -> Form | None:
+    def _of_op(self, op: ir.Operation, depth: int) -> Form | None:
         name = op.name
         if name in ("arith.addi", "arith.subi"):
             a, b = (self.of(x, depth) for x in op.operands)
@@ -102,7 +105,7 @@ class LinearSizes:
             return self._select(op, depth)
         return None
 
-    def _select(self, op: Any, depth: int) -> Form | None:
+    def _select(self, op: ir.Operation, depth: int) -> Form | None:
         condition, a, b = op.operands
         test = self._rw.defining(condition, "arith.cmpi")
         if test is None:
@@ -120,7 +123,7 @@ class LinearSizes:
             return self.of(b, depth)
         return None
 
-    def without_empty(self, offset: Any, size: Any) -> Any:
+    def without_empty(self, offset: ir.Value, size: ir.Value) -> ir.Value:
         """The offset of a slice, without the select that moves an empty slice to 0."""
         op = self._rw.defining(offset, "arith.select")
         test = None if op is None else self._rw.defining(op.operands[0], "arith.cmpi")

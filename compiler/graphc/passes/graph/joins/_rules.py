@@ -34,7 +34,7 @@ class JoinRules:
 
     # -- joins -----------------------------------------------------------------------------------------------
 
-    def trivial_join(self, rw: Rewriter, op: Any) -> Any:
+    def trivial_join(self, rw: Rewriter, op: ir.Operation) -> Any:
         """Of one operand; operands without elements along the axis go."""
         axis = _axis(op)
         operands = [uncast(rw, x) for x in op.operands]
@@ -43,7 +43,7 @@ class JoinRules:
         full = [x for x in operands if x.type.shape[axis] != 0] or operands[:1]
         return None if len(full) == len(operands) else join(rw, full, axis, op.results[0].type)
 
-    def join_of_joins(self, rw: Rewriter, op: Any) -> Any:
+    def join_of_joins(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Along one axis, where nothing else needs the inner one."""
         axis, parts, found = _axis(op), [], False
         for operand in op.operands:
@@ -57,7 +57,7 @@ class JoinRules:
                 parts.append(value)
         return join(rw, [uncast(rw, x) for x in parts], axis, op.results[0].type) if found else None
 
-    def join_of_slices(self, rw: Rewriter, op: Any) -> Any:
+    def join_of_slices(self, rw: Rewriter, op: ir.Operation) -> Any:
         """Neighbouring slices of one array are a slice."""
         axis, sizes = _axis(op), self._sizes(rw)
         slices = [rw.defining(uncast(rw, x), "graphc.slice") for x in op.operands]
@@ -89,13 +89,13 @@ class JoinRules:
         )
         return all(sizes.of(x) == sizes.of(y) for x, y in pairs)
 
-    def _slice(self, rw: Rewriter, source: Any, bounds: _Bounds, kind: Any) -> Any:
+    def _slice(self, rw: Rewriter, source: ir.Value, bounds: _Bounds, kind: ir.Type) -> ir.Value:
         """A slice, or the array itself where it is all of it."""
         if self._is_whole(rw, source, bounds):
             return source
         return rw.create("graphc.slice", [source, *bounds.offsets, *bounds.sizes, *bounds.strides], kind)
 
-    def _is_whole(self, rw: Rewriter, source: Any, bounds: _Bounds) -> bool:
+    def _is_whole(self, rw: Rewriter, source: ir.Value, bounds: _Bounds) -> bool:
         sizes = self._sizes(rw)
         return all(
             sizes.of(bounds.offsets[axis]) == constant(0)
@@ -129,7 +129,9 @@ class JoinRules:
             position = end
         return None
 
-    def _part(self, rw: Rewriter, op: Any, x: Any, axis: int, where: tuple[_Bounds, Any, Form]) -> Any:
+    def _part(
+        self, rw: Rewriter, op: ir.Operation, x: ir.Value, axis: int, where: tuple[_Bounds, ir.Value, Form]
+    ) -> Any:
         """The slice in terms of the operand it is within."""
         bounds, offset, inside = where
         sizes = self._sizes(rw)
@@ -148,7 +150,7 @@ class JoinRules:
         operands = [x, *moved.offsets, *moved.sizes, *moved.strides]
         return rw.create("graphc.slice", operands, op.results[0].type)
 
-    def sum_of_join(self, rw: Rewriter, op: Any) -> Any:
+    def sum_of_join(self, rw: Rewriter, op: ir.Operation) -> Any:
         """Sums of the operands, added or joined, where the join is only summed."""
         value = op.operands[0]
         source = rw.defining(value, "graphc.join")
@@ -169,7 +171,7 @@ class JoinRules:
         sums = [rw.create("graphc.reduce_sum", [x], loose_kind, axes=op.attributes["axes"]) for x in parts]
         return join(rw, sums, kept.index(axis), kind)
 
-    def useless_broadcast(self, rw: Rewriter, op: Any) -> Any:
+    def useless_broadcast(self, rw: Rewriter, op: ir.Operation) -> Any:
         """To the sizes that the operand has, as assignments to slices ask for."""
         x, *targets = op.operands
         if len(x.type.shape) != len(targets):
@@ -202,7 +204,7 @@ class JoinRules:
             update = rw.defining(inner, "graphc.update_slice") if _is_used_once(inner) else None
         return None
 
-    def _tile(self, rw: Rewriter, update: Any, rank: int) -> Tile | None:
+    def _tile(self, rw: Rewriter, update: ir.Operation, rank: int) -> Tile | None:
         y = update.operands[1]
         if update.attributes["accumulate"].value:
             return None
@@ -215,7 +217,7 @@ class JoinRules:
         ]
         return Tile([sizes.of(x) for x in offsets], [sizes.of(x) for x in bounds.sizes], y)
 
-    def _emit(self, rw: Rewriter, found: Any, kind: Any) -> Any:
+    def _emit(self, rw: Rewriter, found: Any, kind: ir.Type | None) -> Any:
         if isinstance(found, Tile):
             return found.value
         parts = [self._emit(rw, part, None) for part in found.parts]
@@ -227,11 +229,11 @@ class JoinRules:
 class _Bounds:
     """Offsets, sizes and strides of a slice or update."""
 
-    def __init__(self, op: Any, rank: int, tensors: int = 1) -> None:
+    def __init__(self, op: ir.Operation, rank: int, tensors: int = 1) -> None:
         values = list(op.operands)[tensors:]
         self.offsets, self.sizes, self.strides = values[:rank], values[rank : 2 * rank], values[2 * rank :]
 
-    def along(self, axis: int) -> tuple[Any, Any, Any]:
+    def along(self, axis: int) -> tuple[ir.Value, ir.Value, ir.Value]:
         """Offset, size and stride of one axis."""
         return self.offsets[axis], self.sizes[axis], self.strides[axis]
 
@@ -243,18 +245,18 @@ class _Bounds:
         return new
 
 
-def _axis(op: Any) -> int:
+def _axis(op: ir.Operation) -> int:
     return int(op.attributes["axis"].value)
 
 
-def uncast(rw: Rewriter, value: Any) -> Any:
+def uncast(rw: Rewriter, value: ir.Value) -> ir.Value:
     """The tensor before casts of its static shape."""
     while rw.defining(value, "tensor.cast") is not None:
         value = rw.defs[value].operands[0]
     return value
 
 
-def join(rw: Rewriter, values: list[Any], axis: int, kind: Any) -> Any:
+def join(rw: Rewriter, values: list[ir.Value], axis: int, kind: ir.Type) -> Any:
     """`graphc.join`, of operands cast to one type."""
     common = _common_type(values, axis)
     operands = [rw.cast_static(value, common) for value in values]
@@ -262,13 +264,13 @@ def join(rw: Rewriter, values: list[Any], axis: int, kind: Any) -> Any:
     return rw.create("graphc.join", operands, kind, axis=ir.IntegerAttr.get(i64, axis))
 
 
-def _common_type(values: list[Any], axis: int) -> Any:
+def _common_type(values: list[ir.Value], axis: int) -> ir.Type:
     shapes = [list(value.type.shape) for value in values]
     shape = [sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True)]
     shape[axis] = -1
     return tensor_type(shape, values[0].type.element_type)
 
 
-def _is_used_once(value: Any) -> bool:
+def _is_used_once(value: ir.Value) -> bool:
     uses = iter(value.uses)
     return next(uses, None) is not None and next(uses, None) is None

@@ -50,7 +50,7 @@ class JoinWriter:
 
     def __init__(self, min_eligible: int) -> None:
         self._min_eligible = min_eligible
-        self._placed: set[Any] = set()
+        self._placed: set[ir.Value] = set()
         self.counts: dict[str, int] = {}
 
     def write(self, rw: Rewriter, op: Any) -> Any:
@@ -77,7 +77,7 @@ class JoinWriter:
         if number:
             self.counts[name] = self.counts.get(name, 0) + number
 
-    def _stream(self, join: Any, operand: Any, axis: int) -> _Stream:
+    def _stream(self, join: ir.Operation, operand: ir.Value, axis: int) -> _Stream:
         """Walks up from an operand to what computes it."""
         while _defining(operand) == "tensor.cast":
             operand = operand.owner.operands[0]
@@ -117,7 +117,7 @@ class JoinWriter:
         tokens = [self._write(rw, stream, part) for stream, part in zip(streams, split.results, strict=True)]
         return rw.create("graphc.write_join", [buffer, *tokens], op.results[0].type)
 
-    def _agree(self, op: Any, axis: int, streams: list[_Stream]) -> bool:
+    def _agree(self, op: ir.Operation, axis: int, streams: list[_Stream]) -> bool:
         """Whether no operand is known not to fit: a check before the join will say so."""
         shape = self._kind(op, axis, streams).shape
         return all(
@@ -126,7 +126,7 @@ class JoinWriter:
             for dim, (size, want) in enumerate(zip(stream.operand.type.shape, shape, strict=True))
         )
 
-    def _kind(self, op: Any, axis: int, streams: list[_Stream]) -> Any:
+    def _kind(self, op: ir.Operation, axis: int, streams: list[_Stream]) -> ir.Type:
         """The type of the result, with all sizes that are known of some operand."""
         kind = op.results[0].type
         shape = list(kind.shape)
@@ -141,7 +141,7 @@ class JoinWriter:
         with ir.InsertionPoint(rw.anchor), _location_of(stream.value, rw.anchor):
             return _create("graphc.write", ["token"], [stream.value, buffer]).result
 
-    def _inverse(self, rw: Rewriter, view: Any, buffer: Any) -> Any:
+    def _inverse(self, rw: Rewriter, view: Any, buffer: ir.Value) -> ir.Value:
         """The buffer for the operand of a view, in that of its result."""
         if view.name in ("graphc.specify_shape", "tensor.cast"):
             return buffer
@@ -158,7 +158,7 @@ class JoinWriter:
             return _create("graphc.write_view", ["buffer"], [buffer, *sizes], **attributes).result
 
 
-def _create(name: str, results: list[str], operands: list[Any], **attributes: Any) -> Any:
+def _create(name: str, results: list[str], operands: list[ir.Value], **attributes: Any) -> Any:
     types = [ir.Type.parse(f"!graphc.{kind}") for kind in results]
     return ir.Operation.create(name, types, operands, attributes)
 
@@ -170,7 +170,7 @@ def _sum(rw: Rewriter, a: Any, b: Any) -> Any:
     return rw.index(sum(known))
 
 
-def _known_type(value: Any) -> Any:
+def _known_type(value: ir.Value) -> ir.Type:
     """The type of a value, with sizes that are known before casts: views drop axes of static size 1."""
     shape, element_type = list(value.type.shape), value.type.element_type
     while _defining(value) in ("tensor.cast", "graphc.specify_shape"):
@@ -180,22 +180,22 @@ def _known_type(value: Any) -> Any:
     return tensor_type(shape, element_type)
 
 
-def _defining(value: Any) -> str:
+def _defining(value: ir.Value) -> str:
     owner = value.owner
     return "" if isinstance(owner, ir.Block) else owner.name
 
 
-def _location_of(value: Any, otherwise: Any) -> Any:
+def _location_of(value: ir.Value, otherwise: Any) -> ir.Location:
     owner = value.owner
     return otherwise.location if isinstance(owner, ir.Block) else owner.location
 
 
-def _keeps_order(dimshuffle: Any) -> bool:
+def _keeps_order(dimshuffle: ir.Operation) -> bool:
     axes = [axis for axis in dimshuffle.attributes["order"] if axis >= 0]
     return axes == sorted(axes)
 
 
-def _is_computed(value: Any, block: Any) -> bool:
+def _is_computed(value: ir.Value, block: ir.Block) -> bool:
     """Whether an operation of the block computes a value in memory that is chosen for it."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.operation.block != block:

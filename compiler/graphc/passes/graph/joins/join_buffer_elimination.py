@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.walk import functions, walk
 from graphc.passes.graph.joins._rules import JoinRules
 from graphc.passes.graph.joins._write_joins import JoinWriter
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 _JOINS = frozenset({"graphc.join", "graphc.update_slice"})
 
@@ -57,7 +60,7 @@ class JoinBufferElimination(Pass):
     stage = "graph"
     min_eligible: int = 2
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             if not any(op.name in _JOINS for op in walk(function)):
                 continue

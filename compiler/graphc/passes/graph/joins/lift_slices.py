@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.walk import functions, walk
 from graphc.passes.graph.joins._lift_cones import Lifting
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -37,7 +40,7 @@ class LiftSlices(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             if not any(op.name == "graphc.slice" for op in walk(function)):
                 continue

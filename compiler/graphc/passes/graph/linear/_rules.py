@@ -19,11 +19,11 @@ _GENERAL, _POSITIVE = 0, 3
 _LARGE = 32
 
 
-def _flag(op: Any, name: str) -> bool:
+def _flag(op: ir.Operation, name: str) -> bool:
     return bool(integer(op, name))
 
 
-def _raises(op: Any) -> bool:
+def _raises(op: ir.Operation) -> bool:
     """Whether a solver raises where there is no solution; else that is NaN."""
     return "check" not in op.attributes or bool(integer(op, "check"))
 
@@ -32,12 +32,12 @@ def _i64(number: int) -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(number))
 
 
-def _has_one_use(value: Any) -> bool:
+def _has_one_use(value: ir.Value) -> bool:
     uses = iter(value.uses)
     return next(uses, None) is not None and next(uses, None) is None
 
 
-def _swapped(rw: Rewriter, x: Any) -> Any:
+def _swapped(rw: Rewriter, x: ir.Value) -> ir.Value:
     """The matrices transposed."""
     shape = list(x.type.shape)
     rank = len(shape)
@@ -46,7 +46,7 @@ def _swapped(rw: Rewriter, x: Any) -> Any:
     return rw.create("graphc.dimshuffle", [x], type_, order=ir.DenseI64ArrayAttr.get(order))
 
 
-def _unswapped(rw: Rewriter, x: Any) -> tuple[Any, bool]:
+def _unswapped(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, bool]:
     """The matrices that x is the transpose of, or x; and whether it is."""
     view = rw.defining(x, "graphc.dimshuffle")
     if view is None:
@@ -60,7 +60,7 @@ def _unswapped(rw: Rewriter, x: Any) -> tuple[Any, bool]:
     return view.operands[0], True
 
 
-def _result_type(a: Any, b: Any) -> Any:
+def _result_type(a: ir.Value, b: ir.Value) -> ir.Type:
     """Of a system: the sizes of b, and what is known of them from a."""
     matrix, sizes = list(a.type.shape), list(b.type.shape)
     sizes[-2] = max(sizes[-2], *matrix[-2:])
@@ -68,13 +68,13 @@ def _result_type(a: Any, b: Any) -> Any:
     return tensor_type([*batch, *sizes[-2:]], b.type.element_type)
 
 
-def _solve(rw: Rewriter, a: Any, b: Any, transposed: bool) -> Any:
+def _solve(rw: Rewriter, a: ir.Value, b: ir.Value, transposed: bool) -> ir.Value:
     attributes = {"assume": _i64(_GENERAL), "lower": _i64(0), "transposed": _i64(transposed)}
     return rw.create("graphc.solve", [a, b], _result_type(a, b), **attributes)
 
 
 def _triangular(
-    rw: Rewriter, a: Any, b: Any, lower: bool, trans: int, unit: bool = False, check: bool = True
+    rw: Rewriter, a: ir.Value, b: ir.Value, lower: bool, trans: int, unit: bool = False, check: bool = True
 ) -> Any:
     attributes = {"lower": _i64(lower), "trans": _i64(trans), "unit_diagonal": _i64(unit)}
     if not check:
@@ -85,7 +85,7 @@ def _triangular(
 # Inverses ---------------------------------------------------------------------------------------------------
 
 
-def _inverted(rw: Rewriter, x: Any) -> tuple[Any, bool] | None:
+def _inverted(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, bool] | None:
     """A of inv(A) or its transpose, and whether it is transposed, if nobody else uses the inverse."""
     inner, turned = _unswapped(rw, x)
     if not _has_one_use(x) or (turned and not _has_one_use(inner)):
@@ -95,7 +95,7 @@ def _inverted(rw: Rewriter, x: Any) -> tuple[Any, bool] | None:
 
 
 @_rule("matmul")
-def product_with_inverse(rw: Rewriter, op: Any) -> Any:
+def product_with_inverse(rw: Rewriter, op: ir.Operation) -> Any:
     """inv(A) @ b and b @ inv(A)."""
     a, b = op.operands
     flip_a, flip_b = _flag(op, "transpose_a"), _flag(op, "transpose_b")
@@ -115,14 +115,14 @@ def product_with_inverse(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("inv")
-def inverse_of_inverse(rw: Rewriter, op: Any) -> Any:
+def inverse_of_inverse(rw: Rewriter, op: ir.Operation) -> ir.Value:
     return rw.operand_of(op.operands[0], "graphc.inv")
 
 
 # Determinants -----------------------------------------------------------------------------------------------
 
 
-def _only_in_logarithms(value: Any) -> bool:
+def _only_in_logarithms(value: ir.Value) -> bool:
     """Whether a determinant is only used in log, abs and sign, and its magnitude only in log."""
     for use in value.uses:
         user = use.owner.operation
@@ -134,7 +134,7 @@ def _only_in_logarithms(value: Any) -> bool:
     return True
 
 
-def _sign_and_logarithm(rw: Rewriter, determinant: Any) -> tuple[Any, Any] | None:
+def _sign_and_logarithm(rw: Rewriter, determinant: ir.Value) -> tuple[ir.Value, ir.Value] | None:
     a = rw.operand_of(determinant, "graphc.det")
     if a is None or not _only_in_logarithms(determinant):
         return None
@@ -166,7 +166,7 @@ def log_of_determinant(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("sign")
-def sign_of_determinant(rw: Rewriter, op: Any) -> Any:
+def sign_of_determinant(rw: Rewriter, op: ir.Operation) -> Any:
     if kind(rw, op.operands[0]) != "f":
         return None
     found = _sign_and_logarithm(rw, op.operands[0])
@@ -176,14 +176,14 @@ def sign_of_determinant(rw: Rewriter, op: Any) -> Any:
 # Cholesky factors -------------------------------------------------------------------------------------------
 
 
-def _factor(rw: Rewriter, x: Any) -> tuple[Any, bool, bool] | None:
+def _factor(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, bool, bool] | None:
     """(the factor, whether it is lower, whether x is its transpose) where x is a Cholesky factor."""
     inner, turned = _unswapped(rw, x)
     op = rw.defining(inner, "graphc.cholesky")
     return None if op is None else (inner, bool(integer(op, "lower")), turned)
 
 
-def _factor_of_product(rw: Rewriter, x: Any) -> tuple[Any, bool] | None:
+def _factor_of_product(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, bool] | None:
     """A real Cholesky factor and whether it is lower, where x is L @ L.T or U.T @ U."""
     product = rw.defining(x, "graphc.matmul")
     if product is None or kind(rw, x) != "f":
@@ -199,7 +199,7 @@ def _factor_of_product(rw: Rewriter, x: Any) -> tuple[Any, bool] | None:
 
 
 @_rule("cholesky")
-def factor_of_product(rw: Rewriter, op: Any) -> Any:
+def factor_of_product(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     found = _factor_of_product(rw, op.operands[0])
     if found is None or found[1] != bool(integer(op, "lower")):
         return None
@@ -207,7 +207,7 @@ def factor_of_product(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("solve")
-def system_of_factor(rw: Rewriter, op: Any) -> Any:
+def system_of_factor(rw: Rewriter, op: ir.Operation) -> Any:
     """solve(L, b): L is triangular."""
     a, b = op.operands
     if integer(op, "assume") != _GENERAL:
@@ -221,7 +221,7 @@ def system_of_factor(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("solve")
-def system_of_product(rw: Rewriter, op: Any) -> Any:
+def system_of_product(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """solve(L @ L.T, b): the factor is there."""
     a, b = op.operands
     found = _factor_of_product(rw, a) if _raises(op) else None
@@ -230,7 +230,7 @@ def system_of_product(rw: Rewriter, op: Any) -> Any:
     return _by_factor(rw, found[0], b, found[1])
 
 
-def _by_factor(rw: Rewriter, factor: Any, b: Any, lower: bool) -> Any:
+def _by_factor(rw: Rewriter, factor: Any, b: Any, lower: bool) -> ir.Value:
     first, then = (0, 1) if lower else (1, 0)
     return _triangular(rw, factor, _triangular(rw, factor, b, lower, first), lower, then)
 
@@ -241,18 +241,18 @@ def _by_factor(rw: Rewriter, factor: Any, b: Any, lower: bool) -> Any:
 class _Shared:
     """Which systems of a function share the factors of their matrix, and the factors made so far."""
 
-    def __init__(self, operations: Sequence[Any]) -> None:
-        self._systems: dict[Any, list[Any]] = {}
-        self._factors: dict[Any, list[tuple[Any, Any]]] = {}
+    def __init__(self, operations: Sequence[ir.Operation]) -> None:
+        self._systems: dict[tuple[ir.Value, int, int], list[ir.Block]] = {}
+        self._factors: dict[tuple[ir.Value, int, int], list[tuple[Any, Any]]] = {}
         for op in operations:
             if op.name == "graphc.solve" and _raises(op):
                 self._systems.setdefault(self._key(op), []).append(op.block)
 
     @staticmethod
-    def _key(op: Any) -> Any:
+    def _key(op: ir.Operation) -> tuple[ir.Value, int, int]:
         return op.operands[0], integer(op, "assume"), integer(op, "lower")
 
-    def wants_factors(self, op: Any) -> bool:
+    def wants_factors(self, op: ir.Operation) -> bool:
         """Whether there is another system of this matrix in the block, or the block is a loop's."""
         shape = op.operands[0].type.shape
         if len(shape) > 2 and shape[-1] < _LARGE:
@@ -262,7 +262,7 @@ class _Shared:
             return True
         return integer(op, "assume") == _GENERAL and _is_invariant(op, block)
 
-    def factors(self, rw: Rewriter, op: Any) -> Any:
+    def factors(self, rw: Rewriter, op: ir.Operation) -> Any:
         """The factors of the matrix, made before the first system of the block."""
         made = self._factors.setdefault(self._key(op), [])
         block = op.block
@@ -295,7 +295,7 @@ class _Shared:
         return _triangular(rw, lu, _triangular(rw, lu, _permuted(rw, b, order, 0), True, 0, True), False, 0)
 
 
-def _is_invariant(op: Any, block: Any) -> bool:
+def _is_invariant(op: ir.Operation, block: ir.Block) -> bool:
     """Whether the system is in a loop and its matrix is not."""
     parent = block.owner
     if parent.operation.name != "graphc.scan":
@@ -305,14 +305,14 @@ def _is_invariant(op: Any, block: Any) -> bool:
     return bool(where != block)
 
 
-def _permuted(rw: Rewriter, x: Any, order: Any, inverse: int) -> Any:
+def _permuted(rw: Rewriter, x: ir.Value, order: ir.Value, inverse: int) -> Any:
     sizes = list(x.type.shape)
     sizes[-2] = max(sizes[-2], order.type.shape[-1])
     type_ = tensor_type(sizes, x.type.element_type)
     return rw.create("graphc.permute_rows", [x, order], type_, inverse=_i64(inverse))
 
 
-def _lu(rw: Rewriter, op: Any) -> tuple[Any, Any]:
+def _lu(rw: Rewriter, op: ir.Operation) -> tuple[ir.Value, ir.Value]:
     """The factors, and the order of rows."""
     a = op.operands[0]
     *batch, m, n = a.type.shape
@@ -323,16 +323,16 @@ def _lu(rw: Rewriter, op: Any) -> tuple[Any, Any]:
     return lu, rw.create("graphc.pivot_to_permutation", [exchanged, size], order)
 
 
-def _cholesky(rw: Rewriter, op: Any) -> Any:
+def _cholesky(rw: Rewriter, op: ir.Operation) -> ir.Value:
     a = op.operands[0]
     return rw.create("graphc.cholesky", [a], a.type, lower=op.attributes["lower"], check=_i64(1))
 
 
-def rules(operations: Sequence[Any]) -> RuleTable:
+def rules(operations: Sequence[ir.Operation]) -> RuleTable:
     """The rules for a function with these operations."""
     shared = _Shared(operations)
 
-    def system_with_shared_factors(rw: Rewriter, op: Any) -> Any:
+    def system_with_shared_factors(rw: Rewriter, op: ir.Operation) -> ir.Value:
         return shared.system_with_shared_factors(rw, op)
 
     return {**RULES, "graphc.solve": [*RULES["graphc.solve"], system_with_shared_factors]}

@@ -32,7 +32,7 @@ class BlasRecognition(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             rules: Any = {
                 "graphc.matmul": [
@@ -49,11 +49,13 @@ class BlasRecognition(Pass):
                 self.count(name.strip("_").replace("_", " "), number)
 
 
-def _flags(op: Any) -> tuple[bool, bool]:
+def _flags(op: ir.Operation) -> tuple[bool, bool]:
     return bool(op.attributes["transpose_a"].value), bool(op.attributes["transpose_b"].value)
 
 
-def _matmul(rewriter: Any, a: Any, b: Any, type_: Any, transpose_a: bool, transpose_b: bool) -> Any:
+def _matmul(
+    rewriter: Rewriter, a: ir.Value, b: ir.Value, type_: ir.Type, transpose_a: bool, transpose_b: bool
+) -> ir.Value:
     flags = {"transpose_a": ir.BoolAttr.get(transpose_a), "transpose_b": ir.BoolAttr.get(transpose_b)}
     return rewriter.create("graphc.matmul", [a, b], type_, **flags)
 
@@ -63,7 +65,7 @@ def _swaps_last_two(order: list[int]) -> bool:
     return rank >= 2 and order == [*range(rank - 2), rank - 1, rank - 2]
 
 
-def _untransposed(rewriter: Any, value: Any) -> Any:
+def _untransposed(rewriter: Rewriter, value: ir.Value) -> Any:
     """The matrix whose transpose `value` is, or None."""
     op = rewriter.defining(value, "graphc.dimshuffle")
     if op is None or not _swaps_last_two(list(op.attributes["order"])):
@@ -72,7 +74,7 @@ def _untransposed(rewriter: Any, value: Any) -> Any:
     return source if len(source.type.shape) == len(value.type.shape) else None
 
 
-def _fold_operand_transpose(rewriter: Any, op: Any) -> Any:
+def _fold_operand_transpose(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     """matmul(transpose(a), b) -> matmul(a, b) with the flag toggled."""
     a, b = op.operands
     transpose_a, transpose_b = _flags(op)
@@ -89,7 +91,7 @@ def _fold_operand_transpose(rewriter: Any, op: Any) -> Any:
     )
 
 
-def _fold_result_transpose(rewriter: Any, op: Any) -> Any:
+def _fold_result_transpose(rewriter: Rewriter, op: ir.Operation) -> Any:
     """transpose(matmul(a, b)) -> matmul(b, a) with both flags toggled and swapped; also through a neg."""
     value, order = op.operands[0], list(op.attributes["order"])
     if not _swaps_last_two(order) or len(order) != len(value.type.shape):
@@ -105,12 +107,12 @@ def _fold_result_transpose(rewriter: Any, op: Any) -> Any:
     return result if negated is None else rewriter.create("graphc.neg", [result], type_)
 
 
-def _has_one_use(value: Any) -> bool:
+def _has_one_use(value: ir.Value) -> bool:
     uses = iter(value.uses)
     return next(uses, None) is not None and next(uses, None) is None
 
 
-def _oriented(rewriter: Any, value: Any, transposed: bool) -> Any:
+def _oriented(rewriter: Rewriter, value: ir.Value, transposed: bool) -> ir.Value:
     """The operand as the product reads it."""
     if not transposed:
         return value
@@ -121,14 +123,14 @@ def _oriented(rewriter: Any, value: Any, transposed: bool) -> Any:
     return rewriter.create("graphc.dimshuffle", [value], type_, order=ir.DenseI64ArrayAttr.get(order))
 
 
-def _summed_sizes(op: Any) -> tuple[int, int]:
+def _summed_sizes(op: ir.Operation) -> tuple[int, int]:
     """Static sizes of the summed dimension as the two operands know them; negative where dynamic."""
     a, b = op.operands
     transpose_a, transpose_b = _flags(op)
     return a.type.shape[-2 if transpose_a else -1], b.type.shape[-1 if transpose_b else -2]
 
 
-def _broadcasts(op: Any) -> bool:
+def _broadcasts(op: ir.Operation) -> bool:
     """Whether a size is 1 in one operand and unknown in the other: an elementwise product would broadcast,
     where the product of matrices demands a 1.
     """
@@ -137,7 +139,7 @@ def _broadcasts(op: Any) -> bool:
     return any((m == 1) != (n == 1) for m, n in pairs)
 
 
-def _outer_product(rewriter: Any, op: Any) -> Any:
+def _outer_product(rewriter: Rewriter, op: ir.Operation) -> Any:
     """A summed dimension of 1: every element is one product."""
     if _summed_sizes(op) != (1, 1) or _broadcasts(op):
         return None
@@ -147,7 +149,7 @@ def _outer_product(rewriter: Any, op: Any) -> Any:
     return rewriter.create("graphc.mul", [a, b], op.results[0].type)
 
 
-def _inner_product(rewriter: Any, op: Any) -> Any:
+def _inner_product(rewriter: Rewriter, op: ir.Operation) -> Any:
     """One row times one column: sum(a * b) over the last axis."""
     result = op.results[0].type
     if list(result.shape[-2:]) != [1, 1] or str(result.element_type) in ("f16", "i1"):
@@ -169,7 +171,7 @@ def _inner_product(rewriter: Any, op: Any) -> Any:
     return rewriter.create("graphc.dimshuffle", [total], result, order=order)
 
 
-def _pull_out_negation(rewriter: Any, op: Any) -> Any:
+def _pull_out_negation(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     """A negated operand: the sign of every product changes exactly."""
     a, b = op.operands
     x, y = (rewriter.operand_of(value, "graphc.neg") for value in (a, b))

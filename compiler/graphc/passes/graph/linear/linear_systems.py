@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.walk import functions, walk
 from graphc.passes.graph.linear._rules import rules
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -42,7 +45,7 @@ class LinearSystems(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             operations = list(walk(function))
             if not any(op.name in _TRIGGERS for op in operations):

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.scan_view import ScanView, scans
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import Outside, UnknownSize
@@ -12,7 +10,7 @@ from graphc_dialects.scan_shapes import Outside, UnknownSize
 _EQUAL = 0
 
 
-def hoist_checks(function: Any) -> int:
+def hoist_checks(function: ir.Operation) -> int:
     """Puts the checks that do not depend on the iteration before their scans; returns how many."""
     moved = 0
     for op in scans(function):
@@ -40,7 +38,7 @@ def hoist_checks(function: Any) -> int:
     return moved
 
 
-def _is_zero(steps: Any) -> Any:
+def _is_zero(steps: ir.Value) -> ir.Value:
     index, i64 = ir.IndexType.get(), ir.IntegerType.get_signless(64)
     zero = ir.Operation.create("arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, 0)})
     return ir.Operation.create(

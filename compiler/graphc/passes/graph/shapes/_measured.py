@@ -50,7 +50,7 @@ def check_measured(rewriter: Rewriter) -> int:
     checks, measured = SizeChecks(only_sizes=True), set(rewriter.measured)
     table = rules(checks)
 
-    def visit(rw: Rewriter, op: Any) -> None:
+    def visit(rw: Rewriter, op: ir.Operation) -> None:
         if op in wanted:
             for rule in table.get(op.name, ()):
                 rule(rw, op)
@@ -61,7 +61,7 @@ def check_measured(rewriter: Rewriter) -> int:
     return checks.inserted
 
 
-def _unused_after(rewriter: Rewriter) -> set[Any]:
+def _unused_after(rewriter: Rewriter) -> set[ir.Operation]:
     """The unused operations that were measured, and those whose results these read."""
     if not rewriter.measured:
         return set()

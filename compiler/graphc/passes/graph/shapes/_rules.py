@@ -49,7 +49,7 @@ _SCALAR_ARITHMETIC = {"graphc.add": "arith.addi", "graphc.sub": "arith.subi", "g
 
 
 @_rule("tensor.extract")
-def extract_of_arithmetic(rw: Rewriter, op: Any) -> Any:
+def extract_of_arithmetic(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Arithmetic on 0-d int64 tensors that are made of sizes and literals is arithmetic on numbers."""
     tensor = op.operands[0]
     if len(op.operands) != 1 or str(op.results[0].type) != "i64" or not _is_made_of_sizes(rw, tensor):
@@ -57,7 +57,7 @@ def extract_of_arithmetic(rw: Rewriter, op: Any) -> Any:
     return _number(rw, tensor, op.results[0].type)
 
 
-def _is_made_of_sizes(rw: Rewriter, tensor: Any, depth: int = 16) -> bool:
+def _is_made_of_sizes(rw: Rewriter, tensor: ir.Value, depth: int = 16) -> bool:
     made = rw.defs.get(tensor)
     if made is None or len(tensor.type.shape):
         return False
@@ -69,7 +69,7 @@ def _is_made_of_sizes(rw: Rewriter, tensor: Any, depth: int = 16) -> bool:
     )
 
 
-def _number(rw: Rewriter, tensor: Any, i64: Any) -> Any:
+def _number(rw: Rewriter, tensor: ir.Value, i64: ir.Type) -> ir.Value:
     made = rw.defs[tensor]
     if made.name == "tensor.from_elements":
         return made.operands[0]
@@ -81,7 +81,7 @@ def _number(rw: Rewriter, tensor: Any, i64: Any) -> Any:
 
 
 @_rule("arith.index_cast")
-def index_cast_of_arithmetic(rw: Rewriter, op: Any) -> Any:
+def index_cast_of_arithmetic(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Computes with sizes as index values: both wrap at 64 bits."""
     made = rw.defs.get(op.operands[0])
     if made is None or made.name not in _SCALAR_ARITHMETIC.values() or str(made.results[0].type) != "i64":
@@ -92,7 +92,7 @@ def index_cast_of_arithmetic(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("arith.index_cast")
-def index_cast_of_index_cast(rw: Rewriter, op: Any) -> Any:
+def index_cast_of_index_cast(rw: Rewriter, op: ir.Operation) -> Any:
     """index -> i64 -> index; i64 -> index -> i64 is the same on the 64-bit targets there are."""
     inner = rw.defining(op.operands[0], "arith.index_cast")
     if inner is None or inner.operands[0].type != op.results[0].type:
@@ -100,7 +100,7 @@ def index_cast_of_index_cast(rw: Rewriter, op: Any) -> Any:
     return inner.operands[0] if str(inner.results[0].type) in ("index", "i64") else None
 
 
-def _least(rw: Rewriter, value: Any, depth: int = 4) -> int | None:
+def _least(rw: Rewriter, value: ir.Value, depth: int = 4) -> int | None:
     """A number that an index value is certainly not below, or None."""
     known = rw.constant(value)
     if known is not None:
@@ -114,7 +114,7 @@ def _least(rw: Rewriter, value: Any, depth: int = 4) -> int | None:
 
 
 @_rule("arith.maxsi", "arith.minsi")
-def decided_extreme(rw: Rewriter, op: Any) -> Any:
+def decided_extreme(rw: Rewriter, op: ir.Operation) -> Any:
     """`max(size, 0)` and `min(size + 1, 1)`, which are left of NumPy's rules for slices."""
     if not isinstance(op.results[0].type, ir.IndexType):
         return None
@@ -128,7 +128,7 @@ def decided_extreme(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("reshape", "broadcast_to", "specify_shape")
-def useless_resize(rw: Rewriter, op: Any) -> Any:
+def useless_resize(rw: Rewriter, op: ir.Operation) -> Any:
     x = op.operands[0]
     rank = len(op.results[0].type.shape)
     if len(x.type.shape) != rank:
@@ -139,7 +139,7 @@ def useless_resize(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("second")
-def second_as_broadcast(rw: Rewriter, op: Any) -> Any:
+def second_as_broadcast(rw: Rewriter, op: ir.Operation) -> ir.Value:
     """`second(x, y)` needs only the sizes of x; as a broadcast of y it does not keep x alive."""
     x, y = op.operands
     # Where x has size 1, it is y that says how long the result is.
@@ -150,7 +150,7 @@ def second_as_broadcast(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("dimshuffle")
-def useless_dimshuffle(rw: Rewriter, op: Any) -> Any:
+def useless_dimshuffle(rw: Rewriter, op: ir.Operation) -> Any:
     x = op.operands[0]
     return x if list(op.attributes["order"]) == list(range(len(x.type.shape))) else None
 
@@ -169,6 +169,6 @@ def useless_slice(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("tensor.cast")
-def useless_tensor_cast(rw: Rewriter, op: Any) -> Any:
+def useless_tensor_cast(rw: Rewriter, op: ir.Operation) -> Any:
     x = op.operands[0]
     return x if x.type == op.results[0].type else None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.checks import SizeChecks
 from graphc.ir.rewrite import Rewriter
@@ -12,6 +12,9 @@ from graphc.ir.walk import functions
 from graphc.passes.graph.shapes._check_rules import rules
 from graphc.passes.graph.shapes._hoist_checks import hoist_checks
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -46,7 +49,7 @@ class InsertChecks(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             checks = SizeChecks()
             Rewriter(function, rules(checks)).run(erase=False)

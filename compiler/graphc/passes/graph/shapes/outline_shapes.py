@@ -32,7 +32,7 @@ class OutlineShapes(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         named = {function.attributes["sym_name"].value: function for function in functions(module)}
         main = named.get("main")
         if main is None:
@@ -43,7 +43,7 @@ class OutlineShapes(Pass):
             fail(main, "outline-shapes needs @main to have one block")
         self._outline(main)
 
-    def _outline(self, main: Any) -> None:
+    def _outline(self, main: ir.Operation) -> None:
         shapes = main.clone(ip=ir.InsertionPoint(main))
         shapes.move_after(main)
         shapes.attributes["sym_name"] = ir.StringAttr.get("shapes")
@@ -59,7 +59,7 @@ class OutlineShapes(Pass):
         erase_unused(walk(main))
         self.count("checks moved", sum(kept))
 
-    def _return_sizes(self, shapes: Any) -> None:
+    def _return_sizes(self, shapes: ir.Operation) -> None:
         """Returns the dynamic sizes instead of the tensors."""
         terminator = [op.operation for op in shapes.regions[0].blocks[0].operations][-1]
         index = ir.IndexType.get()
@@ -84,14 +84,14 @@ class OutlineShapes(Pass):
             del shapes.attributes["res_attrs"]
         self.count("sizes", len(sizes))
 
-    def _erase_conditionals(self, shapes: Any) -> None:
+    def _erase_conditionals(self, shapes: ir.Operation) -> None:
         """Erases the conditionals that no size needs: their checks stay in @main."""
         for op in reversed(walk(shapes)):
             used = any(next(result.uses, None) is not None for result in op.results)
             if not used and (op.name == "scf.if" or is_removable(op)):
                 op.erase()
 
-    def _keep_cheap_checks(self, shapes: Any) -> list[bool]:
+    def _keep_cheap_checks(self, shapes: ir.Operation) -> list[bool]:
         """Erases the checks that need array computations; says of each, in order, whether it moved.
 
         Checks in scans and conditionals do not count: they stay in @main, and here too if a size depends on
@@ -118,7 +118,7 @@ class OutlineShapes(Pass):
             op.erase()
         return kept
 
-    def _protecting_checks(self, shapes: Any) -> set[Any]:
+    def _protecting_checks(self, shapes: ir.Operation) -> set[ir.Operation]:
         """The checks before operations that a size needs, and that would do harm where a check fails."""
         totality = Totality({result: op for op in walk(shapes) for result in op.results})
         operations = [op.operation for op in shapes.regions[0].blocks[0].operations]
@@ -137,17 +137,17 @@ class OutlineShapes(Pass):
                 wanted.update(inputs_of(op))
         return found
 
-    def _is_nested(self, check: Any) -> bool:
+    def _is_nested(self, check: ir.Operation) -> bool:
         """Whether a check is in the body of a scan or in a region of a conditional."""
         return bool(check.parent.name != "func.func")
 
-    def _is_cheap(self, op: Any) -> bool:
+    def _is_cheap(self, op: ir.Operation) -> bool:
         """Whether an operation is no array computation."""
         if op.name.startswith("graphc.scan"):
             return False
         return not op.name.startswith("graphc.") or op.name == "graphc.constant" or self._is_scalar_work(op)
 
-    def _is_scalar_work(self, op: Any) -> bool:
+    def _is_scalar_work(self, op: ir.Operation) -> bool:
         """Whether all operands and the result of an operation have at most one element."""
         values = [*op.operands, *op.results]
         return all(all(size == 1 for size in getattr(value.type, "shape", ())) for value in values)

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import apply_rules
 from graphc.ir.walk import walk
 from graphc.passes.graph.shapes._measured import check_measured
 from graphc.passes.graph.shapes._rules import RULES
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc.ir.rewrite import Rewriter
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -32,7 +36,7 @@ class ShapeSimplification(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for rewriter in apply_rules(module, RULES, self.count, erase=False):
             checks = check_measured(rewriter)
             rewriter.erase_unused()
@@ -40,7 +44,7 @@ class ShapeSimplification(Pass):
                 self.count("checks of what was measured", checks)
             self._remove_true_checks(rewriter)
 
-    def _remove_true_checks(self, rewriter: Any) -> None:
+    def _remove_true_checks(self, rewriter: Rewriter) -> None:
         for op in walk(rewriter.function):
             if op.name == "graphc.check" and rewriter.constant(op.operands[0]) in (True, -1, 1):
                 op.erase()

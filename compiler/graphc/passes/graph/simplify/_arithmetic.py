@@ -3,23 +3,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ir.algebra import is_normal, kind, negated, registrar, split_constant, unary, unit_splat
 from graphc.ir.rewrite import Rewriter, RuleTable
 
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
+
 RULES: RuleTable = {}
 _rule = registrar(RULES)
 
 
-def _constant_like(rw: Rewriter, number: Any, op: Any) -> Any:
+def _constant_like(rw: Rewriter, number: np.generic, op: ir.Operation) -> Any:
     return rw.scalar_like(number, op.results[0])
 
 
 @_rule("add")
-def add_zero(rw: Rewriter, op: Any) -> Any:
+def add_zero(rw: Rewriter, op: ir.Operation) -> Any:
     if kind(rw, op.results[0]) == "b":
         return None
     x, y = op.operands
@@ -31,7 +34,7 @@ def add_zero(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("sub")
-def sub_zero(rw: Rewriter, op: Any) -> Any:
+def sub_zero(rw: Rewriter, op: ir.Operation) -> Any:
     """x - 0 -> x; 0 - x -> -x."""
     x, y = op.operands
     if kind(rw, x) == "b":
@@ -44,13 +47,13 @@ def sub_zero(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("sub", "xor")
-def sub_self(rw: Rewriter, op: Any) -> Any:
+def sub_self(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x, y = op.operands
     return rw.full_like(0, x) if x == y and kind(rw, x) in "biu" else None
 
 
 @_rule("mul", "true_div", "floor_div")
-def mul_one(rw: Rewriter, op: Any) -> Any:
+def mul_one(rw: Rewriter, op: ir.Operation) -> Any:
     """x * 1, x / 1 -> x; x * -1, x / -1 -> -x; integers also x // 1."""
     numbers = kind(rw, op.results[0])
     if numbers not in "iuf" or (op.name == "graphc.floor_div" and numbers == "f"):
@@ -68,7 +71,7 @@ def mul_one(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("mul")
-def mul_zero(rw: Rewriter, op: Any) -> Any:
+def mul_zero(rw: Rewriter, op: ir.Operation) -> Any:
     """Integers only: 0 * inf and 0 * nan are NaN."""
     if kind(rw, op.results[0]) not in "iu":
         return None
@@ -81,7 +84,7 @@ def mul_zero(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("mod")
-def mod_one(rw: Rewriter, op: Any) -> Any:
+def mod_one(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x, y = op.operands
     if kind(rw, x) in "iu" and rw.is_splat(y, 1) and rw.can_replace(op, x):
         return rw.full_like(0, x)
@@ -109,7 +112,7 @@ def neg_of(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("add", "sub")
-def add_of_neg(rw: Rewriter, op: Any) -> Any:
+def add_of_neg(rw: Rewriter, op: ir.Operation) -> Any:
     """x + (-y) -> x - y; (-x) + y -> y - x; x - (-y) -> x + y."""
     if kind(rw, op.results[0]) == "b":
         return None
@@ -157,7 +160,7 @@ def gather_added_constants(rw: Rewriter, op: Any) -> Any:
     return rw.create("graphc.add", [x, _constant_like(rw, total, op)], op.results[0].type)
 
 
-def _as_factor(rw: Rewriter, op: Any) -> tuple[Any, Any, bool] | None:
+def _as_factor(rw: Rewriter, op: ir.Operation | None) -> tuple[Any, Any, bool] | None:
     """(x, c, divides) of x * c, c * x and x / c."""
     if op is None or op.name not in ("graphc.mul", "graphc.true_div"):
         return None
@@ -207,7 +210,7 @@ def div_by_power_of_two(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("true_div")
-def one_over(rw: Rewriter, op: Any) -> Any:
+def one_over(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     x, y = op.operands
     if kind(rw, op.results[0]) == "f" and rw.is_splat(x, 1) and rw.can_replace(op, y):
         return unary(rw, "reciprocal", y)
@@ -215,7 +218,7 @@ def one_over(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("reciprocal")
-def reciprocal_of(rw: Rewriter, op: Any) -> Any:
+def reciprocal_of(rw: Rewriter, op: ir.Operation) -> Any:
     """1 / (1 / x) -> x; 1 / (x / y) -> y / x; 1 / exp(x) -> exp(-x)."""
     inner = rw.defs.get(op.operands[0])
     if inner is None or kind(rw, op.results[0]) != "f":
@@ -229,7 +232,7 @@ def reciprocal_of(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("mul", "true_div")
-def factor_reciprocal(rw: Rewriter, op: Any) -> Any:
+def factor_reciprocal(rw: Rewriter, op: ir.Operation) -> Any:
     """x * (1 / y) -> x / y; x / (1 / y) -> x * y."""
     if kind(rw, op.results[0]) != "f":
         return None
@@ -243,6 +246,6 @@ def factor_reciprocal(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("mul")
-def mul_self(rw: Rewriter, op: Any) -> Any:
+def mul_self(rw: Rewriter, op: ir.Operation) -> Any:
     x, y = op.operands
     return unary(rw, "sqr", x) if x == y and kind(rw, x) in "iuf" else None

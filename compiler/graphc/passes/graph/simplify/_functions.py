@@ -17,7 +17,7 @@ _rule = registrar(RULES)
 _ROUNDINGS = ("floor", "ceil", "trunc", "round", "round_half_away")
 
 
-def _root(rw: Rewriter, x: Any) -> Any:
+def _root(rw: Rewriter, x: ir.Value) -> ir.Value:
     """x ** 1/2 as C's pow has it: the square root, but inf for -inf and +0 for -0."""
     condition = tensor_type(x.type.shape, ir.IntegerType.get_signless(1))
     lowest = rw.create("graphc.eq", [x, rw.scalar_like(-np.inf, x)], condition)
@@ -57,7 +57,7 @@ def pow_constant(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("exp", "expm1")
-def exp_of_log(rw: Rewriter, op: Any) -> Any:
+def exp_of_log(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     inner = rw.defs.get(op.operands[0])
     if inner is None or kind(rw, op.results[0]) != "f" or inner.name not in ("graphc.log", "graphc.log1p"):
         return None
@@ -85,7 +85,7 @@ def log_of_exp(rw: Rewriter, op: Any) -> Any:
     return negated(rw, unary(rw, "log", x)) if pair == ("log", "reciprocal") else None
 
 
-def _square_of_length(rw: Rewriter, x: Any, type_: Any) -> Any:
+def _square_of_length(rw: Rewriter, x: Any, type_: ir.Type) -> Any:
     """The square of abs(x) of a complex x without its root: infinite where a part is, even if one is NaN."""
     parts = [
         rw.create("graphc.sqr", [rw.create(f"graphc.{part}", [x], type_)], type_) for part in ("real", "imag")
@@ -97,7 +97,7 @@ def _square_of_length(rw: Rewriter, x: Any, type_: Any) -> Any:
 
 
 @_rule("sqr", "sqrt")
-def square_and_root(rw: Rewriter, op: Any) -> Any:
+def square_and_root(rw: Rewriter, op: ir.Operation) -> Any:
     inner = rw.defs.get(op.operands[0])
     if inner is None:
         return None
@@ -134,7 +134,7 @@ def abs_of(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule(*_ROUNDINGS)
-def round_of_rounded(rw: Rewriter, op: Any) -> Any:
+def round_of_rounded(rw: Rewriter, op: ir.Operation) -> Any:
     x = op.operands[0]
     if x.type != op.results[0].type:
         return None
@@ -143,19 +143,19 @@ def round_of_rounded(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("sign")
-def sign_of_sign(rw: Rewriter, op: Any) -> Any:
+def sign_of_sign(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return op.operands[0] if rw.defining(op.operands[0], "graphc.sign") is not None else None
 
 
 @_rule("second")
-def second_of_equal_shape(rw: Rewriter, op: Any) -> Any:
+def second_of_equal_shape(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """`second(x, y)`, y in the shape of x, where y has it already."""
     y = op.operands[1]
     return y if rw.can_replace(op, y) else None
 
 
 @_rule("conj", "real", "identity")
-def trivial_unary(rw: Rewriter, op: Any) -> Any:
+def trivial_unary(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """identity(x); conj and real of a real x; conj(conj(x))."""
     x = op.operands[0]
     if op.name == "graphc.identity":

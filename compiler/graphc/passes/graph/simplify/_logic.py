@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ir.algebra import kind, registrar, split_constant
 from graphc.ir.rewrite import Rewriter, RuleTable
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
 _rule = registrar(RULES)
@@ -18,7 +21,7 @@ _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "
 
 
 @_rule(*_SELF)
-def compare_self(rw: Rewriter, op: Any) -> Any:
+def compare_self(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """x < x and x > x are false even for NaN; the others only for integers constant."""
     x, y = op.operands
     name = op.name[7:]
@@ -44,7 +47,7 @@ def not_of(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("maximum", "minimum", "and", "or", "logical_and", "logical_or")
-def idempotent(rw: Rewriter, op: Any) -> Any:
+def idempotent(rw: Rewriter, op: ir.Operation) -> Any:
     """f(x, x) -> x; f(f(x, y), y) -> f(x, y)."""
     x, y = op.operands
     if x.type.element_type != op.results[0].type.element_type:
@@ -59,7 +62,7 @@ def idempotent(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("maximum", "minimum")
-def gather_bounds(rw: Rewriter, op: Any) -> Any:
+def gather_bounds(rw: Rewriter, op: ir.Operation) -> Any:
     """maximum(maximum(x, c), d) -> maximum(x, maximum(c, d))."""
     outer = split_constant(rw, op)
     inner_op = None if outer is None else rw.defining(outer[0], op.name)
@@ -72,7 +75,7 @@ def gather_bounds(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("and", "or", "logical_and", "logical_or")
-def logic_with_constant(rw: Rewriter, op: Any) -> Any:
+def logic_with_constant(rw: Rewriter, op: ir.Operation) -> Any:
     """Booleans: x and true, x or false -> x; x and false -> false; x or true -> true."""
     if kind(rw, op.results[0]) != "b" or kind(rw, op.operands[0]) != "b":
         return None
@@ -86,7 +89,7 @@ def logic_with_constant(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("switch")
-def switch_known(rw: Rewriter, op: Any) -> Any:
+def switch_known(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """A constant condition, equal branches, a negated condition."""
     condition, x, y = op.operands
     if x == y and rw.can_replace(op, x):
@@ -120,7 +123,7 @@ def is_lossless(source: np.dtype, target: np.dtype) -> bool:
 
 
 @_rule("cast")
-def cast_of(rw: Rewriter, op: Any) -> Any:
+def cast_of(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """A cast to the own dtype; a cast of a lossless cast."""
     x, type_ = op.operands[0], op.results[0].type
     if x.type.element_type == type_.element_type:

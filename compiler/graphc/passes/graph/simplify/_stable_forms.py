@@ -17,11 +17,11 @@ RULES: RuleTable = {"graphc.mul": [mul_one], "graphc.add": [add_of_neg]}
 _rule = registrar(RULES)
 
 
-def _is_float(rw: Rewriter, op: Any) -> bool:
+def _is_float(rw: Rewriter, op: ir.Operation) -> bool:
     return kind(rw, op.results[0]) == "f"
 
 
-def _plus_one(rw: Rewriter, value: Any) -> Any:
+def _plus_one(rw: Rewriter, value: ir.Value) -> Any:
     """x of `1 + x` or `x + 1`, whose shape x must have."""
     op = rw.defining(value, "graphc.add")
     if op is None:
@@ -34,7 +34,7 @@ def _plus_one(rw: Rewriter, value: Any) -> Any:
 
 
 @_rule("log")
-def log_of_one_plus(rw: Rewriter, op: Any) -> Any:
+def log_of_one_plus(rw: Rewriter, op: ir.Operation) -> Any:
     if not _is_float(rw, op):
         return None
     value = op.operands[0]
@@ -51,7 +51,7 @@ def log_of_one_plus(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("sub")
-def sub_with_one(rw: Rewriter, op: Any) -> Any:
+def sub_with_one(rw: Rewriter, op: ir.Operation) -> Any:
     """exp(x) - 1, 1 - exp(x), 1 - sigmoid(x), 1 - erf(x), 1 - erfc(x)."""
     if not _is_float(rw, op):
         return None
@@ -73,7 +73,7 @@ def sub_with_one(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("add")
-def exp_minus_one(rw: Rewriter, op: Any) -> Any:
+def exp_minus_one(rw: Rewriter, op: ir.Operation) -> Any:
     """exp(x) + (-1)."""
     if not _is_float(rw, op):
         return None
@@ -138,7 +138,7 @@ def _weighted_exp(rw: Rewriter, value: Any) -> Any:
 
 
 @_rule("log")
-def log_of_exp_sum(rw: Rewriter, op: Any) -> Any:
+def log_of_exp_sum(rw: Rewriter, op: ir.Operation) -> Any:
     """log(c * exp(x) + d * exp(y)) -> logaddexp(x + log(c), y + log(d)) for positive numbers c and d."""
     total = rw.defining(op.operands[0], "graphc.add")
     if total is None or not _is_float(rw, op):
@@ -171,7 +171,7 @@ def quotient_to_sigmoid(rw: Rewriter, op: Any) -> Any:
 # -- sums of exponentials ------------------------------------------------------------------------------------
 
 
-def _exp_sum(rw: Rewriter, value: Any) -> tuple[Any, Any] | None:
+def _exp_sum(rw: Rewriter, value: ir.Value) -> tuple[ir.Value, ir.Operation] | None:
     """(x, reduction) of `sum(exp(x))`, unless x is shifted by a maximum already."""
     reduction = rw.defining(value, "graphc.reduce_sum")
     if reduction is None:
@@ -180,7 +180,7 @@ def _exp_sum(rw: Rewriter, value: Any) -> tuple[Any, Any] | None:
     return None if x is None or _is_shifted(rw, x) else (x, reduction)
 
 
-def _is_shifted(rw: Rewriter, x: Any) -> bool:
+def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
     """Whether x is `y - m` with m a maximum, possibly guarded by `switch` and moved by views."""
     difference = rw.defining(x, "graphc.sub")
     if difference is None:
@@ -196,7 +196,7 @@ def _is_shifted(rw: Rewriter, x: Any) -> bool:
     return op is not None and op.name == "graphc.reduce_max"
 
 
-def _with_axes_back(rw: Rewriter, value: Any, like: Any, axes: list[int]) -> Any:
+def _with_axes_back(rw: Rewriter, value: ir.Value, like: ir.Value, axes: list[int]) -> ir.Value:
     """Inserts axes of size 1 where a reduction of `like` removed them."""
     type_ = like.type
     shape = type_.shape
@@ -206,7 +206,7 @@ def _with_axes_back(rw: Rewriter, value: Any, like: Any, axes: list[int]) -> Any
     return rw.create("graphc.dimshuffle", [value], result, order=ir.DenseI64ArrayAttr.get(order))
 
 
-def _log_sum_exp(rw: Rewriter, x: Any, reduction: Any) -> Any:
+def _log_sum_exp(rw: Rewriter, x: ir.Value, reduction: ir.Operation) -> ir.Value:
     """The shifted form. The shift is 0 where the maximum is not finite, so that no inf - inf appears."""
     axes, type_ = reduction.attributes["axes"], reduction.results[0].type
     top = rw.create("graphc.reduce_max", [x], type_, axes=axes, allow_empty=ir.BoolAttr.get(True))
@@ -218,7 +218,7 @@ def _log_sum_exp(rw: Rewriter, x: Any, reduction: Any) -> Any:
 
 
 @_rule("log")
-def log_of_sum_of_exp(rw: Rewriter, op: Any) -> Any:
+def log_of_sum_of_exp(rw: Rewriter, op: ir.Operation) -> Any:
     if not _is_float(rw, op):
         return None
     value = op.operands[0]
@@ -255,12 +255,12 @@ def _softmax_of(rw: Rewriter, exp: Any, denominator: Any) -> Any:
 
 
 @_rule("true_div")
-def quotient_to_softmax(rw: Rewriter, op: Any) -> Any:
+def quotient_to_softmax(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return _softmax_of(rw, *op.operands) if _is_float(rw, op) else None
 
 
 @_rule("mul")
-def product_to_softmax(rw: Rewriter, op: Any) -> Any:
+def product_to_softmax(rw: Rewriter, op: ir.Operation) -> Any:
     """exp(x) * (w / sum(exp(x), axes, keepdims)) -> w * softmax(x, axes)."""
     if not _is_float(rw, op):
         return None

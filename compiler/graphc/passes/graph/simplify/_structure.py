@@ -17,18 +17,18 @@ _OF_NUMBERS = "exp log log1p expm1 sqr sqrt neg abs sigmoid softplus tanh recipr
 _REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or")
 
 
-def _i64s(values: list[int]) -> Any:
+def _i64s(values: list[int]) -> ir.Attribute:
     return ir.DenseI64ArrayAttr.get(values)
 
 
-def _flags(op: Any) -> dict[str, Any]:
+def _flags(op: ir.Operation) -> dict[str, Any]:
     """The attributes of a reduction besides its axes."""
     attributes = op.attributes
     return {"allow_empty": attributes["allow_empty"]} if "allow_empty" in attributes else {}
 
 
 @_rule(*_REDUCTIONS)
-def reduce_trivial(rw: Rewriter, op: Any) -> Any:
+def reduce_trivial(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Over no axes, or only over axes of size 1: a view."""
     x, axes = op.operands[0], list(op.attributes["axes"])
     if not axes:
@@ -41,7 +41,7 @@ def reduce_trivial(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule(*_REDUCTIONS)
-def reduce_of_reduce(rw: Rewriter, op: Any) -> Any:
+def reduce_of_reduce(rw: Rewriter, op: ir.Operation) -> Any:
     inner = rw.defining(op.operands[0], op.name)
     if inner is None or _flags(inner) != _flags(op):
         return None
@@ -52,7 +52,7 @@ def reduce_of_reduce(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule(*_REDUCTIONS)
-def reduce_of_permutation(rw: Rewriter, op: Any) -> Any:
+def reduce_of_permutation(rw: Rewriter, op: ir.Operation) -> Any:
     """Reduces before moving axes, if the kept axes come out in their old order."""
     view = rw.defining(op.operands[0], "graphc.dimshuffle")
     if view is None:
@@ -67,7 +67,7 @@ def reduce_of_permutation(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("reduce_sum")
-def sum_of_neg(rw: Rewriter, op: Any) -> Any:
+def sum_of_neg(rw: Rewriter, op: ir.Operation) -> Any:
     x = rw.operand_of(op.operands[0], "graphc.neg")
     if x is None:
         return None
@@ -96,7 +96,7 @@ def sum_of_scaled(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("dimshuffle")
-def dimshuffle_of(rw: Rewriter, op: Any) -> Any:
+def dimshuffle_of(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """A view of a view; a view that changes nothing."""
     x, order = op.operands[0], list(op.attributes["order"])
     if order == list(range(len(x.type.shape))):
@@ -110,7 +110,7 @@ def dimshuffle_of(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule(*_OF_NUMBERS)
-def function_of_one_number(rw: Rewriter, op: Any) -> Any:
+def function_of_one_number(rw: Rewriter, op: ir.Operation) -> Any:
     """Of a 0-d tensor before it gets axes, so that what reads the number in other ranks shares the work."""
     view = rw.defining(op.operands[0], "graphc.dimshuffle")
     if view is None or len(view.operands[0].type.shape) != 0:
@@ -121,7 +121,7 @@ def function_of_one_number(rw: Rewriter, op: Any) -> Any:
 
 
 @_rule("reshape")
-def reshape_of_reshape(rw: Rewriter, op: Any) -> Any:
+def reshape_of_reshape(rw: Rewriter, op: ir.Operation) -> Any:
     """Only the last shape counts, if the inner reshape is certain to succeed."""
     inner = rw.defining(op.operands[0], "graphc.reshape")
     if inner is None:

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import apply_rules
 from graphc.passes.graph.simplify._rules import RULES
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 
 @dataclass
@@ -67,5 +70,5 @@ class AlgebraicSimplification(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         apply_rules(module, RULES, self.count)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from graphc.ir.references import evaluate
 from graphc.ir.rewrite import Rewriter, is_tensor, tensor_type
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 _NOT_FOLDED = ("graphc.constant", "graphc.check", "graphc.scan", "graphc.random")
 
@@ -35,7 +38,7 @@ class ConstantFolding(Pass):
     stage = "graph"
     max_elements: int = 64
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             rewriter = Rewriter(function, {"*": [self._fold]})
             rewriter.run()
@@ -62,7 +65,7 @@ class ConstantFolding(Pass):
             return None
         return rewriter.literal(result, tensor_type(result.shape, element_type))
 
-    def _is_small(self, op: Any, values: list[Any]) -> bool:
+    def _is_small(self, op: ir.Operation, values: list[int | np.ndarray]) -> bool:
         """Whether the result is known to be small before it is computed."""
         sizes = [value for value in values if isinstance(value, int)]
         name = op.name

@@ -32,7 +32,7 @@ class Decompose(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             rules: Any = {
                 "graphc.softmax": [_softmax],
@@ -50,7 +50,7 @@ class Decompose(Pass):
 class _Normaliser:
     """The pieces both expansions share."""
 
-    def __init__(self, rewriter: Any, op: Any) -> None:
+    def __init__(self, rewriter: Rewriter, op: ir.Operation) -> None:
         self._ir, self._rw, self._tensor_type = ir, rewriter, tensor_type
         x = op.operands[0]
         self._axes = op.attributes["axes"]
@@ -69,22 +69,22 @@ class _Normaliser:
         narrow = ir.UnitAttr.get()
         self.total = self._keep_dims(self._reduce("graphc.reduce_sum", self.exp, narrow=narrow))
 
-    def binary(self, name: str, a: Any, b: Any) -> Any:
+    def binary(self, name: str, a: ir.Value, b: ir.Value) -> ir.Value:
         return self._rw.create(f"graphc.{name}", [a, b], a.type)
 
     def unary(self, name: str, value: Any) -> Any:
         return self._rw.create(f"graphc.{name}", [value], value.type)
 
-    def finish(self, value: Any) -> Any:
+    def finish(self, value: ir.Value) -> ir.Value:
         return self._rw.create("graphc.cast", [value], self.result_type) if self._half else value
 
-    def _reduce(self, name: str, value: Any, **attributes: Any) -> Any:
+    def _reduce(self, name: str, value: ir.Value, **attributes: Any) -> ir.Value:
         removed = set(self._axes)
         shape = [size for axis, size in enumerate(value.type.shape) if axis not in removed]
         type_ = self._tensor_type(shape, value.type.element_type)
         return self._rw.create(name, [value], type_, axes=self._axes, **attributes)
 
-    def _keep_dims(self, value: Any) -> Any:
+    def _keep_dims(self, value: ir.Value) -> ir.Value:
         removed, shape = set(self._axes), self.x.type.shape
         kept = [axis for axis in range(len(shape)) if axis not in removed]
         order = [-1 if axis in removed else kept.index(axis) for axis in range(len(shape))]
@@ -96,17 +96,17 @@ class _Normaliser:
         )
 
 
-def _softmax(rewriter: Any, op: Any) -> Any:
+def _softmax(rewriter: Rewriter, op: ir.Operation) -> ir.Value:
     parts = _Normaliser(rewriter, op)
     return parts.finish(parts.binary("mul", parts.exp, parts.unary("reciprocal", parts.total)))
 
 
-def _log_softmax(rewriter: Any, op: Any) -> Any:
+def _log_softmax(rewriter: Rewriter, op: ir.Operation) -> ir.Value:
     parts = _Normaliser(rewriter, op)
     return parts.finish(parts.binary("sub", parts.centred, parts.unary("log", parts.total)))
 
 
-def _arg_extreme(rewriter: Any, op: Any) -> Any:
+def _arg_extreme(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     x = op.operands[0]
     shape = x.type.shape
     short = 0 <= shape[-1] <= _SHORT_ROW

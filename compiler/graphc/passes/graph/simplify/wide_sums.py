@@ -34,14 +34,14 @@ class WideSums(Pass):
 
     stage = "graph"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         for function in functions(module):
             for op in [op for op in walk(function) if op.name in _REDUCTIONS]:
                 if _widen(op):
                     self.count("wide accumulators")
 
 
-def _widen(op: Any) -> bool:
+def _widen(op: ir.Operation) -> bool:
     x, result = op.operands[0], op.results[0]
     wide = _wider(x.type.element_type)
     reduced = [x.type.shape[axis] for axis in op.attributes["axes"]]
@@ -56,7 +56,7 @@ def _widen(op: Any) -> bool:
     return True
 
 
-def _wider(element: Any) -> Any:
+def _wider(element: ir.Type) -> Any:
     """The type that numbers are accumulated in; None for their own."""
     if isinstance(element, ir.ComplexType):
         part = _wider(element.element_type)
