@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops that carry values; complex ones are carried as two floats, or LLVM would not vectorise them."""
+"""Loops that carry values. Complex ones are carried as two floats and bools, which are bytes in memory, as
+bits: LLVM would not vectorise them otherwise.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,8 @@ from typing import Any
 from graphc.ir import build
 from graphc_dialects._mlir import ir
 
+# LLVM's vectoriser takes loops of fewer iterations with masks or not at all; it has four lanes at least.
+_SHORT, _LANES = 16, 4
 # (position, carried values) -> their new values
 Body = Callable[[Any, list[Any]], list[Any]]
 
@@ -28,6 +32,28 @@ def carry(
         position, *parts = block.arguments
         build.create("scf.yield", [], _apart(body(position, _together(parts, kinds))))
     return _together(list(nest.results), kinds)
+
+
+def bit_of_byte(value: ir.Value) -> ir.Value:
+    """A bool from how it is stored."""
+    zero = build.create("arith.constant", [value.type], [], value=ir.IntegerAttr.get(value.type, 0)).result
+    not_equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)
+    bit = ir.IntegerType.get_signless(1)
+    return build.create("arith.cmpi", [bit], [value, zero], predicate=not_equal).result
+
+
+def bit_behind(value: ir.Value) -> ir.Value | None:
+    """The bool that a byte is made of, None if it is not."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.extui":
+        return None
+    bit = owner.operands[0]
+    return bit if bit.type == ir.IntegerType.get_signless(1) else None
+
+
+def byte_of_bit(value: ir.Value) -> ir.Value:
+    """How a bool is stored."""
+    return build.create("arith.extui", [ir.IntegerType.get_signless(8)], [value]).result
 
 
 def _apart(values: Sequence[ir.Value]) -> list[ir.Value]:
@@ -60,3 +86,15 @@ def loop(
     types = [value.type for value in values]
     loop = ir.Operation.create("scf.for", results=types, operands=[start, stop, step, *values], regions=1)
     return loop, ir.Block.create_at_start(loop.regions[0], [build.index_type(), *types])
+
+
+def stay_scalar(made: ir.Operation, count: int | None) -> None:
+    """Keeps LLVM from vectorising a short loop that adds to memory, if masks would be needed.
+
+    It takes a few iterations at once as one masked vector. What was stored under a mask is not forwarded to
+    the next load of it: the sum of a hundred rows of five elements waited ten times as long as it worked.
+    """
+    if count is not None and count < _SHORT and count % _LANES:
+        made.attributes["loop_annotation"] = ir.Attribute.parse(
+            "#llvm.loop_annotation<vectorize = <width = 1 : i32>, interleave = <count = 1 : i32>>"
+        )

@@ -24,7 +24,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.lowering import partial_reductions
-from graphc.lowering.carried import carry, loop
+from graphc.lowering.carried import bit_behind, bit_of_byte, byte_of_bit, carry, loop, stay_scalar
 from graphc.lowering.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 
@@ -171,7 +171,9 @@ class LoopNest:
         if depth == self._suffix:
             self._innermost(depth, indices)
             return
-        _, block = loop(self._bounds[depth], [], start=self._starts.get(depth))
+        made, block = loop(self._bounds[depth], [], start=self._starts.get(depth))
+        if depth + 1 == self._suffix and any(self._reduction[group[0]] for group in self._groups[:depth]):
+            stay_scalar(made, build.constant_value(self._bounds[depth]))
         with ir.InsertionPoint(block):
             self._nest(depth + 1, [*indices, block.arguments[0]])
             build.create("scf.yield", [], [])
@@ -215,6 +217,8 @@ class LoopNest:
         """The body, wrapped in the trailing reduction loops if there are any."""
         accumulators = [operand for operand in self._outputs if self._accumulates(operand)]
         initial = [self._load(operand, indices) for operand in accumulators]
+        self._are_bits = [bit_behind(self._yielded(operand)) is not None for operand in accumulators]
+        initial = [bit_of_byte(v) if bit else v for v, bit in zip(initial, self._are_bits, strict=True)]
         self._sum_positions = [
             i for i, operand in enumerate(accumulators) if self._combiner(operand) is not None
         ]
@@ -225,7 +229,8 @@ class LoopNest:
             final = self._reduce(depth, indices, initial, accumulators)
         else:
             final = self._body(indices, initial, accumulators)
-        for operand, value in zip(accumulators, final, strict=True):
+        for operand, value, bit in zip(accumulators, final, self._are_bits, strict=True):
+            value = byte_of_bit(value) if bit else value
             build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
 
     def _part_combiners(self, accumulators: list[_Operand]) -> list[partial_reductions.Combiner]:
@@ -282,11 +287,13 @@ class LoopNest:
 
     def _combiner(self, operand: _Operand) -> Any:
         """The addition of floats to this output's accumulator, if that is how it is combined."""
-        position = next(i for i, other in enumerate(self._outputs) if other is operand)
-        owner = self._yield.operands[position].owner
+        owner = self._yielded(operand).owner
         if isinstance(owner, ir.Block) or owner.name not in ("arith.addf", "complex.add"):
             return None
         return owner if operand.argument in list(owner.operands) else None
+
+    def _yielded(self, operand: _Operand) -> ir.Value:
+        return self._yield.operands[next(i for i, other in enumerate(self._outputs) if other is operand)]
 
     def _reduce(
         self, depth: int, indices: list[ir.Value], values: list[ir.Value], accumulators: list[_Operand]
@@ -349,8 +356,8 @@ class LoopNest:
             combiner = self._combiner(operand)
             if combiner is not None:
                 combiner.attributes["fastmath"] = ir.Attribute.parse(SUM_FLAGS)
-        for operand, value in zip(accumulators, values, strict=True):
-            operand.argument.replace_all_uses_with(value)
+        for operand, value, bit in zip(accumulators, values, self._are_bits, strict=True):
+            operand.argument.replace_all_uses_with(byte_of_bit(value) if bit else value)
         for operand in self._outputs:
             if _is_used(operand.argument):
                 # A sum over a dimension of size 1, or what is computed in an argument's memory.
@@ -366,10 +373,10 @@ class LoopNest:
                 op.move_before(anchor)
         yielded = list(self._yield.operands)
         anchor.erase()
-        results = []
+        results: list[Any] = []
         for operand, value in zip(self._outputs, yielded, strict=True):
             if any(operand is other for other in accumulators):
-                results.append(value)
+                results.append(bit_behind(value) if self._are_bits[len(results)] else value)
             else:
                 build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
         return results

@@ -184,3 +184,16 @@ def test_threads(heap: Any) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_loops_over_buffers_of_a_workspace_are_vectorised() -> None:
+    x = pt.vector("x", shape=(300,))
+    parts = [pt.exp(x), pt.all(x > 0), pt.log(x), pt.gammaln(x), pt.sqrt(x), pt.tanh(x), x > 1]
+    mixed = pt.switch(parts[1], parts[0] - parts[2], parts[3])
+    f = graphc.function([x], [pt.cumsum(mixed * v) for v in (parts[0], *parts[2:])])
+    optimised = dict(f.ir_stages())["llvm-opt"]
+    assert "@graphc_buffer" not in optimised and "@graphc_end" not in optimised
+    # LLVM's vectoriser names its blocks.
+    assert "vector.body" in optimised and "@llvm.exp.f64" not in optimised
+    sample = np.linspace(0.5, 3, 300)
+    np.testing.assert_allclose(f(sample)[0], np.cumsum((np.exp(sample) - np.log(sample)) * np.exp(sample)))

@@ -16,6 +16,7 @@ from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.backends.toolchain import toolchain
 from graphc.library.define import kernel_parts
 from graphc.library.interrupts import polls, tick_ir
+from graphc.library.memory.access import places_ir
 from graphc.library.products.define import define_products
 from graphc.library.random.define import define_random
 from graphc.library.scalars.registry import define_scalars
@@ -128,6 +129,8 @@ def wrap(
     if finished.text():
         parts.append(Part(finished.text(), finished=True))
     inlined = tick_ir(polling) + define_scalars(lowered.helpers)
+    if any(record["workspaces"] for record in lowered.memory):
+        inlined += places_ir(poison=options.poison_memory)
     outcome = lowered.donated
     return Wrapped(text, inlined, parts, replace(signature, donated=outcome.pairs, spares=outcome.spares))
 

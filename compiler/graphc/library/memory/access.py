@@ -68,11 +68,10 @@ _PAINT = """  %f2 = getelementptr i64, ptr %block, i64 2
   call void @llvm.memset.p0.i64(ptr %back, i8 197, i64 64, i1 false)
 """
 
-PLAIN = _ACCESS.replace("FILL", "") + _LINK.replace("PAINT", "")
+PLAIN = _LINK.replace("PAINT", "")
 
 POISONED = (
-    _ACCESS.replace("FILL", FILL)
-    + _LINK.replace("PAINT", _PAINT)
+    _LINK.replace("PAINT", _PAINT)
     + """
 define internal i1 @graphc_is_canary(ptr %place) nounwind {
 begin:
@@ -137,3 +136,12 @@ define i64 @graphc_intact(ptr %ctx) nounwind {
   ret i64 0
 }
 """
+
+
+def places_ir(*, poison: bool = False) -> str:
+    """What begins and ends lifetimes, for the module of a kernel with workspaces.
+
+    Only where it is inlined does LLVM see that buffers do not overlap, without which it vectorises no loop
+    that reads and writes many.
+    """
+    return _ACCESS.replace("FILL", FILL if poison else "")

@@ -179,3 +179,46 @@ func.func @into_an_argument(%x: memref<?xf64>, %i: memref<?xi64>, %y: memref<?xf
   }
   return
 }
+
+// -----
+
+// Bools are bytes in memory and bits in registers.
+// CHECK-LABEL: @all
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (i1)
+// CHECK: scf.yield {{.*}} : i1
+// CHECK: arith.extui
+// CHECK: memref.store
+#in = affine_map<(i) -> (i)>
+#out = affine_map<(i) -> ()>
+func.func @all(%x: memref<?xi8>, %y: memref<i8>) {
+  linalg.generic {indexing_maps = [#in, #out], iterator_types = ["reduction"]}
+      ins(%x : memref<?xi8>) outs(%y : memref<i8>) {
+  ^bb0(%a: i8, %b: i8):
+    %zero = arith.constant 0 : i8
+    %0 = arith.cmpi ne, %a, %zero : i8
+    %1 = arith.cmpi ne, %b, %zero : i8
+    %2 = arith.andi %1, %0 : i1
+    %3 = arith.extui %2 : i1 to i8
+    linalg.yield %3 : i8
+  }
+  return
+}
+
+// -----
+
+// A short row that is added to memory is not vectorised under a mask.
+// CHECK-LABEL: @short
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: loop_annotation
+#in = affine_map<(i, j) -> (i, j)>
+#out = affine_map<(i, j) -> (j)>
+func.func @short(%x: memref<100x5xf64>, %y: memref<5xf64>) {
+  linalg.generic {indexing_maps = [#in, #out], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<100x5xf64>) outs(%y : memref<5xf64>) {
+  ^bb0(%a: f64, %b: f64):
+    %0 = arith.addf %b, %a : f64
+    linalg.yield %0 : f64
+  }
+  return
+}
