@@ -220,7 +220,7 @@ def _module(content: _Content, states: dict[str, np.ndarray]) -> Module:
 
 
 @enable
-class LoadedFunction(NativeCallable):  # type: ignore[misc]
+class LoadedFunction(NativeCallable):
     """A function of an artifact: ``f(*args, out=None, **keywords)``.
 
     Results are new arrays in the form that the exported function has, or written to ``out`` (arrays in that

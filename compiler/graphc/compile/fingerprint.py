@@ -53,7 +53,7 @@ def _lines(fgraph: FunctionGraph) -> list[str] | None:
 
 
 def _type(v: Variable) -> str:
-    return f"{v.type.dtype}{v.type.shape}"  # type: ignore[attr-defined]
+    return f"{v.type.dtype}{v.type.shape}"
 
 
 def _reference(v: Variable, numbers: dict[Variable, str]) -> str:

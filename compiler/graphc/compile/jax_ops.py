@@ -107,7 +107,7 @@ class JaxFunction(Op):
         if not wanted or not reached:
             return [None] * len(inputs)
         op = JaxFunction(_Vjp(self.function, len(inputs), wanted, reached), f"gradient of {self.name}")
-        given = [pt.cast(cotangents[i], outputs[i].dtype) for i in reached]  # type: ignore[attr-defined]
+        given = [pt.cast(cotangents[i], outputs[i].dtype) for i in reached]
         found = dict(zip(wanted, op(*inputs, *given, return_list=True), strict=True))
         return [found.get(i) for i in range(len(inputs))]
 

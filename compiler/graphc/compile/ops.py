@@ -117,7 +117,7 @@ class PythonFunction(Op):
         if self.vjp is None:
             return super().pullback(inputs, outputs, cotangents)
         given = [
-            y.zeros_like() if g is None else g  # type: ignore[attr-defined]
+            y.zeros_like() if g is None else g
             for y, g in zip(outputs, cotangents, strict=True)
             if not is_discrete(y)
         ]

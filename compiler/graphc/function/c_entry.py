@@ -137,7 +137,7 @@ def _dtypes(function: Function) -> list[str]:
     """Of the results; those of a function from the disk are known without its graph."""
     code = function.machine_code()
     if code is None:
-        return [variable.type.dtype for variable in function.outputs]  # type: ignore[attr-defined]
+        return [variable.type.dtype for variable in function.outputs]
     return [spec.dtype for spec in code[0].manifest.signature.outputs]
 
 

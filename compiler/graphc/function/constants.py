@@ -109,7 +109,7 @@ def _fits(v: Variable, after: frozenset[Variable]) -> bool:
     if not isinstance(v.type, TensorType) or None in v.type.shape or not after:
         return False
     size = prod(n for n in v.type.shape if n is not None)
-    if size <= sum(c.data.size for c in after):  # type: ignore[attr-defined]
+    if size <= sum(c.data.size for c in after):
         return True
     return size <= _MOST_ELEMENTS and _takes_long(v, v.type.shape)
 
@@ -117,7 +117,7 @@ def _fits(v: Variable, after: frozenset[Variable]) -> bool:
 def _takes_long(v: Variable, shape: tuple[int | None, ...]) -> bool:
     """Whether there is more than arithmetic in what computes so many elements."""
     node = v.owner
-    if node is None or v.type.shape != shape:  # type: ignore[attr-defined]
+    if node is None or v.type.shape != shape:
         return False
     if isinstance(node.op, Elementwise):
         return not node.op.row.cheap or any(_takes_long(x, shape) for x in node.inputs)

@@ -91,7 +91,7 @@ def jacobian(
         raise TypeError(
             f"jacobian needs a real expression, got type {expression.type}; take its real and imag apart"
         )
-    wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]  # type: ignore[list-item]
+    wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]
     options: dict[str, Any] = {
         "consider_constant": consider_constant,
         "disconnected_inputs": disconnected_inputs,
@@ -156,7 +156,7 @@ def hessian(
         raise TypeError(f"hessian needs a variable as cost, got {cost!r} of type {type(cost).__name__}")
     if cost.type.ndim != 0:
         raise ValueError(f"hessian needs a scalar (0-d) cost, got {cost} of type {cost.type}")
-    wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]  # type: ignore[list-item]
+    wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]
     result = []
     for x in wrt_list:
         if not isinstance(x, Variable):
@@ -191,7 +191,7 @@ def hessian_vector_product(
     Raises:
         ValueError: the numbers of ``wrt`` and ``p`` differ.
     """
-    wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]  # type: ignore[list-item]
+    wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]
     p_list = list(p) if isinstance(p, Sequence) else [p]
     if len(wrt_list) != len(p_list):
         raise ValueError(

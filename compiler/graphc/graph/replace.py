@@ -49,7 +49,7 @@ def with_sizes_of(old: Variable, new: Variable) -> Variable:
     unknown = _unknown_sizes(old, new)
     if not unknown:
         return new
-    shape: list[Any] = [None] * new.type.ndim  # type: ignore[attr-defined]
+    shape: list[Any] = [None] * new.type.ndim
     for axis, size in unknown.items():
         shape[axis] = size
     # `specify_shape` alone is dropped where nothing but sizes are read, which are known then.

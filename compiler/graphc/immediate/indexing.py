@@ -92,7 +92,7 @@ class Indexing:
         whole, index = view
         if type(y) in (bool, int, float, complex):
             # As a constant, a number takes the dtype of the array it goes into.
-            y = pt.cast(pt.constant(y), whole.dtype).data  # type: ignore[attr-defined]
+            y = pt.cast(pt.constant(y), whole.dtype).data
         names = ("inplace", "tolerate_inplace_aliasing")
         kwargs = {**dict(zip(names, args, strict=False)), **kwargs}
         return self._indexer(name, function)(whole, index, y, **kwargs)

@@ -160,7 +160,7 @@ class Tape(Recording):
         cost: Any = memo[token_of(target)]
         known = {cost: inputs[-1]} if seed is not None else None
         if known is None and cost.type.ndim:
-            cost = pt.sum(cost)  # type: ignore[attr-defined]
+            cost = pt.sum(cost)
         wrt = [memo[token_of(x)] for x in sources]
         gradients = grad(
             cost if known is None else None, wrt, known_grads=known, disconnected_inputs=disconnected

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CompiledModel(compile_pymc.CompiledPyMCModel):  # type: ignore[misc]
+class CompiledModel(compile_pymc.CompiledPyMCModel):
     """A model for ``nutpie.sample``; ``with_data(name=value)`` exchanges the values of ``pm.Data``."""
 
     def with_data(self, **updates: Any) -> CompiledModel:

@@ -53,7 +53,7 @@ class Take(Op):
     def __init__(self, axis: int) -> None:
         self.axis = axis
 
-    def make_node(self, x: Any, indices: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any, indices: Any) -> Apply:
         x, indices = as_tensor_variable(x), _as_indices(indices)
         normalize_axis(self.axis, x.type.ndim, "take")
         shape = _taken(x.type.shape, indices.type.shape, self.axis)
@@ -100,7 +100,7 @@ class Put(Op):
         self.axis = axis
         self.set_instead_of_inc = set_instead_of_inc
 
-    def make_node(self, x: Any, y: Any, indices: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any, y: Any, indices: Any) -> Apply:
         x, y, indices = as_tensor_variable(x), as_tensor_variable(y), _as_indices(indices)
         normalize_axis(self.axis, x.type.ndim, "put")
         shape = _taken(x.type.shape, indices.type.shape, self.axis)
@@ -117,7 +117,7 @@ class Put(Op):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         x, y, indices = inputs
         _check(node, indices, x.shape[self.axis], self.axis)
-        static = node.inputs[1].type.shape  # type: ignore[attr-defined]
+        static = node.inputs[1].type.shape
         shape = _taken(x.shape, indices.shape, self.axis)
         if any(s != 1 and have != want for s, have, want in zip(static, y.shape, shape, strict=True)):
             raise ValueError(
@@ -145,7 +145,7 @@ class Put(Op):
         g_y = Take(self.axis)(g, indices)
         if not self.set_instead_of_inc:
             return [g, unbroadcast(g_y, y), None]
-        zero = np.zeros((1,) * y.type.ndim, x.type.dtype)  # type: ignore[attr-defined]
+        zero = np.zeros((1,) * y.type.ndim, x.type.dtype)
         return [self(g, zero, indices), unbroadcast(self._last_writes(x, g_y, indices), y), None]
 
     def _last_writes(self, x: Variable, g_y: Any, indices: Any) -> Any:
@@ -153,10 +153,10 @@ class Put(Op):
         # Writing 0, 1, 2, ... to the positions and reading them back tells which write came last.
         count = pt.size(indices)
         order = pt.arange(count, dtype="int64").reshape(indices.shape, ndim=indices.type.ndim)
-        length = x.shape[self.axis]  # type: ignore[attr-defined]
+        length = x.shape[self.axis]
         written = Put(0, True)(pt.zeros((length,), dtype="int64"), order, indices)
         last = pt.eq(Take(0)(written, indices), order)
-        after = x.type.ndim - self.axis - 1  # type: ignore[attr-defined]
+        after = x.type.ndim - self.axis - 1
         last = pt.dimshuffle(last, (*range(indices.type.ndim), *("x",) * after))
         return pt.switch(last, g_y, 0)
 
@@ -171,10 +171,10 @@ class Put(Op):
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         (x, y, indices), out = node.inputs, node.outputs[0]
-        shape = _taken(x.type.shape, indices.type.shape, self.axis)  # type: ignore[attr-defined]
-        region = e.tensor_type(out.type.dtype, shape)  # type: ignore[attr-defined]
-        of_x = [e.dim_of(x, operands[0], axis) for axis in range(x.type.ndim)]  # type: ignore[attr-defined]
-        of_indices = [e.dim_of(indices, operands[2], axis) for axis in range(indices.type.ndim)]  # type: ignore[attr-defined]
+        shape = _taken(x.type.shape, indices.type.shape, self.axis)
+        region = e.tensor_type(out.type.dtype, shape)
+        of_x = [e.dim_of(x, operands[0], axis) for axis in range(x.type.ndim)]
+        of_indices = [e.dim_of(indices, operands[2], axis) for axis in range(indices.type.ndim)]
         update = e.broadcast(operands[1], e.type_of(y), _taken(of_x, of_indices, self.axis), region)
         attrs = f"axis = {self.axis} : i64, accumulate = {'false' if self.set_instead_of_inc else 'true'}"
         types = [e.type_of(x), region, e.type_of(indices)]

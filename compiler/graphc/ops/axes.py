@@ -40,7 +40,7 @@ def normalize_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
     """Ascending distinct axes; None stands for all of them. Errors as in `normalize_axis`."""
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, Constant) and axis.type.ndim == 1:  # type: ignore[attr-defined]
+    if isinstance(axis, Constant) and axis.type.ndim == 1:
         axis = axis.data.tolist()
     if not isinstance(axis, Sequence):
         return (normalize_axis(axis, ndim, what),)

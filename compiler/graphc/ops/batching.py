@@ -68,7 +68,7 @@ def _(
     op: Elementwise, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
 ) -> list[Variable]:
     # Operands without the axis are of equal rank and get a 1 in front.
-    return op.apply(inputs, node.outputs[0].type.numpy_dtype).outputs  # type: ignore[attr-defined]
+    return op.apply(inputs, node.outputs[0].type.numpy_dtype).outputs
 
 
 @_rule.register
@@ -178,7 +178,7 @@ def _(op: Put, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size
 @_rule.register
 def _(op: Matmul, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
     a, b = inputs
-    if all(batched) or node.inputs[0].type.ndim > 2:  # type: ignore[attr-defined]
+    if all(batched) or node.inputs[0].type.ndim > 2:
         return [op(*all_batched(inputs, batched, size))]
     # One product of a tall (or wide) matrix instead of a batch of products.
     if batched[0]:

@@ -50,8 +50,8 @@ def check_broadcast(node: Apply, values: Sequence[Any]) -> None:
     if len(values) == 1:
         return
     types = [x.type for x in node.inputs]
-    for axis in range(types[0].ndim):  # type: ignore[attr-defined]
-        sizes = {value.shape[axis] for value, t in zip(values, types, strict=True) if t.shape[axis] != 1}  # type: ignore[attr-defined]
+    for axis in range(types[0].ndim):
+        sizes = {value.shape[axis] for value, t in zip(values, types, strict=True) if t.shape[axis] != 1}
         if len(sizes) > 1:
             given = ", ".join(f"{x} {value.shape}" for x, value in zip(node.inputs, values, strict=True))
             note = "; a size that is 1 only at run time does not broadcast" if 1 in sizes else ""
@@ -68,7 +68,7 @@ def unbroadcast(g: Variable, x: Variable) -> Variable:
         return g
     axes = tuple(
         axis
-        for axis, (mine, theirs) in enumerate(zip(x.type.shape, g.type.shape, strict=True))  # type: ignore[attr-defined]
+        for axis, (mine, theirs) in enumerate(zip(x.type.shape, g.type.shape, strict=True))
         if mine == 1 and theirs != 1
     )
     return pt.sum(g, axis=axes, keepdims=True) if axes else g

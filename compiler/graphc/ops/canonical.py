@@ -200,7 +200,7 @@ class SolveDiscreteARE(_Riccati):
     def _solver() -> Callable[..., Any]:
         from scipy.linalg import solve_discrete_are
 
-        return solve_discrete_are  # type: ignore[no-any-return]
+        return solve_discrete_are
 
     def _gain(self, a: Any, b: Any, r: Any, x: Any) -> Any:
         bx = mm(transposed(b), x)
@@ -222,7 +222,7 @@ class SolveContinuousARE(_Riccati):
     def _solver() -> Callable[..., Any]:
         from scipy.linalg import solve_continuous_are
 
-        return solve_continuous_are  # type: ignore[no-any-return]
+        return solve_continuous_are
 
     def _gain(self, a: Any, b: Any, r: Any, x: Any) -> Any:
         return pt.linalg.solve(r, mm(transposed(b), x), b_ndim=2)

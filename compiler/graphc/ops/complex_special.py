@@ -69,6 +69,6 @@ def of_complex(name: str) -> Callable[[Any], Variable | None]:
 
     def special(x: Any) -> Variable | None:
         x = as_tensor_variable(x)
-        return ComplexSpecial(name)(x) if x.type.numpy_dtype.kind == "c" else None  # type: ignore[no-any-return]
+        return ComplexSpecial(name)(x) if x.type.numpy_dtype.kind == "c" else None
 
     return special

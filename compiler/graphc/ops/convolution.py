@@ -57,7 +57,7 @@ class _Convolution(KernelOp):
             self.groups,
         )
         rank = sizes_from.type.ndim
-        return op(x, y, *(size_of(sizes_from, axis) for axis in range(rank - ndim, rank)))  # type: ignore[return-value]
+        return op(x, y, *(size_of(sizes_from, axis) for axis in range(rank - ndim, rank)))
 
     def _adjoints(self, x: Variable, y: Variable, g: Variable) -> list[Variable]:
         """Gradients of both operands from that of the result."""

@@ -142,7 +142,7 @@ class TopK(KernelOp):
 
     def make_node(self, *inputs: Any) -> Apply:
         node = super().make_node(*inputs)
-        if node.outputs[0].type.numpy_dtype.kind == "c":  # type: ignore[attr-defined]
+        if node.outputs[0].type.numpy_dtype.kind == "c":
             raise TypeError(f"{self} takes real numbers, got {node.inputs[0]} of type {node.inputs[0].type}")
         return node
 
@@ -153,7 +153,7 @@ class TopK(KernelOp):
         x, g = inputs[0], cotangents[0]
         if g is None or is_discrete(x):
             return [None, None]
-        return [Scatter("set")(x.zeros_like(), g, outputs[1]), None]  # type: ignore[attr-defined]
+        return [Scatter("set")(x.zeros_like(), g, outputs[1]), None]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if tangents[0] is None or is_discrete(inputs[0]):

@@ -30,7 +30,7 @@ class Iota(Op):
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
 
-    def make_node(self, start: Any, step: Any, length: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, start: Any, step: Any, length: Any) -> Apply:
         ends = [cast_to(as_tensor_variable(x), self.dtype) for x in (start, step)]
         if any(x.type.ndim for x in ends):
             raise TypeError(f"start and step must be 0-d, got {start} and {step}")

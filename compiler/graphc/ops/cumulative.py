@@ -38,7 +38,7 @@ def _neutral(kind: str, dtype: np.dtype) -> Any:
 def _emit_initial(value: Any, node: Apply, operand: str, e: Any) -> str:
     """A stack of one row of a number."""
     x = node.inputs[-1]
-    dtype, shape = x.type.dtype, x.type.shape[1:]  # type: ignore[attr-defined]
+    dtype, shape = x.type.dtype, x.type.shape[1:]
     scalar = e.tensor_type(dtype, ())
     text = f"{dense(np.asarray(value, dtype))} : {scalar}"
     literal = (
@@ -46,7 +46,7 @@ def _emit_initial(value: Any, node: Apply, operand: str, e: Any) -> str:
         if dtype.startswith("u")
         else e.raw(f"arith.constant {text}")
     )
-    sizes = [e.const_index(1), *(e.dim_of(x, operand, axis) for axis in range(1, x.type.ndim))]  # type: ignore[attr-defined]
+    sizes = [e.const_index(1), *(e.dim_of(x, operand, axis) for axis in range(1, x.type.ndim))]
     return e.broadcast(literal, scalar, sizes, e.tensor_type(dtype, (1, *shape)))
 
 
@@ -62,8 +62,8 @@ class _Running(Op):
         """The operation with its initial row, and with as many steps as there are rows."""
         initial = _emit_initial(neutral, node, operands[-1], e)
         x = node.inputs[-1]
-        shape = (1, *x.type.shape[1:])  # type: ignore[attr-defined]
-        types = [*(e.type_of(v) for v in node.inputs), e.tensor_type(x.type.dtype, shape), "index"]  # type: ignore[attr-defined]
+        shape = (1, *x.type.shape[1:])
+        types = [*(e.type_of(v) for v in node.inputs), e.tensor_type(x.type.dtype, shape), "index"]
         steps = e.dim_of(x, operands[-1], 0)
         flags = f"reverse = {str(self.reverse).lower()}, keep_initial = false, reassociate = false"
         return [e.op(name, [*operands, initial, steps], types, e.type_of(node.outputs[0]), f"{flags}{attrs}")]
@@ -96,7 +96,7 @@ class Cumulative(_Running):
     def __str__(self) -> str:
         return f"Cumulative{{{self.kind}{', reverse' if self.reverse else ''}}}"
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         if x.type.ndim == 0:
             raise TypeError(f"{self} takes an array with at least one dimension, got {x} of type {x.type}")
@@ -108,7 +108,7 @@ class Cumulative(_Running):
         (x,) = inputs
         step = -1 if self.reverse else 1
         with np.errstate(all="ignore"):
-            value = _UFUNCS[self.kind].accumulate(x[::step], axis=0, dtype=x.dtype)[::step]  # type: ignore[attr-defined]
+            value = _UFUNCS[self.kind].accumulate(x[::step], axis=0, dtype=x.dtype)[::step]
         output_storage[0][0] = np.ascontiguousarray(value)
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
@@ -143,13 +143,13 @@ class Cumulative(_Running):
             return [self(t)]
         if self.kind == "mul":
             # out[i] = x[i] out[i - 1], so t_out[i] = x[i] t_out[i - 1] + t[i] out[i - 1].
-            before = self._moved(out, pt.ones_like(x[:1]))  # type: ignore[index]
+            before = self._moved(out, pt.ones_like(x[:1]))
             return [LinearRecurrence(self.reverse)(x, t * before)]
         last = Gather()(pt.moveaxis(t, 0, -1), pt.moveaxis(self._positions(x, out), 0, -1))
         return [pt.moveaxis(last, -1, 0)]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
-        neutral = _neutral(self.kind, node.inputs[0].type.numpy_dtype)  # type: ignore[attr-defined]
+        neutral = _neutral(self.kind, node.inputs[0].type.numpy_dtype)
         return self._emit("graphc.cumulative", node, operands, e, neutral, f', kind = "{self.kind}"')
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
@@ -180,7 +180,7 @@ class Running(KernelOp):
 
     def make_node(self, *inputs: Any) -> Apply:
         node = super().make_node(*inputs)
-        if self.kind > 1 and node.outputs[0].type.numpy_dtype.kind == "c":  # type: ignore[attr-defined]
+        if self.kind > 1 and node.outputs[0].type.numpy_dtype.kind == "c":
             raise TypeError(f"{self} needs numbers that can be compared, got {node.inputs[0].type}")
         return node
 
@@ -221,7 +221,7 @@ class LinearRecurrence(_Running):
     def __init__(self, reverse: bool = False) -> None:
         self.reverse = bool(reverse)
 
-    def make_node(self, a: Any, b: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, a: Any, b: Any) -> Apply:
         a, b = as_tensor_variable(a), as_tensor_variable(b)
         if a.type.ndim == 0 or a.type.ndim != b.type.ndim or a.type.dtype != b.type.dtype:
             raise TypeError(f"{self} takes two arrays of one dtype and rank, got types {a.type} and {b.type}")
@@ -243,7 +243,7 @@ class LinearRecurrence(_Running):
         (a, _), (out,), (g,) = inputs, outputs, cotangents
         if g is None or is_discrete(out):
             return [None, None]
-        zero = pt.zeros_like(a[:1])  # type: ignore[index]
+        zero = pt.zeros_like(a[:1])
         back = LinearRecurrence(not self.reverse)
         s = back(back._moved(pt.conj(a), zero), g)
         return [s * pt.conj(self._moved(out, zero)), s]
@@ -254,7 +254,7 @@ class LinearRecurrence(_Running):
             return [None]
         terms: list[Any] = [] if t_b is None else [t_b]
         if t_a is not None:
-            terms.append(t_a * self._moved(out, pt.zeros_like(a[:1])))  # type: ignore[index]
+            terms.append(t_a * self._moved(out, pt.zeros_like(a[:1])))
         return [self(a, terms[0] if len(terms) == 1 else terms[0] + terms[1])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:

@@ -35,7 +35,7 @@ class DimShuffle(Op):
     def __str__(self) -> str:
         return f"DimShuffle{{{','.join(map(str, self.new_order))}}}"
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         shape = x.type.shape
         used = [axis for axis in self.new_order if axis != "x"]
@@ -53,7 +53,7 @@ class DimShuffle(Op):
                     f"static size is "
                     f"{'unknown' if size is None else size}, not 1"
                 )
-        out = [1 if axis == "x" else shape[axis] for axis in self.new_order]  # type: ignore[index]
+        out = [1 if axis == "x" else shape[axis] for axis in self.new_order]
         return Apply(self, [x], [TensorType(x.type.dtype, out).make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
@@ -72,7 +72,7 @@ class DimShuffle(Op):
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
         (g,) = cotangents
-        return [None if g is None else pt.dimshuffle(g, self.inverse(inputs[0].type.ndim))]  # type: ignore[attr-defined]
+        return [None if g is None else pt.dimshuffle(g, self.inverse(inputs[0].type.ndim))]
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]

@@ -195,7 +195,7 @@ class Elementwise(Op):
         check_broadcast(node, inputs)
         with np.errstate(all="ignore"):
             value = self.row.reference(*inputs)
-        output_storage[0][0] = np.asarray(value, dtype=node.outputs[0].type.numpy_dtype)  # type: ignore[attr-defined]
+        output_storage[0][0] = np.asarray(value, dtype=node.outputs[0].type.numpy_dtype)
 
     def pullback(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
@@ -216,7 +216,7 @@ class Elementwise(Op):
         (out,) = outputs
         if is_discrete(out):
             return [None]
-        if not self.row.holomorphic and any(x.type.numpy_dtype.kind == "c" for x in (*inputs, out)):  # type: ignore[attr-defined]
+        if not self.row.holomorphic and any(x.type.numpy_dtype.kind == "c" for x in (*inputs, out)):
             return gradient.pushforward_through_pullback(self, inputs, outputs, tangents)
         total = None
         for i, (x, t) in enumerate(zip(inputs, tangents, strict=True)):
@@ -226,7 +226,7 @@ class Elementwise(Op):
                 if not isinstance(term.type, TensorType):
                     return [term]
                 total = term if total is None else total + term
-        if total is not None and total.type.broadcastable != out.type.broadcastable:  # type: ignore[attr-defined]
+        if total is not None and total.type.broadcastable != out.type.broadcastable:
             total = OPS["second"](out, total)
         return [total]
 
@@ -288,9 +288,9 @@ class Cast(Elementwise):
         if is_discrete(x):
             # The derivative with respect to an integer is that of the function continued to the reals.
             return [g]
-        if g.type.numpy_dtype.kind == "c" and x.type.numpy_dtype.kind != "c":  # type: ignore[attr-defined]
+        if g.type.numpy_dtype.kind == "c" and x.type.numpy_dtype.kind != "c":
             g = pt.real(g)
-        return [cast_to(g, x.type.dtype)]  # type: ignore[attr-defined]
+        return [cast_to(g, x.type.dtype)]
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
@@ -331,7 +331,7 @@ def weak_operands(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _operand_type(x: Any) -> OperandType:
-    return x.type.numpy_dtype if isinstance(x, Variable) else type(x)  # type: ignore[attr-defined]
+    return x.type.numpy_dtype if isinstance(x, Variable) else type(x)
 
 
 def to_dtype(x: Any, dtype: np.dtype) -> Any:

@@ -76,7 +76,7 @@ class LUFactor(_MatrixOp):
         (a, _), (lu, pivots), g = inputs, outputs, cotangents[0]
         if g is None:
             return [None, None]
-        m, n = a.type.shape[-2:]  # type: ignore[attr-defined]
+        m, n = a.type.shape[-2:]
         if m is not None and n is not None and m != n:
             raise UndefinedGradientError(
                 f"the gradient of LU factors is known for square matrices, got {a.type}"
@@ -163,7 +163,7 @@ class QRUpper(_MatrixOp):
         if g_r is None:
             return [None, None]
         _require_square_part(self, a, self.complete)
-        q = QR(self.complete)(a, k)[0]  # type: ignore[index]
+        q = QR(self.complete)(a, k)[0]
         return [conj(_qr_pullback(a, k, q, r, None, g_r)), None]
 
 

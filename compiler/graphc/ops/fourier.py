@@ -100,7 +100,7 @@ class _Transform(KernelOp):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if tangents[0] is None:
             return [None]
-        return [self(tangents[0], *inputs[1:])]  # type: ignore[list-item]
+        return [self(tangents[0], *inputs[1:])]
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         rest = [None] * (len(inputs) - 1)
@@ -137,7 +137,7 @@ class Fft(_Transform):
 
     def _back(self, inputs: Variables, g: Any) -> Variable:
         # The matrix of the transform is symmetric.
-        return self(g, inputs[1])  # type: ignore[return-value]
+        return self(g, inputs[1])
 
 
 class FftAny(Fft):
@@ -164,7 +164,7 @@ class FftColumns(_Transform):
         return [COMPLEX[given[1]], given[1]], [COMPLEX[given[1]]]
 
     def _back(self, inputs: Variables, g: Any) -> Variable:
-        return self(g, inputs[1])  # type: ignore[return-value]
+        return self(g, inputs[1])
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
         """Matrices of all batches are matrices."""
@@ -192,9 +192,9 @@ class Rfft(_Transform):
         return [given[1], given[1]], [COMPLEX[given[1]]]
 
     def _back(self, inputs: Variables, g: Any) -> Variable:
-        n = size_of(inputs[0], inputs[0].type.ndim - 1)  # type: ignore[attr-defined]
+        n = size_of(inputs[0], inputs[0].type.ndim - 1)
         back = (IrfftAny if isinstance(self, RfftAny) else Irfft)(self.mode, self.radices)
-        return back(pt.conj(g) * _weights(g, n, 0.5), inputs[1], n)  # type: ignore[operator, return-value]
+        return back(pt.conj(g) * _weights(g, n, 0.5), inputs[1], n)
 
 
 class RfftAny(Rfft):
@@ -222,8 +222,8 @@ class Irfft(_Transform):
     def _back(self, inputs: Variables, g: Any) -> Variable:
         x, roots, n = inputs
         back = (RfftAny if isinstance(self, IrfftAny) else Rfft)(self.mode, self.radices)
-        out: Any = back(g, roots, size_of(x, x.type.ndim - 1))  # type: ignore[attr-defined]
-        return pt.conj(out) * _weights(x, n, 2.0)  # type: ignore[no-any-return]
+        out: Any = back(g, roots, size_of(x, x.type.ndim - 1))
+        return pt.conj(out) * _weights(x, n, 2.0)
 
 
 class IrfftAny(Irfft):

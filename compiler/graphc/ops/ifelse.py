@@ -49,7 +49,7 @@ class IfElse(Op):
         self.name = name
         self.view_map = {k: [1 + k, 1 + n + k] for k in range(n)}
 
-    def make_node(self, condition: Any, *values: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, condition: Any, *values: Any) -> Apply:
         if len(values) != 2 * self.n:
             raise ValueError(
                 f"{self} takes a condition and {self.n} values for each side, got {len(values)} values"

@@ -83,8 +83,8 @@ class Join(Op):
         for x in inputs:
             stop = start + size_of(x, self.axis)
             # The last sizes of the other dimensions may be known from x alone.
-            part = g[(slice(None),) * self.axis + (slice(start, stop),)]  # type: ignore[index]
-            terms.append(pt.specify_shape(part, x.type.shape))  # type: ignore[attr-defined]
+            part = g[(slice(None),) * self.axis + (slice(start, stop),)]
+            terms.append(pt.specify_shape(part, x.type.shape))
             start = stop
         return terms
 
@@ -97,10 +97,10 @@ class Join(Op):
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         out = node.outputs[0]
-        shape = list(out.type.shape)  # type: ignore[attr-defined]
+        shape = list(out.type.shape)
         shape[self.axis] = None
         sizes = "".join(f"{'?' if size is None else size}x" for size in shape)
-        common = f"tensor<{sizes}{NAMES[out.type.dtype]}>"  # type: ignore[attr-defined]
+        common = f"tensor<{sizes}{NAMES[out.type.dtype]}>"
         parts = []
         for position, (x, operand) in enumerate(zip(node.inputs, operands, strict=True)):
             self._check(e, node, position, operand)
@@ -110,8 +110,8 @@ class Join(Op):
 
     def _check(self, e: Any, node: Apply, position: int, operand: str) -> None:
         """Sizes that become static in the common type are checked before the cast, which checks nothing."""
-        out = node.outputs[0].type.shape  # type: ignore[attr-defined]
-        for axis, size in enumerate(node.inputs[position].type.shape):  # type: ignore[attr-defined]
+        out = node.outputs[0].type.shape
+        for axis, size in enumerate(node.inputs[position].type.shape):
             if axis != self.axis and size is None and out[axis] is not None:
                 given, expected = e.dim_of(node.inputs[position], operand, axis), e.const_index(out[axis])
                 message = (

@@ -36,7 +36,7 @@ class Matmul(Op):
 
     __props__ = ()
 
-    def make_node(self, a: Any, b: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, a: Any, b: Any) -> Apply:
         a, b = as_tensor_variable(a), as_tensor_variable(b)
         if a.type.ndim < 2 or a.type.ndim != b.type.ndim:
             raise TypeError(f"Matmul takes operands of equal rank of at least 2, got {a.type} and {b.type}")
@@ -74,7 +74,7 @@ class Matmul(Op):
         if g is None or is_discrete(outputs[0]):
             return [None, None]
         # Cotangents know the sizes that their operands know, and the axes that are summed over are equal.
-        size_a, size_b = a.type.shape[-1], b.type.shape[-2]  # type: ignore[attr-defined]
+        size_a, size_b = a.type.shape[-1], b.type.shape[-2]
         return [
             self(g, _transposed(_with_size(b, -2, size_a))),
             self(_transposed(_with_size(a, -1, size_b)), g),
@@ -94,12 +94,12 @@ class Matmul(Op):
         names, types = self._refined(node, operands, e)
         attrs = "transpose_a = false, transpose_b = false"
         out = node.outputs[0].type
-        if out.dtype != "float16":  # type: ignore[attr-defined]
+        if out.dtype != "float16":
             return [e.op("graphc.matmul", names, types, e.type_of(node.outputs[0]), attrs)]
         # Products of float16 are added up in float32, as NumPy's are.
         wide = [kind.replace("f16", "f32") for kind in types]
         names = [e.op("graphc.cast", [x], [t], w) for x, t, w in zip(names, types, wide, strict=True)]
-        single = e.tensor_type("float32", out.shape)  # type: ignore[attr-defined]
+        single = e.tensor_type("float32", out.shape)
         product = e.op("graphc.matmul", names, wide, single, attrs)
         return [e.op("graphc.cast", [product], [single], e.type_of(node.outputs[0]))]
 
@@ -107,7 +107,7 @@ class Matmul(Op):
         """The operands, and their types, with what each knows of sizes that they have in common: a product
         is rewritten into operations that would broadcast a static 1.
         """
-        shapes: list[list[int | None]] = [list(x.type.shape) for x in node.inputs]  # type: ignore[attr-defined]
+        shapes: list[list[int | None]] = [list(x.type.shape) for x in node.inputs]
         rank = len(shapes[0])
         for axes in (*((i, i) for i in range(rank - 2)), (rank - 1, rank - 2)):
             for side, axis in enumerate(axes):
@@ -120,10 +120,7 @@ class Matmul(Op):
                     )
                     e.check(e.compare("eq", given, expected), given, expected, message)
                     shapes[side][axis] = known
-        types = [
-            e.tensor_type(x.type.dtype, shape)  # type: ignore[attr-defined]
-            for x, shape in zip(node.inputs, shapes, strict=True)
-        ]
+        types = [e.tensor_type(x.type.dtype, shape) for x, shape in zip(node.inputs, shapes, strict=True)]
         names = [
             e.cast_type(operand, e.type_of(x), wanted)
             for x, operand, wanted in zip(node.inputs, operands, types, strict=True)

@@ -27,7 +27,7 @@ class _Selecting(DiscreteOp):
 
     def make_node(self, *inputs: Any) -> Apply:
         node = super().make_node(*inputs)
-        if node.outputs[0].type.ndim != 1:  # type: ignore[attr-defined]
+        if node.outputs[0].type.ndim != 1:
             x = node.inputs[0]
             raise TypeError(
                 f"{self} takes vectors, got {x} of type {x.type}{describe(x.location)}: rows may have "

@@ -37,7 +37,7 @@ class Det(_MatrixOp):
         (a,), (det,), (g,) = inputs, outputs, cotangents
         if g is None:
             return [None]
-        return [_spread(g * det) * transposed(Inv()(a))]  # type: ignore[operator]
+        return [_spread(g * det) * transposed(Inv()(a))]
 
 
 class SLogDet(_MatrixOp):
@@ -52,7 +52,7 @@ class SLogDet(_MatrixOp):
         (a,), (sign, _), (g_sign, g_log) = inputs, outputs, cotangents
         terms: Any = None if g_log is None else g_log
         if g_sign is not None and is_complex(a):
-            turning = pt.imag(g_sign * sign) * 1j  # type: ignore[operator]
+            turning = pt.imag(g_sign * sign) * 1j
             terms = turning if terms is None else terms + turning
         if terms is None:
             return [None]

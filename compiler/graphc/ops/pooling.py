@@ -63,7 +63,7 @@ class MaxPool(_Windows):
         if g is None or is_discrete(x):
             return [None] * len(inputs)
         *batch, h, w = sizes_of(x)
-        zeros = pt.zeros([*batch, h * w], dtype=x.type.dtype)  # type: ignore[attr-defined]
+        zeros = pt.zeros([*batch, h * w], dtype=x.type.dtype)
         spread = Scatter("add")(zeros, _flat(g), _flat(outputs[1]))
         return [pt.reshape(spread, [*batch, h, w]), *[None] * len(sizes)]
 
@@ -97,7 +97,7 @@ class _LinearWindows(_Windows):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if tangents[0] is None or is_discrete(inputs[0]):
             return [None]
-        return [self(tangents[0], *inputs[1:])]  # type: ignore[list-item]
+        return [self(tangents[0], *inputs[1:])]
 
 
 class WindowSum(_LinearWindows):

@@ -101,7 +101,7 @@ class _PythonMatrices(Op):
             for x, core in zip(inputs, operands, strict=True)
         ]
         values = [
-            np.zeros((*batch, *(sizes[dim] for dim in core)), output.type.dtype)  # type: ignore[attr-defined]
+            np.zeros((*batch, *(sizes[dim] for dim in core)), output.type.dtype)
             for core, output in zip(results, node.outputs, strict=True)
         ]
         if all(sizes.values()):

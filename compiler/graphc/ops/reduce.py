@@ -56,7 +56,7 @@ class Reduce(Op):
     def __str__(self) -> str:
         return f"{self.kind.capitalize()}{{axes={list(self.axes)}}}"
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         normalize_axes(self.axes, x.type.ndim, self.kind)
         kept = [size for axis, size in enumerate(x.type.shape) if axis not in self.axes]
@@ -79,12 +79,12 @@ class Reduce(Op):
 
     def _weight(self, x: Variable, out: Variable) -> Any:
         """Derivative of the result with respect to each element; None stands for 1."""
-        ndim = x.type.ndim  # type: ignore[attr-defined]
+        ndim = x.type.ndim
         if self.kind == "sum":
             return None
         out = _expand(out, self.axes, ndim)
         if self.kind in ("max", "min"):
-            return pt.cast(pt.eq(x, out), x.type.dtype)  # type: ignore[attr-defined]
+            return pt.cast(pt.eq(x, out), x.type.dtype)
         # With one zero along the axes only its own derivative is not 0; with more, all are.
         zero = pt.eq(x, 0)
         zeros = pt.sum(zero, axis=self.axes, keepdims=True)
@@ -98,7 +98,7 @@ class Reduce(Op):
         (x,), (g,) = inputs, cotangents
         if g is None or is_discrete(x):
             return [None]
-        g = _expand(g, self.axes, x.type.ndim)  # type: ignore[attr-defined]
+        g = _expand(g, self.axes, x.type.ndim)
         weight = self._weight(x, outputs[0])
         return [pt.second(shape_source(x), g) if weight is None else g * weight]
 
@@ -136,7 +136,7 @@ class ArgReduce(Op):
     def __str__(self) -> str:
         return f"{self.kind.capitalize()}{{axis={self.axis}}}"
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         normalize_axis(self.axis, x.type.ndim, self.kind)
         if x.type.shape[self.axis] == 0:

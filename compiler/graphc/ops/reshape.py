@@ -168,7 +168,7 @@ class BroadcastTo(Sized):
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         x, shape = inputs[0], _shape_of(inputs[1:])
-        static = node.inputs[0].type.shape  # type: ignore[attr-defined]
+        static = node.inputs[0].type.shape
         missing = len(shape) - x.ndim
         for axis, have in enumerate(x.shape):
             if static[axis] != 1 and have != shape[axis + missing]:
@@ -179,11 +179,11 @@ class BroadcastTo(Sized):
         output_storage[0][0] = np.broadcast_to(x, shape).copy()
 
     def _back(self, x: Variable, g: Variable) -> Variable:
-        missing = g.type.ndim - x.type.ndim  # type: ignore[attr-defined]
+        missing = g.type.ndim - x.type.ndim
         g = pt.sum(g, axis=tuple(range(missing))) if missing else g
         ones = tuple(
             axis
-            for axis, (mine, theirs) in enumerate(zip(x.type.shape, g.type.shape, strict=True))  # type: ignore[attr-defined]
+            for axis, (mine, theirs) in enumerate(zip(x.type.shape, g.type.shape, strict=True))
             if mine == 1 and theirs != 1
         )
         return pt.sum(g, axis=ones, keepdims=True) if ones else g

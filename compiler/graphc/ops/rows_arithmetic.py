@@ -29,7 +29,7 @@ def _chosen(x: Any, out: Any, g: Any) -> Any:
 
 def _pow_x(x: Any, y: Any, out: Any, g: Any) -> Any:
     if isinstance(y, Constant):
-        if y.unique_value == 2:  # type: ignore[attr-defined]
+        if y.unique_value == 2:
             return g * x * y
         return g * y * pt.pow(x, pt.constant(y.data - np.ones((), y.data.dtype)))
     return g * y * pt.pow(x, y - 1)
@@ -61,7 +61,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 def _square_root(x: Any, y: Any) -> Any:
     """An exponent that is known to be 1/2 means the square root, as in NumPy, in each mode."""
-    y = y.data if isinstance(y, Constant) else y  # type: ignore[attr-defined]
+    y = y.data if isinstance(y, Constant) else y
     if not isinstance(y, float | np.floating | np.ndarray) or np.size(y) != 1 or y != 0.5:
         return None
     x = as_tensor_variable(x)

@@ -34,7 +34,7 @@ class Shape(_Sizes):
 
     __props__ = ()
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         return Apply(self, [x], [TensorType("int64", (x.type.ndim,)).make_variable()])
 
@@ -43,7 +43,7 @@ class Shape(_Sizes):
 
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         (x,) = node.inputs
-        indices = [e.dim_of(x, operands[0], axis) for axis in range(x.type.ndim)]  # type: ignore[attr-defined]
+        indices = [e.dim_of(x, operands[0], axis) for axis in range(x.type.ndim)]
         sizes = [e.raw(f"arith.index_cast {index} : index to i64") for index in indices]
         return [e.raw(f"tensor.from_elements {', '.join(sizes)} : {e.type_of(node.outputs[0])}")]
 
@@ -60,7 +60,7 @@ class Shape_i(_Sizes):
     def __init__(self, i: int) -> None:
         self.i = i
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         normalize_axis(self.i, x.type.ndim, "Shape_i")
         return Apply(self, [x], [TensorType("int64", ()).make_variable()])
@@ -100,7 +100,7 @@ class MakeVector(Op):
         (g,) = cotangents
         if g is None or np.dtype(self.dtype).kind not in "fc":
             return [None] * len(inputs)
-        return [g[i] for i in range(len(inputs))]  # type: ignore[index]
+        return [g[i] for i in range(len(inputs))]
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]

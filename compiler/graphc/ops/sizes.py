@@ -45,8 +45,8 @@ def shape_source(x: Any) -> Any:
         if node is None or not isinstance(node.op, Elementwise):
             return x
         # Operands of static size 1 have no say in the shape.
-        shaping = [v for v in node.inputs if any(size != 1 for size in v.type.shape)]  # type: ignore[attr-defined]
-        if len(shaping) != 1 or shaping[0].type.shape != x.type.shape:  # type: ignore[attr-defined]
+        shaping = [v for v in node.inputs if any(size != 1 for size in v.type.shape)]
+        if len(shaping) != 1 or shaping[0].type.shape != x.type.shape:
             return x
         x = shaping[0]
     return x
@@ -60,7 +60,7 @@ def known_value(x: Any, depth: int = _MAX_DEPTH) -> np.ndarray | None:
     if node is None or depth == 0:
         return None
     if isinstance(node.op, Shape_i):
-        size = node.inputs[0].type.shape[node.op.i]  # type: ignore[attr-defined]
+        size = node.inputs[0].type.shape[node.op.i]
         return None if size is None else np.asarray(size)
     if not isinstance(node.op, Elementwise) or x.type.ndim:
         return None
@@ -101,7 +101,7 @@ def as_size(x: Any, what: str) -> Any:
 
 def vector_entries(x: Variable) -> list[Any] | None:
     """The elements of a vector of known length as 0-d variables; None when its length is not known."""
-    length = x.type.shape[0]  # type: ignore[attr-defined]
+    length = x.type.shape[0]
     if length is None:
         return None
     if isinstance(x, Constant):
@@ -115,7 +115,7 @@ def vector_entries(x: Variable) -> list[Any] | None:
         return (
             None if any(part is None for part in parts) else [entry for part in parts for entry in part or ()]
         )
-    return [x[i] for i in range(length)]  # type: ignore[index]
+    return [x[i] for i in range(length)]
 
 
 def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[Any]:

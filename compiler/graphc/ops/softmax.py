@@ -39,7 +39,7 @@ class _Normalized(Op):
     def __str__(self) -> str:
         return f"{type(self).__name__}{{axes={list(self.axes)}}}"
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         if x.type.numpy_dtype.kind == "c":
             raise TypeError(f"{type(self).__name__} takes real numbers, got {x} of {x.type}")

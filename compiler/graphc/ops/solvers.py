@@ -33,7 +33,7 @@ class _Solver(_MatrixOp):
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
         """Many right-hand sides of one matrix are columns."""
         a, b = inputs
-        if batched[0] or node.inputs[0].type.ndim > 2:  # type: ignore[attr-defined]
+        if batched[0] or node.inputs[0].type.ndim > 2:
             return [
                 self(*(x if known else repeat(x, size) for x, known in zip(inputs, batched, strict=True)))
             ]

@@ -33,7 +33,7 @@ class _Permutation(KernelOp):
         rest: list[Variable | None] = [None] * len(others)
         if g is None or is_discrete(x):
             return [None, *rest]
-        zero = x.zeros_like()  # type: ignore[attr-defined]
+        zero = x.zeros_like()
         return [Scatter("set")(zero, g, self.positions(inputs)), *rest]
 
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:

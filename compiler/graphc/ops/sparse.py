@@ -53,7 +53,7 @@ class CsrProduct(KernelOp):
             return [None] * 5
         pair = (b, g) if self.transpose else (g, b)
         g_data: Any = CsrSampledProduct()(indices, indptr, *pair)
-        rows = size_of(b, b.type.ndim - 2)  # type: ignore[attr-defined]
+        rows = size_of(b, b.type.ndim - 2)
         g_b: Any = CsrProduct(not self.transpose)(data, indices, indptr, g, rows)
         return [g_data, None, None, g_b, None]
 
@@ -74,7 +74,7 @@ class CsrProduct(KernelOp):
         if not self.transpose:
             return super().emit(node, operands, e)
         types = [e.type_of(x) for x in node.inputs[:4]]
-        rank = node.outputs[0].type.ndim - 2  # type: ignore[attr-defined]
+        rank = node.outputs[0].type.ndim - 2
         z, n = e.dim(operands[0], types[0], rank), e.dim(operands[3], types[3], rank + 1)
         m = e.index(node.inputs[4], operands[4])
         work = e.arith("divui", e.arith("muli", z, n), e.const_index(GROUP))
@@ -132,7 +132,7 @@ class CsrSampledProduct(KernelOp):
         (g,), (indices, indptr, a, b) = cotangents, inputs
         if g is None or is_discrete(outputs[0]):
             return [None] * 4
-        ndim = a.type.ndim  # type: ignore[attr-defined]
+        ndim = a.type.ndim
         g_a: Any = CsrProduct()(g, indices, indptr, b, size_of(a, ndim - 2))
         g_b: Any = CsrProduct(True)(g, indices, indptr, a, size_of(b, ndim - 2))
         return [None, None, g_a, g_b]

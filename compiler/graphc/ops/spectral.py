@@ -73,7 +73,7 @@ class Eigvalsh(_MatrixOp):
         (g,) = cotangents
         if g is None:
             return [None]
-        v: Any = Eigh(self.lower)(inputs[0])[1]  # type: ignore[index]
+        v: Any = Eigh(self.lower)(inputs[0])[1]
         whole = mm(v * pt.expand_dims(g, -2), adjoint(v))
         return [conj(in_triangle(whole, self.lower))]
 
@@ -131,14 +131,14 @@ class SVDFull(_SingularValues):
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a, k), (u, s, vh), (g_u, g_s, g_vh) = inputs, outputs, cotangents
-        m, n = a.type.shape[-2:]  # type: ignore[attr-defined]
+        m, n = a.type.shape[-2:]
         if (g_u is not None or g_vh is not None) and (m is None or m != n):
             raise UndefinedGradientError(
                 f"the gradient of singular vectors with full_matrices=True is known for square matrices, got "
                 f"{a.type}; use full_matrices=False"
             )
         if m != n or m is None:
-            u, vh = u[..., :, :k], vh[..., :k, :]  # type: ignore[index]
+            u, vh = u[..., :, :k], vh[..., :k, :]
         return [conj(_svd_pullback(u, s, vh, g_u, g_s, g_vh)), None]
 
 
@@ -154,7 +154,7 @@ class SingularValues(_SingularValues):
         (g,) = cotangents
         if g is None:
             return [None, None]
-        u, _, vh = SVD()(*inputs)  # type: ignore[misc]
+        u, _, vh = SVD()(*inputs)
         return [conj(mm(u * pt.expand_dims(g, -2), vh)), None]
 
 

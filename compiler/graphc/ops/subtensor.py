@@ -44,7 +44,7 @@ class _Basic(Op):
                 and entry.start != SYMBOLIC
                 and size is not None
                 and not -size <= entry.start < size
-            ):  # type: ignore[operator]
+            ):
                 raise IndexError(
                     f"index {entry.start} is out of bounds for axis {axis} of {x}, of size {size}"
                 )
@@ -186,7 +186,7 @@ class IncSubtensor(_Basic):
         x, y = inputs[:2]
         out = np.array(x, copy=True)
         region = out[self._index(node, x.shape, inputs[2:])]
-        static = node.inputs[1].type.shape  # type: ignore[attr-defined]
+        static = node.inputs[1].type.shape
         if any(s != 1 and have != want for s, have, want in zip(static, y.shape, region.shape, strict=True)):
             raise ValueError(
                 f"cannot put an array of shape {y.shape} into a slice of shape "
@@ -208,7 +208,7 @@ class IncSubtensor(_Basic):
         g_y = unbroadcast(Subtensor(self.idx_list)(g, *bounds), y)
         if not self.set_instead_of_inc:
             return [g, g_y, *none]
-        zero = np.zeros((1,) * x.type.ndim, x.type.dtype)  # type: ignore[attr-defined]
+        zero = np.zeros((1,) * x.type.ndim, x.type.dtype)
         return [self(g, zero, *bounds), g_y, *none]
 
     def pushforward(
@@ -223,8 +223,8 @@ class IncSubtensor(_Basic):
     def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
         x, y, out = node.inputs[0], node.inputs[1], node.outputs[0]
         bounds = self._emit_bounds(node, operands, e)
-        ndim = x.type.ndim  # type: ignore[attr-defined]
-        region = e.tensor_type(out.type.dtype, self._static(x, node.inputs[2:]))  # type: ignore[attr-defined]
+        ndim = x.type.ndim
+        region = e.tensor_type(out.type.dtype, self._static(x, node.inputs[2:]))
         update = e.broadcast(operands[1], e.type_of(y), bounds[ndim : 2 * ndim], region)
         types = [e.type_of(x), region] + ["index"] * len(bounds)
         attrs = f"accumulate = {'false' if self.set_instead_of_inc else 'true'}"

@@ -40,7 +40,7 @@ class Entry:
     @property
     def role(self) -> RoleName:
         """Kind of the role, in Theano's words."""
-        return self.spec.role  # type: ignore[no-any-return]
+        return self.spec.role
 
     @property
     def taps(self) -> tuple[int, ...]:
@@ -278,7 +278,7 @@ class ScanArgs:
 
     def replacements(self, node: Apply) -> dict[Variable, Variable]:
         """For each output of the parsed node that is still there, that of the same name of a rebuilt node."""
-        new = dict(zip(node.op.spec.outer_output_names(), node.outputs, strict=True))  # type: ignore[attr-defined]
+        new = dict(zip(node.op.spec.outer_output_names(), node.outputs, strict=True))
         found = {e.outer_out: new[e.name] for e in self._entries if e.outer_out is not None}
         if self._steps_taken is not None and "n_steps" in new:
             found[self._steps_taken] = new["n_steps"]

@@ -110,7 +110,7 @@ def _check_next(op: Any, state: Any, initial: Variable, new: Variable) -> None:
 
 def _value(op: Any, role: Any, value: Any, type_: Any) -> Variable:
     try:
-        return type_.filter_variable(value)  # type: ignore[no-any-return]
+        return type_.filter_variable(value)
     except TypeError:
         given = value.type if isinstance(value, Variable) else type(value).__name__
         raise TypeError(

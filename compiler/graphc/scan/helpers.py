@@ -176,8 +176,8 @@ def filter(fn: Callable[..., Any], sequences: Any, non_sequences: Any = None, na
                 f"{callee} must return a scalar for each row, got {keep} of type {keep.type}; reduce it "
                 "with all() or any()"
             )
-        keep = pt.neq(keep, 0)  # type: ignore[attr-defined]
-        return [count + keep, pt.switch(keep, count, -1)]  # type: ignore[attr-defined]
+        keep = pt.neq(keep, 0)
+        return [count + keep, pt.switch(keep, count, -1)]
 
     variables = [each.variable for each in given]
     start = as_tensor_variable(0, dtype="int64")

@@ -103,11 +103,11 @@ def while_loop(
     init = structure.build([_as_leaf(leaf) for leaf in leaves])
     limit = as_steps(UNBOUNDED if max_steps is None else max_steps, str(callee))
     go = as_condition(test([init]), str(test))
-    steps = pt.switch(go, limit, 0).astype("int64")  # type: ignore[attr-defined]
+    steps = pt.switch(go, limit, 0).astype("int64")
     carry = _Carry(init, builder, traced=max_steps is not None)
     carry.set_next(builder.call([carry.inner]), callee)
     # The condition of the op is tested after an iteration, on what that has computed.
-    builder.condition = pt.invert(as_condition(test([carry.next]), str(test)))  # type: ignore[attr-defined]
+    builder.condition = pt.invert(as_condition(test([carry.next]), str(test)))
     node = builder.build(steps, name=name or callee.name)
     _attach_updates(builder, node)
     return carry.last(node)
@@ -127,7 +127,7 @@ def fori_loop(
     """
     callee = Callee(body, "fori_loop")
     first, end = _bound(lower, "lower", callee), _bound(upper, "upper", callee)
-    count = pt.maximum(end - first, 0)  # type: ignore[attr-defined]
+    count = pt.maximum(end - first, 0)
     known = known_size(count)
     builder = LoopBuilder(callee)
     index = builder.state(first, (-1,), True, "the index of fori_loop")

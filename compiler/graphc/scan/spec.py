@@ -39,7 +39,7 @@ class Sequence(Role):
         if not self.taps or self.taps[0] < 0 or list(self.taps) != sorted(set(self.taps)):
             raise ValueError(f"taps of sequence '{self.name}' must ascend from 0 or above, got {self.taps}")
 
-    role: ClassVar[RoleName] = "sequence"  # type: ignore[misc]
+    role: ClassVar[RoleName] = "sequence"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Output(Role):
     """A result of each iteration that no iteration reads."""
 
     name: str
-    role: ClassVar[RoleName] = "nit-sot"  # type: ignore[misc]
+    role: ClassVar[RoleName] = "nit-sot"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Untraced(Role):
     """A value handed from iteration to iteration of which only the last is kept, of any type."""
 
     name: str
-    role: ClassVar[RoleName] = "untraced"  # type: ignore[misc]
+    role: ClassVar[RoleName] = "untraced"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Invariant(Role):
     """A value that is the same in all iterations."""
 
     name: str
-    role: ClassVar[RoleName] = "non-sequence"  # type: ignore[misc]
+    role: ClassVar[RoleName] = "non-sequence"
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class UntracedPart:
     @property
     def row(self) -> TensorType:
         """Type of the value, for a tensor."""
-        return self.initial.type  # type: ignore[no-any-return]
+        return self.initial.type
 
     def retype(self, row: TensorType) -> dict[Variable, Variable]:
         """Give the value another type; returns what replaces the inner variable."""

@@ -303,7 +303,7 @@ class SparseSparse(Op):
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    def make_node(self, x: Any, y: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any, y: Any) -> Apply:
         x, y = as_sparse_variable(x), as_sparse_variable(y)
         dtype = np.result_type(x.type.numpy_dtype, y.type.numpy_dtype).name
         if self.kind == "dot":
@@ -330,7 +330,7 @@ class SparseSparse(Op):
         if self.kind == "mul":
             return _factors(g, (x, y), None)
         terms = true_dot(g, transpose(y)), true_dot(transpose(x), g)
-        return [in_format(t, v.type.format) for t, v in zip(terms, (x, y), strict=True)]  # type: ignore[attr-defined]
+        return [in_format(t, v.type.format) for t, v in zip(terms, (x, y), strict=True)]
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
@@ -339,6 +339,6 @@ class SparseSparse(Op):
         if self.kind == "add":
             terms = [t for t in (t_x, t_y) if t is not None]
         else:
-            terms = [] if t_x is None else [self(t_x, y)]  # type: ignore[list-item]
-            terms += [] if t_y is None else [self(x, t_y)]  # type: ignore[list-item]
+            terms = [] if t_x is None else [self(t_x, y)]
+            terms += [] if t_y is None else [self(x, t_y)]
         return [None if not terms else terms[0] if len(terms) == 1 else add(*terms)]

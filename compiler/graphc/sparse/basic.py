@@ -39,7 +39,7 @@ def as_sparse_variable(x: Any, name: str | None = None) -> Any:
         TypeError: it is neither.
     """
     if isinstance(x, SparseVariable):
-        return x if x.type.format in FORMATS else ConvertFormat("csr")(x)  # type: ignore[attr-defined]
+        return x if x.type.format in FORMATS else ConvertFormat("csr")(x)
     if not is_sparse(x):
         raise TypeError(f"expected a sparse variable or a sparse matrix of SciPy, got {x!r:.80}")
     x = x if x.format in ("csr", "csc") else x.tocsr()
@@ -116,7 +116,7 @@ class ConvertFormat(Op):
     def __init__(self, format: str) -> None:
         self.format = format
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         return Apply(self, [x], [x.type.clone(format=self.format).make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
@@ -126,13 +126,13 @@ class ConvertFormat(Op):
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
         g = cotangents[0]
-        return [None if g is None else ConvertFormat(typed(Any, inputs[0]).type.format)(g)]  # type: ignore[list-item]
+        return [None if g is None else ConvertFormat(typed(Any, inputs[0]).type.format)(g)]
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
         t = tangents[0]
-        return [None if t is None else self(t)]  # type: ignore[list-item]
+        return [None if t is None else self(t)]
 
 
 def in_format(x: Any, format: str) -> Any:
@@ -145,7 +145,7 @@ class CSMProperties(Op):
 
     __props__ = ()
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         x = as_sparse_variable(x)
         kinds = [(x.type.dtype, (None,)), ("int32", (None,)), ("int32", (None,)), ("int64", (2,))]
         sizes = dict(zip(("csr", "csc"), x.type.shape, strict=True))
@@ -166,7 +166,7 @@ class CSMProperties(Op):
         if cotangents[0] is None:
             return [None]
         format = typed(Any, inputs[0]).type.format
-        return [CSM(format)(cotangents[0], *outputs[1:])]  # type: ignore[list-item]
+        return [CSM(format)(cotangents[0], *outputs[1:])]
 
     def pushforward(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
@@ -187,7 +187,7 @@ class CSM(Op):
     def __init__(self, format: str) -> None:
         self.format = format
 
-    def make_node(self, data: Any, indices: Any, indptr: Any, shape: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, data: Any, indices: Any, indptr: Any, shape: Any) -> Apply:
         data = as_tensor_variable(data)
         parts = [pt.cast(as_tensor_variable(x), "int32") for x in (indices, indptr)]
         sizes = pt.cast(as_tensor_variable(shape), "int64")
@@ -216,7 +216,7 @@ class CSM(Op):
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
     ) -> list[Variable | None]:
         t = tangents[0]
-        return [None if t is None else self(t, *inputs[1:])]  # type: ignore[list-item]
+        return [None if t is None else self(t, *inputs[1:])]
 
 
 class Regular(Op):
@@ -237,7 +237,7 @@ class Regular(Op):
     def __init__(self, rule: Rule, parameter: Any = None) -> None:
         self.rule, self.parameter = rule, parameter
 
-    def make_node(self, value: Any, *sources: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, value: Any, *sources: Any) -> Apply:
         return Apply(self, [value, *sources], [value.type.make_variable()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
@@ -301,7 +301,7 @@ def csm_properties(x: Any) -> tuple[Any, Any, Any, Any]:
     # One node for each variable: it runs in Python.
     if x.parts is None:
         x.parts = tuple(CSMProperties()(x, return_list=True))
-    return x.parts  # type: ignore[no-any-return]
+    return x.parts
 
 
 def csm_data(x: Any) -> Any:

@@ -34,7 +34,7 @@ class Compare(Op):
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    def make_node(self, x: Any, y: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any, y: Any) -> Apply:
         x, y = as_sparse_variable(x), as_sparse_variable(y)
         known = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
         return Apply(self, [x, y], [SparseTensorType(x.type.format, "bool", known).make_variable()])

@@ -47,7 +47,7 @@ class SparseFromDense(Op):
     def __init__(self, format: str) -> None:
         self.format = format
 
-    def make_node(self, x: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, x: Any) -> Apply:
         x = as_tensor_variable(x)
         if x.type.ndim > 2:
             raise TypeError(f"a sparse matrix has at most 2 dimensions, got {x} of type {x.type}")

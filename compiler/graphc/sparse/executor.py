@@ -89,7 +89,7 @@ class PartsExecutor(Executor):
                 if part not in wanted:
                     wanted.append(part)
                 places.append((False, wanted.index(part)))
-            self._results.append((v.type.format if sparse else None, places))  # type: ignore[attr-defined]
+            self._results.append((v.type.format if sparse else None, places))
         results = rebuild(wanted, dict(roots), copy_nodes=False, strict=True)
         self.compiled = compile_native(FunctionGraph(arguments, results))
         self._plain = not any(format is not None for format, _ in self._results)
@@ -104,7 +104,7 @@ class PartsExecutor(Executor):
         found = function(*given)
         results = [found] if single else found
         if self._plain and len(results) == len(self._results):
-            return results  # type: ignore[no-any-return]
+            return results
         return [self._wrapped(format, places, given, results) for format, places in self._results]
 
     def _wrapped(

@@ -30,11 +30,11 @@ class SparseVariable(Variable):
 
     @property
     def dtype(self) -> str:
-        return str(self.type.dtype)  # type: ignore[attr-defined]
+        return str(self.type.dtype)
 
     @property
     def format(self) -> str:
-        return str(self.type.format)  # type: ignore[attr-defined]
+        return str(self.type.format)
 
     @property
     def ndim(self) -> int:

@@ -140,9 +140,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
     """Differences of neighbours of the flattened array, between given vectors."""
     parts = [diff(pt.ravel(as_tensor_variable(ary)))]
     if to_begin is not None:
-        parts.insert(0, pt.cast(pt.ravel(as_tensor_variable(to_begin)), parts[-1].type.dtype))  # type: ignore[attr-defined]
+        parts.insert(0, pt.cast(pt.ravel(as_tensor_variable(to_begin)), parts[-1].type.dtype))
     if to_end is not None:
-        parts.append(pt.cast(pt.ravel(as_tensor_variable(to_end)), parts[-1].type.dtype))  # type: ignore[attr-defined]
+        parts.append(pt.cast(pt.ravel(as_tensor_variable(to_end)), parts[-1].type.dtype))
     return parts[0] if len(parts) == 1 else pt.concatenate(parts)
 
 
@@ -259,11 +259,11 @@ def _middle(a: Any, v: Any, mode: str, mirrored: bool) -> Any:
     m, n = size_of(a, 0), size_of(v, 0)
     short, long = pt.minimum(m, n), pt.maximum(m, n)
     if mode == "valid":
-        return full[short - 1 : long]  # type: ignore[index]
+        return full[short - 1 : long]
     if mode != "same":
         raise ValueError(f"mode must be full, same or valid, got {mode!r}")
     # NumPy mirrors a correlation whose second vector is longer, and with it the middle.
     start = pt.int_div(short - 1, 2)
     if mirrored:
         start = pt.switch(pt.gt(n, m), pt.int_div(short, 2), start)
-    return full[start : start + long]  # type: ignore[index]
+    return full[start : start + long]

@@ -111,7 +111,7 @@ def _length(start: Any, stop: Any, step: Any) -> Any:
     if values[2] is not None and not values[2]:
         raise ValueError("the step of arange must not be 0")
     if all(value is not None for value in values):
-        return known_as(len(np.arange(*values)), start, stop, step)  # type: ignore[arg-type]
+        return known_as(len(np.arange(*values)), start, stop, step)
     if values[0] is not None and values[2] is not None and values[0] == 0 and values[2] == 1:
         count = stop
         if count.owner is not None and isinstance(count.owner.op, Shape_i):

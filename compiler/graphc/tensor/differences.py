@@ -48,7 +48,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             raise ValueError(
                 f"gradient needs at least {edge_order + 1} samples along axis {each}, got {size}"
             )
-        rule = _uneven if isinstance(h, Variable) and h.type.ndim else _even  # type: ignore[attr-defined]
+        rule = _uneven if isinstance(h, Variable) and h.type.ndim else _even
         found = rule(pt.moveaxis(f, each, -1), h, edge_order)
         results.append(pt.moveaxis(found, -1, each))
     return results[0] if len(axes) == 1 else tuple(results)

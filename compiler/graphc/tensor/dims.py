@@ -72,8 +72,8 @@ def split_dims(x: Any, shape: Any, axis: int = 0) -> Variable:
     """
     x = as_tensor_variable(x)
     axis = normalize_axis(axis, x.type.ndim, "split_dims")
-    if isinstance(shape, Variable) and shape.type.ndim == 1:  # type: ignore[attr-defined]
-        parts = vector_entries(shape) or [shape[i] for i in range(get_vector_length(shape))]  # type: ignore[index]
+    if isinstance(shape, Variable) and shape.type.ndim == 1:
+        parts = vector_entries(shape) or [shape[i] for i in range(get_vector_length(shape))]
     else:
         parts = list(shape) if isinstance(shape, Sequence | np.ndarray) else [shape]
     sizes = sizes_of(x)
@@ -139,8 +139,8 @@ def unpack(packed_input: Any, packed_shapes: Sequence[Any], keep_axes: Any = Non
     front, _ = _kept(keep_axes, x.type.ndim)
     result, start = [], pt.constant(np.int64(0))
     for shape in packed_shapes:
-        if isinstance(shape, Variable) and shape.type.ndim == 1:  # type: ignore[attr-defined]
-            sizes: list[Any] = [shape[i] for i in range(get_vector_length(shape))]  # type: ignore[index]
+        if isinstance(shape, Variable) and shape.type.ndim == 1:
+            sizes: list[Any] = [shape[i] for i in range(get_vector_length(shape))]
         else:
             sizes = [as_size(s, "unpack") for s in (shape if isinstance(shape, Sequence) else [shape])]
         stop = start + product_of(sizes)
@@ -225,7 +225,7 @@ def get_vector_length(v: Any) -> int:
 
 def get_scalar_constant_value(v: Any, *args: Any, **options: Any) -> np.ndarray:
     """The value of a 0-d constant; see `get_underlying_scalar_constant_value`."""
-    if np.ndim(v) if not isinstance(v, Variable) else v.type.ndim:  # type: ignore[attr-defined]
+    if np.ndim(v) if not isinstance(v, Variable) else v.type.ndim:
         raise NotScalarConstantError(f"{v} is not 0-d")
     return get_underlying_scalar_constant_value(v)
 

@@ -147,21 +147,21 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Variable:
         )
     if counts.type.ndim > 1:
         raise ValueError(f"repeat takes a number or a vector of repetitions, got {counts.type}")
-    if isinstance(counts, Constant) and (counts.data < 0).any():  # type: ignore[attr-defined]
-        raise ValueError(f"repetitions must be at least 0, got {counts.data}")  # type: ignore[attr-defined]
+    if isinstance(counts, Constant) and (counts.data < 0).any():
+        raise ValueError(f"repetitions must be at least 0, got {counts.data}")
     if axis is None:
         x, axis = pt.ravel(x), 0
     axis = normalize_axis(axis, x.type.ndim, "repeat")
     counts = cast_to(counts, "int64")
     if counts.type.shape == (1,):
         known = isinstance(counts, Constant)
-        counts = pt.constant(counts.data[0]) if known else counts[0]  # type: ignore[attr-defined]
+        counts = pt.constant(counts.data[0]) if known else counts[0]
     if counts.type.ndim == 0:
         return _repeat_equally(x, counts, axis)
     counts = _one_for_each(counts, size_of(x, axis))
     length = RepeatLength()(counts)
     if isinstance(counts, Constant):
-        length = pt.constant(counts.data.sum())  # type: ignore[attr-defined]
+        length = pt.constant(counts.data.sum())
     return pt.take(x, RepeatPositions()(counts, length), axis=axis)
 
 

@@ -67,7 +67,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> V
 
 def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
     """One pair for each axis, from any of NumPy's forms."""
-    if isinstance(given, Variable) and given.type.ndim:  # type: ignore[attr-defined]
+    if isinstance(given, Variable) and given.type.ndim:
         pairs_variable = pt.broadcast_to(given, (ndim, 2))
         return [(pairs_variable[i, 0], pairs_variable[i, 1]) for i in range(ndim)]
     if isinstance(given, np.ndarray):

@@ -188,7 +188,7 @@ def _bound(bound: Any, bounds: list[Any]) -> Any:
 
 
 def _is_single(item: Any) -> bool:
-    return isinstance(item, Variable) and item.type.ndim == 0  # type: ignore[attr-defined]
+    return isinstance(item, Variable) and item.type.ndim == 0
 
 
 def _arrays_place(items: list[Any]) -> int:

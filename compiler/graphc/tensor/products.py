@@ -47,7 +47,7 @@ def dot(a: Any, b: Any) -> Variable:
     """
     for operand, method, other in ((a, "__dot__", b), (b, "__rdot__", a)):
         if isinstance(operand, Variable) and not isinstance(operand.type, TensorType):  # a sparse matrix, say
-            return getattr(operand, method)(other)  # type: ignore[no-any-return]
+            return getattr(operand, method)(other)
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     if a.type.ndim == 0 or b.type.ndim == 0:
         return a * b

@@ -128,13 +128,13 @@ def tile(A: Any, reps: Any) -> Variable:
     """
     x = as_tensor_variable(A)
     counts = list(reps) if isinstance(reps, list | tuple) else [reps]
-    if isinstance(reps, Variable) and reps.type.ndim:  # type: ignore[attr-defined]
-        length = reps.type.shape[0]  # type: ignore[attr-defined]
+    if isinstance(reps, Variable) and reps.type.ndim:
+        length = reps.type.shape[0]
         if length is None:
             raise ValueError(
                 f"tile needs to know how many repetitions there are, got {reps} of type {reps.type}"
             )
-        counts = [reps[i] for i in range(length)]  # type: ignore[index]
+        counts = [reps[i] for i in range(length)]
     elif isinstance(reps, np.ndarray):
         counts = np.atleast_1d(reps).tolist()
     rank = max(len(counts), x.type.ndim)
@@ -179,7 +179,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
     """Sum of a diagonal."""
-    return diagonal(a, offset, axis1, axis2).sum(axis=-1)  # type: ignore[attr-defined]
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1)
 
 
 def diag(v: Any, k: int = 0) -> Variable:
@@ -261,7 +261,7 @@ def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Va
     v = as_tensor_variable(diag)
     rank = v.type.ndim + 1
     first, second = sorted(normalize_axes((axis1, axis2), rank, "alloc_diag"))
-    n = size_of(v, v.type.ndim - 1) + abs(int(offset))  # type: ignore[operator]
+    n = size_of(v, v.type.ndim - 1) + abs(int(offset))
     rows = pt.arange(size_of(v, v.type.ndim - 1)) + max(-int(offset), 0)
     zeros = pt.zeros((*sizes_of(v)[:-1], n, n), dtype=v.type.dtype)
     placed = pt.set_subtensor(zeros[..., rows, rows + int(offset)], v)

@@ -215,7 +215,7 @@ def _edges(a: Any, bins: Any, range_: Any) -> tuple[Any, bool]:
     if not isinstance(bins, int | np.integer):
         given = as_tensor_variable(bins)
         if given.type.ndim == 1:
-            if isinstance(given, Constant) and (np.diff(given.data) < 0).any():  # type: ignore[attr-defined]
+            if isinstance(given, Constant) and (np.diff(given.data) < 0).any():
                 raise ValueError("bins must ascend")
             return given, False
         if given.type.ndim or given.type.numpy_dtype.kind not in "iu":

@@ -61,7 +61,7 @@ def _without(sizes: list[Any], given: list[Any]) -> tuple[list[Any], list[Any]]:
 
     def key(v: Any) -> Any:
         if isinstance(v, Constant):
-            return int(v.data)  # type: ignore[attr-defined]
+            return int(v.data)
         if v.owner is not None and isinstance(v.owner.op, Shape_i):
             return v.owner.op, v.owner.inputs[0]
         return v

@@ -94,7 +94,7 @@ def _prefers_transforms(windows: list[Window], dtype: str) -> bool:
     sizes = [(known(w.size), known(w.reach)) for w in windows]
     if not dtype.startswith(("float32", "float64", "complex")) or any(None in pair for pair in sizes):
         return False
-    (h, p), (w, q) = sizes  # type: ignore[misc]
+    (h, p), (w, q) = sizes
     area: int = (h + p - 1) * (w + q - 1)  # type: ignore[operator]
     return p * q > 6 * area.bit_length()  # type: ignore[operator]
 

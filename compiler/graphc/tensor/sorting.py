@@ -54,7 +54,7 @@ def along_axis(function: Callable[..., Any], x: Any, axis: Any, what: str) -> Va
         x, axis = _with_axis(x, known_size(axis) if isinstance(axis, Variable) else axis, what)
         return along_last(function, axis, x)
     x = as_tensor_variable(x)
-    if axis.type.ndim or axis.type.numpy_dtype.kind not in "iu" or x.type.ndim == 0:  # type: ignore[attr-defined]
+    if axis.type.ndim or axis.type.numpy_dtype.kind not in "iu" or x.type.ndim == 0:
         raise ArgumentError(f"the axis of {what} must be a 0-d integer, got {axis} of type {axis.type}")
     rank = x.type.ndim
     # Reading at the axis checks it.
@@ -186,12 +186,12 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Variable:
         raise ValueError(f"digitize takes a vector of bins, got {edges} of type {edges.type}")
     side = "left" if right else "right"
     if isinstance(edges, Constant):
-        descends = bool((np.diff(edges.data) < 0).any())  # type: ignore[attr-defined]
+        descends = bool((np.diff(edges.data) < 0).any())
         found = searchsorted(edges[::-1] if descends else edges, x, side=side)
-        return size_of(edges, 0) - found if descends else found  # type: ignore[operator]
+        return size_of(edges, 0) - found if descends else found
     falling = pt.any(edges[1:] < edges[:-1])
     found = searchsorted(pt.switch(falling, edges[::-1], edges), x, side=side)
-    return pt.switch(falling, size_of(edges, 0) - found, found)  # type: ignore[operator]
+    return pt.switch(falling, size_of(edges, 0) - found, found)
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Variable:
@@ -256,7 +256,7 @@ def _top(x: Any, kth: Any, axis: Any, what: str) -> list[Any]:
     count = as_tensor_variable(kth)
     if count.type.ndim or count.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"{what} takes an integer, got {kth}")
-    number = int(count.data) if isinstance(count, Constant) else None  # type: ignore[attr-defined]
+    number = int(count.data) if isinstance(count, Constant) else None
     if number == 0:
         raise ValueError(f"{what} takes a kth other than 0")
     smallest = number is not None and number < 0

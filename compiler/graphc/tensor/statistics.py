@@ -95,8 +95,8 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
 
 
 def _check_quantile(q: Any) -> None:
-    if isinstance(q, Constant) and not ((q.data >= 0) & (q.data <= 1)).all():  # type: ignore[attr-defined]
-        raise ValueError(f"quantiles must be in the range from 0 to 1, got {q.data}")  # type: ignore[attr-defined]
+    if isinstance(q, Constant) and not ((q.data >= 0) & (q.data <= 1)).all():
+        raise ValueError(f"quantiles must be in the range from 0 to 1, got {q.data}")
 
 
 def _between(ordered: Any, place: Any, method: str) -> Any:
@@ -347,7 +347,7 @@ def _variables(m: Any, rowvar: bool) -> Any:
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Variable:
     """Correlation coefficients of variables; arguments as `cov`."""
     c = cov(x, y, rowvar)
-    if c.type.ndim == 0:  # type: ignore[attr-defined]
+    if c.type.ndim == 0:
         return c / c
     deviation = pt.sqrt(pt.diagonal(pt.real(c)))
     c = c / pt.expand_dims(deviation, 1) / pt.expand_dims(deviation, 0)

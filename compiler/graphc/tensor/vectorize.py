@@ -132,7 +132,7 @@ def _check_sizes(replace: dict[Variable, Variable], cores: Sequence[tuple[str, .
     """Static sizes of equally named core dimensions must agree."""
     known: dict[str, int] = {}
     for inner, core in zip(replace, cores, strict=True):
-        for name, size in zip(core, inner.type.shape, strict=True):  # type: ignore[attr-defined]
+        for name, size in zip(core, inner.type.shape, strict=True):
             if size is not None and known.setdefault(name, size) != size:
                 raise ValueError(f"{label}: the core dimension {name} has the sizes {known[name]} and {size}")
 
@@ -148,7 +148,7 @@ def _check_results(found: Any, right: Sequence[tuple[str, ...]] | None, label: s
     if len(listed) != len(right):
         raise ValueError(f"{label} must return {len(right)} results by its signature, got {len(listed)}")
     for i, (y, core) in enumerate(zip(listed, right, strict=True)):
-        if y.type.ndim != len(core):  # type: ignore[attr-defined]
+        if y.type.ndim != len(core):
             raise ValueError(
                 f"result {i} of {label} must have the dimensions ({', '.join(core)}), got {y} of type "
                 f"{y.type}"

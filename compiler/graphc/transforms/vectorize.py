@@ -90,7 +90,7 @@ class _Batch:
 
     def _add_level(self, level: int) -> None:
         have = {
-            old: new.type.shape[self.depth[old] - 1 - level]  # type: ignore[attr-defined]
+            old: new.type.shape[self.depth[old] - 1 - level]
             for old, new in self.given.items()
             if self.depth[old] > level
         }
@@ -104,7 +104,7 @@ class _Batch:
             )
         old = next(iter(wide))
         axis = self.depth[old] - 1 - level
-        self.sizes.append(known.pop() if known else self.given[old].shape[axis])  # type: ignore[attr-defined]
+        self.sizes.append(known.pop() if known else self.given[old].shape[axis])
         self.varying.append(list(wide))
 
     def build(self) -> list[Variable]:

@@ -16,7 +16,7 @@ from pytensor.compile import Function
 Direct = Callable[..., Any]
 
 
-class QuickFunction(Function):  # type: ignore[misc]
+class QuickFunction(Function):
     """A compiled function of PyTensor; `make_quick` makes one of a `Function`."""
 
     __slots__ = ()

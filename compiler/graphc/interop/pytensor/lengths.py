@@ -23,9 +23,9 @@ def length_of(buffer: Variable) -> Variable | int | None:
     if name == "IncSubtensor":
         return length_of(node.inputs[0])
     if name == "AllocEmpty":
-        return node.inputs[0]  # type: ignore[no-any-return]
+        return node.inputs[0]
     if name == "Alloc" and len(node.inputs) == buffer.type.ndim + 1:
-        return node.inputs[1]  # type: ignore[no-any-return]
+        return node.inputs[1]
     return None
 
 
@@ -67,9 +67,9 @@ def _static_size(size: Variable) -> int | None:
     node = size.owner
     name = type(node.op).__name__
     if name == "Shape_i":
-        return node.inputs[0].type.shape[node.op.i]  # type: ignore[no-any-return]
+        return node.inputs[0].type.shape[node.op.i]
     if name == "Subtensor" and len(node.inputs) == 2:
         shape, axis = node.inputs[0].owner, static_int(node.inputs[1])
         if shape is not None and type(shape.op).__name__ == "Shape" and axis is not None:
-            return shape.inputs[0].type.shape[axis]  # type: ignore[no-any-return]
+            return shape.inputs[0].type.shape[axis]
     return None

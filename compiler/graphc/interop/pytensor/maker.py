@@ -55,7 +55,7 @@ def known(fgraph: FunctionGraph) -> Known | None:
     return found
 
 
-class CachingMaker(FunctionMaker):  # type: ignore[misc]
+class CachingMaker(FunctionMaker):
     """Looks a graph up in the disk cache before it is rewritten.
 
     A graph that was found there is rewritten when somebody looks at it (``f.maker.fgraph``), so that
@@ -127,7 +127,7 @@ class CachingMaker(FunctionMaker):  # type: ignore[misc]
             copy = FunctionGraph(fgraph.inputs, fgraph.outputs, clone=True)
             copy.update_mapping = fgraph.update_mapping
             FunctionMaker.prepare_fgraph(inputs, outputs, additional_outputs, copy, mode, profile)
-            return mode.linker.fgraph_convert(copy)  # type: ignore[no-any-return]
+            return mode.linker.fgraph_convert(copy)
 
         key = _key(inputs, [*outputs, *additional_outputs], fgraph, mode) if config.cache_dir else None
         stored = None if key is None else load(key, getattr(fgraph, "name", None), make)

@@ -31,7 +31,7 @@ _MAX_BYTES = 32 << 20
 
 
 @enable
-class StoredFunction(NativeCallable):  # type: ignore[misc]
+class StoredFunction(NativeCallable):
     """A compiled function from the disk. It is called as a `graphc.function.types.Function` is, and has the
     attributes of one, for which the graph is rewritten, converted and compiled.
 
@@ -73,7 +73,7 @@ class StoredFunction(NativeCallable):  # type: ignore[misc]
         return self._make()
 
     def _where(self, node: str) -> Origin:
-        return self.made.executor.where(node)  # type: ignore[no-any-return]
+        return self.made.executor.where(node)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

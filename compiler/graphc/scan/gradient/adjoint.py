@@ -148,7 +148,7 @@ class Adjoint:
 
         def add(y: Variable, g: Variable | None) -> None:
             if g is not None:
-                seeds[y] = seeds[y] + g if y in seeds else g  # type: ignore[operator]
+                seeds[y] = seeds[y] + g if y in seeds else g
 
         direct = inner_sources(self.run.op)
         read = {name for result in live for name in direct[result]}
@@ -172,7 +172,7 @@ class Adjoint:
         for write in state.writes:
             g = rows.get(-write)
             if write == state.writes[0] and given is not None:
-                g = given if g is None else g + given  # type: ignore[operator]
+                g = given if g is None else g + given
             add(self.rows[state.name, write], g)
 
     def _seed_output(self, name: str) -> Variable | None:
@@ -250,7 +250,7 @@ class Adjoint:
                 if term is None:
                     continue
                 read.add(k)
-                term = rows[k] + term  # type: ignore[operator]
+                term = rows[k] + term
             writes[k - window] = pt.zeros_like(rows[0]) if term is None else term
         taps = {k - window: rows[k] for k in sorted(read)}
         return self.builder.state(f"d_{state.name}", carried.start, taps, writes)

@@ -184,7 +184,7 @@ class _Segments:
             if window is not None:
                 seeds[rest[f"window {name}"]] = window[::-1]
         for name, row in last.items():
-            zeros = pt.zeros_like(rest[name], dtype=row.type.dtype)  # type: ignore[attr-defined]
+            zeros = pt.zeros_like(rest[name], dtype=row.type.dtype)
             index = slice(0, 1) if self.run.op.reverse else slice(-1, None)
             g = pt.inc_subtensor(zeros[index], row)
             seeds[rest[name]] = seeds[rest[name]] + g if rest[name] in seeds else g

@@ -118,7 +118,7 @@ def _terms(run: Run, pieces: Mapping[str, Pieces], found: Adjoints) -> Terms:
 def _initial(run: Run, window: Variable | None, pieces: Pieces | None) -> Variable | None:
     """The cotangent of a state's initial rows."""
     if window is not None and run.is_truncated:
-        window = initial_rows(window, run.taken - run.n_steps)  # type: ignore[operator]
+        window = initial_rows(window, run.taken - run.n_steps)
     given = None if pieces is None else pieces.initial
     return total([g for g in (window, given) if g is not None])
 

@@ -49,7 +49,7 @@ class Run:
         n_steps, skipped = truncated(op, taken)
         reads = None if op.reverse else skipped
         if op.reverse and op.spec.is_while:
-            reads = given["n_steps"] - taken  # type: ignore[operator]
+            reads = given["n_steps"] - taken
         return cls(op, given, found, n_steps, taken, None if op.reverse else skipped, reads)
 
     @property

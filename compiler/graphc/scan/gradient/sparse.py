@@ -222,7 +222,7 @@ def _classify(term: Rows | Block, window: int, oldest_write: int, reverse: bool)
             return "steps", term.value
         return "all", term
     first, count = term.first, term.count
-    flipped = term.value if count == 1 else term.value[::-1]  # type: ignore[index]
+    flipped = term.value if count == 1 else term.value[::-1]
     from_start = first >= 0 and first + count <= window
     from_end = -window <= first < 0
     if from_end and not reverse:

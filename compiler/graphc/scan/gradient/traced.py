@@ -44,7 +44,7 @@ def pullback_with_traces(
         _trace(args, entry)
     traced = args.rebuild()
     found = traced.op.pullback(traced.inputs, traced.outputs, _cotangents(traced, given, wanted))
-    by_name = dict(zip(traced.op.spec.outer_input_names(), found, strict=True))  # type: ignore[attr-defined]
+    by_name = dict(zip(traced.op.spec.outer_input_names(), found, strict=True))
     return [_as_given(by_name[name], name in wanted) for name in op.spec.outer_input_names()]
 
 
@@ -79,7 +79,7 @@ def _cotangents(traced: Any, given: Mapping[str, Variable], wanted: set[str]) ->
         g = given.get(name)
         if g is not None and name in wanted:
             last = 0 if traced.op.reverse else -1
-            g = pt.inc_subtensor(pt.zeros_like(y, dtype=g.type.dtype)[last], g)  # type: ignore[attr-defined]
+            g = pt.inc_subtensor(pt.zeros_like(y, dtype=g.type.dtype)[last], g)
         result.append(g)
     return result
 

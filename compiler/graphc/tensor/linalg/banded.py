@@ -96,7 +96,7 @@ def tridiagonal_lu_factor(a: Any) -> tuple[Variable, ...]:
     a = square(a, "tridiagonal_lu_factor")
     under, over = (pt.diagonal(a, offset, -2, -1) for offset in (-1, 1))
     more = pt.maximum(size_of(a, a.type.ndim - 1) - 2, 0)
-    return tuple(TridiagonalFactor()(under, diagonal(a), over, more))  # type: ignore[arg-type]
+    return tuple(TridiagonalFactor()(under, diagonal(a), over, more))
 
 
 def tridiagonal_lu_solve(

@@ -45,7 +45,7 @@ def schur(A: Any, output: str = "real", sort: str | None = None) -> tuple[Variab
     Returns:
         T and Z (..., n, n).
     """
-    t, z = Schur(_sort(sort))(_output(square(A, "schur"), output))  # type: ignore[misc]
+    t, z = Schur(_sort(sort))(_output(square(A, "schur"), output))
     return t, z
 
 
@@ -65,7 +65,7 @@ def qz(
         AA, BB, Q, Z; or AA, BB, alpha, beta, Q, Z.
     """
     a, b = (_output(square(x, "qz"), output) for x in (A, B))
-    aa, bb, alpha, beta, q, z = QZ(_sort(sort))(a, b)  # type: ignore[misc]
+    aa, bb, alpha, beta, q, z = QZ(_sort(sort))(a, b)
     return (aa, bb, alpha, beta, q, z) if return_eigenvalues else (aa, bb, q, z)
 
 

@@ -65,7 +65,7 @@ def lu_factor(a: Any, *, check_finite: bool = False, overwrite_a: bool = False) 
         (..., min(m, n)): row i was exchanged with row pivots[i].
     """
     a = matrix(a, "lu_factor")
-    factors, pivots = LUFactor()(a, smaller_size(a))  # type: ignore[misc]
+    factors, pivots = LUFactor()(a, smaller_size(a))
     return factors, pivots
 
 
@@ -121,7 +121,7 @@ def lu(
     if p_indices and not permute_l:
         return _inverted(order), lower, upper
     if permute_l:
-        return PermuteRows(True)(lower, order), upper  # type: ignore[return-value]
+        return PermuteRows(True)(lower, order), upper
     whole = pt.expand_dims(_inverted(order), -1)
     p = pt.cast(pt.eq(whole, pt.arange(rows)), packed.type.dtype)
     return p, lower, upper
@@ -150,13 +150,13 @@ def qr(
     if pivoting:
         return _qr_pivoted(a, mode)
     if mode == "reduced":
-        return tuple(QR()(a, smaller_size(a)))  # type: ignore[arg-type]
+        return tuple(QR()(a, smaller_size(a)))
     if mode == "complete":
-        return tuple(QR(True)(a, size_of(a, a.type.ndim - 2)))  # type: ignore[arg-type]
+        return tuple(QR(True)(a, size_of(a, a.type.ndim - 2)))
     if mode == "r":
         return QRUpper()(a, smaller_size(a))
     if mode == "raw":
-        return tuple(QRRaw()(a, smaller_size(a)))  # type: ignore[arg-type]
+        return tuple(QRRaw()(a, smaller_size(a)))
     raise ValueError(f'mode must be "reduced", "complete", "r" or "raw", got {mode!r}')
 
 
@@ -204,11 +204,11 @@ def eigh(
     """
     a, low = square(a, "eigh"), _lower(lower, UPLO)
     if b is None:
-        w, v = Eigh(low)(a)  # type: ignore[misc]
+        w, v = Eigh(low)(a)
         return w, v
     standard, factor = _standard(a, b, low)
-    w, v = Eigh(True)(standard)  # type: ignore[misc]
-    return w, SolveTriangular(True, 2)(factor, v)  # type: ignore[return-value]
+    w, v = Eigh(True)(standard)
+    return w, SolveTriangular(True, 2)(factor, v)
 
 
 def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None) -> Variable:
@@ -221,7 +221,7 @@ def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None)
 
 def eig(x: Any) -> tuple[Variable, Variable]:
     """Eigenvalues (..., n) and right eigenvectors (..., n, n) of square matrices; always complex."""
-    w, v = Eig()(square(x, "eig"))  # type: ignore[misc]
+    w, v = Eig()(square(x, "eig"))
     return w, v
 
 
@@ -249,7 +249,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     k = smaller_size(a)
     if not compute_uv:
         return SingularValues()(a, k)
-    return list((SVDFull() if full_matrices else SVD())(a, k))  # type: ignore[call-overload]
+    return list((SVDFull() if full_matrices else SVD())(a, k))
 
 
 def svdvals(x: Any) -> Variable:

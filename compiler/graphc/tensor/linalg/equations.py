@@ -70,7 +70,7 @@ def solve_discrete_lyapunov(A: Any, Q: Any, method: str = "bilinear") -> Variabl
         raise ValueError(f'method must be "bilinear" or "direct", got {method!r}')
     product = matrix_kron(a, conj(a))
     *batch, n, _ = sizes_of(q)
-    system = pt.eye(size_of(product, product.type.ndim - 1), dtype=a.type.dtype) - product  # type: ignore[attr-defined]
+    system = pt.eye(size_of(product, product.type.ndim - 1), dtype=a.type.dtype) - product
     flat = solve(system, pt.reshape(q, (*batch, n * n)), b_ndim=1)
     return pt.reshape(flat, (*batch, n, n))
 

@@ -27,7 +27,7 @@ def det(x: Any) -> Variable:
 
 def slogdet(x: Any) -> tuple[Variable, Variable]:
     """Sign (of modulus 1 or 0) and logarithm of the absolute value of determinants."""
-    sign, logdet = SLogDet()(square(x, "slogdet"))  # type: ignore[misc]
+    sign, logdet = SLogDet()(square(x, "slogdet"))
     return sign, logdet
 
 

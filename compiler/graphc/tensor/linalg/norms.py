@@ -140,7 +140,7 @@ def cond(x: Any, p: Any = None) -> Variable:
         largest, smallest = values[..., 0], values[..., -1]
         return smallest / largest if p == -2 else largest / smallest
     x = square(x, "cond")
-    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))  # type: ignore[operator]
+    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
 
 
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Variable:

@@ -90,7 +90,7 @@ def celu(x: Any, alpha: float = 1.0) -> Variable:
 
 def selu(x: Any) -> Variable:
     """`elu`, scaled so that layers keep mean 0 and variance 1 (Klambauer et al., 2017)."""
-    return elu(_floating(x), _SELU_ALPHA) * _SELU_SCALE  # type: ignore[operator]
+    return elu(_floating(x), _SELU_ALPHA) * _SELU_SCALE
 
 
 def gelu(x: Any, approximate: bool | str = False) -> Variable:

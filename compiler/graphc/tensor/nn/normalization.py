@@ -110,7 +110,7 @@ def batch_norm(
     normal, mean, variance = _standardized(x, axes, eps)
     channel = [_along(v, axis, x.type.ndim) for v in (gamma, beta)]
     statistics = (pt.dimshuffle(v, (axis,)) for v in (mean, variance))
-    return _scaled(normal, *channel), *statistics  # type: ignore[return-value]
+    return _scaled(normal, *channel), *statistics
 
 
 def batch_normalization(

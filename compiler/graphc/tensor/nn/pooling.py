@@ -100,7 +100,7 @@ def avg_pool2d(
     if count_include_pad or all(isinstance(w.low, int) and w.low == 0 == w.high for w in windows):
         return total / (sizes[0] * sizes[1])
     inside = pt.ones(sizes_of(x)[-2:], dtype=x.type.dtype)
-    return total / op(_filled(inside, windows, lows, 0), *counts)  # type: ignore[operator]
+    return total / op(_filled(inside, windows, lows, 0), *counts)
 
 
 def _line(x: Any, what: str, size: int, stride: int | None, padding: Any) -> tuple[Any, ...]:

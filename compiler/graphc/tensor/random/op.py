@@ -177,7 +177,7 @@ class RandomVariable(Op):
             sizes.append(size_of(source, axis))
         return sizes
 
-    def make_node(self, rng: Any, *inputs: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, rng: Any, *inputs: Any) -> Apply:
         """The node on prepared inputs: the generator, the sizes, the parameters."""
         row = self.row
         rng = as_generator(rng)
@@ -275,7 +275,7 @@ class RandomVariable(Op):
                 constraint.emit(traced, e, self.distribution)
         given = self._arguments(traced)
         name, dtype = self.native
-        draws = e.tensor_type(dtype, node.outputs[1].type.shape)  # type: ignore[attr-defined]
+        draws = e.tensor_type(dtype, node.outputs[1].type.shape)
         state = e.type_of(node.inputs[0])
         cores = ", ".join(str(p.core) for p in row.parameters)
         present = [int(i < len(given)) for i in range(MOST_PARAMETERS)]

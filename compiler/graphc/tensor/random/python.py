@@ -45,7 +45,7 @@ class PythonDraw(Op):
         generator = generator_of(inputs[0])
         draws = self.draw(generator, inputs[1:])
         output_storage[0][0] = state_of(generator)
-        output_storage[1][0] = np.asarray(draws, dtype=node.outputs[1].type.dtype)  # type: ignore[attr-defined]
+        output_storage[1][0] = np.asarray(draws, dtype=node.outputs[1].type.dtype)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[i == 0, False] for i in range(len(node.inputs))]
@@ -96,7 +96,7 @@ class MultivariateNormal(PythonDraw):
             sizes = as_sizes(size, "multivariate_normal")
         return self.apply([*sizes, mean, cov], rng, name, return_next_rng)
 
-    def make_node(self, rng: Any, *inputs: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, rng: Any, *inputs: Any) -> Apply:
         *sizes, mean, cov = inputs
         rng = as_generator(rng)
         sizes = [as_size(x, "multivariate_normal") for x in sizes]
@@ -157,7 +157,7 @@ class ChoiceWithoutReplacement(PythonDraw):
         weights = [] if p is None else [cast_to(as_tensor_variable(p), "float64")]
         return self.apply([*as_sizes(size, "choice"), count, *weights], rng, name, return_next_rng)
 
-    def make_node(self, rng: Any, *inputs: Any) -> Apply:  # type: ignore[override]
+    def make_node(self, rng: Any, *inputs: Any) -> Apply:
         rng = as_generator(rng)
         rest = 1 + self.weighted
         sizes = [as_size(x, "choice") for x in inputs[: len(inputs) - rest]]

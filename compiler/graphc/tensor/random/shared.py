@@ -45,7 +45,7 @@ class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
         if (new_value is None) == (seed is _NOT_GIVEN):
             raise ValueError("set_value of a shared generator takes a new_value or a seed, and not both")
         if new_value is None:
-            kind: Any = getattr(np.random, self.type.bit_generator)  # type: ignore[attr-defined]
+            kind: Any = getattr(np.random, self.type.bit_generator)
             new_value = np.random.Generator(kind(seed))
         super().set_value(new_value, borrow)
 
