@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.cpu.llvm import parsed
 from graphc.backends.cpu.object import this_machine
 from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.lowering.math import expansions
@@ -58,7 +59,9 @@ def _kernels(name: str, dtype: str) -> Iterator[Callable[..., Any] | None]:
         # Upstream lowers expm1 as exp(x) - 1; a log call with the other name keeps the loop the same.
         text = lower(unary("log" if name == "expm1" else name, dtype), ())
         text = text.replace("llvm.log.", "llvm.expm1.") if name == "expm1" else text
-        yield compile_ir(add_vector_variants(to_llvmlite(text), target.features))
+        with parsed(to_llvmlite(text)) as module:
+            add_vector_variants(module, target.features)
+            yield compile_ir(str(module))
     else:
         yield None
     yield _NUMPY[name]

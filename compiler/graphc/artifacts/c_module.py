@@ -19,6 +19,7 @@ from graphc.artifacts.source import Source
 from graphc.backends.cpu import llvm
 from graphc.backends.cpu.object import UNROLLED_SIZE, VECTORISED_SIZE, Machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
+from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
 from graphc.library.interrupts import poll_ir, polls
 from graphc_runtime import elf
@@ -93,7 +94,7 @@ def _optimised(
 ) -> str:
     """The module of a function, optimised, as text."""
     lowered = source.lowered(donate=False)
-    wrapped = source.wrapped(lowered, machine, vector_library=not freestanding)
+    wrapped = source.wrapped(lowered, machine)
     flush = machine.triple if source.options.flush_denormals else ""
     messages = [site.message for site in lowered.sites]
     around = function_ir(
@@ -117,6 +118,8 @@ def _optimised(
         llvm.code_generator(machine.triple, machine.cpu, machine.features, level) as generator,
         llvm.parsed(wrapped.text) as module,
     ):
+        if level >= 2 and not freestanding and is_available(machine.triple):
+            add_vector_variants(module, machine.features)
         layout = llvm.data_layout(machine.triple, machine.cpu, machine.features)
         module.set_target(machine.triple, layout)
         for text in filter(None, texts):

@@ -73,9 +73,9 @@ class Source:
         given = (lowered, self.signature, self.options, resources(), CompileLog())
         return generate(*given, machine=target, tiers=("struct", "buffer"))
 
-    def wrapped(self, lowered: Lowered, target: Machine, *, vector_library: bool) -> Wrapped:
+    def wrapped(self, lowered: Lowered, target: Machine) -> Wrapped:
         """The kernel's text for a target, without a way to call it."""
-        return wrap(lowered, self.signature, self.options, target, vector_library=vector_library)
+        return wrap(lowered, self.signature, self.options, target)
 
 
 def sources(functions: Function | Mapping[str, Function]) -> list[Source]:

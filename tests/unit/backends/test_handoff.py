@@ -11,8 +11,10 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
+from graphc.backends.contexts import new_context
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.object import compile_to_object, this_machine
+from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime import symbols
 from graphc_runtime.loader import load_object
 
@@ -152,3 +154,38 @@ def test_decimal_of_a_float_rounds_once():
         text = to_llvmlite(f"  store float {float(value):.9e}, ptr %p")
         literal = int(text.split("float ")[1].split(",")[0], 16)
         assert struct.unpack("<d", struct.pack("<Q", literal))[0] == float(value) and math.isfinite(bits)
+
+
+def test_the_bindings_print_what_the_hand_over_reads():
+    """Another spelling is to be added there, and one that is printed no more is to go."""
+    values = {
+        "f64": (
+            "0.1",
+            "0.3333333333333333",
+            "0x7FF0000000000000",
+            "0xFFF8000000000000",
+            "0x7FF8000000000123",
+        ),
+        "f32": ("0.1", "0x7F800000", "0xFFC00000", "0x7FC00123"),
+        "f16": ("0.1", "0x7C00", "0xFE00", "0x7E12"),
+    }
+    functions = [
+        f"llvm.func @{kind}{number}() -> {kind} {{\n"
+        f"  %0 = llvm.mlir.constant({value} : {kind}) : {kind}\n  llvm.return %0 : {kind}\n}}"
+        for kind, texts in values.items()
+        for number, value in enumerate(texts)
+    ]
+    main = "llvm.func @main(%x: f64) -> i64 {\n  %0 = llvm.intr.sqrt(%x) : (f64) -> f64\n"
+    main += "  %1 = llvm.mlir.constant(0 : i64) : i64\n  llvm.return %1 : i64\n}"
+    with new_context(), ir.Location.unknown():
+        text = translate_module_to_llvmir(ir.Module.parse("\n".join([*functions, main])).operation)
+    printed = [line.removeprefix("  ret ") for line in text.splitlines() if line.startswith("  ret ")]
+    assert printed == [
+        *("double 1.000000e-01", "double f0x3FD5555555555555"),
+        *("double +inf", "double -qnan", "double +nan(0x123)"),
+        *("float 1.000000e-01", "float +inf", "float -qnan", "float +nan(0x123)"),
+        *("half 9.997550e-02", "half +inf", "half -qnan", "half +nan(0x12)"),
+        "i64 0",
+    ]
+    assert "define i64 @main(double %0) {" in text
+    assert " nocreateundeforpoison " in text

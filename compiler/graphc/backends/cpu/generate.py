@@ -11,7 +11,6 @@ from graphc.backends.cpu.kernel import kernel_wrappers, load_arguments
 from graphc.backends.cpu.lower import Lowered
 from graphc.backends.cpu.object import Machine, this_machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
-from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.backends.toolchain import toolchain
 from graphc.library.define import kernel_parts
@@ -94,22 +93,17 @@ def wrap(
     signature: Signature,
     options: CompileOptions,
     machine: Machine,
-    *,
-    vector_library: bool = True,
 ) -> Wrapped:
     """The kernel with the uniform kernel ABI, and what it calls.
 
     Args:
         lowered, signature, options: see `generate`.
         machine: what code is made for.
-        vector_library: whether it may call libmvec.
     """
     used = lowered.n_arguments
     arguments = [spec.shape for spec in signature.arguments]
     results = [spec.shape for spec in signature.results]
     text = lowered.llvm_ir
-    if vector_library and OPT_LEVEL[options.mode] >= 2 and is_available(machine.triple):
-        text = add_vector_variants(text, machine.features)
     polling = polls(lowered.helpers)
     donated = [result for _, result in lowered.donated.pairs]
     text = load_arguments(text, arguments[:used], results, unused=arguments[used:], donated=donated)

@@ -149,6 +149,18 @@ class Module:
             if call("LinkModules", self.handle, other, error):
                 raise LLVMError(_text(error))
 
+    def link_to(self, text: str) -> None:
+        """Becomes a module of another text with all that this one has: declarations are those of the text.
+
+        Raises:
+            LLVMError: as `link_in`.
+        """
+        other = _parse(self.context, text)
+        own, self.handle = self.handle, other
+        with _message() as error:
+            if call("LinkModules", other, own, error):
+                raise LLVMError(_text(error))
+
     def functions(self) -> Iterator[Symbol]:
         """All functions, with those that are only declared."""
         return self._symbols("Functions")

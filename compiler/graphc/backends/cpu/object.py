@@ -14,6 +14,7 @@ from functools import cache, partial
 from graphc.backends.cpu import llvm
 from graphc.backends.cpu.divide import Piece, divide
 from graphc.backends.cpu.share import share
+from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
 from graphc.native.parts import Part, PartStore
 from graphc_runtime import elf
@@ -175,6 +176,8 @@ def _compile_one(views: bool, work: _Work) -> tuple[bytes, list[str]]:
         llvm.code_generator(machine.triple, machine.cpu, machine.features, work.opt_level) as generator,
         _parsed(work.piece.text, "part" if work.part else "kernel") as module,
     ):
+        if not work.part and work.opt_level >= 2 and is_available(machine.triple):
+            add_vector_variants(module, machine.features)
         module.set_target(machine.triple, _data_layout(machine))
         if work.inlined:
             with _refused("inlined functions"):

@@ -4,14 +4,15 @@
 A declaration that carries `vector-function-abi-variant` lets the vectoriser call `_ZGVdN4v_sin` for four
 elements instead of `sin` four times (the vector function ABI of x86-64, and glibc's libmvec, which has all
 functions used here since 2.35). The runtime resolves these names from libmvec.so.1. Without libmvec the
-text is left alone, and loops with these calls stay scalar.
+module is left alone, and loops with these calls stay scalar.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from graphc.backends.cpu import llvm
+from graphc.native.parts import used_ir
 from graphc_runtime import symbols
 from graphc_runtime.errors import SymbolError
 
@@ -24,54 +25,50 @@ _UNARY = (
 FUNCTIONS = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(("atan2", "pow"), 2)
 # Instruction set letter of the ABI, the feature it needs, and its register size in bytes.
 _SETS = (("b", "+sse4.2", 16), ("d", "+avx2", 32), ("e", "+avx512f", 64))
-_NAMES = "|".join(sorted(FUNCTIONS, key=len, reverse=True))
-_INTRINSIC = re.compile(rf"@llvm\.({_NAMES})\.f(32|64)(?=\()")
-_DECLARATION = re.compile(rf"^declare .*@(?:{_NAMES})f?\(.*\n?", re.MULTILINE)
-_CALL = re.compile(rf"@({_NAMES})(f?)(?=\()")
+_SUFFIXES = {"f32": "f", "f64": ""}
+# What the vectoriser may do with a call.
+_PURE = "nofree nosync nounwind willreturn memory(none)"
 
 
-def add_vector_variants(ir_text: str, features: str) -> str:
-    """IR in which scalar libm calls and intrinsics carry their vector variants.
+def add_vector_variants(module: llvm.Module, features: str) -> None:
+    """Gives libm functions and intrinsics that a module calls their vector variants.
 
     Args:
-        ir_text: LLVM IR, before optimisation. features: the target's features as LLVM writes them,
-        `+avx2,-avx512f,...`; wider variants than the target has
-            registers for are not offered, because calling them would be an illegal instruction.
-
-    Returns:
-        The text, unchanged where it calls none of these functions. Check `is_available` first.
+        module: before optimisation. Check `is_available` first.
+        features: the target's features as LLVM writes them, `+avx2,-avx512f,...`; wider variants than the
+            target has registers for are not offered, because calling them would be an illegal instruction.
     """
-    text = _INTRINSIC.sub(lambda match: f"@{match[1]}{'f' if match[2] == '32' else ''}", ir_text)
-    used = sorted({(match[1], match[2]) for match in _CALL.finditer(text)})
-    if not used:
-        return ir_text
-    group = max((int(number) for number in re.findall(r"#(\d+)", text)), default=-1) + 1
-    lines = [_DECLARATION.sub("", text)]
-    kept = []
-    for offset, (name, suffix) in enumerate(used):
-        scalar = "float" if suffix else "double"
-        arity = FUNCTIONS[name]
-        variants = list(_variants(name, suffix, features))
-        mapping = ",".join(
-            f"_ZGV_LLVM_N{lanes}{'v' * arity}_{name}{suffix}({symbol})" for symbol, lanes in variants
-        )
-        lines.append(f"declare {scalar} @{name}{suffix}({', '.join([scalar] * arity)}) #{group + offset}")
-        for symbol, lanes in variants:
-            vector = f"<{lanes} x {scalar}>"
-            lines.append(f"declare {vector} @{symbol}({', '.join([vector] * arity)})")
-            kept.append(f"ptr @{symbol}")
-        lines.append(
-            f"attributes #{group + offset} = {{ nofree nosync nounwind willreturn memory(none)"
-            + (f' "vector-function-abi-variant"="{mapping}" }}' if mapping else " }")
-        )
-    if (
-        kept
-    ):  # declarations without a caller are dropped before the vectoriser runs unless something holds them
-        lines.append(
-            f"@llvm.compiler.used = appending global [{len(kept)} x ptr] [{', '.join(kept)}], "
-            'section "llvm.metadata"'
-        )
-    return "\n".join(lines) + "\n"
+    used = []
+    symbols = {function.name: function for function in module.functions()}
+    for name in FUNCTIONS:
+        for kind, suffix in _SUFFIXES.items():
+            symbol, intrinsic = f"{name}{suffix}", f"llvm.{name}.{kind}"
+            if intrinsic in symbols and symbol not in symbols:
+                symbols[symbol] = symbols[intrinsic]
+                symbols[symbol].rename(symbol)
+            if symbol in symbols and symbols[symbol].is_declaration:
+                used.append((name, suffix))
+    if used:
+        lines = [_declaration(name, suffix, features) for name, suffix in used]
+        module.link_to("".join([*lines, _kept(used, features)]))
+
+
+def _declaration(name: str, suffix: str, features: str) -> str:
+    """The declarations of a function and of its variants."""
+    scalar, arity = "float" if suffix else "double", FUNCTIONS[name]
+    found = list(_variants(name, suffix, features))
+    listed = ",".join(f"_ZGV_LLVM_N{lanes}{'v' * arity}_{name}{suffix}({symbol})" for symbol, lanes in found)
+    mapping = f' "vector-function-abi-variant"="{listed}"' if listed else ""
+    lines = [f"declare {scalar} @{name}{suffix}({', '.join([scalar] * arity)}) {_PURE}{mapping}\n"]
+    for symbol, lanes in found:
+        vector = f"<{lanes} x {scalar}>"
+        lines.append(f"declare {vector} @{symbol}({', '.join([vector] * arity)})\n")
+    return "".join(lines)
+
+
+def _kept(used: list[tuple[str, str]], features: str) -> str:
+    """Declarations without a caller would be dropped before the vectoriser runs."""
+    return used_ir(symbol for name, suffix in used for symbol, _ in _variants(name, suffix, features))
 
 
 def is_available(triple: str) -> bool:
