@@ -20,6 +20,8 @@ from threading import Lock
 from typing import Any
 
 _STRING = POINTER(c_void_p)
+# Infos come last: other threads find a target by them, and it has to be complete then.
+_EVERYTHING = ("Targets", "TargetMCs", "AsmPrinters", "TargetInfos")
 # Result and arguments of each function; handles are pointers.
 _TYPES: Mapping[str, tuple[Any, ...]] = {
     "ContextCreate": (c_void_p,),
@@ -30,11 +32,8 @@ _TYPES: Mapping[str, tuple[Any, ...]] = {
     "CreateTargetMachine": (
         c_void_p,
         c_void_p,
-        *(c_char_p, c_char_p, c_char_p),
-        c_int,
-        *(c_char_p, c_char_p),
-        *(c_int, c_int),
-        c_char_p,
+        *(c_char_p, c_char_p, c_char_p, c_int),
+        *(c_char_p, c_char_p, c_int, c_int, c_char_p),
     ),
     "CreateTargetMachineData": (c_void_p, c_void_p),
     "DisposeFunctionsIter": (None, c_void_p),
@@ -76,10 +75,7 @@ _TYPES: Mapping[str, tuple[Any, ...]] = {
     "TargetMachineEmitToMemory": (c_void_p, c_void_p, c_void_p, c_int, _STRING),
     "VerifyModule": (c_bool, c_void_p, _STRING),
     "GetVersionInfo": (c_int,),
-    "InitializeAllAsmPrinters": (None,),
-    "InitializeAllTargetInfos": (None,),
-    "InitializeAllTargetMCs": (None,),
-    "InitializeAllTargets": (None,),
+    **{f"InitializeAll{what}": (None,) for what in _EVERYTHING},
     "buildPerModuleDefaultPipeline": (c_void_p, c_void_p, c_int),
 }
 # Numbers of llvm-c/Core.h and of llvmlite.
@@ -144,10 +140,7 @@ class Module:
         Raises:
             LLVMError: the text is not valid, or both define a symbol.
         """
-        other = _parse(self.context, text)
-        with _message() as error:
-            if call("LinkModules", self.handle, other, error):
-                raise LLVMError(_text(error))
+        _link(self.handle, _parse(self.context, text))
 
     def link_to(self, text: str) -> None:
         """Becomes a module of another text with all that this one has: declarations are those of the text.
@@ -157,9 +150,7 @@ class Module:
         """
         other = _parse(self.context, text)
         own, self.handle = self.handle, other
-        with _message() as error:
-            if call("LinkModules", other, own, error):
-                raise LLVMError(_text(error))
+        _link(other, own)
 
     def functions(self) -> Iterator[Symbol]:
         """All functions, with those that are only declared."""
@@ -199,6 +190,12 @@ def parsed(text: str) -> Iterator[Module]:
         if module is not None:
             call("DisposeModule", module.handle)
         call("ContextDispose", context)
+
+
+def _link(module: int, other: int) -> None:
+    with _message() as error:
+        if call("LinkModules", module, other, error):
+            raise LLVMError(_text(error))
 
 
 def _parse(context: int, text: str) -> int:
@@ -314,12 +311,9 @@ _INITIALISING = Lock()
 
 
 def _initialise_all() -> None:
-    """Adds the code generators of other machines than this one.
-
-    Infos come last: other threads find a target by them, and it has to be complete then.
-    """
+    """Adds the code generators of other machines than this one."""
     with _INITIALISING:
-        for what in ("Targets", "TargetMCs", "AsmPrinters", "TargetInfos"):
+        for what in _EVERYTHING:
             call(f"InitializeAll{what}")
 
 
