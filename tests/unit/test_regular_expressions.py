@@ -31,6 +31,8 @@ ALLOWED = {
     "graphc_runtime.package": "names in artifacts",
     "graphc_tools._expected": "comments of tests",
     "graphc_tools.docs_operations": "documentation",
+    "graphc_tools.docs_site": "documentation",
+    "graphc_tools.public_names": "documentation",
     "graphc_tools.lit_format": "commands of tests",
     "graphc_tools.run": "arguments",
     "graphc_tools.scaffold": "names of passes",
