@@ -142,9 +142,9 @@ bench-sampling: $(BRIDGE)/.bridge
 bench-compile: $(VENV)/.demo
 	$(BIN)/python tests/bench/compile_time.py
 
-# Size and load time of artifacts, and calls of them from Python and from C.
-bench-artifacts: $(VENV)/.demo
-	$(BIN)/python tests/bench/artifacts.py
+# Size and load time of artifacts, and calls of them from Python and from C, beside JAX and AOTInductor.
+bench-artifacts: $(VENV)/.demo $(PEERS)/.peers
+	$(BIN)/python tests/bench/artifacts.py --peers-python $(PEERS)/bin/python
 
 # What tasks and bytes of a cluster cost: docs/guide/run-on-a-cluster.md.
 bench-cluster: $(VENV)/.test

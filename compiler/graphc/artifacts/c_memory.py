@@ -104,6 +104,49 @@ done:
 }}
 """
 
+# Bytes of buffers up to which each has a place of its own. Finding common places takes longer than computing
+# with so little memory, and nothing is kept from the last call; `f_workspace` asks for as much anyhow.
+_APART = 1 << 17
+
+_PLACES = f"""
+define internal i64 @graphc_c_places(ptr %table, i64 %count, ptr %sizes, ptr %offsets, ptr %order) nounwind {{
+; As graphc_pack: places of buffers, and the bytes of all together.
+begin:
+  br label %next
+next:
+  %i = phi i64 [0, %begin], [%i1, %place]
+  %end = phi i64 [0, %begin], [%behind, %place]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %look, label %done
+look:
+  %row = getelementptr [4 x i64], ptr %table, i64 %i
+  %units.at = getelementptr i64, ptr %row, i64 2
+  %key.at = getelementptr i64, ptr %row, i64 3
+  %units = load i64, ptr %units.at
+  %key = load i64, ptr %key.at
+  %size.at = getelementptr i64, ptr %sizes, i64 %key
+  %size = load i64, ptr %size.at
+  %bytes = mul i64 %size, %units
+  %past = add i64 %bytes, 63
+  %rounded = and i64 %past, -64
+  %behind = add i64 %end, %rounded
+  %large = icmp ugt i64 %rounded, {_APART}
+  %full = icmp ugt i64 %behind, {_APART}
+  %much = or i1 %large, %full
+  br i1 %much, label %pack, label %place
+place:
+  %at = getelementptr i64, ptr %offsets, i64 %i
+  store i64 %end, ptr %at
+  %i1 = add i64 %i, 1
+  br label %next
+done:
+  ret i64 %end
+pack:
+  %packed = call i64 @graphc_pack(ptr %table, i64 %count, ptr %sizes, ptr %offsets, ptr %order)
+  ret i64 %packed
+}}
+"""
+
 # Work that a pool would share stays with the caller.
 SERIAL = """
 define void @graphc_share(ptr %body, ptr %frame, i64 %lower, i64 %upper, i64 %cost, i64 %alignment) nounwind {
@@ -138,7 +181,7 @@ def c_memory_ir(memory: Sequence[dict[str, Any]]) -> str:
     text = [arena, _SOURCE, PLAIN if tables else ""]
     text += [_plan(table) if table.rows else _fixed(table) for table in tables]
     if any(table.rows for table in tables):
-        text += [PACK]
+        text += [PACK, _PLACES]
     return "".join(text)
 
 
@@ -163,7 +206,7 @@ begin:
   br i1 %failed, label %none, label %start
 start:
   %table = getelementptr i8, ptr %block, i64 {HEADER}
-{keep_sizes(table, "start", "none")}
+{keep_sizes(table, "start", "none", "graphc_c_places")}
   %memory = call ptr @graphc_alloc(ptr %ctx, i64 %bytes)
   %lost = icmp eq ptr %memory, null
   br i1 %lost, label %none, label %have

@@ -107,13 +107,14 @@ def table_ir(table: WorkspaceTable) -> str:
     return f"@graphc_table_{table.number} = internal constant [{len(table.rows)} x [4 x i64]] [{rows}]"
 
 
-def keep_sizes(table: WorkspaceTable, before: str, refused: str) -> str:
+def keep_sizes(table: WorkspaceTable, before: str, refused: str, pack: str = "graphc_pack") -> str:
     """Code that keeps `%sizes` in `%table` and finds places for the buffers: `%bytes` altogether.
 
     Args:
         table: of the workspace.
         before: the block from which control comes.
         refused: the block to go to where a size is -1, which is too large for any memory.
+        pack: the function that finds the places.
     """
     keys, count = table.keys, len(table.rows)
     return f"""  br label %copy
@@ -134,7 +135,7 @@ store:
 pack:
   %offsets = getelementptr i64, ptr %table, i64 {keys}
   %order = getelementptr i64, ptr %offsets, i64 {count}
-  %bytes = call i64 @graphc_pack(ptr @graphc_table_{table.number}, i64 {count}, ptr %table, ptr %offsets,
+  %bytes = call i64 @{pack}(ptr @graphc_table_{table.number}, i64 {count}, ptr %table, ptr %offsets,
     ptr %order)"""
 
 
