@@ -34,7 +34,13 @@ __all__ = [
 
 
 def include_dir() -> str:
-    """The folder of `graphc.h`, for C compilers."""
+    """The folder of `graphc.h`, for C compilers.
+
+    Examples:
+        >>> import graphc_runtime, os
+        >>> os.listdir(graphc_runtime.include_dir())
+        ['graphc.h']
+    """
     return str(Path(__file__).parent / "include")
 
 

@@ -67,7 +67,12 @@ def bit_generator_name(generator: Any) -> str:
 
 
 def state_of(generator: Any) -> np.ndarray:
-    """The state of a generator as a vector; the generator itself is not changed."""
+    """The state of a generator as a vector; the generator itself is not changed.
+
+    Examples:
+        >>> pt.random.state_of(np.random.default_rng(3)).dtype
+        dtype('uint64')
+    """
     name = bit_generator_name(generator)
     state = getattr(generator, "bit_generator", generator).state
     words = [*_WORDS[name](state), state["has_uint32"], state["uinteger"]]
@@ -79,6 +84,11 @@ def generator_of(state: np.ndarray) -> np.random.Generator:
 
     Raises:
         ValueError: no generator has a state of that length.
+
+    Examples:
+        >>> state = pt.random.state_of(np.random.default_rng(3))
+        >>> pt.random.generator_of(state).integers(9) == np.random.default_rng(3).integers(9)
+        np.True_
     """
     words = [int(word) for word in state]
     name = _NAMES.get(len(words))

@@ -111,6 +111,14 @@ def threads(number: int) -> Iterator[None]:
 
     Raises:
         ValueError: another number.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> f = graphc.function([x], x.sum())
+        >>> with graphc.threads(1):
+        ...     result = f([1.0, 2.0])
+        >>> float(result)
+        3.0
     """
     wanted = parse_threads(number)
     before = getattr(_state.local, "number", 0)

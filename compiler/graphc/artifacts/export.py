@@ -63,6 +63,15 @@ def export(
     Raises:
         TypeError: a function runs partly in Python, or is none.
         ValueError: a name is no identifier, or a target is not known.
+
+    Examples:
+        >>> import graphc_runtime, os, tempfile
+        >>> x = pt.vector("x")
+        >>> f = graphc.function([x], x * 2, mode="fast_run")
+        >>> path = os.path.join(tempfile.mkdtemp(), "double.gcx")
+        >>> written = graphc.export({"double": f}, path)
+        >>> graphc_runtime.load(path).double(np.array([1.0, 2.0]))
+        array([2., 4.])
     """
     return export_sources(
         sources(functions),

@@ -177,6 +177,13 @@ def as_op(
 
     Raises:
         TypeError: itypes or otypes are no types.
+
+    Examples:
+        >>> @graphc.as_op(itypes=[pt.dvector], otypes=[pt.dscalar])
+        ... def largest(x):
+        ...     return np.asarray(x.max())
+        >>> float(largest([1.0, 3.0]).eval())
+        3.0
     """
     inputs, outputs = _as_types(itypes, "itypes"), _as_types(otypes, "otypes")
 
@@ -213,6 +220,13 @@ def wrap_py(
 
     Raises:
         TypeError: the types are neither given nor can be found out.
+
+    Examples:
+        >>> @graphc.wrap_py(itypes=[pt.dvector], otypes=[pt.dvector])
+        ... def doubled(x):
+        ...     return 2 * x
+        >>> doubled(pt.constant([1.0, 2.0])).eval()
+        array([2., 4.])
     """
     if function is None or isinstance(function, Type | tuple | list):
         if function is not None and itypes is not None:

@@ -91,6 +91,12 @@ def function(
         UnusedInputError: an input is not needed.
         TypeError: an update or a given has another type than what it replaces.
         InconsistencyError: an op overwrites an input that is not mutable, or what is still needed.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> f = graphc.function([x], [x.sum(), x.max()])
+        >>> [float(v) for v in f([1.0, 4.0])]
+        [5.0, 4.0]
     """
     mode_name = get_mode(mode)
     report = CompileReport(

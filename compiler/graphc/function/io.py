@@ -30,6 +30,12 @@ class In:
         allow_downcast: as in ``Type.filter``; None takes the function's ``allow_input_downcast``.
         implicit: accepted for compatibility; it has no effect.
         donate: another name of ``mutable``.
+
+    Examples:
+        >>> x, w = pt.scalar("x"), pt.scalar("w")
+        >>> f = graphc.function([x, graphc.In(w, value=2.0)], x * w)
+        >>> float(f(3.0)), float(f(3.0, 5.0))
+        (6.0, 15.0)
     """
 
     def __init__(
@@ -100,6 +106,11 @@ class Out:
             another result, where that saves a copy. Without it, results are always new arrays, or donated
             ones. Machine code makes new arrays in any case; a result of an op that runs in Python may be what
             the op returned.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graphc.function([x], graphc.Out(x * 2, borrow=True))([1.0, 2.0])
+        array([2., 4.])
     """
 
     def __init__(self, variable: Variable, borrow: bool = False) -> None:

@@ -74,6 +74,12 @@ def shared(
 
     Raises:
         TypeError: the value is not supported, or does not have the static shape.
+
+    Examples:
+        >>> count = graphc.shared(0, name="count")
+        >>> advance = graphc.function([], count, updates={count: count + 2})
+        >>> int(advance()), int(advance()), int(count.get_value())
+        (0, 2, 4)
     """
     if shape is not None:
         kwargs["shape"] = shape

@@ -103,27 +103,61 @@ undefined_grad_ = UndefinedGrad()
 
 
 def zero_grad(x: Any) -> Variable:
-    """``x`` with a zero derivative; the cost still counts as depending on it."""
+    """``x`` with a zero derivative; the cost still counts as depending on it.
+
+    Examples:
+        >>> x = pt.scalar("x")
+        >>> slope = graphc.grad(x * graphc.zero_grad(x), x)
+        >>> float(slope.eval({x: 3.0}))
+        3.0
+    """
     return zero_grad_(x)
 
 
 def disconnected_grad(x: Any) -> Variable:
-    """``x`` as a constant for derivatives: `grad` does not see what it was computed from."""
+    """``x`` as a constant for derivatives: `grad` does not see what it was computed from.
+
+    Examples:
+        >>> x = pt.scalar("x")
+        >>> slope = graphc.grad(x * graphc.disconnected_grad(x), x)
+        >>> float(slope.eval({x: 3.0}))
+        3.0
+    """
     return disconnected_grad_(x)
 
 
 def undefined_grad(x: Any) -> Variable:
-    """``x``; asking for a derivative through it raises `NullTypeGradError`."""
+    """``x``; asking for a derivative through it raises `NullTypeGradError`.
+
+    Examples:
+        >>> x = pt.scalar("x")
+        >>> y = graphc.gradient.undefined_grad(x**2)
+        >>> float(y.eval({x: 3.0}))
+        9.0
+    """
     return undefined_grad_(x)
 
 
 def grad_clip(x: Any, lower_bound: float, upper_bound: float) -> Variable:
-    """``x`` whose gradient is clipped elementwise to ``[lower_bound, upper_bound]``."""
+    """``x`` whose gradient is clipped elementwise to ``[lower_bound, upper_bound]``.
+
+    Examples:
+        >>> x = pt.scalar("x")
+        >>> slope = graphc.grad(10 * graphc.grad_clip(x, -1.0, 1.0), x)
+        >>> float(slope.eval({x: 3.0}))
+        1.0
+    """
     return GradClip(lower_bound, upper_bound)(x)
 
 
 def grad_scale(x: Any, multiplier: float) -> Variable:
-    """``x`` whose gradient is multiplied by ``multiplier``."""
+    """``x`` whose gradient is multiplied by ``multiplier``.
+
+    Examples:
+        >>> x = pt.scalar("x")
+        >>> float(graphc.grad(graphc.gradient.grad_scale(x**2, 10.0), x).eval({x: 3.0}))
+        60.0
+    """
     return GradScale(multiplier)(x)
 
 

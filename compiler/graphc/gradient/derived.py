@@ -82,6 +82,12 @@ def jacobian(
     Raises:
         TypeError: ``expression`` is no variable, or is complex.
         VectorizeError: an op of the pullback has no batching rule, and the rows cannot be unrolled.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graphc.jacobian(x**2, x).eval({x: [1.0, 3.0]})
+        array([[2., 0.],
+               [0., 6.]])
     """
     if not isinstance(expression, Variable):
         raise TypeError(
@@ -151,6 +157,12 @@ def hessian(
     Raises:
         TypeError: an argument is no variable.
         ValueError: ``cost`` is not 0-d, or a ``wrt`` is not 1-d.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graphc.hessian((x**3).sum(), x).eval({x: [1.0, 3.0]})
+        array([[ 6.,  0.],
+               [ 0., 18.]])
     """
     if not isinstance(cost, Variable):
         raise TypeError(f"hessian needs a variable as cost, got {cost!r} of type {type(cost).__name__}")
@@ -190,6 +202,12 @@ def hessian_vector_product(
 
     Raises:
         ValueError: the numbers of ``wrt`` and ``p`` differ.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> product = graphc.gradient.hessian_vector_product((x**3).sum(), [x], [pt.constant([1.0, 0.0])])
+        >>> product[0].eval({x: [2.0, 3.0]})
+        array([12.,  0.])
     """
     wrt_list: list[Variable] = list(wrt) if isinstance(wrt, Sequence) else [wrt]
     p_list = list(p) if isinstance(p, Sequence) else [p]

@@ -100,6 +100,11 @@ def pushforward(
 
     Source: forward accumulation, semantics of PyTensor's ``pushforward``; deriving it from pullbacks is from
     J. Townsend, "A new trick for calculating Jacobian vector products", 2017.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graphc.pushforward(x**2, x, pt.constant([1.0, 0.0])).eval({x: [1.0, 3.0]})
+        array([2., 0.])
     """
     check_choice("disconnected_outputs", disconnected_outputs, ("raise", "warn", "ignore"))
     kind = check_choice("return_disconnected", return_disconnected, ("zero", "none", "disconnected"))
@@ -165,7 +170,13 @@ def Rop(
     return_disconnected: str = "zero",
     use_op_rop_implementation: bool = True,
 ) -> Any:
-    """Theano's name for `pushforward`."""
+    """Theano's name for `pushforward`.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graphc.Rop(x**2, x, pt.constant([1.0, 0.0])).eval({x: [1.0, 3.0]})
+        array([2., 0.])
+    """
     return pushforward(
         f, wrt, eval_points, disconnected_outputs, return_disconnected, use_op_rop_implementation
     )

@@ -184,6 +184,11 @@ def grad(
         NullTypeGradError: a gradient is undefined.
 
     Source: reverse accumulation, semantics of PyTensor's ``grad``.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graphc.grad((x**2).sum(), x).eval({x: [1.0, 3.0]})
+        array([2., 6.])
     """
     if cost is None and known_grads is None:
         raise ValueError("grad needs a cost or known_grads; both are None")
@@ -245,6 +250,11 @@ def pullback(
     Raises:
         ValueError: the numbers of ``f`` and ``eval_points`` differ, or their ranks.
         DisconnectedInputError: a ``wrt`` has no influence on ``f``.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graphc.pullback(x**2, x, pt.constant([1.0, 1.0])).eval({x: [1.0, 3.0]})
+        array([2., 6.])
     """
     points = one_of(eval_points, cotangents, "pullback", "eval_points", "cotangents")
     f_list = list(f) if isinstance(f, Sequence) else [f]
@@ -290,5 +300,11 @@ def Lop(
     disconnected_inputs: str = "raise",
     return_disconnected: str = "zero",
 ) -> Any:
-    """Theano's name for `pullback`."""
+    """Theano's name for `pullback`.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graphc.Lop(x**2, x, pt.constant([1.0, 1.0])).eval({x: [1.0, 3.0]})
+        array([2., 6.])
+    """
     return pullback(f, wrt, eval_points, consider_constant, disconnected_inputs, return_disconnected)

@@ -38,6 +38,13 @@ def subgraph_grad(
         TypeError: ``wrt`` or ``end`` is no list, or ``start`` no mapping.
 
     Source: PyTensor's ``subgraph_grad``.
+
+    Examples:
+        >>> x, w = pt.scalar("x"), pt.scalar("w")
+        >>> h = x * w
+        >>> next_grad, last = graphc.gradient.subgraph_grad([w], [h], cost=h**2)
+        >>> float(next_grad[0].eval({x: 2.0, w: 3.0}))
+        24.0
     """
     if start is None and cost is None:
         raise ValueError("subgraph_grad needs start, cost, or both")

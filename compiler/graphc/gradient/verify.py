@@ -60,6 +60,11 @@ def numeric_grad(
 
     Returns:
         One float64 array for each argument.
+
+    Examples:
+        >>> g = graphc.gradient.numeric_grad(lambda x: (x**2).sum(), [np.array([1.0, 3.0])])
+        >>> g[0].round(4)
+        array([2., 6.])
     """
     project = project or float
     base = [np.array(p) for p in pt]
@@ -157,6 +162,9 @@ def verify_grad(
     Raises:
         GradientError: an element is wrong; the worst one is named.
         TypeError: ``pt`` holds something other than float arrays.
+
+    Examples:
+        >>> graphc.verify_grad(lambda x: (x**2).sum(), [np.array([1.0, 3.0])])
     """
     points = _check_points(pt)
     tolerance = max(_TOLERANCES[str(p.dtype)] for p in points)

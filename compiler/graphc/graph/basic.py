@@ -26,6 +26,11 @@ class Variable:
         owner: the ``Apply`` that computes it; None for an input, a constant or a shared variable.
         index: which output of ``owner`` it is.
         name: a name for people; it has no meaning to the compiler.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> x.name, x.owner, x.type
+        ('x', None, TensorType(float64, (?,)))
     """
 
     def __init__(
@@ -152,6 +157,11 @@ class Constant(Variable):
         type: its type.
         data: the value; passed through ``type.filter``.
         name: a name for people.
+
+    Examples:
+        >>> two = pt.constant(2.0)
+        >>> isinstance(two, graphc.Constant), float(two.data)
+        (True, 2.0)
     """
 
     def __init__(self, type: Type, data: Any, name: str | None = None) -> None:
@@ -196,6 +206,11 @@ class Apply:
 
     Attributes:
         location: the user's line that made the node, where known.
+
+    Examples:
+        >>> y = pt.exp(pt.vector("x"))
+        >>> type(y.owner).__name__, y.owner.inputs[0].name
+        ('Apply', 'x')
     """
 
     def __init__(self, op: Op, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:

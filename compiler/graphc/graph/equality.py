@@ -28,6 +28,11 @@ def equal_computations(
 
     Raises:
         ValueError: the lists have different lengths.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graphc.graph.equal_computations([pt.exp(x)], [pt.exp(x)])
+        True
     """
     if len(xs) != len(ys) or len(in_xs or ()) != len(in_ys or ()):
         raise ValueError(f"equal_computations takes lists of equal lengths, got {len(xs)} and {len(ys)}")

@@ -33,6 +33,12 @@ class FunctionGraph:
     Raises:
         InconsistencyError: a node overwrites memory that is still needed.
         MissingInputError: an output depends on a root that is neither an input nor a constant.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> graph = graphc.FunctionGraph([x], [pt.exp(x).sum()])
+        >>> [str(node.op) for node in graph.toposort()]
+        ['exp', 'Sum{axes=[0]}']
     """
 
     def __init__(

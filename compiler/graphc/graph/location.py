@@ -50,6 +50,12 @@ def located(file: str, line: int, function: str = "<module>") -> Iterator[None]:
 
     For programs that write graphs from another description: a model in another language, or a graph of
     another library, whose users' lines are not those of the program.
+
+    Examples:
+        >>> with graphc.located("model.py", 7):
+        ...     y = pt.exp(pt.vector("x"))
+        >>> y.owner.location.file, y.owner.location.line
+        ('model.py', 7)
     """
     token = _GIVEN.set(SourceLocation(file, line, function))
     try:

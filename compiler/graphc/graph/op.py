@@ -30,6 +30,10 @@ class Op:
         view_map: output index to list of inputs it may alias. destroy_map: the same for inputs that `perform`
             overwrites; `graphc.graph.destroy` says what graphs such ops make.
         itypes, otypes: types of inputs and outputs, for ops whose `make_node` has nothing to compute.
+
+    Examples:
+        >>> isinstance(pt.exp(pt.vector("x")).owner.op, graphc.Op)
+        True
     """
 
     __props__: ClassVar[tuple[str, ...] | None] = None

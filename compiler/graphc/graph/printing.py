@@ -253,6 +253,11 @@ def debugprint(
     Raises:
         TypeError: ``graph_like`` or ``depth`` is of the wrong kind.
         ValueError: ``id_type`` is unknown.
+
+    Examples:
+        >>> graphc.dprint(pt.exp(pt.vector("x")))
+        exp [id A]
+         └─ x [id B]
     """
     if not isinstance(depth, int):
         raise TypeError(f"depth must be an int, got {depth!r}")

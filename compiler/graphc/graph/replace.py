@@ -177,6 +177,12 @@ def clone_replace(
 
     Raises:
         TypeError: a replacement does not fit (with ``rebuild_strict``).
+
+    Examples:
+        >>> x, y = pt.scalar("x"), pt.scalar("y")
+        >>> z = graphc.clone_replace(x * 2, {x: y + 1})
+        >>> float(z.eval({y: 3.0}))
+        8.0
     """
     strict = kwargs.pop("rebuild_strict", True)
     if kwargs:
@@ -213,6 +219,12 @@ def graph_replace(
     Raises:
         ValueError: a key is not part of the graph (with ``strict``), or the replacements form a cycle.
         TypeError: static sizes contradict each other.
+
+    Examples:
+        >>> x, y = pt.scalar("x"), pt.scalar("y")
+        >>> z = graphc.graph_replace(x * 2, {x: y + 1})
+        >>> float(z.eval({y: 3.0}))
+        8.0
     """
     memo = _as_dict(replace)
     listed = _listed(outputs)
@@ -305,6 +317,12 @@ def clone(
 
     Returns:
         The inputs and outputs of the copy.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> inputs, outputs = graphc.graph.clone([x], [pt.exp(x)])
+        >>> inputs[0] is x, outputs[0].owner.op
+        (False, exp)
     """
     copy_orphans = copy_inputs if copy_orphans is None else copy_orphans
     memo = _fresh(inputs, outputs, copy_inputs, copy_orphans)

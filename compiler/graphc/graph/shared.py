@@ -24,6 +24,12 @@ class SharedVariable(Variable):
     Attributes:
         default_update: expression that every function using the variable stores into it, unless told
             otherwise.
+
+    Examples:
+        >>> w = graphc.shared(np.zeros(2), name="w")
+        >>> w.set_value([1.0, 2.0])
+        >>> w.get_value()
+        array([1., 2.])
     """
 
     def __init__(

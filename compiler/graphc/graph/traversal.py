@@ -45,6 +45,12 @@ def ancestors(
 ) -> Iterator[Variable]:
     """The variables and everything they are computed from, without looking beyond ``blockers``; depth first,
     the last input of each node before the others, as PyTensor's.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> y = pt.exp(x) + 1
+        >>> x in set(graphc.ancestors([y]))
+        True
     """
     blocked = set(blockers or ())
 
@@ -87,13 +93,25 @@ def apply_ancestors(
 def graph_inputs(
     variables: Iterable[Variable], blockers: Collection[Variable] | None = None
 ) -> Iterator[Variable]:
-    """The roots (inputs, constants, shared variables) below ``variables``, and the blockers that were met."""
+    """The roots (inputs, constants, shared variables) below ``variables``, and the blockers that were met.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> list(graphc.graph.graph_inputs([pt.exp(x)]))
+        [x]
+    """
     blocked = set(blockers or ())
     return (v for v in ancestors(variables, blocked) if v.owner is None or v in blocked)
 
 
 def explicit_graph_inputs(graph: Variable | Iterable[Variable]) -> Iterator[Variable]:
-    """The roots that a caller must give values for: neither constants nor shared variables."""
+    """The roots that a caller must give values for: neither constants nor shared variables.
+
+    Examples:
+        >>> x, y = pt.vector("x"), pt.vector("y")
+        >>> [v.name for v in graphc.explicit_graph_inputs((x + y) * 2)]
+        ['y', 'x']
+    """
     outputs = [graph] if isinstance(graph, Variable) else graph
     return (v for v in graph_inputs(outputs) if not isinstance(v, Constant | SharedVariable))
 
@@ -116,6 +134,11 @@ def toposort(
 
     The order depends only on the graph (depth first, inputs from left to right), so equal graphs are ordered
     alike.
+
+    Examples:
+        >>> y = pt.exp(pt.vector("x")).sum()
+        >>> [str(node.op) for node in graphc.graph.toposort([y])]
+        ['exp', 'Sum{axes=[0]}']
     """
     blocked = set(blockers or ())
     done: set[Apply] = set()

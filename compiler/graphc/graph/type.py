@@ -19,6 +19,10 @@ class Type:
 
     A type compares by its class and attributes unless it defines ``__eq__`` and ``__hash__`` (or
     ``__props__``, a tuple of the names of the attributes that identify it).
+
+    Examples:
+        >>> pt.vector("x").type == pt.vector("y").type
+        True
     """
 
     variable_type: type[Variable] = Variable
@@ -166,6 +170,12 @@ def register_transfer(fn: Transfer) -> None:
     Args:
         fn: called with a variable and the target's name; returns the transferred variable, or None when it
             does not know the target. Functions registered later are asked first.
+
+    Examples:
+        >>> moved = lambda x, where: x + 0 if where == "nowhere" else None
+        >>> pt.register_transfer(moved)
+        >>> pt.transfer(pt.constant([1, 2]), "nowhere").eval()
+        array([1, 2])
     """
     if not callable(fn):
         raise TypeError(

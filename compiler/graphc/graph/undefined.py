@@ -13,7 +13,12 @@ from graphc.graph.type import Type
 
 
 class DisconnectedType(Type):
-    """Type of the derivative with respect to something that the function does not depend on."""
+    """Type of the derivative with respect to something that the function does not depend on.
+
+    Examples:
+        >>> graphc.gradient.DisconnectedType()
+        DisconnectedType
+    """
 
     __props__ = ()
 
@@ -28,6 +33,10 @@ class NullType(Type):
 
     Args:
         why_null: the reason, shown when the derivative is used.
+
+    Examples:
+        >>> graphc.gradient.NullType("of no use")
+        NullType
     """
 
     __props__ = ("why_null",)
@@ -40,12 +49,22 @@ class NullType(Type):
 
 
 def disconnected_type(name: str | None = None) -> Variable:
-    """A variable that says "not connected"; ops may return it from `pullback` instead of None."""
+    """A variable that says "not connected"; ops may return it from `pullback` instead of None.
+
+    Examples:
+        >>> graphc.gradient.disconnected_type("x").name
+        'x'
+    """
     return DisconnectedType()(name)
 
 
 def null_type(why_null: str = "no reason was given", name: str | None = None) -> Variable:
-    """A variable that says "undefined, because ..."."""
+    """A variable that says "undefined, because ...".
+
+    Examples:
+        >>> graphc.gradient.null_type("of no use")
+        <NullType>
+    """
     return NullType(why_null)(name)
 
 

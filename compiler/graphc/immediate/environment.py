@@ -55,6 +55,11 @@ class Environment(Indexing):
         mode: how functions are compiled; ``config.mode`` by default.
         seed: of the draws of ``env.random`` that are given no generator.
         name: a name for messages.
+
+    Examples:
+        >>> env = graphc.immediate.Environment()
+        >>> float(env.exp(env.as_tensor([0.0, 0.0])).sum())
+        2.0
     """
 
     def __init__(

@@ -23,7 +23,12 @@ def shared_by(make: Callable[[], Environment]) -> None:
 
 
 def current() -> Environment:
-    """The environment of the innermost ``with env:`` of this thread or task, else one that all share."""
+    """The environment of the innermost ``with env:`` of this thread or task, else one that all share.
+
+    Examples:
+        >>> graphc.immediate.current()
+        <graphc.immediate.Environment default (cpu)>
+    """
     found = entered.get()
     if found is not None:
         return found[0]

@@ -33,6 +33,14 @@ class Tape(Recording):
         env: the environment.
         persistent: several gradients may be taken; otherwise the first one ends the recording's life.
         watch_all: record every operation; otherwise those only that depend on a tensor given to `watch`.
+
+    Examples:
+        >>> env = graphc.immediate.Environment()
+        >>> x = env.as_tensor([1.0, 3.0])
+        >>> with graphc.immediate.Tape(env) as tape:
+        ...     y = (x**2).sum()
+        >>> np.asarray(tape.gradient(y, x))
+        array([2., 6.])
     """
 
     def __init__(self, env: Environment, persistent: bool = False, watch_all: bool = True) -> None:

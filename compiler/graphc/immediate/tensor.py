@@ -29,6 +29,12 @@ class Tensor(Protocols):
     Operators and methods are those of symbolic variables, and run at once in the tensor's environment.
     Tensors do not change: ``x = x[1:].set(y)`` makes a new one, and arrays that share their memory are
     read-only.
+
+    Examples:
+        >>> env = graphc.immediate.Environment()
+        >>> x = env.as_tensor([1.0, 2.0])
+        >>> type(x).__name__, np.asarray(x + 1).tolist()
+        ('Tensor', [2.0, 3.0])
     """
 
     # `_data` is unset while a lazy environment has not computed it; `_token` identifies the value in

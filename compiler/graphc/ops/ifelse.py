@@ -177,6 +177,12 @@ def ifelse(condition: Any, then_branch: Any, else_branch: Any, name: str | None 
         TypeError: the condition is no scalar; the branches differ in form, number of dimensions, or kind.
 
     Source: PyTensor's ``ifelse``.
+
+    Examples:
+        >>> c, x = pt.scalar("c"), pt.vector("x")
+        >>> f = graphc.function([c, x], graphc.ifelse(c > 0, x.sum(), x.max()))
+        >>> float(f(1.0, [1.0, 4.0])), float(f(-1.0, [1.0, 4.0]))
+        (5.0, 4.0)
     """
     chosen = _known(condition)
     if chosen is not None:

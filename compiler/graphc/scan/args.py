@@ -76,6 +76,13 @@ class ScanArgs:
 
     Raises:
         TypeError: the node is of another op.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> h = graphc.scan(lambda v, h: h + v, [x], [pt.constant(0.0)], return_updates=False, name="sum")
+        >>> arguments = graphc.scan.ScanArgs(h.owner.inputs[0].owner)
+        >>> type(arguments).__name__
+        'ScanArgs'
     """
 
     def __init__(self, node: Apply) -> None:

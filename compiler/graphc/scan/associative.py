@@ -33,6 +33,10 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     Raises:
         TypeError: no tensors, or ``fn`` returns another structure.
         ValueError: different lengths.
+
+    Examples:
+        >>> graphc.associative_scan(lambda a, b: a + b, pt.constant([1, 2, 3])).eval()
+        array([1, 3, 6])
     """
     leaves, structure = flatten(elems)
     xs = [as_tensor_variable(leaf) for leaf in leaves]

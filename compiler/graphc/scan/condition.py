@@ -18,6 +18,12 @@ class until:
 
     Raises:
         TypeError: the condition is no scalar.
+
+    Examples:
+        >>> doubled = lambda v: (v * 2, graphc.until(v * 2 > 20))
+        >>> values = graphc.scan(doubled, outputs_info=[pt.constant(3)], n_steps=99, return_updates=False)
+        >>> values.eval()
+        array([ 6, 12, 24])
     """
 
     def __init__(self, condition: Any) -> None:

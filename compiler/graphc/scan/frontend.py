@@ -93,6 +93,13 @@ def scan(
         TypeError: the dtype or shape of a state changes, or an argument or result is of the wrong kind.
         ValueError: the number of steps is unknown, negative or too large; outputs do not fit
             ``outputs_info``.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> step = lambda v, h: 0.5 * h + v
+        >>> states = graphc.scan(step, sequences=[x], outputs_info=[pt.constant(0.0)], return_updates=False)
+        >>> graphc.function([x], states)([1.0, 1.0, 1.0])
+        array([1.  , 1.5 , 1.75])
     """
     loop = build_loop(
         fn,

@@ -34,6 +34,11 @@ def map(
 
     Returns:
         What ``fn`` returns, stacked. With ``go_backwards`` the last row's result comes first.
+
+    Examples:
+        >>> x = pt.constant([1, 2, 3])
+        >>> graphc.map(lambda v: v**2, [x], return_updates=False).eval()
+        array([1, 4, 9])
     """
     loop = build_loop(
         fn,
@@ -68,6 +73,11 @@ def reduce(
 
     Returns:
         The value after the last row: the initial one where there are no rows.
+
+    Examples:
+        >>> x = pt.constant([1, 2, 3])
+        >>> graphc.reduce(lambda v, total: total + v, [x], [pt.constant(0)], return_updates=False).eval()
+        array(6)
     """
     loop = build_loop(
         fn, sequences, outputs_info, non_sequences, go_backwards=go_backwards, name=name, what="reduce"
@@ -84,7 +94,13 @@ def foldl(
     name: str | None = None,
     return_updates: bool = True,
 ) -> Any:
-    """`reduce` from the first row to the last."""
+    """`reduce` from the first row to the last.
+
+    Examples:
+        >>> x = pt.constant([1, 2, 3])
+        >>> graphc.foldl(lambda v, total: total * 10 + v, [x], [pt.constant(0)], return_updates=False).eval()
+        array(123)
+    """
     return reduce(fn, sequences, outputs_info, non_sequences, False, mode, name, return_updates)
 
 
@@ -97,7 +113,13 @@ def foldr(
     name: str | None = None,
     return_updates: bool = True,
 ) -> Any:
-    """`reduce` from the last row to the first."""
+    """`reduce` from the last row to the first.
+
+    Examples:
+        >>> x = pt.constant([1, 2, 3])
+        >>> graphc.foldr(lambda v, total: total * 10 + v, [x], [pt.constant(0)], return_updates=False).eval()
+        array(321)
+    """
     return reduce(fn, sequences, outputs_info, non_sequences, True, mode, name, return_updates)
 
 
@@ -120,6 +142,11 @@ def cumulative(
 
     Returns:
         The values, stacked.
+
+    Examples:
+        >>> x = pt.constant([1, 2, 3])
+        >>> graphc.cumulative(lambda v, total: total + v, [x], [pt.constant(0)]).eval()
+        array([1, 3, 6])
     """
     if outputs_info is not None:
         loop = build_loop(
@@ -160,6 +187,10 @@ def filter(fn: Callable[..., Any], sequences: Any, non_sequences: Any = None, na
 
     Returns:
         The selected rows of each sequence: a variable, or a list for a list of several.
+
+    Examples:
+        >>> graphc.scan.filter(lambda v: v > 1, pt.constant([1, 2, 3])).eval()
+        array([2, 3])
     """
     given, callee = as_sequences(sequences), Callee(fn, "filter")
     if any(each.taps != (0,) for each in given) or not given:

@@ -52,6 +52,11 @@ def loop(
     Raises:
         TypeError: the carry changes its structure or type.
         ValueError: the length is unknown, or is more than rows there are.
+
+    Examples:
+        >>> total, squares = graphc.loop(lambda c, v: (c + v, v**2), pt.constant(0), pt.constant([1, 2, 3]))
+        >>> int(total.eval()), squares.eval().tolist()
+        (6, [1, 4, 9])
     """
     callee = Callee(f, "loop")
     builder = LoopBuilder(callee)
@@ -96,6 +101,10 @@ def while_loop(
 
     Returns:
         The value for which ``cond`` does not hold, or that after ``max_steps``.
+
+    Examples:
+        >>> graphc.while_loop(lambda v: v < 100, lambda v: v * 2, pt.constant(3)).eval()
+        array(192)
     """
     callee, test = Callee(body, "while_loop"), Callee(cond, "while_loop")
     builder = LoopBuilder(callee)
@@ -124,6 +133,10 @@ def fori_loop(
             types.
         init: tree: the first value.
         name: as in `graphc.scan`.
+
+    Examples:
+        >>> graphc.fori_loop(0, 5, lambda i, total: total + i, pt.constant(0)).eval()
+        array(10)
     """
     callee = Callee(body, "fori_loop")
     first, end = _bound(lower, "lower", callee), _bound(upper, "upper", callee)

@@ -45,7 +45,13 @@ def with_data(x: Any, data: Any) -> Any:
 
 
 def transpose(x: Any) -> Any:
-    """The transpose; compressed rows become compressed columns."""
+    """The transpose; compressed rows become compressed columns.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.transpose(x).eval().shape
+        (2, 1)
+    """
     x = as_sparse_variable(x)
     data, indices, indptr, sizes = csm_properties(x)
     other = "csc" if x.type.format == "csr" else "csr"
@@ -73,6 +79,11 @@ def structured_dot(x: Any, y: Any) -> Any:
     Raises:
         TypeError: none of them is sparse, or the dense one has other than 1 or 2 dimensions.
         ValueError: sizes do not fit.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.structured_dot(x, np.array([[1.0], [3.0]])).eval()
+        array([[6.]])
     """
     if not is_sparse(x) and not is_sparse(y):
         raise TypeError(f"structured_dot takes a sparse matrix, got {x} and {y}")
@@ -105,7 +116,13 @@ def _dense_times_sparse(x: Any, y: Any) -> Any:
 
 
 def dot(x: Any, y: Any) -> Any:
-    """Matrix product where at least one operand is sparse; of two sparse ones, sparse."""
+    """Matrix product where at least one operand is sparse; of two sparse ones, sparse.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.dot(x, np.array([1.0, 3.0])).eval()
+        array([6.])
+    """
     if is_sparse(x) and is_sparse(y):
         return true_dot(x, y)
     return structured_dot(x, y)
@@ -116,6 +133,11 @@ def true_dot(x: Any, y: Any) -> Any:
 
     Args:
         x, y: sparse matrices; one of them may be dense and is made sparse first.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.true_dot(x, x.T).eval().toarray()
+        array([[4.]])
     """
     x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
     if not is_sparse(x) and not is_sparse(y):
@@ -132,6 +154,11 @@ def sampling_dot(x: Any, y: Any, p: Any) -> Any:
         x: dense matrix (m, k).
         y: dense matrix (n, k).
         p: sparse matrix (m, n).
+
+    Examples:
+        >>> p = graphc.sparse.csr_from_dense([[1.0, 0.0]])
+        >>> graphc.sparse.sampling_dot(np.ones((1, 3)), np.ones((2, 3)), p).eval().toarray()
+        array([[3., 0.]])
     """
     x, y, p = as_tensor_variable(x), as_tensor_variable(y), as_sparse_variable(p)
     if x.type.ndim != 2 or y.type.ndim != 2:
@@ -158,7 +185,13 @@ def structured(function: Callable[[Any], Any], x: Any) -> Any:
 
 
 def neg(x: Any) -> Any:
-    """The negative."""
+    """The negative.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.neg(x).eval().toarray()
+        array([[ 0., -2.]])
+    """
     x = as_sparse_variable(x)
     return Regular(_negative)(structured(lambda v: -v, x), x)
 
@@ -168,7 +201,13 @@ def _negative(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """The values in another dtype. Of complex numbers the real part is taken, with a warning, as in SciPy."""
+    """The values in another dtype. Of complex numbers the real part is taken, with a warning, as in SciPy.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.cast(x, "float32").eval().dtype
+        dtype('float32')
+    """
     x = as_sparse_variable(x)
     if x.type.numpy_dtype.kind == "c" and np.dtype(parse_dtype(dtype)).kind not in "cb":
         warnings.warn(
@@ -211,7 +250,13 @@ def _two(x: Any, y: Any, what: str) -> tuple[Any, Any]:
 
 
 def add(x: Any, y: Any) -> Any:
-    """The sum: sparse of two sparse matrices, else dense."""
+    """The sum: sparse of two sparse matrices, else dense.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.add(x, x).eval().toarray()
+        array([[0., 4.]])
+    """
     x, y = _two(x, y, "add")
     if is_sparse(x) and is_sparse(y):
         if same_pattern(x, y):

@@ -37,6 +37,12 @@ def as_sparse_variable(x: Any, name: str | None = None) -> Any:
 
     Raises:
         TypeError: it is neither.
+
+    Examples:
+        >>> import scipy.sparse
+        >>> x = graphc.sparse.as_sparse_variable(scipy.sparse.csr_matrix([[0.0, 2.0]]))
+        >>> x.type.format, graphc.sparse.dense_from_sparse(x).eval().tolist()
+        ('csr', [[0.0, 2.0]])
     """
     if isinstance(x, SparseVariable):
         return x if x.type.format in FORMATS else ConvertFormat("csr")(x)
@@ -52,7 +58,12 @@ as_sparse = as_sparse_variable
 
 
 def as_sparse_or_tensor_variable(x: Any, name: str | None = None) -> Any:
-    """A sparse variable where the value is sparse, else a tensor variable."""
+    """A sparse variable where the value is sparse, else a tensor variable.
+
+    Examples:
+        >>> graphc.sparse.as_sparse_or_tensor_variable([1.0, 2.0]).type
+        TensorType(float64, (2,))
+    """
     return as_sparse_variable(x, name) if is_sparse(x) else as_tensor_variable(x, name)
 
 

@@ -58,7 +58,13 @@ def _comparison(kind: str, words: str) -> Callable[[Any, Any], Any]:
         return getattr(pt, kind)(x, y)
 
     function.__name__ = function.__qualname__ = kind
-    function.__doc__ = f"Where x is {words} y: sparse of two sparse matrices, else dense booleans."
+    function.__doc__ = f"""Where x is {words} y: sparse of two sparse matrices, else dense booleans.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 1.0]])
+        >>> graphc.sparse.{kind}(x, 0.5).eval().shape
+        (1, 2)
+    """
     return function
 
 

@@ -67,12 +67,22 @@ class SparseFromDense(Op):
 
 
 def csr_from_dense(x: Any) -> Any:
-    """A matrix of compressed rows from a tensor of at most 2 dimensions."""
+    """A matrix of compressed rows from a tensor of at most 2 dimensions.
+
+    Examples:
+        >>> graphc.sparse.csr_from_dense([[0.0, 2.0]]).eval().toarray()
+        array([[0., 2.]])
+    """
     return SparseFromDense("csr")(x)
 
 
 def csc_from_dense(x: Any) -> Any:
-    """A matrix of compressed columns from a tensor of at most 2 dimensions."""
+    """A matrix of compressed columns from a tensor of at most 2 dimensions.
+
+    Examples:
+        >>> graphc.sparse.csc_from_dense([[0.0, 2.0]]).eval().toarray()
+        array([[0., 2.]])
+    """
     return SparseFromDense("csc")(x)
 
 
@@ -83,6 +93,11 @@ def dense_from_sparse(x: Any, structured: bool = True) -> Any:
         x: sparse matrix.
         structured: whether its gradient has values only where the matrix has them; else it has them wherever
             the gradient by the tensor is not zero.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.dense_from_sparse(x).eval()
+        array([[0., 2.]])
     """
     x = as_sparse_variable(x)
     return as_dense(x) if structured else Regular(_from_dense)(as_dense(x), x)
@@ -116,7 +131,13 @@ class NotZero(Op):
 
 
 def remove0(x: Any) -> Any:
-    """A sparse matrix without the values that are zero."""
+    """A sparse matrix without the values that are zero.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.remove0(x).eval().nnz
+        1
+    """
     x = as_sparse_variable(x)
     data, indices, indptr, sizes = csm_properties(x)
     places, indices, indptr = NotZero()(data, indices, indptr)
@@ -124,7 +145,13 @@ def remove0(x: Any) -> Any:
 
 
 def square_diagonal(diagonal: Any) -> Any:
-    """A square matrix of compressed columns with a vector on its diagonal."""
+    """A square matrix of compressed columns with a vector on its diagonal.
+
+    Examples:
+        >>> graphc.sparse.square_diagonal([1.0, 2.0]).eval().toarray()
+        array([[1., 0.],
+               [0., 2.]])
+    """
     d = as_tensor_variable(diagonal)
     if d.type.ndim != 1:
         raise TypeError(f"a diagonal must be a vector, got {d} of type {d.type}")

@@ -25,7 +25,13 @@ def _one(name: str, public: str) -> Callable[[Any], Any]:
         return structured(getattr(pt, name), x)
 
     function.__name__ = function.__qualname__ = public
-    function.__doc__ = f"``{name}`` of the values of a sparse matrix; what has no value stays without."
+    function.__doc__ = f"""``{name}`` of the values of a sparse matrix; what has no value stays without.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 1.0]])
+        >>> graphc.sparse.{public}(x).eval().nnz
+        1
+    """
     return function
 
 
@@ -34,14 +40,24 @@ def _two(name: str) -> Callable[[Any, Any], Any]:
         return structured(lambda values: getattr(pt, name)(values, y), x)
 
     function.__name__ = function.__qualname__ = f"structured_{name}"
-    function.__doc__ = (
-        f"``{name}`` of the values of a sparse matrix and a number; what has no value stays without."
-    )
+    function.__doc__ = f"""``{name}`` of the values of a sparse matrix and a number; the rest stays without.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 1.0]])
+        >>> graphc.sparse.structured_{name}(x, 2.0).eval().nnz
+        1
+    """
     return function
 
 
 def conj(x: Any) -> Any:
-    """The complex conjugate; of real numbers the matrix itself."""
+    """The complex conjugate; of real numbers the matrix itself.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.conj(x).eval().toarray()
+        array([[0., 2.]])
+    """
     x = as_sparse_variable(x)
     return structured(pt.conj, x) if x.type.numpy_dtype.kind == "c" else x
 

@@ -20,6 +20,12 @@ def share_matrix(
 
     Raises:
         TypeError: the format is neither csr nor csc.
+
+    Examples:
+        >>> import scipy.sparse
+        >>> x = graphc.sparse.shared(scipy.sparse.csr_matrix([[0.0, 2.0]]))
+        >>> x.get_value().toarray()
+        array([[0., 2.]])
     """
     if value.format not in FORMATS:
         raise TypeError(f"a shared sparse matrix must be in csr or csc format, got {value.format}")

@@ -258,13 +258,25 @@ def get_item_2lists(x: Any, ind1: Any, ind2: Any) -> Any:
 
 
 def get_item_scalar(x: Any, index: Any) -> Any:
-    """One element of a sparse matrix, a 0-d tensor: ``x[row, column]``."""
+    """One element of a sparse matrix, a 0-d tensor: ``x[row, column]``.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0, 2.0]])
+        >>> float(graphc.sparse.get_item_scalar(x, (0, 1)).eval())
+        2.0
+    """
     row, column = index
     return get_item_2lists(x, _scalar(row), _scalar(column))
 
 
 def get_item(x: Any, index: Any) -> Any:
-    """``x[index]``: an element, elements, rows, or a part of a sparse matrix."""
+    """``x[index]``: an element, elements, rows, or a part of a sparse matrix.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0, 2.0]])
+        >>> float(graphc.sparse.get_item(x, (0, 1)).eval())
+        2.0
+    """
     entries = index if isinstance(index, tuple) else (index,)
     ranks = [None if isinstance(entry, slice) else as_tensor_variable(entry).type.ndim for entry in entries]
     if ranks == [0, 0]:
@@ -313,17 +325,36 @@ def hstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
         blocks: sparse matrices with equally many rows.
         format: of the result, ``"csc"`` by default.
         dtype: of the result; by default the one that all have in common.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0]])
+        >>> graphc.sparse.hstack([x, x]).eval().toarray()
+        array([[1., 1.]])
     """
     return _stacked(blocks, 1, format, dtype, "hstack")
 
 
 def vstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
-    """Sparse matrices one below the other; arguments as `hstack`."""
+    """Sparse matrices one below the other; arguments as `hstack`.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0]])
+        >>> graphc.sparse.vstack([x, x]).eval().toarray()
+        array([[1.],
+               [1.]])
+    """
     return _stacked(blocks, 0, format, dtype, "vstack")
 
 
 def block_diag(*matrices: Any, format: str = "csc") -> Any:
-    """A sparse matrix with matrices (sparse or dense) along its diagonal."""
+    """A sparse matrix with matrices (sparse or dense) along its diagonal.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0]])
+        >>> graphc.sparse.block_diag(x, x).eval().toarray()
+        array([[1., 0.],
+               [0., 1.]])
+    """
     if not matrices:
         raise ValueError("block_diag takes at least one matrix")
     blocks = [x if is_sparse(x) else csr_from_dense(x) for x in matrices]
@@ -337,11 +368,23 @@ def block_diag(*matrices: Any, format: str = "csc") -> Any:
 
 
 def ensure_sorted_indices(x: Any) -> Any:
-    """A sparse matrix with sorted indices in each row (or column, if compressed by columns)."""
+    """A sparse matrix with sorted indices in each row (or column, if compressed by columns).
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0, 2.0]])
+        >>> graphc.sparse.ensure_sorted_indices(x).eval().toarray()
+        array([[1., 2.]])
+    """
     x = as_sparse_variable(x)
     return Regular(same_places)(_made("same", [x], x.type.shape), x)
 
 
 def clean(x: Any) -> Any:
-    """A sparse matrix without zeros among its values, and with sorted indices."""
+    """A sparse matrix without zeros among its values, and with sorted indices.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[0.0, 2.0]])
+        >>> graphc.sparse.clean(x).eval().nnz
+        1
+    """
     return ensure_sorted_indices(remove0(x))

@@ -20,6 +20,11 @@ def sp_sum(x: Any, axis: int | None = None, sparse_grad: bool = True) -> Any:
         axis: 0, 1, or None for all elements.
         sparse_grad: whether the gradient has values only where the matrix has them; else every element has
             one, as many as in a dense matrix.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0, 2.0]])
+        >>> graphc.sparse.sp_sum(x).eval()
+        array(3.)
     """
     x = as_sparse_variable(x)
     if axis is None:
@@ -39,7 +44,13 @@ def _of_all(g: Any, sources: Sequence[Any], kept: int | None) -> list[Any]:
 
 
 def diag(x: Any) -> Any:
-    """The main diagonal of a sparse matrix, a vector. Its gradient has values on the whole diagonal."""
+    """The main diagonal of a sparse matrix, a vector. Its gradient has values on the whole diagonal.
+
+    Examples:
+        >>> x = graphc.sparse.csr_from_dense([[1.0, 0.0], [0.0, 2.0]])
+        >>> graphc.sparse.diag(x).eval()
+        array([1., 2.])
+    """
     x = as_sparse_variable(x)
     rows, columns = positions(x)
     size = pt.minimum(size_along(x, 0), size_along(x, 1))

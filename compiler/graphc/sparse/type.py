@@ -199,6 +199,10 @@ class SparseTensorType(Type):
 
     Raises:
         ValueError: another format, or not two sizes.
+
+    Examples:
+        >>> graphc.sparse.SparseTensorType("csr", "float64")
+        SparseCSR(float64, shape=(?, ?))
     """
 
     __props__ = ("format", "dtype", "shape")

@@ -63,22 +63,41 @@ def cumsum(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
         x: array-like.
         axis: the axis; None for the flattened array.
         dtype: dtype to add in; by default int64 or uint64 for integers, else that of x.
+
+    Examples:
+        >>> pt.cumsum([1, 2, 3]).eval()
+        array([1, 3, 6])
     """
     return _accumulated("add", x, axis, dtype)
 
 
 def cumprod(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
-    """Running products; arguments as `cumsum`. The derivative divides by nothing, so zeros are welcome."""
+    """Running products; arguments as `cumsum`. The derivative divides by nothing, so zeros are welcome.
+
+    Examples:
+        >>> pt.cumprod([1, 2, 3]).eval()
+        array([1, 2, 6])
+    """
     return _accumulated("mul", x, axis, dtype)
 
 
 def cummax(x: Any, axis: Any = None) -> Variable:
-    """Largest element so far (``numpy.maximum.accumulate``); NaN wins."""
+    """Largest element so far (``numpy.maximum.accumulate``); NaN wins.
+
+    Examples:
+        >>> pt.cummax([1, 3, 2]).eval()
+        array([1, 3, 3])
+    """
     return _running("max", as_tensor_variable(x), axis)
 
 
 def cummin(x: Any, axis: Any = None) -> Variable:
-    """Smallest element so far (``numpy.minimum.accumulate``); NaN wins."""
+    """Smallest element so far (``numpy.minimum.accumulate``); NaN wins.
+
+    Examples:
+        >>> pt.cummin([3, 1, 2]).eval()
+        array([3, 1, 1])
+    """
     return _running("min", as_tensor_variable(x), axis)
 
 
@@ -88,12 +107,22 @@ def _without_nan(x: Any, value: int) -> Any:
 
 
 def nancumsum(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
-    """`cumsum` with NaN counted as 0."""
+    """`cumsum` with NaN counted as 0.
+
+    Examples:
+        >>> pt.nancumsum([2.0, np.nan, 3.0]).eval()
+        array([2., 2., 5.])
+    """
     return cumsum(_without_nan(x, 0), axis, dtype)
 
 
 def nancumprod(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
-    """`cumprod` with NaN counted as 1."""
+    """`cumprod` with NaN counted as 1.
+
+    Examples:
+        >>> pt.nancumprod([2.0, np.nan, 3.0]).eval()
+        array([2., 2., 6.])
+    """
     return cumprod(_without_nan(x, 1), axis, dtype)
 
 
@@ -109,6 +138,10 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         n: how often; at least 0.
         axis: the axis.
         prepend, append: what is put before and after first; a number or an array.
+
+    Examples:
+        >>> pt.diff([1, 4, 9]).eval()
+        array([3, 5])
     """
     x = as_tensor_variable(x)
     if n < 0:
@@ -137,7 +170,12 @@ def _border(value: Any, x: Any, axis: int) -> Any:
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
-    """Differences of neighbours of the flattened array, between given vectors."""
+    """Differences of neighbours of the flattened array, between given vectors.
+
+    Examples:
+        >>> pt.ediff1d([1, 4, 9], to_end=[0]).eval()
+        array([3, 5, 0])
+    """
     parts = [diff(pt.ravel(as_tensor_variable(ary)))]
     if to_begin is not None:
         parts.insert(0, pt.cast(pt.ravel(as_tensor_variable(to_begin)), parts[-1].type.dtype))
@@ -154,6 +192,10 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
         x: where they are; None for equal distances ``dx``. A vector, or an array of y's rank.
         dx: the distance.
         axis: the axis to integrate over.
+
+    Examples:
+        >>> pt.trapezoid([1.0, 2.0, 3.0]).eval()
+        array(4.)
     """
     y = as_tensor_variable(y)
     axis = normalize_axis(axis, y.type.ndim, "trapezoid")
@@ -175,6 +217,10 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         xp, fp: vectors of one length, at least 1.
         left, right: the value before and after all points; by default that of the nearest.
         period: the period of x; points are sorted then.
+
+    Examples:
+        >>> pt.interp([1.5], [1.0, 2.0], [10.0, 20.0]).eval()
+        array([15.])
     """
     x, xp, fp = (as_tensor_variable(v) for v in (x, xp, fp))
     floats = promote(x.type.numpy_dtype, xp.type.numpy_dtype, np.dtype(config.floatX)).name
@@ -210,6 +256,10 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
         discont: smallest jump that counts, by default half the period.
         axis: the axis.
         period: the period.
+
+    Examples:
+        >>> pt.unwrap([0.0, 6.0, 12.0]).round(4).eval()
+        array([ 0.    , -0.2832, -0.5664])
     """
     p = as_tensor_variable(p)
     axis = normalize_axis(axis, p.type.ndim, "unwrap")
@@ -232,12 +282,21 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Variable:
         a, v: vectors, not empty.
         mode: ``full``: wherever they overlap; ``same``: the middle part, as long as the longer one;
             ``valid``: where they overlap completely.
+
+    Examples:
+        >>> pt.convolve([1, 2, 3], [1, 1]).eval()
+        array([1, 3, 5, 3])
     """
     return _middle(*_vectors(a, v, "convolve"), mode, mirrored=False)
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Variable:
-    """Cross-correlation of two vectors, ``c[k] = sum(a[n + k] * conj(v[n]))``; arguments as `convolve`."""
+    """Cross-correlation of two vectors, ``c[k] = sum(a[n + k] * conj(v[n]))``; arguments as `convolve`.
+
+    Examples:
+        >>> pt.correlate([1, 2, 3], [0, 1]).eval()
+        array([2, 3])
+    """
     a, v = _vectors(a, v, "correlate")
     return _middle(a, pt.conj(v[::-1]), mode, mirrored=True)
 

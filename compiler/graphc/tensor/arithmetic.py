@@ -41,6 +41,10 @@ def fabs(x: Any) -> Variable:
 
     Raises:
         TypeError: x is complex.
+
+    Examples:
+        >>> pt.fabs([-1, 2]).eval()
+        array([1., 2.])
     """
     x = as_tensor_variable(x)
     dtype = ufunc_rule(np.fabs)((x.type.numpy_dtype,))[-1]
@@ -54,6 +58,10 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
         x: array-like; integers stay as they are.
         nan: what replaces NaN.
         posinf, neginf: what replaces infinities; by default the largest and the smallest number.
+
+    Examples:
+        >>> pt.nan_to_num([np.nan, 1.0]).eval()
+        array([0., 1.])
     """
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind == "c":
@@ -72,18 +80,33 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
 
 
 def positive(x: Any) -> Variable:
-    """x itself."""
+    """x itself.
+
+    Examples:
+        >>> pt.positive([-1, 1]).eval()
+        array([-1,  1])
+    """
     return as_tensor_variable(x)
 
 
 def fmax(x: Any, y: Any) -> Variable:
-    """Larger operand; a number wins over NaN."""
+    """Larger operand; a number wins over NaN.
+
+    Examples:
+        >>> pt.fmax([1.0, np.nan], [0.0, 2.0]).eval()
+        array([1., 2.])
+    """
     x, y = _common(x, y)
     return _number_of(x, y, pt.maximum)
 
 
 def fmin(x: Any, y: Any) -> Variable:
-    """Smaller operand; a number wins over NaN."""
+    """Smaller operand; a number wins over NaN.
+
+    Examples:
+        >>> pt.fmin([1.0, np.nan], [0.0, 2.0]).eval()
+        array([0., 2.])
+    """
     x, y = _common(x, y)
     return _number_of(x, y, pt.minimum)
 
@@ -96,7 +119,12 @@ def _number_of(x: Any, y: Any, choose: Any) -> Any:
 
 
 def fmod(x: Any, y: Any) -> Variable:
-    """Remainder of a division, with the sign of x; of integers, 0 for division by 0."""
+    """Remainder of a division, with the sign of x; of integers, 0 for division by 0.
+
+    Examples:
+        >>> pt.fmod([-3.0, 3.0], 2.0).eval()
+        array([-1.,  1.])
+    """
     x, y = _common(x, y)
     kind = x.type.numpy_dtype.kind
     if kind in "ub":
@@ -110,7 +138,12 @@ def fmod(x: Any, y: Any) -> Variable:
 
 
 def modf(x: Any) -> tuple[Variable, Variable]:
-    """Fractional and integral part, both with the sign of x."""
+    """Fractional and integral part, both with the sign of x.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.modf([1.5, -2.25])]
+        [[0.5, -0.25], [1.0, -2.0]]
+    """
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind != "f":
         x = cast_to(x, "float64")
@@ -119,7 +152,12 @@ def modf(x: Any) -> tuple[Variable, Variable]:
 
 
 def float_power(x: Any, y: Any) -> Variable:
-    """x to the power y in float64 or complex128."""
+    """x to the power y in float64 or complex128.
+
+    Examples:
+        >>> pt.float_power(2, [2, -1]).eval()
+        array([4. , 0.5])
+    """
     x, y = as_tensor_variable(x), as_tensor_variable(y)
     is_complex = "c" in (x.type.numpy_dtype.kind, y.type.numpy_dtype.kind)
     dtype = "complex128" if is_complex else "float64"
@@ -127,7 +165,12 @@ def float_power(x: Any, y: Any) -> Variable:
 
 
 def heaviside(x: Any, y: Any) -> Variable:
-    """0 below zero, 1 above, y at zero."""
+    """0 below zero, 1 above, y at zero.
+
+    Examples:
+        >>> pt.heaviside([-1.0, 0.0, 1.0], 0.5).eval()
+        array([0. , 0.5, 1. ])
+    """
     x, y = _common(x, y)
     if x.type.numpy_dtype.kind != "f":
         x, y = cast_to(x, "float64"), cast_to(y, "float64")
@@ -136,7 +179,12 @@ def heaviside(x: Any, y: Any) -> Variable:
 
 
 def bitwise_count(x: Any) -> Variable:
-    """Number of bits set in the magnitude of an integer (uint8)."""
+    """Number of bits set in the magnitude of an integer (uint8).
+
+    Examples:
+        >>> pt.bitwise_count([3, 8, 255]).eval()
+        array([2, 1, 8], dtype=uint8)
+    """
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "biu":
         raise TypeError(f"bitwise_count takes integers, got {x} of type {x.type}")
@@ -150,17 +198,32 @@ def bitwise_count(x: Any) -> Variable:
 
 
 def ceil_intdiv(a: Any, b: Any) -> Variable:
-    """The smallest integer not below the quotient of integers."""
+    """The smallest integer not below the quotient of integers.
+
+    Examples:
+        >>> pt.ceil_intdiv([4, 5], 2).eval()
+        array([2, 3])
+    """
     x, y = _common(a, b)
     quotient = OPS["floor_div"](x, y)
     return quotient + pt.cast(pt.neq(pt.mod(x, y), 0), quotient.type.dtype)
 
 
 def largest(*args: Any) -> Variable:
-    """The largest of several arrays, element by element."""
+    """The largest of several arrays, element by element.
+
+    Examples:
+        >>> pt.largest([1, 5], [3, 2]).eval()
+        array([3, 5])
+    """
     return pt.max(pt.stack(args), axis=0) if len(args) != 2 else pt.maximum(*args)
 
 
 def smallest(*args: Any) -> Variable:
-    """The smallest of several arrays, element by element."""
+    """The smallest of several arrays, element by element.
+
+    Examples:
+        >>> pt.smallest([1, 5], [3, 2]).eval()
+        array([1, 2])
+    """
     return pt.min(pt.stack(args), axis=0) if len(args) != 2 else pt.minimum(*args)

@@ -53,6 +53,10 @@ def mul_subtensor(x: Any, y: Any) -> Variable:
     Args:
         x: an indexed variable, ``a[index]``.
         y: array-like that broadcasts to the part.
+
+    Examples:
+        >>> pt.mul_subtensor(pt.ones(3)[1:], [5.0, 2.0]).eval()
+        array([1., 5., 2.])
     """
     return _combine(x, y, "mul")
 
@@ -60,6 +64,10 @@ def mul_subtensor(x: Any, y: Any) -> Variable:
 def max_subtensor(x: Any, y: Any) -> Variable:
     """A copy of an array in which an indexed part is the larger one of it and ``y``; of repeated positions
     the largest counts. Arguments as `mul_subtensor`.
+
+    Examples:
+        >>> pt.max_subtensor(pt.zeros(3)[1:], [-1.0, 2.0]).eval()
+        array([0., 0., 2.])
     """
     return _combine(x, y, "max")
 
@@ -67,6 +75,10 @@ def max_subtensor(x: Any, y: Any) -> Variable:
 def min_subtensor(x: Any, y: Any) -> Variable:
     """A copy of an array in which an indexed part is the smaller one of it and ``y``; of repeated positions
     the smallest counts. Arguments as `mul_subtensor`.
+
+    Examples:
+        >>> pt.min_subtensor(pt.zeros(3)[1:], [-1.0, 2.0]).eval()
+        array([ 0., -1.,  0.])
     """
     return _combine(x, y, "min")
 
@@ -77,6 +89,10 @@ class At:
     Args:
         x: the array.
         index: once it is known.
+
+    Examples:
+        >>> pt.zeros(3).at[1].set(5.0).eval()
+        array([0., 5., 0.])
     """
 
     def __init__(self, x: Any, index: Any = None) -> None:

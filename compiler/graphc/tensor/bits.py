@@ -26,6 +26,10 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Variable
         a: booleans or integers, of which those that are not 0 count as true.
         axis: the axis; by default the array is flattened.
         bitorder: "big": the first one is the highest bit; or "little".
+
+    Examples:
+        >>> pt.packbits([1, 0, 0, 0, 0, 0, 0, 1]).eval()
+        array([129], dtype=uint8)
     """
     x, axis = _on_axis(a, axis, "packbits")
     values = pt.moveaxis(pt.cast(pt.neq(x, 0), "uint8"), axis, -1)
@@ -40,6 +44,10 @@ def unpackbits(a: Any, axis: int | None = None, count: Any = None, bitorder: str
     """The bits of uint8 as eight elements each; arguments as of `packbits`.
 
     ``count`` limits the result to so many along the axis; negative numbers leave out the last ones.
+
+    Examples:
+        >>> pt.unpackbits(np.array([129], dtype="uint8")).eval()
+        array([1, 0, 0, 0, 0, 0, 0, 1], dtype=uint8)
     """
     x, axis = _on_axis(a, axis, "unpackbits")
     if x.type.dtype != "uint8":

@@ -43,6 +43,10 @@ def tensor(
         name: a name for people; it is also the keyword by which a compiled function takes the value.
         dtype: dtype of the elements; ``config.floatX`` by default.
         shape: one entry for each dimension, None where the size is unknown.
+
+    Examples:
+        >>> pt.tensor("x", dtype="float32", shape=(None, 3)).type
+        TensorType(float32, (?, 3))
     """
     if name is not None and (not isinstance(name, str) or name in (*DTYPES, "floatX")):
         raise ValueError(
@@ -80,10 +84,13 @@ def _constructor(kind: str, prefix: str) -> Constructor:
         return variable
 
     make.__name__ = make.__qualname__ = kind
-    make.__doc__ = (
-        f"An input variable of dtype config.floatX (or ``dtype``) and shape "
-        f"{str(default).replace('None', '?')}, which ``shape`` may narrow."
-    )
+    sizes = str(default).replace("None", "?")
+    make.__doc__ = f"""An input variable of dtype config.floatX or ``dtype``; ``shape`` narrows its shape.
+
+    Examples:
+        >>> pt.{kind}("x").type
+        TensorType(float64, {sizes})
+    """
     return make
 
 
@@ -98,10 +105,15 @@ def _plural(make: Constructor, single: str, name: str) -> Callable[..., Any]:
         return made[0] if len(made) == 1 else made
 
     make_all.__name__ = make_all.__qualname__ = name
-    make_all.__doc__ = (
-        f"Several variables made by `{single}`: as many as a number says, or one for each name, where one "
-        "string stands for its letters. A single variable comes without a list."
-    )
+    make_all.__doc__ = f"""Several variables made by `{single}`: as many as a number says, or one a name.
+
+    One string stands for its letters. A single variable comes without a list.
+
+    Examples:
+        >>> a, b = pt.{name}("a", "b")
+        >>> a.name, b.name, a.type == b.type
+        ('a', 'b', True)
+    """
     return make_all
 
 

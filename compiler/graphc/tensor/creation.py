@@ -41,7 +41,13 @@ __all__ = [
 
 
 def alloc(value: Any, *shape: Any) -> Variable:
-    """``value`` broadcast to a shape, whose sizes are given one by one."""
+    """``value`` broadcast to a shape, whose sizes are given one by one.
+
+    Examples:
+        >>> pt.alloc(7.0, 2, 3).eval()
+        array([[7., 7., 7.],
+               [7., 7., 7.]])
+    """
     value = as_tensor_variable(value)
     return BroadcastTo()(value, *as_sizes(list(shape), "alloc")) if shape else value
 
@@ -53,6 +59,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Variable:
         shape: one size, a sequence of sizes, or an integer vector of known length.
         fill_value: array-like that broadcasts to the shape.
         dtype: dtype of the result; that of the value by default.
+
+    Examples:
+        >>> pt.full((2,), 7).eval()
+        array([7, 7])
     """
     value = as_tensor_variable(fill_value)
     value = value if dtype is None else cast_to(value, parse_dtype(dtype))
@@ -61,39 +71,76 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Variable:
 
 
 def zeros(shape: Any, dtype: Any = None) -> Variable:
-    """Zeros of a shape; ``dtype`` is ``config.floatX`` by default."""
+    """Zeros of a shape; ``dtype`` is ``config.floatX`` by default.
+
+    Examples:
+        >>> pt.zeros((2, 2)).eval()
+        array([[0., 0.],
+               [0., 0.]])
+    """
     return full(shape, np.zeros((), config.floatX if dtype is None else parse_dtype(dtype)))
 
 
 def ones(shape: Any, dtype: Any = None) -> Variable:
-    """Ones of a shape; ``dtype`` is ``config.floatX`` by default."""
+    """Ones of a shape; ``dtype`` is ``config.floatX`` by default.
+
+    Examples:
+        >>> pt.ones((2, 2), dtype="int64").eval()
+        array([[1, 1],
+               [1, 1]])
+    """
     return full(shape, np.ones((), config.floatX if dtype is None else parse_dtype(dtype)))
 
 
 def empty(shape: Any, dtype: Any = None) -> Variable:
-    """An array whose elements do not matter; they are zeros."""
+    """An array whose elements do not matter; they are zeros.
+
+    Examples:
+        >>> pt.empty((2, 3)).shape.eval()
+        array([2, 3])
+    """
     return zeros(shape, dtype)
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Variable:
-    """An array of the shape of ``a``, and by default of its dtype, filled with a value."""
+    """An array of the shape of ``a``, and by default of its dtype, filled with a value.
+
+    Examples:
+        >>> pt.full_like([1.0, 2.0], 7).eval()
+        array([7., 7.])
+    """
     a = as_tensor_variable(a)
     filled = full(sizes_of(a), fill_value, a.type.dtype if dtype is None else dtype)
     return filled if a.type.ndim else remember(filled, a)
 
 
 def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
-    """Zeros of the shape, and by default the dtype, of ``model``."""
+    """Zeros of the shape, and by default the dtype, of ``model``.
+
+    Examples:
+        >>> pt.zeros_like([1.5, 2.5]).eval()
+        array([0., 0.])
+    """
     return full_like(model, False, dtype)
 
 
 def ones_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
-    """Ones of the shape, and by default the dtype, of ``model``."""
+    """Ones of the shape, and by default the dtype, of ``model``.
+
+    Examples:
+        >>> pt.ones_like([1.5, 2.5]).eval()
+        array([1., 1.])
+    """
     return full_like(model, True, dtype)
 
 
 def empty_like(model: Any, dtype: Any = None) -> Variable:
-    """An array like ``model`` whose elements do not matter; they are zeros."""
+    """An array like ``model`` whose elements do not matter; they are zeros.
+
+    Examples:
+        >>> pt.empty_like([1, 2]).shape.eval()
+        array([2])
+    """
     return zeros_like(model, dtype)
 
 
@@ -142,6 +189,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Va
 
     Raises:
         ValueError: the step is 0.
+
+    Examples:
+        >>> pt.arange(1, 10, 3).eval()
+        array([1, 4, 7])
     """
     if stop is None:
         start, stop = 0, start
@@ -169,41 +220,82 @@ def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
         m: number of columns; ``n`` by default.
         k: which diagonal; positive ones lie above the main diagonal.
         dtype: ``config.floatX`` by default.
+
+    Examples:
+        >>> pt.eye(2).eval()
+        array([[1., 0.],
+               [0., 1.]])
     """
     return _band(n, n if m is None else m, k, "eq", dtype)
 
 
 def identity(n: Any, dtype: Any = None) -> Variable:
-    """The identity matrix."""
+    """The identity matrix.
+
+    Examples:
+        >>> pt.identity(2).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
     return eye(n, dtype=dtype)
 
 
 def identity_like(x: Any, dtype: Any = None) -> Variable:
-    """A matrix of the shape of x with ones on the main diagonal."""
+    """A matrix of the shape of x with ones on the main diagonal.
+
+    Examples:
+        >>> pt.identity_like(np.zeros((2, 2))).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
     x = as_tensor_variable(x)
     rows, columns = sizes_of(x)
     return eye(rows, columns, dtype=x.type.dtype if dtype is None else dtype)
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
-    """A matrix with ones on and below a diagonal."""
+    """A matrix with ones on and below a diagonal.
+
+    Examples:
+        >>> pt.tri(2).eval()
+        array([[1., 0.],
+               [1., 1.]])
+    """
     return _band(N, N if M is None else M, k, "le", dtype)
 
 
 def tril(m: Any, k: Any = 0) -> Variable:
-    """``m`` with zeros above diagonal ``k`` of its last two axes."""
+    """``m`` with zeros above diagonal ``k`` of its last two axes.
+
+    Examples:
+        >>> pt.tril([[1, 2], [3, 4]]).eval()
+        array([[1, 0],
+               [3, 4]])
+    """
     m = as_tensor_variable(m)
     rows, columns = sizes_of(m)[-2:]
     return pt.switch(_band(rows, columns, k, "le", "bool"), m, np.zeros((), m.type.dtype))
 
 
 def triu(m: Any, k: Any = 0) -> Variable:
-    """``m`` with zeros below diagonal ``k`` of its last two axes."""
+    """``m`` with zeros below diagonal ``k`` of its last two axes.
+
+    Examples:
+        >>> pt.triu([[1, 2], [3, 4]]).eval()
+        array([[1, 2],
+               [0, 4]])
+    """
     m = as_tensor_variable(m)
     rows, columns = sizes_of(m)[-2:]
     return pt.switch(_band(rows, columns, k, "ge", "bool"), m, np.zeros((), m.type.dtype))
 
 
 def to_one_hot(y: Any, nb_class: Any, dtype: Any = None) -> Variable:
-    """A matrix with a row for each class number: 1 in its column, 0 elsewhere (config.floatX by default)."""
+    """A matrix with a row for each class number: 1 in its column, 0 elsewhere (config.floatX by default).
+
+    Examples:
+        >>> pt.to_one_hot([0, 2], 3).eval()
+        array([[1., 0., 0.],
+               [0., 0., 1.]])
+    """
     return pt.nn.one_hot(y, nb_class, dtype=dtype)

@@ -27,6 +27,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
     Returns:
         An array for one axis, else a tuple of arrays.
+
+    Examples:
+        >>> pt.gradient([1.0, 4.0, 9.0]).eval()
+        array([3., 4., 5.])
     """
     f = as_tensor_variable(f)
     if f.type.numpy_dtype.kind in "biu":

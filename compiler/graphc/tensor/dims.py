@@ -49,6 +49,10 @@ def join_dims(x: Any, start_axis: int = 0, n_axes: int | None = None) -> Variabl
         x: array-like.
         start_axis: the first of them.
         n_axes: how many; by default all that follow; 0 inserts an axis of size 1.
+
+    Examples:
+        >>> pt.join_dims(np.ones((2, 3, 4)), 1, 2).shape.eval()
+        array([ 2, 12])
     """
     x = as_tensor_variable(x)
     ndim = x.type.ndim
@@ -69,6 +73,11 @@ def split_dims(x: Any, shape: Any, axis: int = 0) -> Variable:
         x: array-like.
         shape: their sizes, of which one may be -1; without any, the axis must have size 1 and goes.
         axis: the axis.
+
+    Examples:
+        >>> pt.split_dims([1, 2, 3, 4], (2, 2)).eval()
+        array([[1, 2],
+               [3, 4]])
     """
     x = as_tensor_variable(x)
     axis = normalize_axis(axis, x.type.ndim, "split_dims")
@@ -112,6 +121,10 @@ def pack(*tensors: Any, keep_axes: Any = None) -> tuple[Variable, list[Variable]
 
     Returns:
         The array, and for each array the vector of sizes that were joined (see `unpack`).
+
+    Examples:
+        >>> pt.pack(pt.zeros(2), pt.ones((2, 2)))[0].eval()
+        array([0., 0., 1., 1., 1., 1.])
     """
     if not tensors:
         raise ValueError("pack takes at least one array")
@@ -134,6 +147,11 @@ def unpack(packed_input: Any, packed_shapes: Sequence[Any], keep_axes: Any = Non
         packed_input: the array.
         packed_shapes: for each of them the sizes that were joined: vectors of known length, or tuples.
         keep_axes: as given to `pack`.
+
+    Examples:
+        >>> packed, shapes = pt.pack(pt.zeros(2), pt.ones((2, 2)))
+        >>> [v.eval().shape for v in pt.unpack(packed, shapes)]
+        [(2,), (2, 2)]
     """
     x = as_tensor_variable(packed_input)
     front, _ = _kept(keep_axes, x.type.ndim)
@@ -164,6 +182,10 @@ def broadcast_shape(
     Raises:
         ValueError: known sizes differ.
         AssertionError: when run, sizes differ.
+
+    Examples:
+        >>> pt.broadcast_shape(pt.zeros((2, 1)), pt.zeros((1, 3)))
+        (2, 3)
     """
     if arrays_are_shapes:
         shapes = [[as_size(size, "broadcast_shape") for size in shape] for shape in arrays]
@@ -196,14 +218,24 @@ def _joint_size(best: Any, sizes: Sequence[Any], allow_runtime_broadcast: bool) 
 
 
 def slice_at_axis(sl: slice, axis: int) -> tuple[Any, ...]:
-    """The index that applies a slice to one axis, counted from the front or the end."""
+    """The index that applies a slice to one axis, counted from the front or the end.
+
+    Examples:
+        >>> pt.slice_at_axis(slice(1, 2), 1)
+        (slice(None, None, None), slice(1, 2, None))
+    """
     if axis < 0:
         return (Ellipsis, sl, *(slice(None),) * (-axis - 1))
     return (slice(None),) * axis + (sl,)
 
 
 def is_flat(var: Any, ndim: int = 1) -> bool:
-    """Whether a variable has ``ndim`` dimensions."""
+    """Whether a variable has ``ndim`` dimensions.
+
+    Examples:
+        >>> pt.is_flat(pt.vector("x")), pt.is_flat(pt.matrix("x"))
+        (True, False)
+    """
     return bool(as_tensor_variable(var).type.ndim == ndim)
 
 
@@ -213,6 +245,10 @@ def get_vector_length(v: Any) -> int:
     Raises:
         ValueError: it is not known.
         TypeError: v is no vector.
+
+    Examples:
+        >>> pt.get_vector_length(pt.constant([1, 2, 3]))
+        3
     """
     v = as_tensor_variable(v)
     if v.type.ndim != 1:
@@ -224,14 +260,24 @@ def get_vector_length(v: Any) -> int:
 
 
 def get_scalar_constant_value(v: Any, *args: Any, **options: Any) -> np.ndarray:
-    """The value of a 0-d constant; see `get_underlying_scalar_constant_value`."""
+    """The value of a 0-d constant; see `get_underlying_scalar_constant_value`.
+
+    Examples:
+        >>> int(pt.get_scalar_constant_value(pt.constant(3)))
+        3
+    """
     if np.ndim(v) if not isinstance(v, Variable) else v.type.ndim:
         raise NotScalarConstantError(f"{v} is not 0-d")
     return get_underlying_scalar_constant_value(v)
 
 
 def scalar_from_tensor(x: Any) -> Variable:
-    """x, which must be 0-d: there are no scalars besides 0-d tensors."""
+    """x, which must be 0-d: there are no scalars besides 0-d tensors.
+
+    Examples:
+        >>> int(pt.scalar_from_tensor(pt.constant(3)).eval())
+        3
+    """
     x = as_tensor_variable(x)
     if x.type.ndim:
         raise TypeError(f"scalar_from_tensor takes a 0-d tensor, got {x} of type {x.type}")

@@ -65,6 +65,10 @@ def lambertw(z: Any, k: int = 0) -> Variable:
     Args:
         z: array-like. (SciPy's function gives complex numbers; this one NaN where w is not real.)
         k: the branch: 0, at least -1, for z from -1/e on; or -1, at most -1, for z from -1/e to 0.
+
+    Examples:
+        >>> pt.lambertw([0.0, np.e]).eval()
+        array([0., 1.])
     """
     if k not in (0, -1):
         raise ValueError(f"only the branches 0 and -1 of lambertw have real values, got k={k!r}")
@@ -75,76 +79,141 @@ def lambertw(z: Any, k: int = 0) -> Variable:
 
 
 def bdtr(k: Any, n: Any, p: Any) -> Variable:
-    """Distribution function of the binomial distribution: at most k successes in n trials."""
+    """Distribution function of the binomial distribution: at most k successes in n trials.
+
+    Examples:
+        >>> pt.bdtr(1, 2, 0.5).eval()
+        array(0.75)
+    """
     k, n, p = _floor(k), float_operand(n), float_operand(p)
     inner = OPS["betainc"](n - k, k + 1, 1 - p)
     return _where(OPS["eq"](k, n), 1.0, _where(OPS["gt"](k, n), np.nan, inner))
 
 
 def bdtrc(k: Any, n: Any, p: Any) -> Variable:
-    """More than k successes in n trials."""
+    """More than k successes in n trials.
+
+    Examples:
+        >>> pt.bdtrc(1, 2, 0.5).eval()
+        array(0.25)
+    """
     k, n, p = _floor(k), float_operand(n), float_operand(p)
     inner = OPS["betainc"](k + 1, n - k, p)
     return _where(OPS["eq"](k, n), 0.0, _where(OPS["gt"](k, n), np.nan, inner))
 
 
 def nbdtr(k: Any, n: Any, p: Any) -> Variable:
-    """Distribution function of the negative binomial distribution: at most k failures before n successes."""
+    """Distribution function of the negative binomial distribution: at most k failures before n successes.
+
+    Examples:
+        >>> pt.nbdtr(0, 1, 0.5).eval()
+        array(0.5)
+    """
     k = _floor(k)
     return OPS["betainc"](n, k + 1, p)
 
 
 def nbdtrc(k: Any, n: Any, p: Any) -> Variable:
-    """More than k failures before n successes."""
+    """More than k failures before n successes.
+
+    Examples:
+        >>> pt.nbdtrc(0, 1, 0.5).eval()
+        array(0.5)
+    """
     k = _floor(k)
     return OPS["betainc"](k + 1, n, 1 - float_operand(p))
 
 
 def pdtr(k: Any, m: Any) -> Variable:
-    """Distribution function of the Poisson distribution of mean m."""
+    """Distribution function of the Poisson distribution of mean m.
+
+    Examples:
+        >>> pt.pdtr(0, 1.0).round(6).eval()
+        array(0.367879)
+    """
     return OPS["gammaincc"](_floor(k) + 1, m)
 
 
 def pdtrc(k: Any, m: Any) -> Variable:
-    """1 less `pdtr`, without cancellation."""
+    """1 less `pdtr`, without cancellation.
+
+    Examples:
+        >>> pt.pdtrc(0, 1.0).round(6).eval()
+        array(0.632121)
+    """
     return OPS["gammainc"](_floor(k) + 1, m)
 
 
 def chdtr(v: Any, x: Any) -> Variable:
-    """Distribution function of the chi-squared distribution of v degrees of freedom."""
+    """Distribution function of the chi-squared distribution of v degrees of freedom.
+
+    Examples:
+        >>> pt.chdtr(2, 3.0).round(6).eval()
+        array(0.77687)
+    """
     return OPS["gammainc"](float_operand(v) / 2, float_operand(x) / 2)
 
 
 def chdtrc(v: Any, x: Any) -> Variable:
-    """1 less `chdtr`, without cancellation."""
+    """1 less `chdtr`, without cancellation.
+
+    Examples:
+        >>> pt.chdtrc(2, 3.0).round(6).eval()
+        array(0.22313)
+    """
     return OPS["gammaincc"](float_operand(v) / 2, float_operand(x) / 2)
 
 
 def gdtr(a: Any, b: Any, x: Any) -> Variable:
-    """Distribution function of the gamma distribution of rate a and shape b."""
+    """Distribution function of the gamma distribution of rate a and shape b.
+
+    Examples:
+        >>> pt.gdtr(1.0, 1.0, 2.0).round(6).eval()
+        array(0.864665)
+    """
     return OPS["gammainc"](b, float_operand(a) * float_operand(x))
 
 
 def gdtrc(a: Any, b: Any, x: Any) -> Variable:
-    """1 less `gdtr`, without cancellation."""
+    """1 less `gdtr`, without cancellation.
+
+    Examples:
+        >>> pt.gdtrc(1.0, 1.0, 2.0).round(6).eval()
+        array(0.135335)
+    """
     return OPS["gammaincc"](b, float_operand(a) * float_operand(x))
 
 
 def fdtr(dfn: Any, dfd: Any, x: Any) -> Variable:
-    """Distribution function of the F distribution of dfn and dfd degrees of freedom."""
+    """Distribution function of the F distribution of dfn and dfd degrees of freedom.
+
+    Examples:
+        >>> pt.fdtr(1, 1, 1.0).eval()
+        array(0.5)
+    """
     dfn, dfd, x = float_operand(dfn), float_operand(dfd), float_operand(x)
     scaled = dfn * x
     return OPS["betainc"](dfn / 2, dfd / 2, scaled / (dfd + scaled))
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any) -> Variable:
-    """1 less `fdtr`, without cancellation."""
+    """1 less `fdtr`, without cancellation.
+
+    Examples:
+        >>> pt.fdtrc(1, 1, 1.0).eval()
+        array(0.5)
+    """
     dfn, dfd, x = float_operand(dfn), float_operand(dfd), float_operand(x)
     return OPS["betainc"](dfd / 2, dfn / 2, dfd / (dfd + dfn * x))
 
 
 def stdtr(df: Any, t: Any) -> Variable:
-    """Distribution function of Student's t distribution of df degrees of freedom."""
+    """Distribution function of Student's t distribution of df degrees of freedom.
+
+    Examples:
+        >>> pt.stdtr(3, 0.0).eval()
+        array(0.5)
+    """
     df, t = float_operand(df), float_operand(t)
     square = t * t
     # The tail, from the smaller one of two complementary arguments.
@@ -161,12 +230,22 @@ def stdtr(df: Any, t: Any) -> Variable:
 
 
 def boxcox(x: Any, lmbda: Any) -> Variable:
-    """``(x**lmbda - 1) / lmbda``, log(x) for ``lmbda = 0``."""
+    """``(x**lmbda - 1) / lmbda``, log(x) for ``lmbda = 0``.
+
+    Examples:
+        >>> pt.boxcox([1.0, 4.0], 0.5).eval()
+        array([0., 2.])
+    """
     return _scaled_expm1(OPS["log"](float_operand(x)), lmbda)
 
 
 def boxcox1p(x: Any, lmbda: Any) -> Variable:
-    """`boxcox` of 1 + x."""
+    """`boxcox` of 1 + x.
+
+    Examples:
+        >>> pt.boxcox1p([0.0, 3.0], 0.5).eval()
+        array([0., 2.])
+    """
     return _scaled_expm1(OPS["log1p"](float_operand(x)), lmbda)
 
 
@@ -177,12 +256,22 @@ def _scaled_expm1(y: Any, lmbda: Any) -> Any:
 
 
 def inv_boxcox(y: Any, lmbda: Any) -> Variable:
-    """The x with ``boxcox(x, lmbda) = y``."""
+    """The x with ``boxcox(x, lmbda) = y``.
+
+    Examples:
+        >>> pt.inv_boxcox([0.0, 2.0], 0.5).eval()
+        array([1., 4.])
+    """
     return OPS["exp"](_scaled_log1p(y, lmbda))
 
 
 def inv_boxcox1p(y: Any, lmbda: Any) -> Variable:
-    """The x with ``boxcox1p(x, lmbda) = y``."""
+    """The x with ``boxcox1p(x, lmbda) = y``.
+
+    Examples:
+        >>> pt.inv_boxcox1p([0.0, 2.0], 0.5).eval()
+        array([0., 3.])
+    """
     return OPS["expm1"](_scaled_log1p(y, lmbda))
 
 
@@ -194,7 +283,12 @@ def _scaled_log1p(y: Any, lmbda: Any) -> Any:
 
 
 def huber(delta: Any, r: Any) -> Variable:
-    """``r**2 / 2`` up to delta, ``delta (abs(r) - delta / 2)`` beyond; infinite for negative delta."""
+    """``r**2 / 2`` up to delta, ``delta (abs(r) - delta / 2)`` beyond; infinite for negative delta.
+
+    Examples:
+        >>> pt.huber(1.0, [0.5, 3.0]).eval()
+        array([0.125, 2.5  ])
+    """
     delta, r = float_operand(delta), float_operand(r)
     size = OPS["abs"](r)
     loss = _where(OPS["le"](size, delta), 0.5 * r * r, delta * (size - 0.5 * delta))
@@ -202,7 +296,12 @@ def huber(delta: Any, r: Any) -> Variable:
 
 
 def pseudo_huber(delta: Any, r: Any) -> Variable:
-    """``delta**2 (sqrt(1 + (r / delta)**2) - 1)``; infinite for negative delta."""
+    """``delta**2 (sqrt(1 + (r / delta)**2) - 1)``; infinite for negative delta.
+
+    Examples:
+        >>> pt.pseudo_huber(1.0, [0.0, 3.0]).round(4).eval()
+        array([0.    , 2.1623])
+    """
     delta, r = float_operand(delta), float_operand(r)
     divisor, none = _divisor(delta)
     square = OPS["sqr"](r / divisor)
@@ -212,18 +311,33 @@ def pseudo_huber(delta: Any, r: Any) -> Variable:
 
 
 def exp10(x: Any) -> Variable:
-    """10 to the power x."""
+    """10 to the power x.
+
+    Examples:
+        >>> pt.exp10([1.0, 2.0]).eval()
+        array([ 10., 100.])
+    """
     return OPS["pow"](10.0, float_operand(x))
 
 
 def cosm1(x: Any) -> Variable:
-    """cos(x) - 1 without cancellation."""
+    """cos(x) - 1 without cancellation.
+
+    Examples:
+        >>> pt.cosm1([0.0, 1e-8]).eval()
+        array([-0.e+00, -5.e-17])
+    """
     half = OPS["sin"](0.5 * float_operand(x))
     return -2 * half * half
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Variable:
-    """How many sets of k of N things there are, as a float; 0 for negative operands and k above N."""
+    """How many sets of k of N things there are, as a float; 0 for negative operands and k above N.
+
+    Examples:
+        >>> pt.comb(5, 2).eval()
+        array(10.)
+    """
     n, k = float_operand(N), float_operand(k)
     if repetition:
         return _where(OPS["and"](OPS["eq"](n, 0), OPS["eq"](k, 0)), 1.0, comb(n + k - 1, k))
@@ -232,7 +346,12 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Variable:
 
 
 def perm(N: Any, k: Any) -> Variable:
-    """How many sequences of k of N things there are, as a float; 0 for negative operands and k above N."""
+    """How many sequences of k of N things there are, as a float; 0 for negative operands and k above N.
+
+    Examples:
+        >>> pt.perm(5, 2).eval()
+        array(20.)
+    """
     n, k = float_operand(N), float_operand(k)
     valid = OPS["and"](OPS["and"](OPS["le"](k, n), OPS["ge"](k, 0)), OPS["ge"](n, 0))
     return _where(valid, OPS["poch"](n - k + 1, k), 0.0)

@@ -49,6 +49,10 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = None) -> Variable:
 
     Raises:
         ValueError: subscripts do not fit the operands, or sizes of an index differ.
+
+    Examples:
+        >>> pt.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).eval()
+        array([3, 7])
     """
     if not isinstance(subscripts, str):
         subscripts, given = _from_lists([subscripts, *operands])

@@ -172,17 +172,31 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Varia
 
     Raises:
         ValueError: 0-d input, n below 1, or an unknown norm.
+
+    Examples:
+        >>> pt.fft.fft([1.0, 0.0]).eval()
+        array([1.+0.j, 1.+0.j])
     """
     return _complex_transform(a, n, axis, norm, False, "fft")
 
 
 def ifft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
-    """Inverse of `fft`, with the same arguments."""
+    """Inverse of `fft`, with the same arguments.
+
+    Examples:
+        >>> pt.fft.ifft([1.0, 1.0]).eval()
+        array([1.+0.j, 0.+0.j])
+    """
     return _complex_transform(a, n, axis, norm, True, "ifft")
 
 
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
-    """`fft` of real numbers: the ``n // 2 + 1`` frequencies that are not negative."""
+    """`fft` of real numbers: the ``n // 2 + 1`` frequencies that are not negative.
+
+    Examples:
+        >>> pt.fft.rfft([1.0, 0.0, 0.0]).eval()
+        array([1.+0.j, 1.+0.j])
+    """
     _check_norm(norm, "rfft")
     x = _operand(a, "rfft", real=True)
     axis = normalize_axis(axis, x.type.ndim, "rfft")
@@ -199,7 +213,12 @@ def _real_rows(rows: Any) -> Any:
 
 
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
-    """Inverse of `rfft`: n real numbers, ``2 * (size of the axis - 1)`` by default."""
+    """Inverse of `rfft`: n real numbers, ``2 * (size of the axis - 1)`` by default.
+
+    Examples:
+        >>> pt.fft.irfft([1.0, 1.0]).eval()
+        array([1., 0.])
+    """
     _check_norm(norm, "irfft")
     x = _complex(_operand(a, "irfft"))
     axis = normalize_axis(axis, x.type.ndim, "irfft")
@@ -217,7 +236,12 @@ def _inverse_rows(rows: Any, n: Any) -> Any:
 
 
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
-    """Transform of a signal that is symmetric in conjugation, of which one half is given: n real numbers."""
+    """Transform of a signal that is symmetric in conjugation, of which one half is given: n real numbers.
+
+    Examples:
+        >>> pt.fft.hfft([1.0, 1.0]).eval()
+        array([2., 0.])
+    """
     x = _operand(a, "hfft")
     return irfft(pt.conj(x), n, axis, _swapped(norm, "hfft"))
 
@@ -251,7 +275,13 @@ def _axes(x: Any, s: Any, axes: Any, what: str) -> list[tuple[int, Any]]:
 def fftn(
     a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Variable:
-    """`fft` along several axes, all of them by default; ``s`` has their sizes."""
+    """`fft` along several axes, all of them by default; ``s`` has their sizes.
+
+    Examples:
+        >>> pt.fft.fftn(np.eye(2)).eval()
+        array([[2.+0.j, 0.+0.j],
+               [0.+0.j, 2.+0.j]])
+    """
     x = _operand(a, "fftn")
     for axis, n in reversed(_axes(x, s, axes, "fftn")):
         x = fft(x, n, axis, norm)

@@ -19,7 +19,12 @@ _NORMS = (None, "ortho", "no_norm")
 
 
 def fft(a: Any, n: Any = None, axis: Any = None) -> Variable:
-    """`graphc.tensor.fft.fft`, by default along the last axis; the axis may be symbolic."""
+    """`graphc.tensor.fft.fft`, by default along the last axis; the axis may be symbolic.
+
+    Examples:
+        >>> pt.fourier.fft(np.array([1.0, 0.0])).eval()
+        array([1.+0.j, 1.+0.j])
+    """
     return along_axis(lambda x: numpys.fft(x, n), a, -1 if axis is None else axis, "fft")
 
 
@@ -51,6 +56,11 @@ def rfft(inp: Any, norm: str | None = None) -> Variable:
     Raises:
         TypeError: fewer than two dimensions.
         ValueError: an unknown norm.
+
+    Examples:
+        >>> pt.fourier.rfft(np.array([[1.0, 0.0]])).eval()
+        array([[[1., 0.],
+                [1., 0.]]])
     """
     _check_norm(norm, "rfft")
     x = _operand(inp, "rfft", 2)
@@ -73,6 +83,10 @@ def irfft(inp: Any, norm: str | None = None, is_odd: bool = False) -> Variable:
     Raises:
         TypeError: fewer than three dimensions.
         ValueError: an unknown norm, or an ``is_odd`` that is no bool.
+
+    Examples:
+        >>> pt.fourier.irfft(np.array([[[1.0, 0.0], [1.0, 0.0]]])).eval()
+        array([[1., 0.]])
     """
     _check_norm(norm, "irfft")
     if is_odd not in (True, False):

@@ -21,7 +21,12 @@ __all__ = [
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Variable:
-    """A function of vectors for each vector along an axis; axes of its result take the place of the axis."""
+    """A function of vectors for each vector along an axis; axes of its result take the place of the axis.
+
+    Examples:
+        >>> pt.apply_along_axis(lambda row: row.max() - row.min(), 1, [[1, 5], [2, 4]]).eval()
+        array([4, 2])
+    """
     x = as_tensor_variable(arr)
     axis = normalize_axis(axis, x.type.ndim, "apply_along_axis")
 
@@ -37,7 +42,12 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Variable:
-    """``func(a, axis)`` for one axis after the other; axes that are lost come back with size 1."""
+    """``func(a, axis)`` for one axis after the other; axes that are lost come back with size 1.
+
+    Examples:
+        >>> pt.apply_over_axes(pt.sum, [[1, 2], [3, 4]], [0, 1]).eval()
+        array([[10]])
+    """
     x = as_tensor_variable(a)
     ndim = x.type.ndim
     for given in [axes] if isinstance(axes, int | np.integer) else axes:
@@ -57,6 +67,10 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         condlist: conditions of x's shape; the last one that holds counts.
         funclist: for each a function of x or a number; one more is for what is left, 0 by default.
         args, kw: further arguments of the functions.
+
+    Examples:
+        >>> pt.piecewise([-1.0, 2.0], [np.array([True, False])], [0.0, 1.0]).eval()
+        array([0., 1.])
     """
     x = as_tensor_variable(x)
     conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]

@@ -34,6 +34,11 @@ def histogramdd(
 
     Returns:
         float64 counts with D axes, and D vectors of edges.
+
+    Examples:
+        >>> pt.histogramdd([[0.0, 0.0], [1.0, 1.0]], bins=2)[0].eval()
+        array([[0., 0.],
+               [0., 2.]])
     """
     if isinstance(sample, list | tuple):
         columns = [as_tensor_variable(v) for v in sample]
@@ -72,6 +77,10 @@ def histogram2d(
     """`histogramdd` of points (x, y): the counts, the edges along x, the edges along y.
 
     A vector as ``bins`` is for both axes; a pair is for one axis each.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.histogram2d([0.0, 1.0], [0.0, 1.0], bins=2)]
+        [[[1.0, 0.0], [0.0, 1.0]], [0.0, 0.5, 1.0], [0.0, 0.5, 1.0]]
     """
     both = isinstance(bins, list | tuple) and len(bins) == 2
     per_axis = bins if both or isinstance(bins, int | np.integer) else [bins, bins]

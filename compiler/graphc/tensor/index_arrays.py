@@ -28,6 +28,10 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> list[Variable]:
 
     Raises:
         ValueError: when run, a position that the shape does not have, or a shape that is too large.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.unravel_index([1, 5], (2, 3))]
+        [[0, 1], [1, 2]]
     """
     sizes = _ordered(shape, order)
     rest = pt.cast(_integers(indices, "unravel_index"), "int64")
@@ -56,6 +60,10 @@ def ravel_multi_index(
 
     Raises:
         ValueError: when run, an index out of bounds with mode ``raise``, or a shape that is too large.
+
+    Examples:
+        >>> pt.ravel_multi_index(([0, 1], [1, 2]), (2, 3)).eval()
+        array([1, 5])
     """
     arrays = [pt.cast(_integers(x, "ravel_multi_index"), "int64") for x in multi_index]
     sizes = _ordered(dims, "C", len(arrays))
@@ -107,12 +115,22 @@ def _integers(x: Any, what: str) -> Any:
 
 
 def tril_indices_from(a: Any, k: int = 0) -> tuple[Variable, Variable]:
-    """Row and column indices of the lower triangle of a matrix; `tril_indices` if the sizes are known."""
+    """Row and column indices of the lower triangle of a matrix; `tril_indices` if the sizes are known.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.tril_indices_from(np.ones((2, 2)))]
+        [[0, 1, 1], [0, 0, 1]]
+    """
     return _triangle_of(a, k, pt.le)
 
 
 def triu_indices_from(a: Any, k: int = 0) -> tuple[Variable, Variable]:
-    """Row and column indices of the upper triangle of a matrix; `triu_indices` if the sizes are known."""
+    """Row and column indices of the upper triangle of a matrix; `triu_indices` if the sizes are known.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.triu_indices_from(np.ones((2, 2)))]
+        [[0, 0, 1], [0, 1, 1]]
+    """
     return _triangle_of(a, k, pt.ge)
 
 
@@ -126,7 +144,12 @@ def _triangle_of(a: Any, k: int, compare: Callable[[Any, Any], Any]) -> tuple[Va
 
 
 def diag_indices_from(arr: Any) -> tuple[Variable, ...]:
-    """Indices of the main diagonal of an array with equal sizes."""
+    """Indices of the main diagonal of an array with equal sizes.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.diag_indices_from(np.ones((2, 2)))]
+        [[0, 1], [0, 1]]
+    """
     arr = as_tensor_variable(arr)
     if arr.type.ndim < 2 or len({size for size in arr.type.shape if size is not None}) > 1:
         raise ValueError(f"the array must have at least two axes, of equal sizes; got {arr.type}")
@@ -134,7 +157,12 @@ def diag_indices_from(arr: Any) -> tuple[Variable, ...]:
 
 
 def ix_(*args: Any) -> tuple[Variable, ...]:
-    """Vectors as open grids: each along an axis of its own. Of masks, the positions of true elements."""
+    """Vectors as open grids: each along an axis of its own. Of masks, the positions of true elements.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.ix_([0, 1], [2])]
+        [[[0], [1]], [[2]]]
+    """
     result = []
     for i, given in enumerate(args):
         v = as_tensor_variable(given)

@@ -248,6 +248,10 @@ def getitem(x: Any, index: Any) -> Variable:
 
     Raises:
         IndexError: too many indices, or a known index out of bounds.
+
+    Examples:
+        >>> pt.getitem(pt.as_tensor_variable([10, 20, 30]), slice(1, None)).eval()
+        array([20, 30])
     """
     x = as_tensor_variable(x)
     entry = _size_entries(x, index)
@@ -319,6 +323,10 @@ def set_subtensor(x: Any, y: Any, inplace: bool = False, tolerate_inplace_aliasi
 
     Raises:
         TypeError: x is not indexed, or y has a dtype that does not fit.
+
+    Examples:
+        >>> pt.set_subtensor(pt.zeros(3)[1:], [5.0, 2.0]).eval()
+        array([0., 5., 2.])
     """
     return _replace(x, y, accumulate=False)
 
@@ -333,6 +341,10 @@ def inc_subtensor(
 ) -> Variable:
     """A copy of an array in which an indexed part is increased; repeated positions add up. Arguments as
     `set_subtensor`.
+
+    Examples:
+        >>> pt.inc_subtensor(pt.ones(3)[1:], [5.0, 2.0]).eval()
+        array([1., 6., 3.])
     """
     if ignore_duplicates:
         return set_subtensor(x, x + y)
@@ -347,6 +359,10 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> 
         indices: integers of any shape; negative ones count from the end.
         axis: the axis.
         mode: ``raise``, ``wrap`` or ``clip``: what out of bounds means.
+
+    Examples:
+        >>> pt.take([10, 20, 30], [2, 0]).eval()
+        array([30, 10])
     """
     a, indices = as_tensor_variable(a), as_tensor_variable(indices)
     if axis is None:

@@ -38,6 +38,10 @@ def interpolate1d(
 
     Returns:
         A function of arrays of any shape.
+
+    Examples:
+        >>> pt.interpolate1d(np.array([0.0, 1.0]), np.array([0.0, 10.0]))(0.5).eval()
+        array(5.)
     """
     x, y = as_tensor_variable(x), as_tensor_variable(y)
     if x.type.ndim != 1 or y.type.ndim != 1:

@@ -39,6 +39,10 @@ def join(axis: Any, *tensors_list: Any) -> Variable:
     Args:
         axis: the axis. One that is known only when the graph is run costs a conditional for each dimension.
         tensors_list: operands with the same number of dimensions; their dtypes are promoted.
+
+    Examples:
+        >>> pt.join(0, [1, 2], [3]).eval()
+        array([1, 2, 3])
     """
     if len(tensors_list) == 1 and isinstance(tensors_list[0], list | tuple):
         tensors_list = tuple(tensors_list[0])
@@ -81,14 +85,25 @@ def _known(shapes: list[tuple[int | None, ...]]) -> list[list[int]]:
 
 
 def concatenate(tensor_list: Any, axis: Any = 0) -> Variable:
-    """Concatenate operands, which are given in a list, along an axis."""
+    """Concatenate operands, which are given in a list, along an axis.
+
+    Examples:
+        >>> pt.concatenate([[1, 2], [3]]).eval()
+        array([1, 2, 3])
+    """
     if not isinstance(tensor_list, list | tuple):
         raise TypeError(f"concatenate takes a list or tuple of operands, got {tensor_list!r}")
     return join(axis, *tensor_list)
 
 
 def stack(tensors: Any, axis: Any = 0) -> Variable:
-    """Operands of one shape along a new axis."""
+    """Operands of one shape along a new axis.
+
+    Examples:
+        >>> pt.stack([[1, 2], [3, 4]], axis=1).eval()
+        array([[1, 3],
+               [2, 4]])
+    """
     if not isinstance(tensors, list | tuple):
         raise TypeError(f"stack takes a list or tuple of operands, got {tensors!r}")
     if not tensors:
@@ -104,13 +119,24 @@ def stack(tensors: Any, axis: Any = 0) -> Variable:
 
 
 def hstack(tup: Sequence[Any]) -> Variable:
-    """Concatenate along the second axis, vectors along the first."""
+    """Concatenate along the second axis, vectors along the first.
+
+    Examples:
+        >>> pt.hstack([[1, 2], [3]]).eval()
+        array([1, 2, 3])
+    """
     xs = [atleast_1d(x) for x in tup]
     return join(0 if xs[0].type.ndim == 1 else 1, *xs)
 
 
 def vstack(tup: Sequence[Any]) -> Variable:
-    """Concatenate along the first axis, after making operands at least 2-d."""
+    """Concatenate along the first axis, after making operands at least 2-d.
+
+    Examples:
+        >>> pt.vstack([[1, 2], [3, 4]]).eval()
+        array([[1, 2],
+               [3, 4]])
+    """
     return join(0, *(atleast_2d(x) for x in tup))
 
 
@@ -125,6 +151,10 @@ def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) 
 
     Raises:
         ValueError: the sizes do not add up to that of the axis, or one is negative, here or at run time.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.split([1, 2, 3], [1, 2], n_splits=2)]
+        [[1], [2, 3]]
     """
     x = as_tensor_variable(x)
     axis = normalize_axis(axis, x.type.ndim, "split")
@@ -153,19 +183,38 @@ def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) 
 
 
 def dstack(tup: Sequence[Any]) -> Variable:
-    """Arrays one after the other along the third axis."""
+    """Arrays one after the other along the third axis.
+
+    Examples:
+        >>> pt.dstack([[1, 2], [3, 4]]).eval()
+        array([[[1, 3],
+                [2, 4]]])
+    """
     xs = [pt.atleast_2d(x) for x in tup]
     return pt.concatenate([x[:, :, None] if x.type.ndim == 2 else x for x in xs], axis=2)
 
 
 def column_stack(tup: Sequence[Any]) -> Variable:
-    """Vectors, and matrices, as columns of one matrix."""
+    """Vectors, and matrices, as columns of one matrix.
+
+    Examples:
+        >>> pt.column_stack([[1, 2], [3, 4]]).eval()
+        array([[1, 3],
+               [2, 4]])
+    """
     xs = [as_tensor_variable(x) for x in tup]
     return pt.concatenate([x if x.type.ndim > 1 else pt.reshape(x, [-1, 1]) for x in xs], axis=1)
 
 
 def block(arrays: Any) -> Variable:
-    """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on."""
+    """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on.
+
+    Examples:
+        >>> pt.block([[np.eye(2), np.zeros((2, 1))], [np.ones((1, 3))]]).eval()
+        array([[1., 0., 0.],
+               [0., 1., 0.],
+               [1., 1., 1.]])
+    """
     depth, rank = _depth(arrays), _rank(arrays)
     return _block(arrays, depth, max(depth, rank), 0)
 

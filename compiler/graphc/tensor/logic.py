@@ -21,7 +21,12 @@ __all__ = [
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
-    """Whether shapes and elements agree; arrays of other shapes are not compared."""
+    """Whether shapes and elements agree; arrays of other shapes are not compared.
+
+    Examples:
+        >>> pt.array_equal([1, 2], [1, 2]).eval()
+        array(True)
+    """
     a, b = as_tensor_variable(a1), as_tensor_variable(a2)
     if a.type.ndim != b.type.ndim:
         return as_tensor_variable(False)
@@ -38,7 +43,12 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
 
 
 def array_equiv(a1: Any, a2: Any) -> Variable:
-    """Whether elements agree after broadcasting, of sizes that are known to be 1."""
+    """Whether elements agree after broadcasting, of sizes that are known to be 1.
+
+    Examples:
+        >>> pt.array_equiv([1, 2], [[1, 2], [1, 2]]).eval()
+        array(True)
+    """
     a, b = as_tensor_variable(a1), as_tensor_variable(a2)
     rank = max(a.type.ndim, b.type.ndim)
     pairs = zip(pt.atleast_Nd(a, n=rank).type.shape, pt.atleast_Nd(b, n=rank).type.shape, strict=True)
@@ -60,22 +70,42 @@ def real_operand(x: Any, name: str) -> Any:
 
 
 def isposinf(x: Any) -> Variable:
-    """Whether x, which is real, is positive infinity."""
+    """Whether x, which is real, is positive infinity.
+
+    Examples:
+        >>> pt.isposinf([-np.inf, np.inf]).eval()
+        array([False,  True])
+    """
     x = real_operand(x, "isposinf")
     return pt.isinf(x) & pt.gt(x, 0)
 
 
 def isneginf(x: Any) -> Variable:
-    """Whether x, which is real, is negative infinity."""
+    """Whether x, which is real, is negative infinity.
+
+    Examples:
+        >>> pt.isneginf([-np.inf, np.inf]).eval()
+        array([ True, False])
+    """
     x = real_operand(x, "isneginf")
     return pt.isinf(x) & pt.lt(x, 0)
 
 
 def iscomplex(x: Any) -> Variable:
-    """Whether the imaginary part is not 0."""
+    """Whether the imaginary part is not 0.
+
+    Examples:
+        >>> pt.iscomplex([1.0 + 0j, 1j]).eval()
+        array([False,  True])
+    """
     return pt.neq(pt.imag(x), 0)
 
 
 def isreal(x: Any) -> Variable:
-    """Whether the imaginary part is 0."""
+    """Whether the imaginary part is 0.
+
+    Examples:
+        >>> pt.isreal([1.0 + 0j, 1j]).eval()
+        array([ True, False])
+    """
     return pt.eq(pt.imag(x), 0)

@@ -60,7 +60,12 @@ def _mask(x: Any) -> Any:
 
 
 def flatnonzero(a: Any) -> Variable:
-    """Positions (int64) of the nonzero elements of the flattened array."""
+    """Positions (int64) of the nonzero elements of the flattened array.
+
+    Examples:
+        >>> pt.flatnonzero([0, 3, 4]).eval()
+        array([1, 2])
+    """
     return true_positions(pt.ravel(_mask(a)))
 
 
@@ -70,6 +75,10 @@ def nonzero(a: Any, return_matrix: bool = False) -> Any:
     Args:
         a: array-like with at least one dimension.
         return_matrix: return one matrix with a row for each axis.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.nonzero([0, 3, 4])]
+        [[1, 2]]
     """
     mask = _mask(a)
     if mask.type.ndim == 0:
@@ -88,7 +97,13 @@ def unravel(flat: Any, sizes: Sequence[Any]) -> list[Any]:
 
 
 def argwhere(a: Any) -> Variable:
-    """Positions (int64) of the nonzero elements: a matrix with a row for each."""
+    """Positions (int64) of the nonzero elements: a matrix with a row for each.
+
+    Examples:
+        >>> pt.argwhere([0, 3, 0, 4]).eval()
+        array([[1],
+               [3]])
+    """
     mask = _mask(a)
     if mask.type.ndim == 0:
         count = pt.cast(mask, "int64")
@@ -97,18 +112,33 @@ def argwhere(a: Any) -> Variable:
 
 
 def nonzero_values(a: Any) -> Variable:
-    """The nonzero elements, flattened."""
+    """The nonzero elements, flattened.
+
+    Examples:
+        >>> pt.nonzero_values([0, 3, 4]).eval()
+        array([3, 4])
+    """
     x = pt.ravel(as_tensor_variable(a))
     return masked(x, pt.neq(x, 0))
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """Number (int64) of nonzero elements over axes."""
+    """Number (int64) of nonzero elements over axes.
+
+    Examples:
+        >>> pt.count_nonzero([0, 3, 4]).eval()
+        array(2)
+    """
     return pt.sum(_mask(a), axis=axis, dtype="int64", keepdims=keepdims)
 
 
 def extract(condition: Any, arr: Any) -> Variable:
-    """The elements where a condition of as many elements holds, flattened."""
+    """The elements where a condition of as many elements holds, flattened.
+
+    Examples:
+        >>> pt.extract([True, False, True], [1, 2, 3]).eval()
+        array([1, 3])
+    """
     return masked(pt.ravel(as_tensor_variable(arr)), pt.ravel(_mask(condition)))
 
 
@@ -119,6 +149,10 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Variable:
         condition: vector.
         a: array-like.
         axis: the axis; None for the flattened array.
+
+    Examples:
+        >>> pt.compress([True, False, True], [1, 2, 3]).eval()
+        array([1, 3])
     """
     mask, x = _mask(condition), as_tensor_variable(a)
     if mask.type.ndim != 1:
@@ -139,6 +173,10 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Variable:
 
     Raises:
         ValueError: fewer than 0 repetitions, or a wrong number of them; when run, if they are not known here.
+
+    Examples:
+        >>> pt.repeat([1, 2], 2).eval()
+        array([1, 1, 2, 2])
     """
     x, counts = as_tensor_variable(a), as_tensor_variable(repeats)
     if not np.can_cast(counts.type.numpy_dtype, np.int64):
@@ -196,6 +234,10 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
     Raises:
         IndexError: when run, an index out of bounds with mode ``raise``.
         TypeError: ``a`` has no integers.
+
+    Examples:
+        >>> pt.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]]).eval()
+        array([ 1, 20,  3])
     """
     given = as_tensor_variable(a)
     if given.type.numpy_dtype.kind not in "biu":
@@ -243,7 +285,12 @@ def _choose_row(index: Any, stacked: Any, mode: str) -> Variable:
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Variable:
-    """For each element the choice of the first condition that holds, else ``default``."""
+    """For each element the choice of the first condition that holds, else ``default``.
+
+    Examples:
+        >>> pt.select([np.array([True, False])], [np.array([1, 2])], 0).eval()
+        array([1, 0])
+    """
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(
             f"select takes as many conditions as choices, and at least one; got {len(condlist)} and "

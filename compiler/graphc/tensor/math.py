@@ -82,6 +82,10 @@ def cast(x: Any, dtype: Any) -> Any:
 
     Raises:
         TypeError: from complex to a real dtype; take `real`, `imag` or `abs` instead.
+
+    Examples:
+        >>> pt.cast([1.7, -1.7], "int64").eval()
+        array([ 1, -1])
     """
     return cast_to(as_tensor_variable(x), parse_dtype(dtype))
 
@@ -94,6 +98,10 @@ def round(x: Any, decimals: Any = 0, mode: str | None = None) -> Any:
         decimals: digits kept after the point; negative ones are before it. A ``mode`` may stand here, as in
             PyTensor. As in NumPy, what is rounded is x times the power of ten.
         mode: ``half_to_even`` (default) or ``half_away_from_zero``.
+
+    Examples:
+        >>> pt.round([0.5, 1.5, 2.5]).eval()
+        array([0., 2., 2.])
     """
     if isinstance(decimals, str):
         decimals, mode = 0, decimals
@@ -125,6 +133,10 @@ def _round_integer(x: Any, unit: int, mode: str | None) -> Any:
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """``x`` where the condition holds, ``y`` elsewhere; the same as ``switch``. Without both, the
     positions of nonzero elements, as `nonzero` returns them.
+
+    Examples:
+        >>> pt.where([True, False], [1, 2], [10, 20]).eval()
+        array([ 1, 20])
     """
     if x is None and y is None:
         return pt.nonzero(condition)
@@ -134,22 +146,42 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 def frexp(x: Any) -> tuple[Any, Any]:
-    """Mantissa, of a magnitude in [0.5, 1), and int32 exponent of 2, as ``numpy.frexp``."""
+    """Mantissa, of a magnitude in [0.5, 1), and int32 exponent of 2, as ``numpy.frexp``.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.frexp([8.0])]
+        [[0.5], [4]]
+    """
     return OPS["frexp_mantissa"](x), OPS["frexp_exponent"](x)
 
 
 def divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    """Floor division and remainder."""
+    """Floor division and remainder.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.divmod([7, -7], 2)]
+        [[3, -4], [1, 1]]
+    """
     return OPS["floor_div"](x, y), OPS["mod"](x, y)
 
 
 def complex_from_polar(magnitude: Any, angle: Any) -> Any:
-    """The complex number of a magnitude and an angle in radians."""
+    """The complex number of a magnitude and an angle in radians.
+
+    Examples:
+        >>> pt.complex_from_polar(2.0, 0.0).eval()
+        array(2.+0.j)
+    """
     return OPS["complex"](OPS["mul"](magnitude, OPS["cos"](angle)), OPS["mul"](magnitude, OPS["sin"](angle)))
 
 
 def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
-    """Whether elements agree within tolerances, as ``numpy.isclose``; integers and booleans as float64."""
+    """Whether elements agree within tolerances, as ``numpy.isclose``; integers and booleans as float64.
+
+    Examples:
+        >>> pt.isclose([1.0, 2.0], [1.0, 2.1]).eval()
+        array([ True, False])
+    """
     # Differences of integers overflow, and those of booleans are not defined.
     x, y = (cast_to(v, "float64") if is_discrete(v) else v for v in map(as_tensor_variable, (x, y)))
     magnitude = OPS["abs"](y)

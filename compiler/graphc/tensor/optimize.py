@@ -79,6 +79,13 @@ def minimize(
 
     Raises:
         ValueError: the objective is no scalar, x no float, or one does not depend on the other.
+
+    Examples:
+        >>> x, a = pt.scalar("x"), pt.scalar("a")
+        >>> at, success = pt.optimize.minimize((x - a) ** 2, x)
+        >>> f = graphc.function([x, a], [at, graphc.grad(at, a)])
+        >>> [round(float(v), 6) for v in f(0.0, 3.0)]
+        [3.0, 1.0]
     """
 
     def op(x: Any, args: Sequence[Variable], value: Any) -> MinimizeOp:
@@ -113,6 +120,12 @@ def minimize_scalar(
 
     Raises:
         ValueError: as `minimize`.
+
+    Examples:
+        >>> x, a = pt.scalar("x"), pt.scalar("a")
+        >>> at, success = pt.optimize.minimize_scalar((x - a) ** 2, x)
+        >>> round(float(graphc.function([x, a], at)(0.0, 3.0)), 6)
+        3.0
     """
 
     def op(x: Any, args: Sequence[Variable], value: Any) -> MinimizeScalarOp:
@@ -145,6 +158,12 @@ def root(
 
     Raises:
         ValueError: another number of dimensions, no float, or equations that do not depend on the variables.
+
+    Examples:
+        >>> x, a = pt.vector("x", shape=(1,)), pt.scalar("a")
+        >>> at, success = pt.optimize.root(x**2 - a, x)
+        >>> graphc.function([x, a], at)([1.0], 4.0).round(6)
+        array([2.])
     """
 
     def op(x: Any, args: Sequence[Variable], value: Any) -> RootOp:
@@ -184,6 +203,12 @@ def root_scalar(
 
     Raises:
         ValueError: as `root`, or second derivatives without first ones.
+
+    Examples:
+        >>> x, a = pt.scalar("x"), pt.scalar("a")
+        >>> at, success = pt.optimize.root_scalar(x**2 - a, x)
+        >>> round(float(graphc.function([x, a], at)(1.0, 4.0)), 6)
+        2.0
     """
 
     def op(x: Any, args: Sequence[Variable], value: Any) -> RootScalarOp:

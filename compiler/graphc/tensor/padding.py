@@ -41,6 +41,10 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> V
 
     Raises:
         ValueError: an unknown mode or option, or a width that is negative.
+
+    Examples:
+        >>> pt.pad([1, 2], 1).eval()
+        array([0, 1, 2, 0])
     """
     x = as_tensor_variable(array)
     if mode not in _OPTIONS:

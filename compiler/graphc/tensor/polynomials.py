@@ -46,6 +46,12 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
         x: vector.
         N: how many; by default as many as x has elements.
         increasing: whether the first column has the power 0.
+
+    Examples:
+        >>> pt.vander([1, 2, 3], 2).eval()
+        array([[1, 1],
+               [2, 1],
+               [3, 1]])
     """
     x = as_tensor_variable(x)
     if x.type.ndim != 1:
@@ -57,7 +63,12 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
 
 
 def polyval(p: Any, x: Any) -> Variable:
-    """The polynomial at each element of x, by Horner's rule where the degree is known."""
+    """The polynomial at each element of x, by Horner's rule where the degree is known.
+
+    Examples:
+        >>> pt.polyval([1, 2, 3], 2).eval()
+        array(11)
+    """
     p, x = _coefficients(p, "polyval"), as_tensor_variable(x)
     degree = p.type.shape[0]
     if degree is None:
@@ -79,22 +90,42 @@ def _sum(a: Any, b: Any, what: str, sign: int) -> Any:
 
 
 def polyadd(a1: Any, a2: Any) -> Variable:
-    """Sum of polynomials."""
+    """Sum of polynomials.
+
+    Examples:
+        >>> pt.polyadd([1, 2], [3]).eval()
+        array([1, 5])
+    """
     return _sum(a1, a2, "polyadd", 1)
 
 
 def polysub(a1: Any, a2: Any) -> Variable:
-    """Difference of polynomials."""
+    """Difference of polynomials.
+
+    Examples:
+        >>> pt.polysub([1, 2], [3]).eval()
+        array([ 1, -1])
+    """
     return _sum(a1, a2, "polysub", -1)
 
 
 def polymul(a1: Any, a2: Any) -> Variable:
-    """Product of polynomials."""
+    """Product of polynomials.
+
+    Examples:
+        >>> pt.polymul([1, 1], [1, -1]).eval()
+        array([ 1,  0, -1])
+    """
     return pt.convolve(_coefficients(a1, "polymul"), _coefficients(a2, "polymul"), "full")
 
 
 def polyder(p: Any, m: int = 1) -> Variable:
-    """The m-th derivative."""
+    """The m-th derivative.
+
+    Examples:
+        >>> pt.polyder([1, 2, 3]).eval()
+        array([2, 2])
+    """
     p = _coefficients(p, "polyder")
     if m < 0:
         raise ValueError(f"the order of a derivative must be at least 0, got {m}")
@@ -105,7 +136,12 @@ def polyder(p: Any, m: int = 1) -> Variable:
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Variable:
-    """The m-th antiderivative; ``k`` are the constants of integration, by default 0."""
+    """The m-th antiderivative; ``k`` are the constants of integration, by default 0.
+
+    Examples:
+        >>> pt.polyint([2.0, 2.0]).eval()
+        array([1., 2., 0.])
+    """
     p = _coefficients(p, "polyint")
     if m < 0:
         raise ValueError(f"the order of an antiderivative must be at least 0, got {m}")
@@ -123,6 +159,10 @@ def poly(seq_of_zeros: Any) -> Variable:
 
     Raises:
         ValueError: the number is not known before the graph runs.
+
+    Examples:
+        >>> pt.poly([1.0, 2.0]).eval()
+        array([ 1., -3.,  2.])
     """
     zeros = pt.atleast_1d(as_tensor_variable(seq_of_zeros))
     if zeros.type.ndim == 2:
@@ -143,6 +183,10 @@ def roots(p: Any) -> Variable:
 
     Zeros at 0 are among them for each last coefficient that is 0. (NumPy drops leading zeros, so that the
     number of results depends on values.)
+
+    Examples:
+        >>> sorted(pt.roots([1.0, -3.0, 2.0]).eval().real.round(6).tolist())
+        [1.0, 2.0]
     """
     p = _coefficients(p, "roots")
     p = pt.cast(p, float_dtype(p.type.dtype))
@@ -158,6 +202,10 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Varia
         deg: the degree.
         rcond: as of `linalg.lstsq`; by default the precision times m.
         w: weights (m) of the distances.
+
+    Examples:
+        >>> pt.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(6).eval()
+        array([2., 1.])
     """
     x = as_tensor_variable(x)
     dtype = float_dtype(x.type.dtype, as_tensor_variable(y).type.dtype)

@@ -44,6 +44,10 @@ def dot(a: Any, b: Any) -> Variable:
 
     Raises:
         ValueError: the sizes of the summed axes differ, here or at run time.
+
+    Examples:
+        >>> pt.dot([1.0, 2.0], [3.0, 4.0]).eval()
+        array(11.)
     """
     for operand, method, other in ((a, "__dot__", b), (b, "__rdot__", a)):
         if isinstance(operand, Variable) and not isinstance(operand.type, TensorType):  # a sparse matrix, say
@@ -71,6 +75,10 @@ def matmul(x1: Any, x2: Any, dtype: Any = None) -> Variable:
         x2: operand of at least one dimension.
         dtype: dtype of the result; what the operands are promoted to by default. Operands are never rounded
             to it: the product is.
+
+    Examples:
+        >>> pt.matmul([[1, 2], [3, 4]], [1, 1]).eval()
+        array([3, 7])
     """
     if dtype is not None:
         return in_dtype(matmul, dtype, x1, x2)
@@ -108,13 +116,24 @@ def _batched(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def outer(x: Any, y: Any) -> Variable:
-    """Products of all pairs of elements, a matrix; operands are flattened."""
+    """Products of all pairs of elements, a matrix; operands are flattened.
+
+    Examples:
+        >>> pt.outer([1, 2], [3, 4]).eval()
+        array([[3, 4],
+               [6, 8]])
+    """
     x, y = pt.ravel(x), pt.ravel(y)
     return pt.dimshuffle(x, (0, "x")) * pt.dimshuffle(y, ("x", 0))
 
 
 def inner(a: Any, b: Any) -> Variable:
-    """Product over the last axes of both operands."""
+    """Product over the last axes of both operands.
+
+    Examples:
+        >>> pt.inner([1, 2], [3, 4]).eval()
+        array(11)
+    """
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     if a.type.ndim == 0 or b.type.ndim == 0:
         return a * b
@@ -144,6 +163,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
         a: first operand; its other axes come first in the result.
         b: second operand.
         axes: a number of axes (the last of a with the first of b), or a list of axes for each operand.
+
+    Examples:
+        >>> pt.tensordot([[1, 2], [3, 4]], [[1, 1], [1, 1]]).eval()
+        array(10)
     """
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     of_a, of_b = _tensordot_axes(a, b, axes)
@@ -189,7 +212,12 @@ def _as_matrix(x: Any, split: int) -> Any:
 
 
 def batched_dot(a: Any, b: Any) -> Variable:
-    """``dot(a[i], b[i])`` for each i; operands have two or three dimensions, or more before them."""
+    """``dot(a[i], b[i])`` for each i; operands have two or three dimensions, or more before them.
+
+    Examples:
+        >>> pt.batched_dot([[[1, 2]], [[3, 4]]], [[[1], [1]], [[2], [2]]]).eval().ravel()
+        array([ 3, 14])
+    """
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     if a.type.ndim == 0 or b.type.ndim == 0:
         raise TypeError("batched_dot takes arrays with a first axis for the batch")
@@ -212,6 +240,10 @@ def batched_tensordot(x: Any, y: Any, axes: Any = 2) -> Variable:
         x, y: array-like.
         axes: how many axes are summed over: the last ones of x, the first ones of y after the batch; or the
             axes of x and those of y.
+
+    Examples:
+        >>> pt.batched_tensordot([[1, 2], [3, 4]], [[1, 1], [2, 2]], axes=1).eval()
+        array([ 3, 14])
     """
     x, y = as_tensor_variable(x), as_tensor_variable(y)
     if isinstance(axes, int | np.integer):
@@ -236,5 +268,10 @@ def batched_tensordot(x: Any, y: Any, axes: Any = 2) -> Variable:
 
 
 def dense_dot(a: Any, b: Any) -> Variable:
-    """`dot` of dense arrays."""
+    """`dot` of dense arrays.
+
+    Examples:
+        >>> pt.dense_dot([[1, 2]], [[3], [4]]).eval()
+        array([[11]])
+    """
     return pt.dot(a, b)

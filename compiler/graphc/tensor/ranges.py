@@ -45,6 +45,10 @@ def linspace(
         retstep: also return the distance.
         dtype: dtype of the result, by default a float; for integers, numbers are rounded down.
         axis: where the new axis is.
+
+    Examples:
+        >>> pt.linspace(0, 1, 3).eval()
+        array([0. , 0.5, 1. ])
     """
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
     kind = promote(first.type.numpy_dtype, last.type.numpy_dtype).name
@@ -81,7 +85,12 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Variable:
-    """Powers of ``base`` with exponents as `linspace` makes them."""
+    """Powers of ``base`` with exponents as `linspace` makes them.
+
+    Examples:
+        >>> pt.logspace(0, 2, 3).eval()
+        array([  1.,  10., 100.])
+    """
     base = as_tensor_variable(base)
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
     # The new axis is before all those of the operands, also of the base's.
@@ -106,6 +115,10 @@ def geomspace(
 ) -> Variable:
     """``num`` numbers from ``start`` to ``stop`` with equal ratios; both of one sign, and not zero. Complex
     numbers lie on a spiral.
+
+    Examples:
+        >>> pt.geomspace(1, 100, 3).eval()
+        array([  1.,  10., 100.])
     """
     first, last = as_tensor_variable(start), as_tensor_variable(stop)
     wide = promote(first.type.numpy_dtype, last.type.numpy_dtype, np.dtype(config.floatX)).name
@@ -130,6 +143,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         copy: accepted for compatibility.
         sparse: leave the other axes at size 1.
         indexing: ``"xy"`` exchanges the first two axes, ``"ij"`` does not.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.meshgrid([1, 2], [3, 4])]
+        [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing must be 'xy' or 'ij', got {indexing!r}")
@@ -174,7 +191,12 @@ mgrid, ogrid = _Grid(False), _Grid(True)
 
 
 def indices(dimensions: Any, dtype: Any = "int64", sparse: bool = False) -> Any:
-    """The indices of an array of a shape: one array for each axis, stacked unless ``sparse``."""
+    """The indices of an array of a shape: one array for each axis, stacked unless ``sparse``.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.indices((2, 2))]
+        [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
     sizes = as_sizes(dimensions, "indices")
     grid = meshgrid(*(pt.cast(pt.arange(n), parse_dtype(dtype)) for n in sizes), sparse=sparse, indexing="ij")
     return tuple(grid) if sparse else pt.stack(grid)

@@ -40,19 +40,36 @@ def _along(axis: int, index: Any) -> tuple[Any, ...]:
 
 
 def flip(m: Any, axis: Any = None) -> Variable:
-    """The elements in reverse order along some axes, all of them by default."""
+    """The elements in reverse order along some axes, all of them by default.
+
+    Examples:
+        >>> pt.flip([1, 2, 3]).eval()
+        array([3, 2, 1])
+    """
     x = as_tensor_variable(m)
     axes = normalize_axes(axis, x.type.ndim, "flip")
     return x[tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(x.type.ndim))]
 
 
 def flipud(m: Any) -> Variable:
-    """`flip` along the first axis."""
+    """`flip` along the first axis.
+
+    Examples:
+        >>> pt.flipud([[1, 2], [3, 4]]).eval()
+        array([[3, 4],
+               [1, 2]])
+    """
     return flip(_at_least(m, 1, "flipud"), 0)
 
 
 def fliplr(m: Any) -> Variable:
-    """`flip` along the second axis."""
+    """`flip` along the second axis.
+
+    Examples:
+        >>> pt.fliplr([[1, 2], [3, 4]]).eval()
+        array([[2, 1],
+               [4, 3]])
+    """
     return flip(_at_least(m, 2, "fliplr"), 1)
 
 
@@ -70,6 +87,11 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Variable:
         m: array-like of at least two dimensions.
         k: number of turns, known when the graph is built.
         axes: the plane of rotation.
+
+    Examples:
+        >>> pt.rot90([[1, 2], [3, 4]]).eval()
+        array([[2, 4],
+               [1, 3]])
     """
     x = _at_least(m, 2, "rot90")
     if len(axes) != 2:
@@ -92,6 +114,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Variable:
         a: array-like.
         shift: integer, symbolic or not, or one for each axis.
         axis: axis or axes; None rolls the flattened array and keeps the shape.
+
+    Examples:
+        >>> pt.roll([1, 2, 3], 1).eval()
+        array([3, 1, 2])
     """
     x = as_tensor_variable(a)
     if axis is None:
@@ -125,6 +151,10 @@ def tile(A: Any, reps: Any) -> Variable:
     Args:
         A: array-like.
         reps: integer or a sequence of them, symbolic or not; shorter ones are for the last axes.
+
+    Examples:
+        >>> pt.tile([1, 2], 2).eval()
+        array([1, 2, 1, 2])
     """
     x = as_tensor_variable(A)
     counts = list(reps) if isinstance(reps, list | tuple) else [reps]
@@ -170,7 +200,12 @@ def _with_matrix_last(a: Any, axis1: int, axis2: int, what: str) -> Any:
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
-    """Elements ``a[i, i + offset]`` of two axes, along a new last axis."""
+    """Elements ``a[i, i + offset]`` of two axes, along a new last axis.
+
+    Examples:
+        >>> pt.diagonal([[1, 2], [3, 4]]).eval()
+        array([1, 4])
+    """
     x = _with_matrix_last(a, axis1, axis2, "diagonal")
     *batch, rows, columns = sizes_of(x)
     flat = pt.reshape(x, [*batch, rows * columns])
@@ -178,12 +213,22 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
-    """Sum of a diagonal."""
+    """Sum of a diagonal.
+
+    Examples:
+        >>> pt.trace([[1, 2], [3, 4]]).eval()
+        array(5)
+    """
     return diagonal(a, offset, axis1, axis2).sum(axis=-1)
 
 
 def diag(v: Any, k: int = 0) -> Variable:
-    """A vector as a diagonal of a matrix of zeros, or a diagonal of a matrix as a vector."""
+    """A vector as a diagonal of a matrix of zeros, or a diagonal of a matrix as a vector.
+
+    Examples:
+        >>> pt.diag([[1, 2], [3, 4]]).eval()
+        array([1, 4])
+    """
     x = as_tensor_variable(v)
     if x.type.ndim == 2:
         return diagonal(x, k)
@@ -201,6 +246,11 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Variable:
         a: array-like (m, n), or of more axes that have all the same size.
         val: array-like, 0-d or 1-d.
         wrap: in tall matrices, leave one row out at the end of the diagonal and begin again.
+
+    Examples:
+        >>> pt.fill_diagonal(np.zeros((2, 2)), 5.0).eval()
+        array([[5., 0.],
+               [0., 5.]])
     """
     x = _at_least(a, 2, "fill_diagonal")
     value = pt.cast(as_tensor_variable(val), x.type.dtype)
@@ -216,17 +266,32 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Variable:
 
 
 def diag_indices(n: Any, ndim: int = 2) -> tuple[Variable, ...]:
-    """Indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
+    """Indices of the main diagonal of an array with ``ndim`` axes of size ``n``.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.diag_indices(2)]
+        [[0, 1], [0, 1]]
+    """
     return (pt.arange(n),) * ndim
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Variable, Variable]:
-    """Row and column indices of the lower triangle of an (n, m) array; sizes and k may be symbolic."""
+    """Row and column indices of the lower triangle of an (n, m) array; sizes and k may be symbolic.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.tril_indices(2)]
+        [[0, 1, 1], [0, 0, 1]]
+    """
     return _triangle("tril_indices", n, k, m)
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Variable, Variable]:
-    """Row and column indices of the upper triangle of an (n, m) array; sizes and k may be symbolic."""
+    """Row and column indices of the upper triangle of an (n, m) array; sizes and k may be symbolic.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.triu_indices(2)]
+        [[0, 0, 1], [0, 1, 1]]
+    """
     return _triangle("triu_indices", n, k, m)
 
 
@@ -247,17 +312,34 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Variable, Variable]:
 
 
 def diagflat(v: Any, k: int = 0) -> Variable:
-    """The elements as a diagonal of a matrix of zeros."""
+    """The elements as a diagonal of a matrix of zeros.
+
+    Examples:
+        >>> pt.diagflat([[1], [2]]).eval()
+        array([[1, 0],
+               [0, 2]])
+    """
     return pt.diag(pt.ravel(as_tensor_variable(v)), k)
 
 
 def extract_diag(x: Any) -> Variable:
-    """The main diagonal of a matrix."""
+    """The main diagonal of a matrix.
+
+    Examples:
+        >>> pt.extract_diag([[1, 2], [3, 4]]).eval()
+        array([1, 4])
+    """
     return pt.diagonal(x)
 
 
 def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
-    """Zeros with the last axis of ``diag`` on a diagonal of two new axes: `diagonal` takes it back."""
+    """Zeros with the last axis of ``diag`` on a diagonal of two new axes: `diagonal` takes it back.
+
+    Examples:
+        >>> pt.alloc_diag([1, 2]).eval()
+        array([[1, 0],
+               [0, 2]])
+    """
     v = as_tensor_variable(diag)
     rank = v.type.ndim + 1
     first, second = sorted(normalize_axes((axis1, axis2), rank, "alloc_diag"))
@@ -269,7 +351,13 @@ def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Va
 
 
 def fill_diagonal_offset(a: Any, val: Any, offset: int) -> Variable:
-    """The matrix with a number on a diagonal; positive offsets are above the main one."""
+    """The matrix with a number on a diagonal; positive offsets are above the main one.
+
+    Examples:
+        >>> pt.fill_diagonal_offset(np.zeros((2, 2)), 5.0, 1).eval()
+        array([[0., 5.],
+               [0., 0.]])
+    """
     a = as_tensor_variable(a)
     if a.type.ndim != 2:
         raise ValueError(f"fill_diagonal_offset takes a matrix, got {a} of type {a.type}")

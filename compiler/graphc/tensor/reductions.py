@@ -102,6 +102,10 @@ def sum(
             one of complex numbers gives the real part, with a ``ComplexWarning``.
         keepdims: keep reduced axes with size 1.
         acc_dtype: dtype to add in; by default ``dtype``, but float32 for float16.
+
+    Examples:
+        >>> pt.sum([[1, 2], [3, 4]], axis=1).eval()
+        array([3, 7])
     """
     return _accumulate("sum", input, axis, dtype, keepdims, acc_dtype)
 
@@ -114,32 +118,62 @@ def prod(
     acc_dtype: Any = None,
     no_zeros_in_input: bool = False,
 ) -> Variable:
-    """Product over axes; arguments as `sum`. ``no_zeros_in_input`` is accepted and needed for nothing."""
+    """Product over axes; arguments as `sum`. ``no_zeros_in_input`` is accepted and needed for nothing.
+
+    Examples:
+        >>> pt.prod([[1, 2], [3, 4]], axis=1).eval()
+        array([ 2, 12])
+    """
     return _accumulate("prod", input, axis, dtype, keepdims, acc_dtype)
 
 
 def max(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
-    """Largest element over axes; NaN wins. All equal largest elements get the whole gradient."""
+    """Largest element over axes; NaN wins. All equal largest elements get the whole gradient.
+
+    Examples:
+        >>> pt.max([[1, 5], [7, 0]], axis=1).eval()
+        array([5, 7])
+    """
     return _reduce("max", as_tensor_variable(x), axis, keepdims)
 
 
 def min(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
-    """Smallest element over axes; NaN wins. All equal smallest elements get the whole gradient."""
+    """Smallest element over axes; NaN wins. All equal smallest elements get the whole gradient.
+
+    Examples:
+        >>> pt.min([[1, 5], [7, 0]], axis=1).eval()
+        array([1, 0])
+    """
     return _reduce("min", as_tensor_variable(x), axis, keepdims)
 
 
 def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
-    """Whether some element is nonzero."""
+    """Whether some element is nonzero.
+
+    Examples:
+        >>> pt.any([[True, False], [False, False]], axis=1).eval()
+        array([ True, False])
+    """
     return _reduce("or", cast_to(as_tensor_variable(x), "bool"), axis, keepdims)
 
 
 def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
-    """Whether every element is nonzero."""
+    """Whether every element is nonzero.
+
+    Examples:
+        >>> pt.all([[True, False], [True, True]], axis=1).eval()
+        array([False,  True])
+    """
     return _reduce("and", cast_to(as_tensor_variable(x), "bool"), axis, keepdims)
 
 
 def allclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Variable:
-    """Whether all elements agree within tolerances, as ``numpy.allclose``."""
+    """Whether all elements agree within tolerances, as ``numpy.allclose``.
+
+    Examples:
+        >>> pt.allclose([1.0, 2.0], [1.0, 2.0 + 1e-9]).eval()
+        array(True)
+    """
     return all(pt.isclose(x, y, rtol, atol, equal_nan))
 
 
@@ -163,22 +197,41 @@ def argmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
     """Position (int64) of the first largest element; the first NaN counts as largest.
 
     Over several axes, or None for all, positions count in row-major order.
+
+    Examples:
+        >>> pt.argmax([[1, 5, 2], [7, 0, 3]], axis=1).eval()
+        array([1, 0])
     """
     return _arg("argmax", x, axis, keepdims)
 
 
 def argmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
-    """Position (int64) of the first smallest element; the first NaN counts as smallest. Axes as `argmax`."""
+    """Position (int64) of the first smallest element; the first NaN counts as smallest. Axes as `argmax`.
+
+    Examples:
+        >>> pt.argmin([[1, 5, 2], [7, 0, 3]], axis=1).eval()
+        array([0, 1])
+    """
     return _arg("argmin", x, axis, keepdims)
 
 
 def max_and_argmax(a: Any, axis: Axis = None, keepdims: bool = False) -> list[Variable]:
-    """The largest element and its position."""
+    """The largest element and its position.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.max_and_argmax([3, 9, 5])]
+        [9, 1]
+    """
     return [max(a, axis, keepdims), argmax(a, axis, keepdims)]
 
 
 def ptp(a: Any, axis: Axis = None) -> Variable:
-    """Difference of the largest and the smallest element."""
+    """Difference of the largest and the smallest element.
+
+    Examples:
+        >>> pt.ptp([3, 9, 5]).eval()
+        array(6)
+    """
     a = as_tensor_variable(a)
     return max(a, axis) - min(a, axis)
 
@@ -212,6 +265,10 @@ def mean(
 ) -> Variable:
     """Arithmetic mean over axes; of integers, a float64. Arguments as `sum`: ``dtype`` is that of the sum
     that is divided, so that of integers is a float64, too.
+
+    Examples:
+        >>> pt.mean([[1.0, 2.0], [3.0, 6.0]], axis=1).eval()
+        array([1.5, 4.5])
     """
     x = as_tensor_variable(input)
     axes = _axes(axis, x.type.ndim, "mean")
@@ -236,6 +293,10 @@ def var(
         ddof: the sum of squares is divided by the number of elements less ``ddof``.
         keepdims: keep reduced axes with size 1.
         corrected: accepted for compatibility; the deviations are always taken from the mean.
+
+    Examples:
+        >>> pt.var([1.0, 3.0]).eval()
+        array(1.)
     """
     x = as_tensor_variable(input)
     dtype, work = _working_dtype(x, None, None)
@@ -257,12 +318,22 @@ def var(
 def std(
     input: Any, axis: Axis = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False
 ) -> Variable:
-    """Standard deviation over axes; arguments as `var`."""
+    """Standard deviation over axes; arguments as `var`.
+
+    Examples:
+        >>> pt.std([1.0, 3.0]).eval()
+        array(1.)
+    """
     return pt.sqrt(var(input, axis, ddof, keepdims, corrected))
 
 
 def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
-    """log(sum(exp(x))) over axes, without overflow."""
+    """log(sum(exp(x))) over axes, without overflow.
+
+    Examples:
+        >>> pt.logsumexp([1000.0, 1000.0]).round(6).eval()
+        array(1000.693147)
+    """
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "fc":
         x = cast_to(x, "float64")

@@ -22,13 +22,23 @@ __all__ = [
 
 
 def fix(x: Any) -> Variable:
-    """Rounded towards 0; integers stay as they are."""
+    """Rounded towards 0; integers stay as they are.
+
+    Examples:
+        >>> pt.fix([-1.7, 1.7]).eval()
+        array([-1.,  1.])
+    """
     x = real_operand(x, "fix")
     return pt.trunc(x) if x.type.numpy_dtype.kind == "f" else x
 
 
 def around(a: Any, decimals: int = 0) -> Variable:
-    """Numbers rounded to so many decimals, halves to even, as ``numpy.round``; integers only to fewer."""
+    """Numbers rounded to so many decimals, halves to even, as ``numpy.round``; integers only to fewer.
+
+    Examples:
+        >>> pt.around([1.25, 2.75], 1).eval()
+        array([1.2, 2.8])
+    """
     x = as_tensor_variable(a)
     if x.type.numpy_dtype.kind not in "fc" and decimals >= 0:
         return x
@@ -40,15 +50,30 @@ def around(a: Any, decimals: int = 0) -> Variable:
 
 
 def iround(a: Any, mode: str | None = None) -> Variable:
-    """Nearest integers as int64; ``mode`` as of `round`."""
+    """Nearest integers as int64; ``mode`` as of `round`.
+
+    Examples:
+        >>> pt.iround([1.4, 1.6]).eval()
+        array([1, 2])
+    """
     return pt.cast(pt.round(a, mode), "int64")
 
 
 def round_half_to_even(x: Any) -> Variable:
-    """Nearest integers in the dtype of x, halves to even ones."""
+    """Nearest integers in the dtype of x, halves to even ones.
+
+    Examples:
+        >>> pt.round_half_to_even([0.5, 1.5, 2.5]).eval()
+        array([0., 2., 2.])
+    """
     return OPS["round"](x)
 
 
 def round_half_away_from_zero(x: Any) -> Variable:
-    """Nearest integers in the dtype of x, halves away from zero."""
+    """Nearest integers in the dtype of x, halves away from zero.
+
+    Examples:
+        >>> pt.round_half_away_from_zero([0.5, 1.5, 2.5]).eval()
+        array([1., 2., 3.])
+    """
     return OPS["round_half_away"](x)

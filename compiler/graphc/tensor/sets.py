@@ -63,6 +63,10 @@ def unique(
 
     Returns:
         The elements, or a list of them and what else is asked for (int64). NaN occurs once.
+
+    Examples:
+        >>> pt.unique([3, 1, 3]).eval()
+        array([1, 3])
     """
     x = as_tensor_variable(ar)
     if axis is not None:
@@ -132,6 +136,10 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
         test_elements: array-like of any shape.
         assume_unique: accepted for compatibility.
         invert: which do not.
+
+    Examples:
+        >>> pt.isin([1, 2, 3], [2]).eval()
+        array([False,  True, False])
     """
     x, others = as_tensor_variable(element), pt.ravel(as_tensor_variable(test_elements))
     dtype = promote(x.type.numpy_dtype, others.type.numpy_dtype).name
@@ -146,17 +154,32 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 
 
 def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
-    """`isin` of the flattened array."""
+    """`isin` of the flattened array.
+
+    Examples:
+        >>> pt.in1d([1, 2, 3], [2, 3]).eval()
+        array([False,  True,  True])
+    """
     return isin(pt.ravel(as_tensor_variable(ar1)), ar2, invert=invert)
 
 
 def union1d(ar1: Any, ar2: Any) -> Variable:
-    """The different elements of two arrays, in ascending order."""
+    """The different elements of two arrays, in ascending order.
+
+    Examples:
+        >>> pt.union1d([1, 2], [2, 3]).eval()
+        array([1, 2, 3])
+    """
     return unique(pt.concatenate([pt.ravel(as_tensor_variable(x)) for x in (ar1, ar2)]))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
-    """The different elements that two arrays have in common, in ascending order."""
+    """The different elements that two arrays have in common, in ascending order.
+
+    Examples:
+        >>> pt.intersect1d([1, 2, 3], [2, 3, 4]).eval()
+        array([2, 3])
+    """
     first, second = (as_tensor_variable(x) for x in (ar1, ar2))
     dtype = promote(first.type.numpy_dtype, second.type.numpy_dtype).name
     values = unique(cast_to(first, dtype))
@@ -166,6 +189,10 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
     """The different elements of one array that are not in another; in ascending order, or with
     ``assume_unique`` in theirs.
+
+    Examples:
+        >>> pt.setdiff1d([1, 2, 3], [2]).eval()
+        array([1, 3])
     """
     x = as_tensor_variable(ar1)
     values = pt.ravel(x) if assume_unique else unique(x)
@@ -173,7 +200,12 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
-    """The different elements that only one of two arrays has, in ascending order."""
+    """The different elements that only one of two arrays has, in ascending order.
+
+    Examples:
+        >>> pt.setxor1d([1, 2], [2, 3]).eval()
+        array([1, 3])
+    """
     ordered = pt.sort(pt.concatenate([unique(ar1), unique(ar2)]))
     begins = _begins(ordered)
     ends = pt.concatenate([begins[1:], pt.ones((pt.minimum(size_of(ordered, 0), 1),), dtype="bool")])
@@ -191,6 +223,10 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, assert_nonneg: boo
 
     Raises:
         ValueError: when run, a negative number.
+
+    Examples:
+        >>> pt.bincount([0, 1, 1, 3]).eval()
+        array([1, 2, 0, 1])
     """
     numbers = as_tensor_variable(x)
     if numbers.type.numpy_dtype.kind not in "biu" or numbers.type.ndim != 1:
@@ -242,7 +278,12 @@ def _none(values: Any, sign: int = 1) -> Any:
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None) -> Variable:
-    """The edges of the bins of `histogram`; arguments as there."""
+    """The edges of the bins of `histogram`; arguments as there.
+
+    Examples:
+        >>> pt.histogram_bin_edges([1.0, 3.0], bins=2).eval()
+        array([1., 2., 3.])
+    """
     return _edges(as_tensor_variable(a), bins, range)[0]
 
 
@@ -260,6 +301,10 @@ def histogram(
 
     Returns:
         The counts (int64; of weights their dtype; float64 for densities) and the edges.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.histogram([1.0, 2.0, 2.5], bins=2, range=(1.0, 3.0))]
+        [[1, 2], [1.0, 2.0, 3.0]]
     """
     x = as_tensor_variable(a)
     edges, uniform = _edges(x, bins, range)

@@ -46,12 +46,22 @@ __all__ = [
 
 
 def shape(x: Any) -> Variable:
-    """The sizes of x as an int64 vector, computed without the elements."""
+    """The sizes of x as an int64 vector, computed without the elements.
+
+    Examples:
+        >>> pt.shape(np.ones((2, 3))).eval()
+        array([2, 3])
+    """
     return Shape()(as_tensor_variable(x))
 
 
 def size(x: Any) -> Variable:
-    """Number of elements, a 0-d int64."""
+    """Number of elements, a 0-d int64.
+
+    Examples:
+        >>> pt.size(np.ones((2, 3))).eval()
+        array(6)
+    """
     x = as_tensor_variable(x)
     return product_of(sizes_of(x)) if x.type.ndim else known_as(1, x)
 
@@ -96,6 +106,11 @@ def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
 
     Raises:
         ValueError: the numbers of elements differ, here or at run time.
+
+    Examples:
+        >>> pt.reshape([1, 2, 3, 4], (2, -1)).eval()
+        array([[1, 2],
+               [3, 4]])
     """
     x = as_tensor_variable(x)
     sizes = as_sizes(newshape, "reshape", ndim)
@@ -118,7 +133,12 @@ def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
 
 
 def ravel(x: Any) -> Variable:
-    """The elements in row-major order, as a vector."""
+    """The elements in row-major order, as a vector.
+
+    Examples:
+        >>> pt.ravel([[1, 2], [3, 4]]).eval()
+        array([1, 2, 3, 4])
+    """
     return flatten(x, 1)
 
 
@@ -127,6 +147,10 @@ def flatten(x: Any, ndim: int = 1) -> Variable:
 
     Raises:
         ValueError: ``ndim`` is less than 1 or more than x has (a 0-d x becomes a vector).
+
+    Examples:
+        >>> pt.flatten([[1, 2], [3, 4]]).eval()
+        array([1, 2, 3, 4])
     """
     x = as_tensor_variable(x)
     have = x.type.ndim
@@ -148,6 +172,10 @@ def dimshuffle(x: Any, *pattern: Any) -> Variable:
         pattern: for each axis of the result, the axis of x that goes there, or ``"x"`` for a new one. Axes
             that are not
             named must have size 1, which is checked at run time where it is not known.
+
+    Examples:
+        >>> pt.dimshuffle([1, 2], 0, "x").shape.eval()
+        array([2, 1])
     """
     x = as_tensor_variable(x)
     if len(pattern) == 1 and isinstance(pattern[0], list | tuple):
@@ -176,7 +204,13 @@ def transpose(x: Any, axes: Any = None) -> Variable:
 
 
 def matrix_transpose(x: Any) -> Variable:
-    """Exchange the last two axes."""
+    """Exchange the last two axes.
+
+    Examples:
+        >>> pt.matrix_transpose([[1, 2], [3, 4]]).eval()
+        array([[1, 3],
+               [2, 4]])
+    """
     return swapaxes(x, -1, -2)
 
 
@@ -190,7 +224,12 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
-    """Move axes to other positions, as ``numpy.moveaxis``."""
+    """Move axes to other positions, as ``numpy.moveaxis``.
+
+    Examples:
+        >>> pt.moveaxis(np.ones((2, 3, 4)), 0, -1).shape.eval()
+        array([3, 4, 2])
+    """
     x = as_tensor_variable(x)
     ends = [
         [normalize_axis(a, x.type.ndim, "moveaxis") for a in np.atleast_1d(each)]
@@ -219,7 +258,13 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
 
 
 def expand_dims(a: Any, axis: Any) -> Variable:
-    """Insert axes of size 1 at positions of the result."""
+    """Insert axes of size 1 at positions of the result.
+
+    Examples:
+        >>> pt.expand_dims([1, 2], 1).eval()
+        array([[1],
+               [2]])
+    """
     a = as_tensor_variable(a)
     count = len(axis) if isinstance(axis, list | tuple) else 1
     ndim = a.type.ndim + count
@@ -229,13 +274,23 @@ def expand_dims(a: Any, axis: Any) -> Variable:
 
 
 def shape_padleft(t: Any, n_ones: int = 1) -> Variable:
-    """Put axes of size 1 in front."""
+    """Put axes of size 1 in front.
+
+    Examples:
+        >>> pt.shape_padleft([1, 2]).shape.eval()
+        array([1, 2])
+    """
     t = as_tensor_variable(t)
     return dimshuffle(t, ("x",) * n_ones + tuple(range(t.type.ndim)))
 
 
 def shape_padright(t: Any, n_ones: int = 1) -> Variable:
-    """Put axes of size 1 at the end."""
+    """Put axes of size 1 at the end.
+
+    Examples:
+        >>> pt.shape_padright([1, 2]).shape.eval()
+        array([2, 1])
+    """
     t = as_tensor_variable(t)
     return dimshuffle(t, tuple(range(t.type.ndim)) + ("x",) * n_ones)
 
@@ -268,6 +323,10 @@ def specify_shape(x: Any, shape: Any) -> Variable:
     Raises:
         ValueError: the shape contradicts the static one, or, at run time, the actual one; there it is an
             AssertionError, too.
+
+    Examples:
+        >>> pt.specify_shape([1, 2], (2,)).eval()
+        array([1, 2])
     """
     x = as_tensor_variable(x)
     if isinstance(shape, Variable):

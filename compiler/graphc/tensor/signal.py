@@ -128,6 +128,12 @@ def convolve2d(
         ValueError: an unknown mode, boundary or method, or less than two dimensions.
 
     Source: PyTensor's ``convolve2d``.
+
+    Examples:
+        >>> pt.signal.convolve2d(np.ones((2, 2)), np.ones((2, 2))).eval()
+        array([[1., 2., 1.],
+               [2., 4., 2.],
+               [1., 2., 1.]])
     """
     _one_of("convolve2d", "mode", mode, _MODES)
     _one_of("convolve2d", "boundary", boundary, _BOUNDARIES)
@@ -168,6 +174,10 @@ def convolve1d(in1: Any, in2: Any, mode: str = "full") -> Variable:
         ValueError: an unknown mode, or no dimension.
 
     Source: PyTensor's ``convolve1d``.
+
+    Examples:
+        >>> pt.signal.convolve1d([1.0, 2.0, 3.0], [1.0, 1.0]).eval()
+        array([1., 3., 5., 3.])
     """
     _one_of("convolve1d", "mode", mode, _MODES)
     x, f, _ = _operands("convolve1d", in1, in2, 1)

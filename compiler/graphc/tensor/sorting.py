@@ -98,6 +98,10 @@ def sort(
         kind: accepted for compatibility.
         order: must be None, as there are no fields.
         stable: accepted for compatibility: equal elements cannot be told apart.
+
+    Examples:
+        >>> pt.sort([3, 1, 2]).eval()
+        array([1, 2, 3])
     """
     _check_kind(kind, stable)
     _check_order(order)
@@ -105,7 +109,12 @@ def sort(
 
 
 def sort_complex(a: Any) -> Variable:
-    """`sort` along the last axis, as complex numbers."""
+    """`sort` along the last axis, as complex numbers.
+
+    Examples:
+        >>> pt.sort_complex([2 + 1j, 1 + 2j]).eval()
+        array([1.+2.j, 2.+1.j])
+    """
     x = as_tensor_variable(a)
     small = x.type.dtype in ("float32", "float16", "int8", "int16", "uint8", "uint16", "complex64")
     return sort(pt.cast(x, "complex64" if small else "complex128"))
@@ -116,6 +125,10 @@ def argsort(
 ) -> Variable:
     """Positions (int64) that sort an axis; arguments as `sort`. Equal elements stay in their order, whatever
     ``kind`` is.
+
+    Examples:
+        >>> pt.argsort([3, 1, 2]).eval()
+        array([1, 2, 0])
     """
     _check_kind(kind, stable)
     _check_order(order)
@@ -140,6 +153,10 @@ def partition(a: Any, kth: Any, axis: Any = -1) -> Variable:
 
     Raises:
         ValueError: when run, a rank out of bounds.
+
+    Examples:
+        >>> pt.partition([3, 1, 2], 0)[0].eval()
+        array(1)
     """
     x, axis = _with_axis(a, axis, "partition")
     ranks = _ranks(kth, "partition")
@@ -147,7 +164,12 @@ def partition(a: Any, kth: Any, axis: Any = -1) -> Variable:
 
 
 def argpartition(a: Any, kth: Any, axis: Any = -1) -> Variable:
-    """Positions (int64) of what `partition` returns."""
+    """Positions (int64) of what `partition` returns.
+
+    Examples:
+        >>> int(pt.argpartition([3, 1, 2], 0).eval()[0])
+        1
+    """
     x, axis = _with_axis(a, axis, "argpartition")
     ranks = _ranks(kth, "argpartition")
     return along_last(lambda x: ArgPartition()(x, ranks), axis, x)
@@ -161,6 +183,10 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Vari
         v: values of any shape.
         side: ``left`` puts them before equal elements, ``right`` after.
         sorter: positions that sort ``a``, if it is not sorted.
+
+    Examples:
+        >>> pt.searchsorted([1, 2, 3], [2, 5]).eval()
+        array([1, 3])
     """
     x, values = as_tensor_variable(a), as_tensor_variable(v)
     if side not in ("left", "right"):
@@ -180,6 +206,10 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Variable:
     """Number of the bin of each element: ``bins[i - 1] <= x < bins[i]``, or with ``right``
     ``bins[i - 1] < x <= bins[i]``; of descending bins it is ``bins[i - 1] > x >= bins[i]``, or with ``right``
     ``bins[i - 1] >= x > bins[i]``.
+
+    Examples:
+        >>> pt.digitize([0.5, 1.5, 2.5], [1.0, 2.0]).eval()
+        array([0, 1, 2])
     """
     edges = as_tensor_variable(bins)
     if edges.type.ndim != 1:
@@ -205,6 +235,11 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Variable:
 
     Raises:
         IndexError: when run, a position out of bounds.
+
+    Examples:
+        >>> pt.take_along_axis([[1, 2], [3, 4]], [[0], [1]], axis=1).eval()
+        array([[1],
+               [4]])
     """
     x, positions = as_tensor_variable(arr), as_tensor_variable(indices)
     if axis is None:
@@ -229,6 +264,11 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1, mode: st
         values: array-like that broadcasts to the positions.
         axis: the axis; None for the flattened array.
         mode: ``set`` (of repeated positions the last counts), ``add``, ``mul``, ``max`` or ``min``.
+
+    Examples:
+        >>> pt.put_along_axis([[1, 2], [3, 4]], [[0], [1]], 9, axis=1).eval()
+        array([[9, 2],
+               [3, 9]])
     """
     x, positions = as_tensor_variable(arr), as_tensor_variable(indices)
     values = as_tensor_variable(values)
@@ -274,19 +314,33 @@ def topk(x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str =
         axis: the axis; None for the flattened array.
         sorted: accepted for compatibility; they always are.
         idx_dtype: accepted for compatibility.
+
+    Examples:
+        >>> pt.topk([3, 9, 5], 2).eval()
+        array([9, 5])
     """
     return topk_and_argtopk(x, kth, axis, sorted, idx_dtype)[0]
 
 
 def argtopk(x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str = "int64") -> Variable:
-    """Positions of what `topk` returns."""
+    """Positions of what `topk` returns.
+
+    Examples:
+        >>> pt.argtopk([3, 9, 5], 1).eval()
+        array([1])
+    """
     return topk_and_argtopk(x, kth, axis, sorted, idx_dtype)[1]
 
 
 def topk_and_argtopk(
     x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str = "int64"
 ) -> list[Variable]:
-    """`topk` and `argtopk`."""
+    """`topk` and `argtopk`.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.topk_and_argtopk([3, 9, 5], 1)]
+        [[9], [1]]
+    """
     place = 0 if axis is None else normalize_axis(axis, as_tensor_variable(x).type.ndim, "topk")
     values, positions = _top(x, kth, axis, "topk")
     positions = pt.cast(positions, np.dtype(idx_dtype).name)
@@ -294,7 +348,12 @@ def topk_and_argtopk(
 
 
 def inverse_permutation(perm: Any) -> Variable:
-    """The inverses of permutations of the first integers, along the last axis, in their dtype."""
+    """The inverses of permutations of the first integers, along the last axis, in their dtype.
+
+    Examples:
+        >>> pt.inverse_permutation([2, 0, 1]).eval()
+        array([1, 2, 0])
+    """
     x = as_tensor_variable(perm)
     return pt.cast(pt.argsort(x, axis=-1), x.type.dtype)
 

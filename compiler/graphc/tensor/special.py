@@ -52,53 +52,98 @@ __all__ += distribution_functions.__all__
 
 
 def gammal(k: Any, x: Any) -> Variable:
-    """Lower incomplete gamma function, not regularized."""
+    """Lower incomplete gamma function, not regularized.
+
+    Examples:
+        >>> pt.gammal(1.0, 2.0).round(6).eval()
+        array(0.864665)
+    """
     return OPS["gammainc"](k, x) * OPS["gamma"](k)
 
 
 def gammau(k: Any, x: Any) -> Variable:
-    """Upper incomplete gamma function, not regularized."""
+    """Upper incomplete gamma function, not regularized.
+
+    Examples:
+        >>> pt.gammau(1.0, 2.0).round(6).eval()
+        array(0.135335)
+    """
     return OPS["gammaincc"](k, x) * OPS["gamma"](k)
 
 
 def xlogx(x: Any) -> Variable:
-    """x log(x), 0 at 0."""
+    """x log(x), 0 at 0.
+
+    Examples:
+        >>> pt.xlogx([0.0, 1.0]).eval()
+        array([0., 0.])
+    """
     x = as_tensor_variable(x)
     return OPS["xlogy"](x, x)
 
 
 def xlogy0(x: Any, y: Any) -> Variable:
-    """Theano's name of ``xlogy``."""
+    """Theano's name of ``xlogy``.
+
+    Examples:
+        >>> pt.xlogy0([0.0, 1.0], [0.0, 1.0]).eval()
+        array([0., 0.])
+    """
     return OPS["xlogy"](x, y)
 
 
 def chi2sf(x: Any, k: Any) -> Variable:
-    """Survival function of the chi-squared distribution with k degrees of freedom."""
+    """Survival function of the chi-squared distribution with k degrees of freedom.
+
+    Examples:
+        >>> pt.chi2sf(3.0, 2).round(6).eval()
+        array(0.22313)
+    """
     x, k = float_operand(x), float_operand(k)
     return OPS["gammaincc"](k / 2, x / 2)
 
 
 def loggamma(x: Any) -> Variable:
-    """Logarithm of gamma for positive x, NaN for negative ones (real operands; gammaln has the magnitude)."""
+    """Logarithm of gamma for positive x, NaN for negative ones (real operands; gammaln has the magnitude).
+
+    Examples:
+        >>> pt.loggamma([3.0]).round(6).eval()
+        array([0.693147])
+    """
     x = float_operand(x)
     return OPS["switch"](OPS["lt"](x, 0), np.nan, OPS["gammaln"](x))
 
 
 def factorial(n: Any) -> Variable:
-    """gamma(n + 1), 0 for negative n."""
+    """gamma(n + 1), 0 for negative n.
+
+    Examples:
+        >>> pt.factorial([3, 4]).eval()
+        array([ 6., 24.])
+    """
     n = float_operand(n)
     return OPS["switch"](OPS["lt"](n, 0), 0, OPS["gamma"](n + 1))
 
 
 def multigammaln(a: Any, d: int) -> Variable:
-    """Logarithm of the multivariate gamma function of dimension d."""
+    """Logarithm of the multivariate gamma function of dimension d.
+
+    Examples:
+        >>> pt.multigammaln(2.0, 1).round(6).eval()
+        array(0.)
+    """
     a = float_operand(a)
     terms = [OPS["gammaln"](a - 0.5 * j) for j in range(int(d))]
     return d * (d - 1) / 4 * float(np.log(np.pi)) + sum(terms[1:], terms[0])
 
 
 def log_expit(x: Any) -> Variable:
-    """log(sigmoid(x)), without underflow."""
+    """log(sigmoid(x)), without underflow.
+
+    Examples:
+        >>> pt.log_expit([0.0]).round(6).eval()
+        array([-0.693147])
+    """
     x = float_operand(x)
     return -OPS["softplus"](-x)
 
@@ -109,12 +154,21 @@ def softmax(c: Any, axis: Any = None) -> Variable:
     Args:
         c: array-like; integers become float64.
         axis: axes over which the result sums to 1; None for all.
+
+    Examples:
+        >>> pt.softmax([0.0, 0.0]).eval()
+        array([0.5, 0.5])
     """
     c = as_tensor_variable(c)
     return Softmax(normalize_axes(axis, c.type.ndim, "softmax"))(c)
 
 
 def log_softmax(c: Any, axis: Any = None) -> Variable:
-    """log(softmax(c)), without overflow; arguments as `softmax`."""
+    """log(softmax(c)), without overflow; arguments as `softmax`.
+
+    Examples:
+        >>> pt.log_softmax([0.0, 0.0]).round(6).eval()
+        array([-0.693147, -0.693147])
+    """
     c = as_tensor_variable(c)
     return LogSoftmax(normalize_axes(axis, c.type.ndim, "log_softmax"))(c)

@@ -47,6 +47,10 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Varia
         indices_or_sections: the number of pieces, of which the first ones are longer by one where the size is
             no multiple; or the positions of the cuts.
         axis: the axis.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.array_split([1, 2, 3], 2)]
+        [[1, 2], [3]]
     """
     x = as_tensor_variable(ary)
     axis = normalize_axis(axis, x.type.ndim, "array_split")
@@ -66,18 +70,33 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Varia
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
-    """`array_split` along the second axis, of vectors along the first."""
+    """`array_split` along the second axis, of vectors along the first.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.hsplit([1, 2, 3, 4], 2)]
+        [[1, 2], [3, 4]]
+    """
     x = as_tensor_variable(ary)
     return array_split(x, indices_or_sections, 1 if x.type.ndim > 1 else 0)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
-    """`array_split` along the first axis."""
+    """`array_split` along the first axis.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.vsplit([[1, 2], [3, 4]], 2)]
+        [[[1, 2]], [[3, 4]]]
+    """
     return array_split(ary, indices_or_sections, 0)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
-    """`array_split` along the third axis."""
+    """`array_split` along the third axis.
+
+    Examples:
+        >>> [v.eval().shape for v in pt.dsplit(np.ones((1, 1, 4)), 2)]
+        [(1, 1, 2), (1, 1, 2)]
+    """
     return array_split(ary, indices_or_sections, 2)
 
 
@@ -86,6 +105,10 @@ def unstack(x: Any, axis: int = 0) -> tuple[Variable, ...]:
 
     Raises:
         ValueError: the size is not known before the graph runs.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.unstack([[1, 2], [3, 4]])]
+        [[1, 2], [3, 4]]
     """
     x = as_tensor_variable(x)
     axis = normalize_axis(axis, x.type.ndim, "unstack")
@@ -98,7 +121,12 @@ def unstack(x: Any, axis: int = 0) -> tuple[Variable, ...]:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Variable:
-    """Arrays one after the other along an axis; by default flattened ones."""
+    """Arrays one after the other along an axis; by default flattened ones.
+
+    Examples:
+        >>> pt.append([1, 2], [3]).eval()
+        array([1, 2, 3])
+    """
     parts = [as_tensor_variable(v) for v in (arr, values)]
     if axis is None:
         return pt.concatenate([pt.ravel(v) for v in parts], axis=0)
@@ -119,6 +147,10 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Variable:
         arr: array-like.
         obj: what goes: an integer, a slice, integers, or a mask of the axis.
         axis: the axis; by default the array is flattened.
+
+    Examples:
+        >>> pt.delete([1, 2, 3], 1).eval()
+        array([1, 3])
     """
     x, axis = _flattened(arr, axis, "delete")
     size = size_of(x, axis)
@@ -144,6 +176,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable
         values: what goes there; of the dtype of ``arr`` afterwards. It broadcasts to the parts of ``arr``,
             and for a vector of positions to as many of them.
         axis: the axis; by default the array is flattened.
+
+    Examples:
+        >>> pt.insert([1, 3], 1, 2).eval()
+        array([1, 2, 3])
     """
     x, axis = _flattened(arr, axis, "insert")
     place, new = as_tensor_variable(obj), pt.cast(as_tensor_variable(values), x.type.dtype)
@@ -173,7 +209,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable
 
 
 def resize(a: Any, new_shape: Any) -> Variable:
-    """The elements in another shape, repeated as often as necessary; ``a`` must not be empty."""
+    """The elements in another shape, repeated as often as necessary; ``a`` must not be empty.
+
+    Examples:
+        >>> pt.resize([1, 2], (3,)).eval()
+        array([1, 2, 1])
+    """
     flat = pt.ravel(as_tensor_variable(a))
     sizes = list(new_shape) if isinstance(new_shape, Sequence) else [new_shape]
     total = product_of([as_tensor_variable(size) for size in sizes])
@@ -181,7 +222,12 @@ def resize(a: Any, new_shape: Any) -> Variable:
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
-    """The axis moved before the axis ``start``, as ``numpy.rollaxis``."""
+    """The axis moved before the axis ``start``, as ``numpy.rollaxis``.
+
+    Examples:
+        >>> pt.rollaxis(np.ones((2, 3, 4)), 2).shape.eval()
+        array([4, 2, 3])
+    """
     x = as_tensor_variable(a)
     ndim = x.type.ndim
     axis = normalize_axis(axis, ndim, "rollaxis")
@@ -192,7 +238,12 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
 
 
 def trim_zeros(filt: Any, trim: str = "fb") -> Variable:
-    """A vector without the zeros at its front ("f"), back ("b") or both."""
+    """A vector without the zeros at its front ("f"), back ("b") or both.
+
+    Examples:
+        >>> pt.trim_zeros([0, 1, 2, 0]).eval()
+        array([1, 2])
+    """
     x = as_tensor_variable(filt)
     if x.type.ndim != 1 or set(trim.lower()) - set("fb"):
         raise ValueError(f'trim_zeros takes a vector and "f", "b" or "fb", got {x.type} and {trim!r}')
@@ -209,19 +260,36 @@ def trim_zeros(filt: Any, trim: str = "fb") -> Variable:
 
 
 def stacklists(arg: Any) -> Variable:
-    """Nested lists of arrays of one shape as one array, with an axis for each level."""
+    """Nested lists of arrays of one shape as one array, with an axis for each level.
+
+    Examples:
+        >>> pt.stacklists([[1, 2], [3, 4]]).eval()
+        array([[1, 2],
+               [3, 4]])
+    """
     if isinstance(arg, list | tuple):
         return pt.stack([stacklists(each) for each in arg])
     return as_tensor_variable(arg)
 
 
 def horizontal_stack(*args: Any) -> Variable:
-    """Matrices beside each other."""
+    """Matrices beside each other.
+
+    Examples:
+        >>> pt.horizontal_stack(np.ones((1, 2)), np.zeros((1, 1))).eval()
+        array([[1., 1., 0.]])
+    """
     return _matrices(args, 1, "horizontal_stack")
 
 
 def vertical_stack(*args: Any) -> Variable:
-    """Matrices below each other."""
+    """Matrices below each other.
+
+    Examples:
+        >>> pt.vertical_stack(np.ones((1, 2)), np.zeros((1, 2))).eval()
+        array([[1., 1.],
+               [0., 0.]])
+    """
     return _matrices(args, 0, "vertical_stack")
 
 
@@ -233,7 +301,13 @@ def _matrices(args: Sequence[Any], axis: int, what: str) -> Variable:
 
 
 def concat_with_broadcast(tensor_list: Sequence[Any], axis: int = 0) -> Variable:
-    """`concatenate` of arrays of one rank whose other axes broadcast."""
+    """`concatenate` of arrays of one rank whose other axes broadcast.
+
+    Examples:
+        >>> pt.concat_with_broadcast([np.zeros((2, 1)), np.ones((1, 1))], axis=1).eval()
+        array([[0., 1.],
+               [0., 1.]])
+    """
     xs = [as_tensor_variable(x) for x in tensor_list]
     if not xs:
         raise ValueError("concat_with_broadcast takes at least one array")

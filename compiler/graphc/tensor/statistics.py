@@ -77,6 +77,10 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
         x: array-like of real numbers; integers give a float64.
         axis: axes; None for all.
         keepdims: keep reduced axes with size 1.
+
+    Examples:
+        >>> pt.median([3.0, 1.0, 2.0]).eval()
+        array(2.)
     """
     x = _floats(x)
     rows, axes = _joined_last(x, axis, "median")
@@ -158,6 +162,10 @@ def quantile(
 
     Returns:
         The quantiles; those of a vector ``q`` along a new first axis.
+
+    Examples:
+        >>> pt.quantile([1.0, 2.0, 3.0], 0.5).eval()
+        array(2.)
     """
     return _quantile(_floats(x), q, axis, kwargs.pop("interpolation", method), keepdims, False)
 
@@ -232,7 +240,12 @@ def _extreme(x: Any, axis: Any, keepdims: bool, largest: bool) -> Any:
 
 
 def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """Largest element that is not NaN; NaN where there is none."""
+    """Largest element that is not NaN; NaN where there is none.
+
+    Examples:
+        >>> pt.nanmax([np.nan, 1.0, 2.0]).eval()
+        array(2.)
+    """
     return _extreme(x, axis, keepdims, True)
 
 
@@ -242,12 +255,22 @@ def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
 
 
 def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """Position of `nanmax`; 0 where all are NaN."""
+    """Position of `nanmax`; 0 where all are NaN.
+
+    Examples:
+        >>> pt.nanargmax([np.nan, 1.0, 2.0]).eval()
+        array(2)
+    """
     return pt.argmax(_replaced(x, -np.inf), axis=axis, keepdims=keepdims)
 
 
 def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """Position of `nanmin`; 0 where all are NaN."""
+    """Position of `nanmin`; 0 where all are NaN.
+
+    Examples:
+        >>> pt.nanargmin([np.nan, 1.0, 2.0]).eval()
+        array(1)
+    """
     return pt.argmin(_replaced(x, np.inf), axis=axis, keepdims=keepdims)
 
 
@@ -261,7 +284,12 @@ def _mean_of_present(x: Any, present: Any, axis: Any, keepdims: bool, ddof: int 
 
 
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """`mean` of the elements that are not NaN."""
+    """`mean` of the elements that are not NaN.
+
+    Examples:
+        >>> pt.nanmean([np.nan, 1.0, 2.0]).eval()
+        array(1.5)
+    """
     x = _floats(x)
     return _mean_of_present(x, _present(x), axis, keepdims)
 
@@ -300,7 +328,12 @@ def nanpercentile(
 
 
 def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Variable:
-    """Mean, weighted by an array of x's shape or a vector along the axis."""
+    """Mean, weighted by an array of x's shape or a vector along the axis.
+
+    Examples:
+        >>> pt.average([1.0, 2.0, 6.0], weights=[1, 1, 2]).eval()
+        array(3.75)
+    """
     x = as_tensor_variable(x)
     if weights is None:
         return pt.mean(x, axis=axis, keepdims=keepdims)

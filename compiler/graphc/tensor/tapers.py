@@ -22,28 +22,53 @@ def _positions(M: Any, what: str) -> Any:
 
 
 def bartlett(M: Any) -> Variable:
-    """A triangle over M points that is 0 at both ends."""
+    """A triangle over M points that is 0 at both ends.
+
+    Examples:
+        >>> pt.bartlett(5).eval()
+        array([0. , 0.5, 1. , 0.5, 0. ])
+    """
     return 1 - pt.abs(_positions(M, "bartlett"))
 
 
 def hanning(M: Any) -> Variable:
-    """A raised cosine over M points that is 0 at both ends."""
+    """A raised cosine over M points that is 0 at both ends.
+
+    Examples:
+        >>> pt.hanning(3).eval()
+        array([0., 1., 0.])
+    """
     return 0.5 + 0.5 * pt.cos(np.pi * _positions(M, "hanning"))
 
 
 def hamming(M: Any) -> Variable:
-    """A raised cosine over M points with 0.08 at both ends."""
+    """A raised cosine over M points with 0.08 at both ends.
+
+    Examples:
+        >>> pt.hamming(3).eval()
+        array([0.08, 1.  , 0.08])
+    """
     return 0.54 + 0.46 * pt.cos(np.pi * _positions(M, "hamming"))
 
 
 def blackman(M: Any) -> Variable:
-    """Two cosines over M points."""
+    """Two cosines over M points.
+
+    Examples:
+        >>> pt.blackman(3).round(6).eval()
+        array([-0.,  1., -0.])
+    """
     x = _positions(M, "blackman")
     return 0.42 + 0.5 * pt.cos(np.pi * x) + 0.08 * pt.cos(2 * np.pi * x)
 
 
 def kaiser(M: Any, beta: Any) -> Variable:
-    """Kaiser's window of shape ``beta`` over M points, by Bessel functions."""
+    """Kaiser's window of shape ``beta`` over M points, by Bessel functions.
+
+    Examples:
+        >>> pt.kaiser(3, 0.0).eval()
+        array([1., 1., 1.])
+    """
     x = _positions(M, "kaiser")
     beta = pt.cast(pt.as_tensor_variable(beta), "float64")
     return pt.i0(beta * pt.sqrt(1 - pt.sqr(x))) / pt.i0(beta)

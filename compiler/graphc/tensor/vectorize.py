@@ -67,6 +67,10 @@ def vectorize(
         ValueError: the signature has another form, or arguments or results do not fit it.
 
     Source: PyTensor's ``vectorize``.
+
+    Examples:
+        >>> pt.vectorize(lambda x: x.sum(), signature="(n)->()")([[1, 2], [3, 4]]).eval()
+        array([3, 7])
     """
     if func is None:
         return functools.partial(vectorize, signature=signature, excluded=excluded)
@@ -166,6 +170,11 @@ def vmap(func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Calla
 
     Raises:
         ValueError: no argument is mapped over, or the numbers of entries do not fit.
+
+    Examples:
+        >>> squared = graphc.vmap(lambda row: (row**2).sum())
+        >>> squared(pt.constant([[1.0, 2.0], [3.0, 4.0]])).eval()
+        array([ 5., 25.])
     """
     label = getattr(func, "__name__", type(func).__name__)
 

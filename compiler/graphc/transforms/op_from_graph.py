@@ -52,6 +52,12 @@ class OpFromGraph(Op):
         ValueError: an input is given twice.
         MissingInputError: a needed variable is not given.
         NotImplementedError: updates or givens.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> squared = graphc.OpFromGraph([x], [(x**2).sum()])
+        >>> squared(pt.constant([1.0, 2.0])).eval()
+        array(5.)
     """
 
     def __init__(

@@ -39,6 +39,12 @@ def vectorize_graph(
         VectorizeError: a value that is no tensor depends on the batch.
 
     Source: PyTensor's ``vectorize_graph``.
+
+    Examples:
+        >>> x, xs = pt.vector("x"), pt.matrix("xs")
+        >>> sums = graphc.vectorize_graph(x.sum(), {x: xs})
+        >>> sums.eval({xs: [[1.0, 2.0], [3.0, 4.0]]})
+        array([3., 7.])
     """
     listed = [outputs] if isinstance(outputs, Variable) else list(outputs)
     for old, new in replace.items():

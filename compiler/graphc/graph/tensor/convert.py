@@ -29,7 +29,12 @@ __all__ = [
 
 
 def is_weak_scalar(x: Any) -> bool:
-    """Whether ``x`` is a Python number, whose dtype gives way to that of an array it meets (NEP 50)."""
+    """Whether ``x`` is a Python number, whose dtype gives way to that of an array it meets (NEP 50).
+
+    Examples:
+        >>> pt.is_weak_scalar(2.0), pt.is_weak_scalar(np.array(2.0))
+        (True, False)
+    """
     return type(x) in (bool, int, float, complex)
 
 
@@ -52,6 +57,10 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     Raises:
         AsTensorError: ``x`` is no array of a supported dtype; also an OverflowError for numbers beyond it.
         NotImplementedError: ``x`` is a masked array.
+
+    Examples:
+        >>> pt.constant([1.5, 2.5]).eval()
+        array([1.5, 2.5])
     """
     if isinstance(x, TensorConstant):
         if name is None and dtype is None and ndim in (None, x.type.ndim):
@@ -115,6 +124,10 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
 
     Raises:
         AsTensorError: ``x`` cannot be seen as a tensor.
+
+    Examples:
+        >>> graphc.as_symbolic([1, 2]).eval()
+        array([1, 2])
     """
     if isinstance(x, Apply):
         if x.op.default_output is None and len(x.outputs) != 1:
@@ -166,6 +179,10 @@ def get_underlying_scalar_constant_value(x: Any, only_process_constants: bool = 
 
     Raises:
         NotScalarConstantError: the value depends on inputs, or is not a single number.
+
+    Examples:
+        >>> int(pt.get_underlying_scalar_constant_value(pt.constant(3)))
+        3
     """
     if not isinstance(x, Variable):
         if np.ndim(x) == 0 and x is not None:

@@ -87,6 +87,10 @@ class TensorType(Type):
         TypeError: unsupported dtype or a size that is no integer.
         ValueError: a negative size, more dimensions than NumPy's arrays can have, or sizes of more bytes than
             a number of 64 bits counts, of which there is no array (those of 0 left out, as in NumPy).
+
+    Examples:
+        >>> pt.TensorType("float64", (None, 3))
+        TensorType(float64, (?, 3))
     """
 
     variable_type = TensorVariable

@@ -234,7 +234,12 @@ def _refuse(call: str, advice: str) -> Callable[[Any], Any]:
 
 
 class TensorVariable(TensorOperators, Variable):
-    """A variable whose values are NumPy arrays."""
+    """A variable whose values are NumPy arrays.
+
+    Examples:
+        >>> pt.vector("x").dtype, pt.vector("x").ndim
+        ('float64', 1)
+    """
 
     # Also what functions of `math` ask for.
     __float__ = _refuse("float()", "use its astype('float64'), functions of graphc.tensor, or eval()")
@@ -248,6 +253,10 @@ class TensorConstant(TensorVariable, Constant):
 
     Raises:
         ArgumentError: the value has another shape or rank than the type; a TypeError and a ValueError.
+
+    Examples:
+        >>> type(pt.constant([1, 2])).__name__
+        'TensorConstant'
     """
 
     def __init__(self, type: Any, data: Any, name: str | None = None) -> None:

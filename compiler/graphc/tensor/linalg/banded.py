@@ -37,6 +37,11 @@ def cholesky_banded(
 
     Raises:
         LinAlgError: when run, the matrix is not positive definite.
+
+    Examples:
+        >>> pt.linalg.cholesky_banded([[4.0, 4.0], [0.0, 0.0]], lower=True).eval()
+        array([[2., 2.],
+               [0., 0.]])
     """
     return CholeskyBanded(bool(lower))(matrix(ab, "cholesky_banded"))
 
@@ -62,6 +67,10 @@ def cho_solve_banded(
         b: array-like (..., n) or (..., n, k).
         overwrite_b, check_finite: for compatibility, without effect.
         b_ndim: number of core dimensions of b, as in `solve`.
+
+    Examples:
+        >>> pt.linalg.cho_solve_banded((np.array([[2.0, 2.0]]), True), [4.0, 8.0]).eval()
+        array([1., 2.])
     """
     c, lower = matrix(cb_and_lower[0], "cho_solve_banded"), bool(cb_and_lower[1])
     width = _rows(c, "cho_solve_banded") - 1
@@ -83,7 +92,12 @@ def solveh_banded(
     check_finite: bool = False,
     b_ndim: int | None = None,
 ) -> Variable:
-    """Solution of a banded Hermitian positive definite system; arguments as `cholesky_banded`."""
+    """Solution of a banded Hermitian positive definite system; arguments as `cholesky_banded`.
+
+    Examples:
+        >>> pt.linalg.solveh_banded(np.array([[2.0, 4.0]]), [2.0, 4.0]).eval()
+        array([1., 1.])
+    """
     return cho_solve_banded((cholesky_banded(ab, lower=lower), lower), b, b_ndim=b_ndim)
 
 
@@ -92,6 +106,10 @@ def tridiagonal_lu_factor(a: Any) -> tuple[Variable, ...]:
 
     Returns:
         Diagonal of L (n - 1), diagonals of U (n, n - 1, n - 2), and the int32 exchanges (n), from 1.
+
+    Examples:
+        >>> len(pt.linalg.tridiagonal_lu_factor(np.diag([2.0, 3.0, 4.0])))
+        5
     """
     a = square(a, "tridiagonal_lu_factor")
     under, over = (pt.diagonal(a, offset, -2, -1) for offset in (-1, 1))
@@ -109,6 +127,11 @@ def tridiagonal_lu_solve(
         b: array-like (..., n) or (..., n, k).
         b_ndim: number of core dimensions of b, as in `solve`.
         transposed: solve with the transpose.
+
+    Examples:
+        >>> factor = pt.linalg.tridiagonal_lu_factor(np.diag([2.0, 4.0, 5.0]))
+        >>> pt.linalg.tridiagonal_lu_solve(factor, [2.0, 4.0, 5.0]).eval()
+        array([1., 1., 1.])
     """
     dl, d, du, du2, pivots = (as_tensor_variable(x) for x in a_diagonals)
     op = TridiagonalSolve(bool(transposed))

@@ -44,6 +44,10 @@ def schur(A: Any, output: str = "real", sort: str | None = None) -> tuple[Variab
 
     Returns:
         T and Z (..., n, n).
+
+    Examples:
+        >>> [v.eval().shape for v in pt.linalg.schur(np.eye(2))]
+        [(2, 2), (2, 2)]
     """
     t, z = Schur(_sort(sort))(_output(square(A, "schur"), output))
     return t, z
@@ -63,6 +67,10 @@ def qz(
 
     Returns:
         AA, BB, Q, Z; or AA, BB, alpha, beta, Q, Z.
+
+    Examples:
+        >>> len(pt.linalg.qz(np.eye(2), np.eye(2)))
+        4
     """
     a, b = (_output(square(x, "qz"), output) for x in (A, B))
     aa, bb, alpha, beta, q, z = QZ(_sort(sort))(a, b)
@@ -70,7 +78,12 @@ def qz(
 
 
 def ordqz(A: Any, B: Any, sort: str | None = None, output: str = "real") -> tuple[Variable, ...]:
-    """AA, BB, alpha, beta, Q, Z of `qz`, in SciPy's order of arguments."""
+    """AA, BB, alpha, beta, Q, Z of `qz`, in SciPy's order of arguments.
+
+    Examples:
+        >>> len(pt.linalg.ordqz(np.eye(2), np.eye(2), sort="lhp"))
+        6
+    """
     return qz(A, B, output, sort, return_eigenvalues=True)
 
 
@@ -96,13 +109,24 @@ def sqrtm(A: Any, output: str = "real") -> Variable:
     Args:
         A: array-like (..., n, n).
         output: of real matrices, "real": a real matrix, NaN where the root is not real; or "complex".
+
+    Examples:
+        >>> pt.linalg.sqrtm(np.diag([4.0, 9.0])).real.round(6).eval()
+        array([[2., 0.],
+               [0., 3.]])
     """
     a = _output(square(A, "sqrtm"), output)
     return _real_if_principal(Sqrtm()(a), a)
 
 
 def logm(A: Any, output: str = "real") -> Variable:
-    """Principal logarithms of matrices without negative eigenvalues; arguments as `sqrtm`."""
+    """Principal logarithms of matrices without negative eigenvalues; arguments as `sqrtm`.
+
+    Examples:
+        >>> pt.linalg.logm(np.eye(2)).real.round(6).eval()
+        array([[0., 0.],
+               [0., 0.]])
+    """
     a = _output(square(A, "logm"), output)
     return _real_if_principal(Logm()(a), a)
 
@@ -119,35 +143,71 @@ def _exponentials(A: Any, what: str, turned: bool) -> tuple[Any, Any, bool]:
 
 
 def cosm(A: Any) -> Variable:
-    """Cosines of matrices."""
+    """Cosines of matrices.
+
+    Examples:
+        >>> pt.linalg.cosm(np.zeros((2, 2))).round(6).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
     up, down, real = _exponentials(A, "cosm", True)
     return pt.real(up) if real else 0.5 * (up + down)
 
 
 def sinm(A: Any) -> Variable:
-    """Sines of matrices."""
+    """Sines of matrices.
+
+    Examples:
+        >>> pt.linalg.sinm(np.zeros((2, 2))).round(6).eval()
+        array([[0., 0.],
+               [0., 0.]])
+    """
     up, down, real = _exponentials(A, "sinm", True)
     return pt.imag(up) if real else -0.5j * (up - down)
 
 
 def tanm(A: Any) -> Variable:
-    """Tangents of matrices."""
+    """Tangents of matrices.
+
+    Examples:
+        >>> pt.linalg.tanm(np.zeros((2, 2))).round(6).eval()
+        array([[0., 0.],
+               [0., 0.]])
+    """
     return solve(cosm(A), sinm(A), b_ndim=2)
 
 
 def coshm(A: Any) -> Variable:
-    """Hyperbolic cosines of matrices."""
+    """Hyperbolic cosines of matrices.
+
+    Examples:
+        >>> pt.linalg.coshm(np.zeros((2, 2))).round(6).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
     up, down, _ = _exponentials(A, "coshm", False)
     return 0.5 * (up + down)
 
 
 def sinhm(A: Any) -> Variable:
-    """Hyperbolic sines of matrices."""
+    """Hyperbolic sines of matrices.
+
+    Examples:
+        >>> pt.linalg.sinhm(np.zeros((2, 2))).round(6).eval()
+        array([[0., 0.],
+               [0., 0.]])
+    """
     up, down, _ = _exponentials(A, "sinhm", False)
     return 0.5 * (up - down)
 
 
 def tanhm(A: Any) -> Variable:
-    """Hyperbolic tangents of matrices."""
+    """Hyperbolic tangents of matrices.
+
+    Examples:
+        >>> pt.linalg.tanhm(np.zeros((2, 2))).round(6).eval()
+        array([[0., 0.],
+               [0., 0.]])
+    """
     up, down, _ = _exponentials(A, "tanhm", False)
     return solve(up + down, up - down, b_ndim=2)

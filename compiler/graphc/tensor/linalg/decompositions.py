@@ -47,6 +47,11 @@ def cholesky(
         check_finite, overwrite_a: for compatibility, without effect.
         on_error: "raise" LinAlgError where a matrix is not positive definite, or "nan": its factor is NaN,
             and a loop may then compute the factors of all its iterations before it runs.
+
+    Examples:
+        >>> pt.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).eval()
+        array([[2., 0.],
+               [1., 1.]])
     """
     if on_error not in ("raise", "nan"):
         raise ValueError(f'on_error must be "raise" or "nan", got {on_error!r}')
@@ -63,6 +68,10 @@ def lu_factor(a: Any, *, check_finite: bool = False, overwrite_a: bool = False) 
     Returns:
         The factors in one matrix (..., m, n), without the unit diagonal of L; and int32 pivots
         (..., min(m, n)): row i was exchanged with row pivots[i].
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.linalg.lu_factor([[2.0, 0.0], [1.0, 1.0]])]
+        [[[2.0, 0.0], [0.5, 1.0]], [0, 1]]
     """
     a = matrix(a, "lu_factor")
     factors, pivots = LUFactor()(a, smaller_size(a))
@@ -76,6 +85,10 @@ def pivot_to_permutation(p: Any, inverse: bool = False) -> Variable:
         p: pivots (..., n) of `lu_factor`.
         inverse: the order in which ``A[order]`` is the product of the factors; otherwise the order that
             gives A when it is applied to the product.
+
+    Examples:
+        >>> pt.linalg.pivot_to_permutation([1, 1]).eval()
+        array([1, 0])
     """
     p = as_tensor_variable(p)
     order = PivotToPermutation()(p, size_of(p, p.type.ndim - 1))
@@ -105,6 +118,10 @@ def lu(
 
     Returns:
         P (..., m, m), L (..., m, k), U (..., k, n), or as said.
+
+    Examples:
+        >>> [v.eval().tolist() for v in pt.linalg.lu([[2.0, 0.0], [1.0, 1.0]])]
+        [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.5, 1.0]], [[2.0, 0.0], [0.0, 1.0]]]
     """
     a = matrix(a, "lu")
     m, n = a.type.shape[-2:]
@@ -144,6 +161,10 @@ def qr(
         overwrite_a, lwork, check_finite: for compatibility, without effect.
         pivoting: exchange columns so that the magnitudes on the diagonal of R descend; one more result is
             the int32 order of the columns, with ``A[:, order] = Q @ R``. Not for "raw".
+
+    Examples:
+        >>> [v.eval().shape for v in pt.linalg.qr(np.ones((3, 2)))]
+        [(3, 2), (2, 2)]
     """
     a = matrix(A, "qr")
     mode = {"economic": "reduced", "full": "complete"}.get(mode, mode)
@@ -201,6 +222,10 @@ def eigh(
     Returns:
         Eigenvalues (..., n), eigenvectors as columns (..., n, n). Signs of vectors are free, and need not be
         those of NumPy.
+
+    Examples:
+        >>> [v.eval().round(6).shape for v in pt.linalg.eigh([[2.0, 0.0], [0.0, 3.0]])]
+        [(2,), (2, 2)]
     """
     a, low = square(a, "eigh"), _lower(lower, UPLO)
     if b is None:
@@ -212,7 +237,12 @@ def eigh(
 
 
 def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None) -> Variable:
-    """Eigenvalues of Hermitian matrices in ascending order; arguments as of `eigh`."""
+    """Eigenvalues of Hermitian matrices in ascending order; arguments as of `eigh`.
+
+    Examples:
+        >>> pt.linalg.eigvalsh([[2.0, 0.0], [0.0, 3.0]]).eval()
+        array([2., 3.])
+    """
     a, low = square(a, "eigvalsh"), _lower(lower, UPLO)
     if b is None:
         return Eigvalsh(low)(a)
@@ -220,13 +250,23 @@ def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None)
 
 
 def eig(x: Any) -> tuple[Variable, Variable]:
-    """Eigenvalues (..., n) and right eigenvectors (..., n, n) of square matrices; always complex."""
+    """Eigenvalues (..., n) and right eigenvectors (..., n, n) of square matrices; always complex.
+
+    Examples:
+        >>> [v.eval().shape for v in pt.linalg.eig(np.diag([2.0, 3.0]))]
+        [(2,), (2, 2)]
+    """
     w, v = Eig()(square(x, "eig"))
     return w, v
 
 
 def eigvals(x: Any) -> Variable:
-    """Eigenvalues of square matrices; always complex."""
+    """Eigenvalues of square matrices; always complex.
+
+    Examples:
+        >>> sorted(pt.linalg.eigvals(np.diag([2.0, 3.0])).eval().real.tolist())
+        [2.0, 3.0]
+    """
     return eig(x)[0]
 
 
@@ -244,6 +284,10 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
     Raises:
         LinAlgError: when called, for matrices with NaN or infinities.
+
+    Examples:
+        >>> [v.eval().shape for v in pt.linalg.svd(np.ones((3, 2)))]
+        [(3, 3), (2,), (2, 2)]
     """
     a = matrix(a, "svd")
     k = smaller_size(a)
@@ -253,5 +297,10 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 def svdvals(x: Any) -> Variable:
-    """Singular values in descending order."""
+    """Singular values in descending order.
+
+    Examples:
+        >>> pt.linalg.svdvals(np.diag([4.0, 2.0])).round(6).eval()
+        array([4., 2.])
+    """
     return svd(x, compute_uv=False)

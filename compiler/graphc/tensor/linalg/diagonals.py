@@ -18,10 +18,19 @@ def diagonal(a: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Varia
         a: array-like of at least 2 dimensions.
         offset: which diagonal; positive ones are above the main diagonal.
         axis1, axis2: the axes of the matrices.
+
+    Examples:
+        >>> pt.linalg.diagonal([[1, 2], [3, 4]]).eval()
+        array([1, 4])
     """
     return rearranging.diagonal(a, offset, axis1, axis2)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Variable:
-    """The sum of a diagonal of each matrix, as ``numpy.linalg.trace``; arguments as `diagonal`."""
+    """The sum of a diagonal of each matrix, as ``numpy.linalg.trace``; arguments as `diagonal`.
+
+    Examples:
+        >>> pt.linalg.trace([[1, 2], [3, 4]]).eval()
+        array(5)
+    """
     return rearranging.trace(a, offset, axis1, axis2)

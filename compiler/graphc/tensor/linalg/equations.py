@@ -36,13 +36,24 @@ def solve_sylvester(A: Any, B: Any, Q: Any) -> Variable:
         Q: array-like (..., m, n).
 
     Source: R. Bartels and G. Stewart, "Solution of the matrix equation AX + XB = C", 1972, by LAPACK.
+
+    Examples:
+        >>> pt.linalg.solve_sylvester(np.eye(2), np.eye(2), 2 * np.eye(2)).round(6).eval()
+        array([[1., 0.],
+               [0., 1.]])
     """
     name = "solve_sylvester"
     return Sylvester()(square(A, name), square(B, name), matrix(Q, name))
 
 
 def solve_continuous_lyapunov(A: Any, Q: Any) -> Variable:
-    """Solution X of ``A X + X A^H = Q``; square matrices (..., n, n)."""
+    """Solution X of ``A X + X A^H = Q``; square matrices (..., n, n).
+
+    Examples:
+        >>> pt.linalg.solve_continuous_lyapunov(np.eye(2), 2 * np.eye(2)).round(6).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
     a = square(A, "solve_continuous_lyapunov")
     return solve_sylvester(a, adjoint(a), Q)
 
@@ -58,6 +69,11 @@ def solve_discrete_lyapunov(A: Any, Q: Any, method: str = "bilinear") -> Variabl
         Q: array-like (..., n, n).
         method: "bilinear" makes a continuous equation of it; "direct" solves one linear system of n**2
             unknowns, which also works where A has the eigenvalue -1.
+
+    Examples:
+        >>> pt.linalg.solve_discrete_lyapunov(0.5 * np.eye(2), 3 * np.eye(2)).round(6).eval()
+        array([[4., 0.],
+               [0., 4.]])
     """
     a, q = square(A, "solve_discrete_lyapunov"), square(Q, "solve_discrete_lyapunov")
     eye = pt.eye(size_of(a, a.type.ndim - 1), dtype=a.type.dtype)
@@ -86,12 +102,21 @@ def solve_discrete_are(A: Any, B: Any, Q: Any, R: Any) -> Variable:
         B: array-like (..., n, m).
         Q: symmetric (..., n, n).
         R: symmetric (..., m, m).
+
+    Examples:
+        >>> pt.linalg.solve_discrete_are(np.zeros((1, 1)), np.eye(1), np.eye(1), np.eye(1)).round(6).eval()
+        array([[1.]])
     """
     name = "solve_discrete_are"
     return SolveDiscreteARE()(square(A, name), matrix(B, name), square(Q, name), square(R, name))
 
 
 def solve_continuous_are(a: Any, b: Any, q: Any, r: Any) -> Variable:
-    """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``; as `solve_discrete_are`."""
+    """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``; as `solve_discrete_are`.
+
+    Examples:
+        >>> pt.linalg.solve_continuous_are(np.zeros((1, 1)), np.eye(1), np.eye(1), np.eye(1)).round(6).eval()
+        array([[1.]])
+    """
     name = "solve_continuous_are"
     return SolveContinuousARE()(square(a, name), matrix(b, name), square(q, name), square(r, name))

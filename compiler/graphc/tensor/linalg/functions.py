@@ -21,12 +21,22 @@ __all__ = ["det", "expm", "inv", "lstsq", "matrix_inverse", "matrix_power", "pin
 
 
 def det(x: Any) -> Variable:
-    """Determinants of square matrices (..., n, n); the gradient inverts them."""
+    """Determinants of square matrices (..., n, n); the gradient inverts them.
+
+    Examples:
+        >>> pt.linalg.det([[1.0, 2.0], [3.0, 5.0]]).round(6).eval()
+        array(-1.)
+    """
     return Det()(square(x, "det"))
 
 
 def slogdet(x: Any) -> tuple[Variable, Variable]:
-    """Sign (of modulus 1 or 0) and logarithm of the absolute value of determinants."""
+    """Sign (of modulus 1 or 0) and logarithm of the absolute value of determinants.
+
+    Examples:
+        >>> [v.eval().round(6).tolist() for v in pt.linalg.slogdet([[2.0, 0.0], [0.0, -0.5]])]
+        [-1.0, 0.0]
+    """
     sign, logdet = SLogDet()(square(x, "slogdet"))
     return sign, logdet
 
@@ -36,6 +46,11 @@ def inv(x: Any) -> Variable:
 
     Raises:
         LinAlgError: when run, a matrix is singular.
+
+    Examples:
+        >>> pt.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).eval()
+        array([[0.5 , 0.  ],
+               [0.  , 0.25]])
     """
     return Inv()(square(x, "inv"))
 
@@ -50,6 +65,11 @@ def pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Variable:
         x: array-like.
         rcond: singular values up to ``rcond`` times the largest count as 0; by default 1e-15, as in NumPy.
         hermitian: for compatibility; the result is the same.
+
+    Examples:
+        >>> pt.linalg.pinv([[2.0, 0.0], [0.0, 4.0]]).round(6).eval()
+        array([[0.5 , 0.  ],
+               [0.  , 0.25]])
     """
     x = matrix(x, "pinv")
     limit = 1e-15 if rcond is None else rcond
@@ -57,7 +77,13 @@ def pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Variable:
 
 
 def expm(A: Any) -> Variable:
-    """Exponentials of square matrices."""
+    """Exponentials of square matrices.
+
+    Examples:
+        >>> pt.linalg.expm(np.zeros((2, 2))).eval()
+        array([[1., 0.],
+               [0., 1.]])
+    """
     return Expm()(square(A, "expm"))
 
 
@@ -67,6 +93,11 @@ def matrix_power(M: Any, n: int) -> Variable:
     Args:
         M: array-like (..., k, k).
         n: an int known when the graph is built; negative powers are those of the inverse.
+
+    Examples:
+        >>> pt.linalg.matrix_power([[1, 1], [0, 1]], 3).eval()
+        array([[1, 3],
+               [0, 1]])
     """
     m: Any = square(M, "matrix_power")
     if not isinstance(n, int | np.integer):
@@ -98,6 +129,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Variable, Variable, Variab
     Returns:
         x (..., n) or (..., n, k); sums of squared residuals () or (..., k), computed whatever the rank is;
         int32 ranks (...); singular values (..., min(m, n)).
+
+    Examples:
+        >>> pt.linalg.lstsq(np.array([[1.0], [1.0]]), [1.0, 3.0])[0].eval().round(6)
+        array([2.])
     """
     a = matrix(a, "lstsq")
     b = pt.as_tensor_variable(b)
@@ -132,6 +167,10 @@ def tensorinv(a: Any, ind: int = 2) -> Variable:
     Args:
         a: array-like whose first ``ind`` sizes have the product of the others.
         ind: how many axes are on the left.
+
+    Examples:
+        >>> pt.linalg.tensorinv(np.eye(4).reshape(2, 2, 2, 2)).shape.eval()
+        array([2, 2, 2, 2])
     """
     a = pt.as_tensor_variable(a)
     if not 0 < ind <= a.type.ndim:

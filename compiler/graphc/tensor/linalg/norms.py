@@ -32,6 +32,10 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
             more than two, as in PyTensor. (``numpy.linalg.norm`` of a variable takes all elements, as NumPy
             does where no ``ord`` is given.)
         keepdims: reduced axes stay with size 1.
+
+    Examples:
+        >>> pt.linalg.norm([3.0, 4.0]).eval()
+        array(5.)
     """
     x = _floats(x)
     if isinstance(ord, str):
@@ -103,7 +107,12 @@ def _matrix(x: Any, ord: Any, row: int, column: int, keepdims: bool) -> Any:
 
 
 def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Variable:
-    """Norms of vectors, as ``numpy.linalg.vector_norm``; by default all elements are one vector."""
+    """Norms of vectors, as ``numpy.linalg.vector_norm``; by default all elements are one vector.
+
+    Examples:
+        >>> pt.linalg.vector_norm([3.0, 4.0]).eval()
+        array(5.)
+    """
     x = _floats(x)
     if axis is None:
         found = _vector(pt.ravel(x), ord, 0, False)
@@ -122,7 +131,12 @@ def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 
 
 
 def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Variable:
-    """Norms of matrices (..., m, n), as ``numpy.linalg.matrix_norm``."""
+    """Norms of matrices (..., m, n), as ``numpy.linalg.matrix_norm``.
+
+    Examples:
+        >>> pt.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]]).eval()
+        array(5.)
+    """
     return norm(matrix(x, "matrix_norm"), ord, (-2, -1), keepdims)
 
 
@@ -133,6 +147,10 @@ def cond(x: Any, p: Any = None) -> Variable:
         x: array-like (..., m, n); square unless p is None, 2 or -2.
         p: order of the norm; None is 2. Singular matrices have an infinite one for 2, and raise for the
             orders that invert.
+
+    Examples:
+        >>> pt.linalg.cond(np.diag([4.0, 2.0])).round(6).eval()
+        array(2.)
     """
     x = matrix(x, "cond")
     if p in (None, 2, -2):
@@ -151,6 +169,10 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, rtol: Any = No
         tol: the limit; by default rtol times the largest singular value.
         hermitian: for compatibility; the result is the same.
         rtol: a number or one for each matrix; by default the precision times max(m, n).
+
+    Examples:
+        >>> pt.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).eval()
+        array(1)
     """
     a = matrix(A, "matrix_rank")
     values: Any = svd(a, compute_uv=False)

@@ -22,7 +22,12 @@ __all__ = [
 
 
 def matrix_dot(*args: Any) -> Variable:
-    """Product of several matrices, from left to right."""
+    """Product of several matrices, from left to right.
+
+    Examples:
+        >>> pt.linalg.matrix_dot([[1, 2]], [[1], [1]]).eval()
+        array([[3]])
+    """
     if not args:
         raise ValueError("matrix_dot takes at least one matrix")
     return reduce(dot, args[1:], as_tensor_variable(args[0]))
@@ -33,6 +38,11 @@ def multi_dot(arrays: Sequence[Any]) -> Variable:
 
     Args:
         arrays: at least two; the first and the last may be vectors. Unknown sizes count as 100.
+
+    Examples:
+        >>> pt.linalg.multi_dot([np.eye(2), np.ones((2, 1))]).eval()
+        array([[1.],
+               [1.]])
     """
     tensors = [as_tensor_variable(x) for x in arrays]
     if len(tensors) < 2:
@@ -68,24 +78,44 @@ def _chain(tensors: list[Any]) -> Any:
 
 
 def matvec(x1: Any, x2: Any, dtype: Any = None) -> Variable:
-    """Products of matrices (..., m, n) and vectors (..., n); leading axes broadcast."""
+    """Products of matrices (..., m, n) and vectors (..., n); leading axes broadcast.
+
+    Examples:
+        >>> pt.linalg.matvec([[1, 2], [3, 4]], [1, 1]).eval()
+        array([3, 7])
+    """
     return pt.squeeze(matmul(x1, pt.expand_dims(x2, -1), dtype), -1)
 
 
 def vecmat(x1: Any, x2: Any, dtype: Any = None) -> Variable:
-    """Products of vectors (..., m), conjugated, and matrices (..., m, n); leading axes broadcast."""
-    return pt.squeeze(matmul(pt.expand_dims(conj(x1), -2), x2, dtype), -2)
+    """Products of vectors (..., m), conjugated, and matrices (..., m, n); leading axes broadcast.
+
+    Examples:
+        >>> pt.linalg.vecmat([1, 1], [[1, 2], [3, 4]]).eval()
+        array([4, 6])
+    """
+    return pt.squeeze(matmul(pt.expand_dims(conj(as_tensor_variable(x1)), -2), x2, dtype), -2)
 
 
 def vecdot(x1: Any, x2: Any, dtype: Any = None, axis: int = -1) -> Variable:
-    """Sums of products along an axis; the first operand is conjugated, leading axes broadcast."""
+    """Sums of products along an axis; the first operand is conjugated, leading axes broadcast.
+
+    Examples:
+        >>> pt.linalg.vecdot([[1, 2], [3, 4]], [1, 1]).eval()
+        array([3, 7])
+    """
     a, b = (pt.moveaxis(x, axis, -1) for x in (x1, x2))
     product = matmul(pt.expand_dims(conj(a), -2), pt.expand_dims(b, -1), dtype)
     return pt.squeeze(product, (-2, -1))
 
 
 def vdot(a: Any, b: Any) -> Variable:
-    """Sum of the products of all elements, those of a conjugated."""
+    """Sum of the products of all elements, those of a conjugated.
+
+    Examples:
+        >>> pt.linalg.vdot([1, 2], [3, 4]).eval()
+        array(11)
+    """
     return dot(pt.ravel(conj(as_tensor_variable(a))), pt.ravel(b))
 
 
@@ -95,6 +125,10 @@ def kron(a: Any, b: Any) -> Variable:
     Args:
         a: array-like; 1s are put in front where it has fewer dimensions than b.
         b: the same. Matrices of batches: the first sizes are multiplied too, as in NumPy.
+
+    Examples:
+        >>> pt.linalg.kron([1, 2], [1, 10]).eval()
+        array([ 1, 10,  2, 20])
     """
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     rank = max(a.type.ndim, b.type.ndim)
@@ -113,7 +147,13 @@ def matrix_kron(a: Any, b: Any) -> Any:
 
 
 def block_diag(*matrices: Any) -> Variable:
-    """Matrices (..., m_i, n_i) along the diagonal of one, zeros elsewhere; leading sizes broadcast."""
+    """Matrices (..., m_i, n_i) along the diagonal of one, zeros elsewhere; leading sizes broadcast.
+
+    Examples:
+        >>> pt.linalg.block_diag([[1, 2]], [[3]]).eval()
+        array([[1, 2, 0],
+               [0, 0, 3]])
+    """
     blocks = [matrix(x, "block_diag") for x in matrices]
     if not blocks:
         raise ValueError("block_diag takes at least one matrix")
@@ -137,7 +177,12 @@ def _zeros(x: Any, outside: list[Any], columns: list[Any]) -> list[Any]:
 
 
 def cross(a: Any, b: Any, axis: int = -1) -> Variable:
-    """Cross products of vectors of 3 elements along an axis; leading axes broadcast."""
+    """Cross products of vectors of 3 elements along an axis; leading axes broadcast.
+
+    Examples:
+        >>> pt.linalg.cross([1, 0, 0], [0, 1, 0]).eval()
+        array([0, 0, 1])
+    """
     a, b = (pt.moveaxis(as_tensor_variable(x), axis, -1) for x in (a, b))
     for x in (a, b):
         if x.type.ndim == 0 or x.type.shape[-1] not in (None, 3):

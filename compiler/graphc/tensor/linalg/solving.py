@@ -98,6 +98,10 @@ def solve(
 
     Raises:
         LinAlgError: when run, a is singular, or not positive definite where that was assumed.
+
+    Examples:
+        >>> pt.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]).eval()
+        array([1., 1.])
     """
     a, check = square(a, "solve"), _raises(on_error)
     kind = _KINDS.get(assume_a)
@@ -162,6 +166,10 @@ def solve_triangular(
 
     Raises:
         LinAlgError: when run, there is a 0 on the diagonal.
+
+    Examples:
+        >>> pt.linalg.solve_triangular([[2.0, 0.0], [1.0, 4.0]], [2.0, 5.0], lower=True).eval()
+        array([1., 1.])
     """
     a = square(a, "solve_triangular")
     if trans not in _TRANS:
@@ -180,6 +188,10 @@ def cho_solve(
         b: array-like (..., n) or (..., n, k).
         overwrite_b, check_finite: for compatibility, without effect.
         b_ndim: number of core dimensions of b, as in `solve`.
+
+    Examples:
+        >>> pt.linalg.cho_solve((np.diag([2.0, 3.0]), True), [4.0, 9.0]).eval()
+        array([1., 1.])
     """
     c, lower = square(c_and_lower[0], "cho_solve"), bool(c_and_lower[1])
     first, then = (SolveTriangular(lower, trans) for trans in ((0, 2) if lower else (2, 0)))
@@ -202,6 +214,10 @@ def lu_solve(
         trans: as in `solve_triangular`.
         b_ndim: number of core dimensions of b, as in `solve`.
         check_finite, overwrite_b: for compatibility, without effect.
+
+    Examples:
+        >>> pt.linalg.lu_solve(pt.linalg.lu_factor([[2.0, 0.0], [0.0, 4.0]]), [2.0, 4.0]).eval()
+        array([1., 1.])
     """
     factors, pivots = square(LU_and_pivots[0], "lu_solve"), as_tensor_variable(LU_and_pivots[1])
     if trans not in _TRANS:
@@ -239,6 +255,10 @@ def solve_banded(
         transposed: solve with the transpose.
         overwrite_ab, overwrite_b, check_finite: for compatibility, without effect.
         b_ndim: number of core dimensions of b, as in `solve`.
+
+    Examples:
+        >>> pt.linalg.solve_banded((0, 0), np.array([[2.0, 4.0]]), [2.0, 4.0]).eval()
+        array([1., 1.])
     """
     ab = matrix(ab, "solve_banded")
     lower, upper = (int(count) for count in l_and_u)

@@ -34,6 +34,12 @@ def toeplitz(c: Any, r: Any = None) -> Variable:
     Args:
         c: first column (..., m).
         r: first row (..., n), of which the first element is not read; by default the conjugate of c.
+
+    Examples:
+        >>> pt.linalg.toeplitz([1, 2, 3]).eval()
+        array([[1, 2, 3],
+               [2, 1, 2],
+               [3, 2, 1]])
     """
     c = _vector(c, "toeplitz")
     c, r = _common(c, conj(c) if r is None else _vector(r, "toeplitz"))
@@ -50,6 +56,12 @@ def hankel(c: Any, r: Any = None) -> Variable:
     Args:
         c: first column (..., m).
         r: last row (..., n), of which the first element is not read; by default zeros.
+
+    Examples:
+        >>> pt.linalg.hankel([1, 2, 3]).eval()
+        array([[1, 2, 3],
+               [2, 3, 0],
+               [3, 0, 0]])
     """
     c = _vector(c, "hankel")
     c, r = _common(c, pt.zeros_like(c) if r is None else _vector(r, "hankel"))
@@ -60,7 +72,14 @@ def hankel(c: Any, r: Any = None) -> Variable:
 
 
 def circulant(c: Any) -> Variable:
-    """Square matrices whose columns are c (..., n), each turned one further than the one before."""
+    """Square matrices whose columns are c (..., n), each turned one further than the one before.
+
+    Examples:
+        >>> pt.linalg.circulant([1, 2, 3]).eval()
+        array([[1, 3, 2],
+               [2, 1, 3],
+               [3, 2, 1]])
+    """
     c = _vector(c, "circulant")
     n = size_of(c, c.type.ndim - 1)
     places = (pt.expand_dims(pt.arange(n), 1) - pt.expand_dims(pt.arange(n), 0)) % n
@@ -72,6 +91,11 @@ def companion(a: Any) -> Variable:
 
     Args:
         a: coefficients (n), highest power first; the first one is not 0.
+
+    Examples:
+        >>> pt.linalg.companion([1.0, -3.0, 2.0]).eval()
+        array([[ 3., -2.],
+               [ 1.,  0.]])
     """
     a = _vector(a, "companion")
     if a.type.ndim != 1 or a.type.shape[0] in (0, 1):
@@ -83,13 +107,25 @@ def companion(a: Any) -> Variable:
 
 
 def hilbert(n: Any) -> Variable:
-    """The float64 matrix with elements ``1 / (i + j + 1)``."""
+    """The float64 matrix with elements ``1 / (i + j + 1)``.
+
+    Examples:
+        >>> pt.linalg.hilbert(2).eval()
+        array([[1.        , 0.5       ],
+               [0.5       , 0.33333333]])
+    """
     each = pt.arange(as_size(n, "hilbert"))
     return 1.0 / (pt.expand_dims(each, 1) + pt.expand_dims(each, 0) + 1)
 
 
 def khatri_rao(a: Any, b: Any) -> Variable:
-    """Kronecker products of the columns of matrices (m, k) and (n, k): (m n, k); leading axes are a batch."""
+    """Kronecker products of the columns of matrices (m, k) and (n, k): (m n, k); leading axes are a batch.
+
+    Examples:
+        >>> pt.linalg.khatri_rao([[1, 2]], [[3, 4], [5, 6]]).eval()
+        array([[ 3,  8],
+               [ 5, 12]])
+    """
     a, b = matrix(a, "khatri_rao"), matrix(b, "khatri_rao")
     product = pt.expand_dims(a, -2) * pt.expand_dims(b, -3)
     *batch, m, n, k = sizes_of(product)

@@ -43,13 +43,22 @@ def orth(A: Any, rcond: Any = None) -> Variable:
         A: array-like.
         rcond: singular values up to ``rcond`` times the largest count as 0; by default the precision times
             max(m, n).
+
+    Examples:
+        >>> pt.linalg.orth(np.array([[1.0, 0.0], [0.0, 0.0]])).shape.eval()
+        array([2, 1])
     """
     u, _, rank = _with_rank(A, rcond, "orth")
     return u[:, :rank]
 
 
 def null_space(A: Any, rcond: Any = None) -> Variable:
-    """An orthonormal basis (n, n - r) of the null space of a matrix (m, n) of rank r; arguments as `orth`."""
+    """An orthonormal basis (n, n - r) of the null space of a matrix (m, n) of rank r; arguments as `orth`.
+
+    Examples:
+        >>> pt.linalg.null_space(np.array([[1.0, 0.0]])).shape.eval()
+        array([2, 1])
+    """
     _, vh, rank = _with_rank(A, rcond, "null_space")
     return adjoint(vh[rank:, :])
 
@@ -60,6 +69,10 @@ def polar(a: Any, side: str = "right") -> tuple[Variable, Variable]:
     Args:
         a: array-like (..., m, n).
         side: "right": ``a = U @ P``; "left": ``a = P @ U``.
+
+    Examples:
+        >>> [v.eval().round(6).tolist() for v in pt.linalg.polar(2 * np.eye(2))]
+        [[[1.0, 0.0], [0.0, 1.0]], [[2.0, 0.0], [0.0, 2.0]]]
     """
     if side not in ("right", "left"):
         raise ValueError(f'side must be "right" or "left", got {side!r}')
@@ -70,7 +83,13 @@ def polar(a: Any, side: str = "right") -> tuple[Variable, Variable]:
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = False) -> Any:
-    """A Cholesky factor for `cho_solve`: the factor, with zeros in the other triangle, and ``lower``."""
+    """A Cholesky factor for `cho_solve`: the factor, with zeros in the other triangle, and ``lower``.
+
+    Examples:
+        >>> pt.linalg.cho_factor([[4.0, 0.0], [0.0, 9.0]], lower=True)[0].eval()
+        array([[2., 0.],
+               [0., 3.]])
+    """
     return cholesky(a, lower=lower), bool(lower)
 
 
@@ -81,6 +100,10 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Variable:
         a: array-like of shape ``b.shape + x.shape``.
         b: array-like.
         axes: axes of a that are moved to its end first.
+
+    Examples:
+        >>> pt.linalg.tensorsolve(2 * np.eye(2), [2.0, 4.0]).round(6).eval()
+        array([1., 2.])
     """
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     if axes is not None:

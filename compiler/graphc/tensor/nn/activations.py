@@ -46,18 +46,33 @@ def _floating(x: Any) -> Any:
 
 
 def relu(x: Any, alpha: Any = 0) -> Variable:
-    """x where it is positive, ``alpha * x`` elsewhere."""
+    """x where it is positive, ``alpha * x`` elsewhere.
+
+    Examples:
+        >>> pt.nn.relu([-1.0, 2.0]).eval()
+        array([0., 2.])
+    """
     x = as_tensor_variable(x)
     return pt.switch(pt.gt(x, 0), x, 0 if isinstance(alpha, int) and alpha == 0 else alpha * x)
 
 
 def relu6(x: Any) -> Variable:
-    """x between 0 and 6, and the nearer of these elsewhere."""
+    """x between 0 and 6, and the nearer of these elsewhere.
+
+    Examples:
+        >>> pt.nn.relu6([-1.0, 2.0, 9.0]).eval()
+        array([0., 2., 6.])
+    """
     return pt.clip(as_tensor_variable(x), 0, 6)
 
 
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Variable:
-    """x where it is positive, ``negative_slope * x`` elsewhere."""
+    """x where it is positive, ``negative_slope * x`` elsewhere.
+
+    Examples:
+        >>> pt.nn.leaky_relu([-1.0, 2.0]).eval()
+        array([-0.01,  2.  ])
+    """
     return relu(x, negative_slope)
 
 
@@ -68,6 +83,10 @@ def prelu(x: Any, alpha: Any, axis: int = 1) -> Variable:
         x: array-like.
         alpha: slopes, 0-d or a vector as long as the axis of channels.
         axis: the axis of channels.
+
+    Examples:
+        >>> pt.nn.prelu(np.array([[-1.0, 2.0]]), np.array([0.1, 0.1])).eval()
+        array([[-0.1,  2. ]])
     """
     x, alpha = as_tensor_variable(x), as_tensor_variable(alpha)
     if alpha.type.ndim == 1:
@@ -77,19 +96,34 @@ def prelu(x: Any, alpha: Any, axis: int = 1) -> Variable:
 
 
 def elu(x: Any, alpha: Any = 1) -> Variable:
-    """x where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """x where it is positive, ``alpha * (exp(x) - 1)`` elsewhere.
+
+    Examples:
+        >>> pt.nn.elu([-1.0, 2.0]).round(4).eval()
+        array([-0.6321,  2.    ])
+    """
     x = as_tensor_variable(x)
     return pt.switch(pt.gt(x, 0), x, alpha * pt.expm1(pt.minimum(x, 0)))
 
 
 def celu(x: Any, alpha: float = 1.0) -> Variable:
-    """x where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere, whose derivative is continuous."""
+    """x where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere, whose derivative is continuous.
+
+    Examples:
+        >>> pt.nn.celu([-1.0, 2.0]).round(4).eval()
+        array([-0.6321,  2.    ])
+    """
     x = _floating(x)
     return pt.switch(pt.gt(x, 0), x, alpha * pt.expm1(pt.minimum(x, 0) / alpha))
 
 
 def selu(x: Any) -> Variable:
-    """`elu`, scaled so that layers keep mean 0 and variance 1 (Klambauer et al., 2017)."""
+    """`elu`, scaled so that layers keep mean 0 and variance 1 (Klambauer et al., 2017).
+
+    Examples:
+        >>> pt.nn.selu([-1.0, 2.0]).round(4).eval()
+        array([-1.1113,  2.1014])
+    """
     return elu(_floating(x), _SELU_ALPHA) * _SELU_SCALE
 
 
@@ -102,6 +136,10 @@ def gelu(x: Any, approximate: bool | str = False) -> Variable:
 
     Raises:
         ValueError: another value of ``approximate``.
+
+    Examples:
+        >>> pt.nn.gelu([-1.0, 2.0]).round(4).eval()
+        array([-0.1587,  1.9545])
     """
     if approximate not in (True, False, "tanh", "none"):
         raise ValueError(f'gelu: approximate must be False ("none") or True ("tanh"), got {approximate!r}')
@@ -113,41 +151,76 @@ def gelu(x: Any, approximate: bool | str = False) -> Variable:
 
 
 def silu(x: Any) -> Variable:
-    """``x * sigmoid(x)``."""
+    """``x * sigmoid(x)``.
+
+    Examples:
+        >>> pt.nn.silu([0.0, 2.0]).round(4).eval()
+        array([0.    , 1.7616])
+    """
     x = _floating(x)
     return x * pt.sigmoid(x)
 
 
 def swish(x: Any, beta: Any = 1) -> Variable:
-    """``x * sigmoid(beta * x)``."""
+    """``x * sigmoid(beta * x)``.
+
+    Examples:
+        >>> pt.nn.swish([0.0, 2.0]).round(4).eval()
+        array([0.    , 1.7616])
+    """
     x = _floating(x)
     return x * pt.sigmoid(x if isinstance(beta, int) and beta == 1 else beta * x)
 
 
 def mish(x: Any) -> Variable:
-    """``x * tanh(softplus(x))``."""
+    """``x * tanh(softplus(x))``.
+
+    Examples:
+        >>> pt.nn.mish([0.0, 2.0]).round(4).eval()
+        array([0.   , 1.944])
+    """
     x = _floating(x)
     return x * pt.tanh(pt.softplus(x))
 
 
 def hard_sigmoid(x: Any) -> Variable:
-    """``x / 6 + 1 / 2`` between 0 and 1, the nearer of these elsewhere."""
+    """``x / 6 + 1 / 2`` between 0 and 1, the nearer of these elsewhere.
+
+    Examples:
+        >>> pt.nn.hard_sigmoid([-9.0, 0.0, 9.0]).eval()
+        array([0. , 0.5, 1. ])
+    """
     return pt.clip(_floating(x) / 6 + 0.5, 0, 1)
 
 
 def hard_tanh(x: Any) -> Variable:
-    """x between -1 and 1, the nearer of these elsewhere."""
+    """x between -1 and 1, the nearer of these elsewhere.
+
+    Examples:
+        >>> pt.nn.hard_tanh([-9.0, 0.5, 9.0]).eval()
+        array([-1. ,  0.5,  1. ])
+    """
     return pt.clip(as_tensor_variable(x), -1, 1)
 
 
 def softsign(x: Any) -> Variable:
-    """``x / (1 + abs(x))``."""
+    """``x / (1 + abs(x))``.
+
+    Examples:
+        >>> pt.nn.softsign([1.0, -3.0]).eval()
+        array([ 0.5 , -0.75])
+    """
     x = _floating(x)
     return x / (1 + pt.abs(x))
 
 
 def log_sigmoid(x: Any) -> Variable:
-    """``log(sigmoid(x))``, without overflow."""
+    """``log(sigmoid(x))``, without overflow.
+
+    Examples:
+        >>> pt.nn.log_sigmoid([0.0]).round(6).eval()
+        array([-0.693147])
+    """
     return -pt.softplus(-_floating(x))
 
 
@@ -156,6 +229,10 @@ def glu(x: Any, axis: int = -1) -> Variable:
 
     Raises:
         ValueError: the static size of the axis is odd.
+
+    Examples:
+        >>> pt.nn.glu([2.0, 0.0]).eval()
+        array([1.])
     """
     x = _floating(x)
     axis = normalize_axis(axis, x.type.ndim, "glu")

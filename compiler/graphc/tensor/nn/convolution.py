@@ -47,6 +47,11 @@ def conv2d(
 
     Raises:
         ValueError: numbers of dimensions or static sizes do not fit, or options are out of range.
+
+    Examples:
+        >>> pt.nn.conv2d(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2))).eval()
+        array([[[[4., 4.],
+                 [4., 4.]]]])
     """
     x, f = _operands("conv2d", x, filters, 4, flip)
     strides, dilations = per_axis(stride, 2, "conv2d: stride"), per_axis(dilation, 2, "conv2d: dilation")
@@ -149,6 +154,10 @@ def conv2d_transpose(
     Raises:
         ValueError: as `conv2d`.
         TypeError: the size of the filters must be known for this padding.
+
+    Examples:
+        >>> pt.nn.conv2d_transpose(np.ones((1, 1, 2, 2)), np.ones((1, 1, 2, 2))).shape.eval()
+        array([1, 1, 3, 3])
     """
     x, f = _operands("conv2d_transpose", x, filters, 4, flip)
     what = "conv2d_transpose"
@@ -206,6 +215,10 @@ def conv1d(
     """Cross-correlation of sequences (n, c, w) with filters (o, c / groups, q); options as `conv2d`.
 
     ``padding`` may be a pair of numbers (before, after).
+
+    Examples:
+        >>> pt.nn.conv1d(np.arange(4.0).reshape(1, 1, 4), np.ones((1, 1, 2))).eval()
+        array([[[1., 3., 5.]]])
     """
     x, f = _operands("conv1d", x, filters, 3, flip)
     strides, dilations = _pair(stride, 1, "conv1d: stride"), _pair(dilation, 1, "conv1d: dilation")
@@ -234,7 +247,12 @@ def conv1d_transpose(
     output_padding: int = 0,
     flip: bool = False,
 ) -> Variable:
-    """The adjoint of `conv1d`: (n, o, s) with filters (o, c / groups, q); options as `conv2d_transpose`."""
+    """The adjoint of `conv1d`: (n, o, s) with filters (o, c / groups, q); options as `conv2d_transpose`.
+
+    Examples:
+        >>> pt.nn.conv1d_transpose(np.ones((1, 1, 2)), np.ones((1, 1, 2))).eval()
+        array([[[1., 2., 1.]]])
+    """
     x, f = _operands("conv1d_transpose", x, filters, 3, flip)
     rule = _line_padding(padding, "conv1d_transpose")
     reach = known_size(size_of(f, 2))

@@ -36,6 +36,11 @@ def one_hot(x: Any, num_classes: Any, dtype: Any = None, axis: int = -1) -> Vari
 
     Raises:
         TypeError: ``x`` has no integers.
+
+    Examples:
+        >>> pt.nn.one_hot([0, 2], 3).eval()
+        array([[1., 0., 0.],
+               [0., 0., 1.]])
     """
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "iu":
@@ -47,13 +52,23 @@ def one_hot(x: Any, num_classes: Any, dtype: Any = None, axis: int = -1) -> Vari
 
 
 def binary_crossentropy(output: Any, target: Any) -> Variable:
-    """-(target * log(output) + (1 - target) * log(1 - output)), elementwise."""
+    """-(target * log(output) + (1 - target) * log(1 - output)), elementwise.
+
+    Examples:
+        >>> pt.nn.binary_crossentropy([0.5], [1.0]).round(6).eval()
+        array([0.693147])
+    """
     output, target = as_tensor_variable(output), as_tensor_variable(target)
     return -(target * pt.log(output) + (1 - target) * pt.log1p(-output))
 
 
 def sigmoid_binary_crossentropy(output: Any, target: Any) -> Variable:
-    """`binary_crossentropy` of ``sigmoid(output)``, without overflow."""
+    """`binary_crossentropy` of ``sigmoid(output)``, without overflow.
+
+    Examples:
+        >>> pt.nn.sigmoid_binary_crossentropy([0.0], [1.0]).round(6).eval()
+        array([0.693147])
+    """
     output = as_tensor_variable(output)
     return pt.softplus(output) - target * output
 
@@ -95,6 +110,10 @@ def categorical_crossentropy(coding_dist: Any, true_dist: Any) -> Variable:
 
     Raises:
         TypeError: neither of these.
+
+    Examples:
+        >>> pt.nn.categorical_crossentropy(np.array([[0.5, 0.5]]), np.array([1])).round(6).eval()
+        array([0.693147])
     """
     coding, true = as_tensor_variable(coding_dist), as_tensor_variable(true_dist)
     if _is_classes(coding, true, "categorical_crossentropy"):
@@ -112,6 +131,10 @@ def softmax_cross_entropy(logits: Any, target: Any, axis: int = -1) -> Variable:
 
     Raises:
         TypeError: the target is neither of these.
+
+    Examples:
+        >>> pt.nn.softmax_cross_entropy(np.zeros((1, 2)), np.array([0])).round(6).eval()
+        array([0.693147])
     """
     logits, target = as_tensor_variable(logits), as_tensor_variable(target)
     axis = normalize_axis(axis, logits.type.ndim, "softmax_cross_entropy")
@@ -121,7 +144,12 @@ def softmax_cross_entropy(logits: Any, target: Any, axis: int = -1) -> Variable:
 
 
 def huber_loss(prediction: Any, target: Any, delta: float = 1.0) -> Variable:
-    """Half the squared error where it is below ``delta``, linear beyond it."""
+    """Half the squared error where it is below ``delta``, linear beyond it.
+
+    Examples:
+        >>> pt.nn.huber_loss([0.0, 0.0], [0.5, 3.0]).eval()
+        array([0.125, 2.5  ])
+    """
     error = pt.abs(as_tensor_variable(prediction) - as_tensor_variable(target))
     near = pt.minimum(error, delta)
     return 0.5 * near * near + delta * (error - near)

@@ -43,13 +43,22 @@ def layer_norm(
         gamma, beta: what it is multiplied by and what is added; they broadcast against x from the right.
         axis: axes that are normalized.
         eps: added to the variance.
+
+    Examples:
+        >>> pt.nn.layer_norm([1.0, 3.0], eps=0.0).eval()
+        array([-1.,  1.])
     """
     x = _floating(x)
     return _scaled(_standardized(x, normalize_axes(axis, x.type.ndim, "layer_norm"), eps)[0], gamma, beta)
 
 
 def rms_norm(x: Any, gamma: Any = None, axis: int | Sequence[int] = -1, eps: float = 1e-6) -> Variable:
-    """x over the root of the mean of its squares (Zhang and Sennrich, 2019); arguments as `layer_norm`."""
+    """x over the root of the mean of its squares (Zhang and Sennrich, 2019); arguments as `layer_norm`.
+
+    Examples:
+        >>> pt.nn.rms_norm([3.0, 3.0], eps=0.0).eval()
+        array([1., 1.])
+    """
     x = _floating(x)
     axes = normalize_axes(axis, x.type.ndim, "rms_norm")
     return _scaled(x / pt.sqrt(pt.mean(x * x, axis=axes, keepdims=True) + eps), gamma, None)
@@ -66,6 +75,10 @@ def group_norm(
         gamma, beta: vectors with an element for each channel.
         axis: axis of the channels.
         eps: added to the variance.
+
+    Examples:
+        >>> pt.nn.group_norm(np.array([[1.0, 3.0]]), 1, eps=0.0).eval()
+        array([[-1.,  1.]])
     """
     x = _floating(x)
     axis = normalize_axis(axis, x.type.ndim, "group_norm")
@@ -103,6 +116,10 @@ def batch_norm(
     Returns:
         The result, and the means and variances (biased) of the channels, from which running averages for
         `batch_normalization` are made.
+
+    Examples:
+        >>> [v.eval().shape for v in pt.nn.batch_norm(np.ones((2, 3)))]
+        [(2, 3), (3,), (3,)]
     """
     x = _floating(x)
     axis = normalize_axis(axis, x.type.ndim, "batch_norm")
@@ -122,6 +139,10 @@ def batch_normalization(
         x: (n, c, ...).
         mean, variance: vectors with an element for each channel.
         gamma, beta, axis, eps: as `batch_norm`.
+
+    Examples:
+        >>> pt.nn.batch_normalization(np.array([[3.0]]), np.array([1.0]), np.array([4.0]), eps=0.0).eval()
+        array([[1.]])
     """
     x = _floating(x)
     axis = normalize_axis(axis, x.type.ndim, "batch_normalization")
@@ -144,6 +165,10 @@ def dropout(x: Any, p: Any, rng: Any, train: bool = True, return_next_rng: bool 
 
     Raises:
         ValueError: ``p`` is a number out of range.
+
+    Examples:
+        >>> pt.nn.dropout(np.ones(3), 0.5, pt.random.shared_rng(seed=1), train=False).eval()
+        array([1., 1., 1.])
     """
     x = _floating(x)
     if isinstance(p, int | float) and not 0 <= p < 1:

@@ -60,6 +60,10 @@ def max_pool2d(
 
     Raises:
         ValueError: options are out of range.
+
+    Examples:
+        >>> pt.nn.max_pool2d(np.arange(4.0).reshape(1, 1, 2, 2), 2).eval()
+        array([[[[3.]]]])
     """
     x = as_tensor_variable(x)
     sizes, strides, windows, lows = _windows("max_pool2d", x, window, stride, padding)
@@ -89,6 +93,10 @@ def avg_pool2d(
 
     Raises:
         ValueError: options are out of range.
+
+    Examples:
+        >>> pt.nn.avg_pool2d(np.arange(4.0).reshape(1, 1, 2, 2), 2).eval()
+        array([[[[1.5]]]])
     """
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "fc":
@@ -117,7 +125,12 @@ def _line(x: Any, what: str, size: int, stride: int | None, padding: Any) -> tup
 
 
 def max_pool1d(x: Any, window: int, stride: int | None = None, padding: Padding = "valid") -> Variable:
-    """Maxima of windows along the last axis; arguments as `max_pool2d`."""
+    """Maxima of windows along the last axis; arguments as `max_pool2d`.
+
+    Examples:
+        >>> pt.nn.max_pool1d(np.arange(4.0).reshape(1, 1, 4), 2).eval()
+        array([[[1., 3.]]])
+    """
     return pt.squeeze(max_pool2d(*_line(x, "max_pool1d", window, stride, padding)), -2)
 
 
@@ -128,6 +141,11 @@ def avg_pool1d(
     padding: Padding = "valid",
     count_include_pad: bool = False,
 ) -> Variable:
-    """Means of windows along the last axis; arguments as `avg_pool2d`."""
+    """Means of windows along the last axis; arguments as `avg_pool2d`.
+
+    Examples:
+        >>> pt.nn.avg_pool1d(np.arange(4.0).reshape(1, 1, 4), 2).eval()
+        array([[[0.5, 2.5]]])
+    """
     images, taps, step, rule = _line(x, "avg_pool1d", window, stride, padding)
     return pt.squeeze(avg_pool2d(images, taps, step, rule, count_include_pad), -2)

@@ -23,6 +23,10 @@ def integers(low: Any, high: Any = None, size: Any = None, *, endpoint: bool = F
     """Uniform integers from ``low`` to below ``high``, or from 0 to below ``low`` without ``high``.
 
     With ``endpoint`` the last number counts, too. Bounds are int64, also for uint64.
+
+    Examples:
+        >>> pt.random.RandomStream(3).integers(0, 9, size=3).eval()
+        array([5, 4, 1])
     """
     if high is None:
         low, high = 0, low
@@ -30,22 +34,42 @@ def integers(low: Any, high: Any = None, size: Any = None, *, endpoint: bool = F
 
 
 def bernoulli(p: Any, size: Any = None, **options: Any) -> Any:
-    """1 with probability ``p``, else 0."""
+    """1 with probability ``p``, else 0.
+
+    Examples:
+        >>> pt.random.RandomStream(3).bernoulli(0.5, size=3).eval()
+        array([1, 0, 1])
+    """
     return _draw("bernoulli", (p,), size, options)
 
 
 def binomial(n: Any, p: Any, size: Any = None, **options: Any) -> Any:
-    """Number of successes in ``n`` trials."""
+    """Number of successes in ``n`` trials.
+
+    Examples:
+        >>> pt.random.RandomStream(3).binomial(9, 0.5, size=3).eval()
+        array([5, 4, 6])
+    """
     return _draw("binomial", (n, p), size, options)
 
 
 def betabinom(n: Any, a: Any, b: Any, size: Any = None, **options: Any) -> Any:
-    """Binomial with a probability that is drawn from a beta distribution."""
+    """Binomial with a probability that is drawn from a beta distribution.
+
+    Examples:
+        >>> pt.random.RandomStream(3).betabinom(9, 2.0, 3.0, size=3).eval()
+        array([6, 5, 6])
+    """
     return _draw("betabinom", (n, a, b), size, options)
 
 
 def negative_binomial(n: Any, p: Any, size: Any = None, **options: Any) -> Any:
-    """Number of failures before ``n`` successes; n need not be an integer."""
+    """Number of failures before ``n`` successes; n need not be an integer.
+
+    Examples:
+        >>> pt.random.RandomStream(3).negative_binomial(3, 0.5, size=3).eval()
+        array([4, 4, 3])
+    """
     return _draw("negative_binomial", (n, p), size, options)
 
 
@@ -53,42 +77,82 @@ nbinom = negative_binomial
 
 
 def geometric(p: Any, size: Any = None, **options: Any) -> Any:
-    """Number of trials up to the first success."""
+    """Number of trials up to the first success.
+
+    Examples:
+        >>> pt.random.RandomStream(3).geometric(0.5, size=3).eval()
+        array([2, 1, 4])
+    """
     return _draw("geometric", (p,), size, options)
 
 
 def poisson(lam: Any = 1.0, size: Any = None, **options: Any) -> Any:
-    """Poisson with mean ``lam``."""
+    """Poisson with mean ``lam``.
+
+    Examples:
+        >>> pt.random.RandomStream(3).poisson(2.0, size=3).eval()
+        array([3, 1, 2])
+    """
     return _draw("poisson", (lam,), size, options)
 
 
 def hypergeometric(ngood: Any, nbad: Any, nsample: Any, size: Any = None, **options: Any) -> Any:
-    """Number of good ones in a sample without replacement."""
+    """Number of good ones in a sample without replacement.
+
+    Examples:
+        >>> pt.random.RandomStream(3).hypergeometric(5, 5, 4, size=3).eval()
+        array([2, 2, 1])
+    """
     return _draw("hypergeometric", (ngood, nbad, nsample), size, options)
 
 
 def logseries(p: Any, size: Any = None, **options: Any) -> Any:
-    """Logarithmic series."""
+    """Logarithmic series.
+
+    Examples:
+        >>> pt.random.RandomStream(3).logseries(0.5, size=3).eval()
+        array([1, 2, 1])
+    """
     return _draw("logseries", (p,), size, options)
 
 
 def zipf(a: Any, size: Any = None, **options: Any) -> Any:
-    """Zipf: probability proportional to ``k**-a``."""
+    """Zipf: probability proportional to ``k**-a``.
+
+    Examples:
+        >>> pt.random.RandomStream(3).zipf(3.0, size=3).eval()
+        array([1, 1, 1])
+    """
     return _draw("zipf", (a,), size, options)
 
 
 def categorical(p: Any, size: Any = None, **options: Any) -> Any:
-    """Positions along the last axis of ``p``, with these probabilities (which are not normalised)."""
+    """Positions along the last axis of ``p``, with these probabilities (which are not normalised).
+
+    Examples:
+        >>> pt.random.RandomStream(3).categorical([0.2, 0.8], size=3).eval()
+        array([1, 1, 1])
+    """
     return _draw("categorical", (p,), size, options)
 
 
 def multinomial(n: Any, p: Any, size: Any = None, **options: Any) -> Any:
-    """How often each outcome comes in ``n`` trials; ``p`` has the probabilities along its last axis."""
+    """How often each outcome comes in ``n`` trials; ``p`` has the probabilities along its last axis.
+
+    Examples:
+        >>> pt.random.RandomStream(3).multinomial(4, [0.5, 0.5]).eval()
+        array([2, 2])
+    """
     return _draw("multinomial", (n, p), size, options)
 
 
 def dirichlet(alphas: Any, size: Any = None, **options: Any) -> Any:
-    """Probability vectors; ``alphas`` has the parameters along its last axis."""
+    """Probability vectors; ``alphas`` has the parameters along its last axis.
+
+    Examples:
+        >>> pt.random.RandomStream(3).dirichlet([1.0, 1.0]).round(3).eval()
+        array([0.15, 0.85])
+    """
     return _draw("dirichlet", (alphas,), size, options)
 
 
@@ -101,6 +165,10 @@ def multivariate_normal(mean: Any, cov: Any, size: Any = None, *, method: str = 
         size: shape of the batch.
         method: ``"svd"``, ``"eigh"`` or ``"cholesky"``: which square root of cov numbers are multiplied with.
         options: keywords of all draws.
+
+    Examples:
+        >>> pt.random.RandomStream(3).multivariate_normal([0.0, 0.0], np.eye(2)).round(3).eval()
+        array([0.524, 0.049])
     """
     return MultivariateNormal(method, options.pop("dtype", None))(mean, cov, size=size, **options)
 
@@ -113,6 +181,10 @@ def permutation(x: Any, size: Any = None, *, axis: int = 0, **options: Any) -> A
         size: shape of a batch of permutations.
         axis: the axis, of an array.
         options: keywords of all draws.
+
+    Examples:
+        >>> pt.random.RandomStream(3).permutation(4).eval()
+        array([0, 1, 2, 3])
     """
     x = as_tensor_variable(x)
     axis = normalize_axis(axis, max(x.type.ndim, 1), "permutation")
@@ -151,6 +223,10 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, **opti
 
     Raises:
         ValueError: ``p`` is no vector.
+
+    Examples:
+        >>> pt.random.RandomStream(3).choice(5, size=2, replace=False).eval()
+        array([4, 2])
     """
     a = as_tensor_variable(a)
     count = as_size(a, "choice") if a.type.ndim == 0 else size_of(a, 0)

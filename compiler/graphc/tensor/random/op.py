@@ -52,6 +52,11 @@ class RandomVariable(Op):
         dtype: of the draws; ``config.floatX`` or int64 by default.
 
     Source: PyTensor's ``RandomVariable``.
+
+    Examples:
+        >>> rng = pt.random.shared_rng(seed=3)
+        >>> pt.random.RandomVariable("normal")(0.0, 1.0, size=2, rng=rng).eval().shape
+        (2,)
     """
 
     __props__ = ("distribution", "dtype")

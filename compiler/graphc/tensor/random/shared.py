@@ -17,7 +17,12 @@ _NOT_GIVEN: Any = object()
 
 
 class RandomGeneratorSharedVariable(DrawMethods, TensorSharedVariable):
-    """A shared generator: users give and take ``numpy.random.Generator``, functions keep its state vector."""
+    """A shared generator: users give and take ``numpy.random.Generator``, functions keep its state vector.
+
+    Examples:
+        >>> type(pt.random.shared_rng(seed=3)).__name__
+        'RandomGeneratorSharedVariable'
+    """
 
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
         """A new generator in the present state.
@@ -96,6 +101,13 @@ def shared_rng(
     Raises:
         TypeError: ``value`` is no generator.
         ValueError: both are given.
+
+    Examples:
+        >>> rng = pt.random.shared_rng(seed=3)
+        >>> next_rng, draws = rng.normal(size=2)
+        >>> draw = graphc.function([], draws, updates={rng: next_rng})
+        >>> bool((draw() == np.random.default_rng(3).normal(size=2)).all())
+        True
     """
     if value is not None and seed is not None:
         raise ValueError("give a generator or a seed, not both")
@@ -112,6 +124,10 @@ def rng(name: str | None = None, bit_generator: str = "PCG64") -> RandomGenerato
     Args:
         name: a name for people.
         bit_generator: ``"PCG64"`` or ``"Philox"``.
+
+    Examples:
+        >>> pt.random.rng("r").type
+        RandomGeneratorType(PCG64)
     """
     variable: Any = RandomGeneratorType(bit_generator)(name)
     return variable

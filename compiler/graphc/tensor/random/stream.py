@@ -32,6 +32,10 @@ class RandomStream:
         update.
 
     Source: PyTensor's ``RandomStream``, whose numbers these are.
+
+    Examples:
+        >>> pt.random.RandomStream(3).uniform(size=2).round(3).eval()
+        array([0.541, 0.379])
     """
 
     def __init__(

@@ -15,7 +15,12 @@ from graphc_runtime.generators import LENGTHS, bit_generator_name, generator_of,
 
 
 class RandomGeneratorVariable(DrawMethods, TensorVariable):
-    """A symbolic generator; its methods draw: ``next_rng, x = rng.normal(size=3)``."""
+    """A symbolic generator; its methods draw: ``next_rng, x = rng.normal(size=3)``.
+
+    Examples:
+        >>> type(pt.random.rng("r")).__name__
+        'RandomGeneratorVariable'
+    """
 
 
 class RandomGeneratorType(TensorType):
@@ -26,6 +31,10 @@ class RandomGeneratorType(TensorType):
 
     Raises:
         ValueError: another bit generator.
+
+    Examples:
+        >>> pt.random.RandomGeneratorType()
+        RandomGeneratorType(PCG64)
     """
 
     variable_type = RandomGeneratorVariable
