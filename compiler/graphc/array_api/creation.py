@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array, check_device
 from graphc.config import config
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 __all__ = [
     "arange",
@@ -121,11 +124,11 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     return list(pt.meshgrid(*arrays, indexing=indexing))
 
 
-def tril(x: Any, /, *, k: Any = 0) -> Any:
+def tril(x: TensorLike, /, *, k: TensorLike = 0) -> Any:
     """Matrices with zeros above a diagonal."""
     return pt.tril(x, k)
 
 
-def triu(x: Any, /, *, k: Any = 0) -> Any:
+def triu(x: TensorLike, /, *, k: TensorLike = 0) -> Any:
     """Matrices with zeros below a diagonal."""
     return pt.triu(x, k)

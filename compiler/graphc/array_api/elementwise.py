@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 _UNARY = (
     "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite "
@@ -54,7 +57,7 @@ globals().update({name: _make(name, ("x",)) for name in _UNARY})
 globals().update({name: _make(name, ("x1", "x2")) for name in _BINARY})
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+def clip(x: TensorLike, /, min: Any = None, max: Any = None) -> Any:
     """Elements within limits; None is no limit. The dtype is that of x."""
     x = as_array(x)
     low, high = (None if limit is None else pt.cast(limit, x.dtype) for limit in (min, max))

@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphc.tensor as pt
 from graphc.array_api.types import check_device
 from graphc.graph.tensor.type import parse_dtype
 from graphc.tensor import fft as transforms
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 __all__ = [
     "fft",
@@ -38,7 +44,7 @@ def _along_axis(name: str) -> Any:
 
 
 def _along_axes(name: str) -> Any:
-    def transform(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+    def transform(x: TensorLike, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
         return getattr(transforms, name)(x, s, axes, norm)
 
     transform.__name__ = transform.__qualname__ = name
@@ -50,7 +56,7 @@ fft, ifft, rfft, irfft, hfft, ihfft = map(_along_axis, ("fft", "ifft", "rfft", "
 fftn, ifftn, rfftn, irfftn = map(_along_axes, ("fftn", "ifftn", "rfftn", "irfftn"))
 
 
-def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> TensorVariable:
     """Frequencies of the elements of `fft`."""
     check_device(device)
     return pt.cast(transforms.fftfreq(n, d), parse_dtype(dtype or "floatX"))
@@ -62,11 +68,11 @@ def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) 
     return pt.cast(transforms.rfftfreq(n, d), parse_dtype(dtype or "floatX"))
 
 
-def fftshift(x: Any, /, *, axes: Any = None) -> Any:
+def fftshift(x: TensorLike, /, *, axes: Any = None) -> Any:
     """The frequency zero in the middle."""
     return transforms.fftshift(x, axes)
 
 
-def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
+def ifftshift(x: TensorLike, /, *, axes: Any = None) -> Any:
     """The inverse of `fftshift`."""
     return transforms.ifftshift(x, axes)

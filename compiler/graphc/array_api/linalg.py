@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ import graphc.tensor as pt
 from graphc.array_api.linear import matmul, matrix_transpose, tensordot, vecdot
 from graphc.array_api.types import as_array
 from graphc.tensor import linalg
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
 
 __all__ = [
     "cholesky",
@@ -68,22 +71,22 @@ class SVDResult(NamedTuple):
     Vh: Any
 
 
-def cholesky(x: Any, /, *, upper: Any = False) -> Any:
+def cholesky(x: TensorLike, /, *, upper: Any = False) -> Any:
     """Cholesky factors, lower or upper triangular."""
     return linalg.cholesky(x, lower=not upper)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Any:
     """Cross products of vectors of three elements."""
     return linalg.cross(x1, x2, axis=axis)
 
 
-def det(x: Any, /) -> Any:
+def det(x: TensorLike, /) -> Any:
     """Determinants."""
     return linalg.det(x)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(x: TensorLike, /, *, offset: int = 0) -> Any:
     """Diagonals of the last two axes."""
     return linalg.diagonal(x, offset, -2, -1)
 
@@ -98,67 +101,67 @@ def eigh(x: Any, /) -> EighResult:
     return EighResult(*linalg.eigh(x))
 
 
-def eigvalsh(x: Any, /) -> Any:
+def eigvalsh(x: TensorLike, /) -> Any:
     """Eigenvalues of Hermitian matrices in ascending order."""
     return linalg.eigvalsh(x)
 
 
-def inv(x: Any, /) -> Any:
+def inv(x: TensorLike, /) -> Any:
     """Inverses."""
     return linalg.inv(x)
 
 
-def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: TensorLike, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
     """Norms of matrices."""
     return linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
 
 
-def matrix_power(x: Any, n: int, /) -> Any:
+def matrix_power(x: TensorLike, n: int, /) -> Any:
     """Powers of square matrices."""
     return linalg.matrix_power(x, n)
 
 
-def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
+def matrix_rank(x: TensorLike, /, *, rtol: Any = None) -> Any:
     """Numbers of singular values above a limit relative to the largest."""
     return linalg.matrix_rank(x, rtol=rtol)
 
 
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: TensorLike, x2: TensorLike, /) -> Any:
     """Products of all pairs of elements of two vectors."""
     return linalg.outer(x1, x2)
 
 
-def pinv(x: Any, /, *, rtol: Any = None) -> Any:
+def pinv(x: TensorLike, /, *, rtol: Any = None) -> Any:
     """Pseudo-inverses."""
     return linalg.pinv(x, rcond=rtol)
 
 
-def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: TensorLike, /, *, mode: str = "reduced") -> QRResult:
     """QR decompositions."""
     return QRResult(*linalg.qr(x, mode=mode))
 
 
-def slogdet(x: Any, /) -> SlogdetResult:
+def slogdet(x: TensorLike, /) -> SlogdetResult:
     """Signs and logarithms of determinants."""
     return SlogdetResult(*linalg.slogdet(x))
 
 
-def solve(x1: Any, x2: Any, /) -> Any:
+def solve(x1: TensorLike, x2: TensorLike, /) -> Any:
     """Solutions of ``x1 @ x = x2``; a vector is only one where ``x2`` has one dimension."""
     x2 = as_array(x2)
     return linalg.solve(x1, x2, b_ndim=1 if x2.ndim == 1 else 2)
 
 
-def svd(x: Any, /, *, full_matrices: Any = True) -> SVDResult:
+def svd(x: TensorLike, /, *, full_matrices: Any = True) -> SVDResult:
     """Singular value decompositions."""
     return SVDResult(*linalg.svd(x, full_matrices=full_matrices))
 
 
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: TensorLike, /) -> Any:
     """Singular values in descending order."""
     return linalg.svdvals(x)
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Any:
+def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False, ord: Any = 2) -> Any:
     """Norms of vectors."""
     return linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

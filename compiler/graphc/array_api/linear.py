@@ -3,29 +3,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphc.tensor as pt
 from graphc.tensor import linalg
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
-def matmul(x1: Any, x2: Any, /) -> Any:
+def matmul(x1: TensorLike, x2: TensorLike, /) -> Any:
     """Matrix products."""
     return pt.matmul(x1, x2)
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: TensorLike, /) -> Any:
     """Matrices with rows and columns exchanged."""
     return pt.matrix_transpose(x)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: Any = 2) -> Any:
     """Sums of products over pairs of axes."""
     return pt.tensordot(x1, x2, axes)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Any:
     """Sums of products along an axis; the first operand is conjugated."""
     return linalg.vecdot(x1, x2, axis=axis)

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
 
 __all__ = [
     "concat",
@@ -27,49 +30,49 @@ __all__ = [
 ]
 
 
-def concat(arrays: Any, /, *, axis: Any = 0) -> Any:
+def concat(arrays: Any, /, *, axis: AxisLike = 0) -> Any:
     """Arrays joined along an axis; None flattens them first."""
     if axis is None:
         return pt.concatenate([pt.ravel(x) for x in arrays], axis=0)
     return pt.concatenate(list(arrays), axis=axis)
 
 
-def expand_dims(x: Any, /, axis: Any) -> Any:
+def expand_dims(x: TensorLike, /, axis: AxisLike) -> Any:
     """A new axis of size 1."""
     return pt.expand_dims(x, axis)
 
 
-def flip(x: Any, /, *, axis: Any = None) -> Any:
+def flip(x: TensorLike, /, *, axis: AxisLike = None) -> Any:
     """Elements in reverse order along axes, by default all."""
     return pt.flip(x, axis)
 
 
-def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
+def moveaxis(x: TensorLike, source: Any, destination: Any, /) -> Any:
     """Axes moved to other places."""
     return pt.moveaxis(x, source, destination)
 
 
-def permute_dims(x: Any, /, axes: Any) -> Any:
+def permute_dims(x: TensorLike, /, axes: Any) -> Any:
     """Axes in another order."""
     return pt.transpose(x, axes)
 
 
-def repeat(x: Any, repeats: Any, /, *, axis: Any = None) -> Any:
+def repeat(x: TensorLike, repeats: Any, /, *, axis: AxisLike = None) -> Any:
     """Each element, or each slice along an axis, several times."""
     return pt.repeat(x, repeats, axis)
 
 
-def reshape(x: Any, /, shape: Any, *, copy: Any = None) -> Any:
+def reshape(x: TensorLike, /, shape: Any, *, copy: Any = None) -> Any:
     """The elements in another shape."""
     return pt.reshape(x, shape)
 
 
-def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
+def roll(x: TensorLike, /, shift: Any, *, axis: AxisLike = None) -> Any:
     """Elements shifted along axes; those shifted out come back at the other end."""
     return pt.roll(x, shift, axis)
 
 
-def squeeze(x: Any, /, axis: Any) -> Any:
+def squeeze(x: TensorLike, /, axis: AxisLike) -> Any:
     """Without axes of size 1."""
     return pt.squeeze(x, axis)
 
@@ -79,7 +82,7 @@ def stack(arrays: Any, /, *, axis: int = 0) -> Any:
     return pt.stack(list(arrays), axis=axis)
 
 
-def take(x: Any, indices: Any, /, *, axis: Any = None) -> Any:
+def take(x: TensorLike, indices: TensorLike, /, *, axis: AxisLike = None) -> Any:
     """Elements at positions along an axis, which must be given unless there is just one."""
     x = as_array(x)
     if axis is None and x.ndim != 1:
@@ -92,12 +95,12 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     return pt.take_along_axis(x, indices, axis)
 
 
-def tile(x: Any, repetitions: Any, /) -> Any:
+def tile(x: TensorLike, repetitions: Any, /) -> Any:
     """The array repeated along its axes."""
     return pt.tile(x, repetitions)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices along an axis of static size."""
     moved = pt.moveaxis(as_array(x), axis, 0)
     return builtins.tuple(moved)

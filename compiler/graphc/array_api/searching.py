@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
 
 __all__ = [
     "argmax",
@@ -23,38 +26,38 @@ __all__ = [
 ]
 
 
-def argmax(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+def argmax(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
     """Positions of largest elements."""
     return pt.argmax(x, axis, keepdims)
 
 
-def argmin(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+def argmin(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
     """Positions of smallest elements."""
     return pt.argmin(x, axis, keepdims)
 
 
-def nonzero(x: Any, /) -> tuple[Any, ...]:
+def nonzero(x: TensorLike, /) -> tuple[Any, ...]:
     """Positions of the elements that are not zero, one vector for each axis."""
     return tuple(pt.nonzero(x))
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Any:
+def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Any:
     """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere."""
     return pt.where(condition, x1, x2)
 
 
-def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(x1: TensorLike, x2: TensorLike, /, *, side: str = "left", sorter: Any = None) -> Any:
     """Where elements of ``x2`` would have to be put to keep ``x1`` sorted."""
     return pt.searchsorted(x1, x2, side=side, sorter=sorter)
 
 
-def sort(x: Any, /, *, axis: int = -1, descending: Any = False, stable: Any = True) -> Any:
+def sort(x: TensorLike, /, *, axis: int = -1, descending: Any = False, stable: Any = True) -> Any:
     """Sorted elements along an axis."""
     found = pt.sort(x, axis)
     return pt.flip(found, axis) if descending else found
 
 
-def argsort(x: Any, /, *, axis: int = -1, descending: Any = False, stable: Any = True) -> Any:
+def argsort(x: TensorLike, /, *, axis: int = -1, descending: Any = False, stable: Any = True) -> Any:
     """Positions of the elements in sorted order; equal ones keep their order."""
     if not descending:
         return pt.argsort(x, axis, kind="stable")
@@ -91,25 +94,25 @@ def _inverse(x: Any, found: Any) -> Any:
     return pt.reshape(found, x.shape, ndim=x.ndim) if found.ndim != x.ndim else found
 
 
-def unique_all(x: Any, /) -> UniqueAll:
+def unique_all(x: TensorLike, /) -> UniqueAll:
     """Distinct elements and all about them."""
     x = as_array(x)
     values, indices, inverse, counts = pt.unique(x, True, True, True)
     return UniqueAll(values, indices, _inverse(x, inverse), counts)
 
 
-def unique_counts(x: Any, /) -> UniqueCounts:
+def unique_counts(x: TensorLike, /) -> UniqueCounts:
     """Distinct elements and their counts."""
     return UniqueCounts(*pt.unique(x, return_counts=True))
 
 
-def unique_inverse(x: Any, /) -> UniqueInverse:
+def unique_inverse(x: TensorLike, /) -> UniqueInverse:
     """Distinct elements and how to put the array together from them."""
     x = as_array(x)
     values, inverse = pt.unique(x, return_inverse=True)
     return UniqueInverse(values, _inverse(x, inverse))
 
 
-def unique_values(x: Any, /) -> Any:
+def unique_values(x: TensorLike, /) -> Any:
     """Distinct elements."""
     return pt.unique(x)

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import graphc.tensor as pt
 from graphc.array_api.types import as_array
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
 
 __all__ = [
     "all",
@@ -31,12 +34,12 @@ def _name(dtype: Any) -> str | None:
     return None if dtype is None else np.dtype(dtype).name
 
 
-def all(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+def all(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
     """Whether all elements are nonzero."""
     return pt.all(x, axis, keepdims)
 
 
-def any(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+def any(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
     """Whether some element is nonzero."""
     return pt.any(x, axis, keepdims)
 
@@ -46,12 +49,12 @@ def max(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
     return pt.max(x, axis, keepdims)
 
 
-def min(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+def min(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
     """Smallest elements."""
     return pt.min(x, axis, keepdims)
 
 
-def mean(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+def mean(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
     """Arithmetic means."""
     return pt.mean(x, axis, keepdims=keepdims)
 
@@ -75,17 +78,17 @@ def _spread(x: Any, axis: Any, correction: Any, keepdims: Any) -> Any:
     return square / (count - correction)
 
 
-def var(x: Any, /, *, axis: Any = None, correction: Any = 0.0, keepdims: Any = False) -> Any:
+def var(x: TensorLike, /, *, axis: AxisLike = None, correction: Any = 0.0, keepdims: Any = False) -> Any:
     """Variances; the divisor is the number of elements less ``correction``."""
     return _spread(x, axis, correction, keepdims)
 
 
-def std(x: Any, /, *, axis: Any = None, correction: Any = 0.0, keepdims: Any = False) -> Any:
+def std(x: TensorLike, /, *, axis: AxisLike = None, correction: Any = 0.0, keepdims: Any = False) -> Any:
     """Standard deviations; ``correction`` as in `var`."""
     return pt.sqrt(_spread(x, axis, correction, keepdims))
 
 
-def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+def count_nonzero(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
     """Numbers of elements that are not zero."""
     return pt.count_nonzero(x, axis, keepdims)
 

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import graphc.tensor as pt
 from graphc.graph.tensor.convert import as_tensor_variable
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "astype",
@@ -76,7 +80,7 @@ def check_device(device: Any) -> None:
         )
 
 
-def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Any:
+def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: Any = True, device: Any = None) -> Any:
     """The elements converted to a dtype; variables do not change, so ``copy`` has no effect."""
     check_device(device)
     return pt.cast(x, np.dtype(dtype).name)
@@ -87,7 +91,7 @@ def broadcast_arrays(*arrays: Any) -> list[Any]:
     return list(pt.broadcast_arrays(*arrays))
 
 
-def broadcast_to(x: Any, /, shape: Any) -> Any:
+def broadcast_to(x: TensorLike, /, shape: Any) -> Any:
     """An array broadcast to a shape."""
     return pt.broadcast_to(x, shape)
 
@@ -136,7 +140,7 @@ def iinfo(type: Any, /) -> Any:
     return np.iinfo(np.dtype(_dtype(type)))
 
 
-def isdtype(dtype: Any, kind: Any) -> Any:
+def isdtype(dtype: DTypeLike, kind: Any) -> Any:
     """Whether a dtype is of a kind: a name, a dtype, or a tuple of these.
 
     Raises:
@@ -190,6 +194,6 @@ def namespace_info() -> _Info:
     return _Info()
 
 
-def as_array(x: Any) -> Any:
+def as_array(x: TensorLike) -> TensorVariable:
     """An argument as a variable."""
     return as_tensor_variable(x)

@@ -9,13 +9,16 @@ MLIR nor LLVM is loaded.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.emit.emitter import MAX_LITERAL
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
+
+if TYPE_CHECKING:
+    from graphc.graph.op import Op
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -68,7 +71,7 @@ def _reference(v: Variable, numbers: dict[Variable, str]) -> str:
     return f"{_type(v)}{v.data.tobytes().hex()}"
 
 
-def _op(op: Any) -> str | None:
+def _op(op: Op) -> str | None:
     inner = getattr(op, "compiled_graph", None)
     if inner is not None:
         body = _lines(inner)

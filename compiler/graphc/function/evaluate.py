@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.function.function import function
 from graphc.graph.basic import Variable
 from graphc.graph.traversal import get_var_by_name
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 def evaluate(variable: Variable, given: Mapping[Any, Any], options: dict[str, Any]) -> Any:
@@ -46,7 +49,7 @@ def _named(variable: Variable, name: Any) -> Sequence[Variable]:
     return get_var_by_name([variable], name) if isinstance(name, str) else ()
 
 
-def _resolve(variable: Variable, key: Any) -> Variable:
+def _resolve(variable: Variable, key: TensorVariable) -> Variable:
     if isinstance(key, Variable):
         return key
     if not isinstance(key, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.compile.collecting import new_objects_only
 from graphc.config import config
@@ -26,6 +26,9 @@ from graphc.graph.replace import fresh_root, graph_replace, of_type, rebuild
 from graphc.graph.shared import SharedVariable
 from graphc.graph.traversal import ancestors, read_by, toposort
 from graphc.transforms.op_from_graph import expand
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.shared import TensorSharedVariable
 
 Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | None
 
@@ -171,7 +174,7 @@ def _pairs(pairs: Pairs, what: str) -> list[tuple[Any, Any]]:
     return result
 
 
-def _updates(updates: Pairs, inputs: list[In]) -> dict[Any, Variable]:
+def _updates(updates: Pairs, inputs: list[In]) -> dict[TensorSharedVariable, Variable]:
     """The new value of each shared variable, and of each input that has an update."""
     result: dict[Any, Variable] = {}
     for target, value in _pairs(updates, "updates"):
@@ -217,7 +220,7 @@ def _with_defaults(
     inputs: set[Variable],
     skip: bool | Sequence[SharedVariable] | None,
     replaced: dict[Variable, Variable],
-) -> dict[Any, Variable]:
+) -> dict[TensorSharedVariable, Variable]:
     """Add the default updates of shared variables in the graph, and of those that these bring in. One that a
     given takes the place of, or that only inputs are computed from, is not in the graph.
     """

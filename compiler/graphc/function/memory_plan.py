@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from graphc.function.memory_sizes import Argument, Number, Sizes
 from graphc.function.memory_svg import draw
 from graphc.function.memory_text import text
 from graphc.library.memory.places import Interval, aligned, live_bytes, pack
+
+if TYPE_CHECKING:
+    from graphc.function.types import Function
+    from graphc_runtime.manifest import ArraySpec
 
 _KINDS = {"scf.if": "conditional"}
 _DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "index": "int64"}
@@ -156,7 +160,7 @@ def _sum(values: Iterator[Number]) -> Number:
     return None if None in listed else sum(value for value in listed if value is not None)
 
 
-def memory_plan(function: Any, values: Sequence[Any]) -> MemoryPlan:
+def memory_plan(function: Function, values: Sequence[Any]) -> MemoryPlan:
     """See `Function.memory_plan`."""
     if len(values) > len(function.inputs):
         raise TypeError(f"{function.report.name} takes {len(function.inputs)} inputs, got {len(values)}")
@@ -170,7 +174,7 @@ def memory_plan(function: Any, values: Sequence[Any]) -> MemoryPlan:
     return plan
 
 
-def _given(function: Any, values: Sequence[Any]) -> list[Any]:
+def _given(function: Function, values: Sequence[Any]) -> list[Any]:
     """What is known of each argument of the kernel: arrays, or shapes as tuples, or None."""
     given = [value if _is_shape(value) else np.asarray(value) for value in values]
     given += [None] * (len(function.inputs) - len(values))
@@ -300,7 +304,7 @@ class _Reader:
         return str(found.op), "" if found.location is None else str(found.location)
 
 
-def _argument(name: str, spec: Any, known: Any) -> Argument:
+def _argument(name: str, spec: ArraySpec, known: Any) -> Argument:
     if known is None:
         return Argument(name, spec.shape)
     if isinstance(known, tuple):
@@ -316,7 +320,7 @@ def _expression(size: list[int]) -> int:
     return size[0]
 
 
-def _known(shape: Sequence[Any]) -> int:
+def _known(shape: Sequence[int]) -> int:
     """The product of the sizes that are numbers."""
     return int(np.prod([size for size in shape if isinstance(size, int)], dtype=object)) if shape else 1
 
@@ -325,7 +329,7 @@ def _bytes(count: Number, units: int) -> Number:
     return None if count is None else count * units
 
 
-def _size(sizes: Sizes, size: Any) -> int | str:
+def _size(sizes: Sizes, size: int | list[int]) -> int | str:
     if isinstance(size, int):
         return size
     value = sizes.value(size[0])

@@ -25,7 +25,7 @@ from graphc.graph.reference import ReferenceExecutor
 from graphc.graph.tensor.type import TensorType
 
 
-def get_mode(mode: Any = None) -> str:
+def get_mode(mode: str | None = None) -> str:
     """The name of a mode; None stands for ``config.mode``. Case does not matter.
 
     Raises:

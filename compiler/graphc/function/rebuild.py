@@ -15,6 +15,9 @@ from graphc.graph.replace import rebuild
 from graphc.graph.shared import SharedVariable
 
 if TYPE_CHECKING:
+    from graphc.function.io import In
+
+if TYPE_CHECKING:
     from graphc.function.types import Function
 
 Swap = dict[SharedVariable, SharedVariable]
@@ -74,7 +77,7 @@ def _compiled_again(f: Function, swap: Swap, delete_updates: bool, signature: An
     return type(f)(signature, program)
 
 
-def _own_defaults(f: Function, swap: Swap) -> tuple[list[Any], list[Any]]:
+def _own_defaults(f: Function, swap: Swap) -> tuple[list[In], list[Any]]:
     """Inputs whose default values are independent of the original's, and targets that name their cells."""
     inputs = [copy.copy(item) for item in f.inputs]
     for item in inputs:

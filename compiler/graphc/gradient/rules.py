@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.undefined import is_disconnected, is_discrete, is_null
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 def overrides(op: Op, name: str) -> bool:
@@ -42,7 +45,7 @@ def call_pullback(node: Apply, cotangents: Sequence[Variable | None]) -> list[Va
 
 
 def checked_terms(
-    node: Apply, name: str, terms: Any, variables: Sequence[Variable], side: str
+    node: Apply, name: str, terms: list[TensorVariable | None], variables: Sequence[Variable], side: str
 ) -> list[Variable | None]:
     """The terms that a rule returned, which must fit the variables they belong to."""
     where = f"{node.op}.{name}{describe(node.location)}"

@@ -85,7 +85,7 @@ def numeric_grad(
     return gradients
 
 
-def _projection(values: Sequence[Any], weights: Sequence[np.ndarray]) -> float:
+def _projection(values: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> float:
     """Weighted sum of all elements in float64; real and imaginary parts have weights of their own."""
     result = 0.0
     for value, weight in zip(values, weights, strict=True):
@@ -122,7 +122,7 @@ def _worst(
     return error
 
 
-def _check_points(pt: Sequence[Any]) -> list[np.ndarray]:
+def _check_points(pt: Sequence[np.ndarray]) -> list[np.ndarray]:
     if not isinstance(pt, list | tuple):
         raise TypeError(f"verify_grad needs a list or tuple of arrays as pt, got {type(pt).__name__}")
     points = [np.array(p) for p in pt]
@@ -134,7 +134,7 @@ def _check_points(pt: Sequence[Any]) -> list[np.ndarray]:
 
 def verify_grad(
     fun: Callable[..., Any],
-    pt: Sequence[Any],
+    pt: Sequence[np.ndarray],
     n_tests: int = 2,
     rng: np.random.Generator | np.random.RandomState | None = None,
     eps: float | None = None,

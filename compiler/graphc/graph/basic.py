@@ -12,6 +12,11 @@ from graphc.graph.location import SourceLocation, capture
 from graphc.public import function, pickling, printing
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from graphc.graph.tensor.variable import TensorVariable
+
+if TYPE_CHECKING:
     from graphc.graph.op import Op
     from graphc.graph.type import Type
 
@@ -103,7 +108,9 @@ class Variable:
         """Print the graph below this variable; arguments as in `graphc.dprint`."""
         return printing.debugprint(self, **kwargs)
 
-    def eval(self, inputs_to_values: dict[Any, Any] | None = None, **kwargs: Any) -> Any:
+    def eval(
+        self, inputs_to_values: dict[TensorVariable, float | np.ndarray] | None = None, **kwargs: Any
+    ) -> Any:
         """Compile and run the graph that computes this variable.
 
         Args:

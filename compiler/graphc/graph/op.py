@@ -159,7 +159,7 @@ class Op:
     def _props(self) -> tuple[Any, ...]:
         return tuple(getattr(self, prop) for prop in self.__props__ or ())
 
-    def _props_dict(self) -> dict[str, Any]:
+    def _props_dict(self) -> dict[str, int]:
         return {prop: getattr(self, prop) for prop in self.__props__ or ()}
 
     def __eq__(self, other: object) -> bool:

@@ -17,7 +17,7 @@ from graphc.graph.location import describe
 from graphc.graph.tensor.type import TensorType
 
 
-def perform_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
+def perform_node(node: Apply, inputs: Sequence[Any]) -> list[np.ndarray]:
     """Run one node.
 
     Args:
@@ -38,7 +38,7 @@ def perform_node(node: Apply, inputs: Sequence[Any]) -> list[Any]:
         raise
 
 
-def checked(v: Variable, value: Any) -> Any:
+def checked(v: Variable, value: np.ndarray) -> Any:
     """An output as its type promises it; ufuncs return scalars where 0-d arrays are meant."""
     if not isinstance(v.type, TensorType):
         return v.type.filter(value)
@@ -64,12 +64,12 @@ class ReferenceExecutor(Executor):
     def __init__(self, fgraph: FunctionGraph) -> None:
         self.fgraph = fgraph
 
-    def run(self, values: Sequence[Any]) -> list[Any]:
+    def run(self, values: Sequence[np.ndarray]) -> list[Any]:
         """One value for each input to one for each output; results may share memory with inputs."""
         computed = self.run_all(values)
         return [computed[v] for v in self.fgraph.outputs]
 
-    def run_all(self, values: Sequence[Any]) -> dict[Variable, Any]:
+    def run_all(self, values: Sequence[np.ndarray]) -> dict[Variable, np.ndarray]:
         """As `run`, but returns the value of every variable that was computed: of branches only those of
         chosen ones.
         """
@@ -84,7 +84,7 @@ class ReferenceExecutor(Executor):
         return known
 
 
-def _compute(wanted: Iterable[Variable], known: dict[Variable, Any]) -> None:
+def _compute(wanted: Iterable[Variable], known: dict[Variable, np.ndarray]) -> None:
     """Adds the values of ``wanted`` to ``known``, with whatever they need and nothing else."""
     stack = list(wanted)
     while stack:
@@ -112,7 +112,7 @@ def _chosen(node: Apply, v: Variable, known: dict[Variable, Any]) -> Variable:
     return sides(node, v.index)[0 if known[condition] else 1]
 
 
-def _arguments(node: Apply, known: dict[Variable, Any]) -> list[Any]:
+def _arguments(node: Apply, known: dict[Variable, np.ndarray]) -> list[Any]:
     """Values of the inputs; of what is overwritten a copy, as its readers may come later or never."""
     destroyed = {i for positions in node.op.destroy_map.values() for i in positions}
     return [copy.deepcopy(known[x]) if i in destroyed else known[x] for i, x in enumerate(node.inputs)]

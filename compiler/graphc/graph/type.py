@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Any
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.location import capture
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from graphc.graph.tensor.type import TensorType
+
 Transfer = Callable[[Variable, str], "Variable | None"]
 _transfers: list[Transfer] = []
 
@@ -60,7 +65,7 @@ class Type:
         """As `filter`, reusing the object ``storage`` where the type knows how to."""
         return self.filter(value, strict=strict, allow_downcast=allow_downcast)
 
-    def is_valid_value(self, value: Any, strict: bool = True) -> bool:
+    def is_valid_value(self, value: np.ndarray, strict: bool = True) -> bool:
         """Whether `filter` accepts ``value``."""
         try:
             self.filter(value, strict=strict)
@@ -199,7 +204,7 @@ def transfer(variable: Variable, target: str) -> Variable:
     raise ValueError(f"no registered transfer knows the target {target!r}; add one with register_transfer")
 
 
-def as_type(given: Any) -> Type:
+def as_type(given: TensorType) -> Type:
     """A type from itself, from a variable of it, or from a function that makes such variables.
 
     Raises:

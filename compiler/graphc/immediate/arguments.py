@@ -6,7 +6,7 @@ of the key of the executable.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc.config import config
 from graphc.graph.basic import Variable
 from graphc.immediate.shape import Size
 from graphc.immediate.tensor import Tensor
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # How Python numbers and sizes are taken.
 STATIC = "static"  # numbers are attributes
@@ -113,7 +116,7 @@ class Split:
         self.key.append(identity)
         return x
 
-    def _number(self, x: Any, cls: type, policy: str) -> Any:
+    def _number(self, x: float, cls: type, policy: str) -> Any:
         if policy == WEAK:
             return self._take(Weak(x), cls)
         if (
@@ -125,7 +128,7 @@ class Split:
         # 0.0 and -0.0 are equal, and so are 1 and True.
         return self._attribute(x, (cls, repr(x)))
 
-    def _numpy_number(self, x: Any, policy: str) -> Any:
+    def _numpy_number(self, x: Any, policy: str) -> TensorVariable | np.ndarray:
         is_integer = x.dtype.kind in "biu"
         if policy == SIZE and is_integer and (x < 0 or x == 1):
             return self._attribute(int(x), (int, repr(int(x))))

@@ -150,7 +150,9 @@ class Environment(Indexing):
         data = constant(array).data
         return make_tensor(data, self._kind(data.dtype.name, data.ndim))
 
-    def as_tensor(self, x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
+    def as_tensor(
+        self, x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None
+    ) -> Tensor:
         """``x`` as a tensor; arguments as in ``graphc.tensor.as_tensor``."""
         if type(x) is Tensor and ndim is None and dtype is None:
             self._check_owner(x)
@@ -201,7 +203,7 @@ class Environment(Indexing):
             found = self._kinds.setdefault((dtype, ndim), Kind(self, dtype, ndim))
         return found
 
-    def _as_operand(self, x: Any) -> Tensor:
+    def _as_operand(self, x: Tensor | np.ndarray) -> Tensor:
         if type(x) is not Tensor:
             return self.numpy_to_tensor(x, copy=self.lazy)
         if x._kind.env is not self:
@@ -215,13 +217,13 @@ class Environment(Indexing):
     def _lift(self, x: Tensor) -> Variable:
         return lift(x)
 
-    def _ones(self, operands: list[Any]) -> list[Any]:
+    def _ones(self, operands: list[Tensor]) -> list[Any]:
         """For each operand, which dimensions have size 1, as far as that is known; None for Python
         numbers.
         """
         return [None if isinstance(x, Weak) else self._queue.ones(x) for x in operands]
 
-    def _stream_generator(self) -> Any:
+    def _stream_generator(self) -> Generator:
         """The generator of a draw that is given none: each has another child of the seed."""
         with self._cache.lock:
             (child,) = self._seeds.spawn(1)
@@ -256,7 +258,7 @@ class Environment(Indexing):
         self._log.append(Event(executable.name, inputs, seconds, sum(r.nbytes for r in results), count))
         return results
 
-    def _operate(self, name: str, x: Tensor, other: Any, reflected: bool = False) -> Any:
+    def _operate(self, name: str, x: Tensor, other: Any, reflected: bool = False) -> Tensor:
         """An operator of a tensor; the executable is put in the table of its kind where that serves again."""
         wrapper = getattr(self, name)
         try:

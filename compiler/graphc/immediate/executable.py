@@ -99,7 +99,7 @@ class Executable:
                     )
         return self.run
 
-    def _compile_and_run(self, *arrays: np.ndarray) -> Any:
+    def _compile_and_run(self, *arrays: np.ndarray) -> np.ndarray:
         return self.compile()(*arrays)
 
     def results(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,24 +12,27 @@ from graphc.graph.basic import Variable
 from graphc.immediate.operation import OpWrapper
 from graphc.immediate.tensor import Tensor, _bare
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
-def _set(x: Any, index: Any, y: Any, **kwargs: Any) -> Any:
+
+def _set(x: TensorVariable, index: Any, y: TensorVariable, **kwargs: Any) -> Any:
     return pt.set_subtensor(x[index], y, **kwargs)
 
 
-def _increase(x: Any, index: Any, y: Any, **kwargs: Any) -> Any:
+def _increase(x: TensorVariable, index: Any, y: TensorVariable, **kwargs: Any) -> Any:
     return pt.inc_subtensor(x[index], y, **kwargs)
 
 
-def _multiply(x: Any, index: Any, y: Any) -> Any:
+def _multiply(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Any:
     return pt.mul_subtensor(x[index], y)
 
 
-def _raise(x: Any, index: Any, y: Any) -> Any:
+def _raise(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Any:
     return pt.max_subtensor(x[index], y)
 
 
-def _lower(x: Any, index: Any, y: Any) -> Any:
+def _lower(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Any:
     return pt.min_subtensor(x[index], y)
 
 

@@ -126,7 +126,7 @@ class Queue:
                 self._flush(_cut(self._steps))
             return tensors
 
-    def _number(self, x: Any, dtype: np.dtype | None) -> int:
+    def _number(self, x: Tensor, dtype: np.dtype | None) -> int:
         if isinstance(x, Weak):
             return self._add_array(np.asarray(x.value, dtype), None)
         try:
@@ -192,7 +192,9 @@ class Queue:
                 values[-i - 1], kinds[-i - 1] = arrays[i], kind
             self._queue_again(rest, values, kinds)
 
-    def _queue_again(self, steps: list[Queued], values: dict[int, Any], kinds: dict[int, Any]) -> None:
+    def _queue_again(
+        self, steps: list[Queued], values: dict[int, np.ndarray], kinds: dict[int, Kind]
+    ) -> None:
         """Queue steps of the former queue as if they had just been added.
 
         Args:
@@ -227,7 +229,7 @@ class Queue:
         places: list[Any],
         codes: list[tuple[int, ...]],
         read: frozenset[int],
-    ) -> dict[int, Any]:
+    ) -> dict[int, np.ndarray]:
         """Run what was queued.
 
         Args:
@@ -297,7 +299,7 @@ def _needed(steps: list[Queued], alive: dict[int, Tensor | None]) -> list[Queued
     return found[::-1]
 
 
-def _settle(tensor: Tensor | None, value: Any) -> Any:
+def _settle(tensor: Tensor | None, value: np.ndarray) -> np.ndarray:
     """Gives a tensor, if somebody holds it, its array or its error; returns that."""
     if isinstance(value, Exception):
         if tensor is not None:

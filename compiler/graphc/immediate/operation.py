@@ -23,6 +23,11 @@ from graphc.immediate.tensor import Tensor, make_tensor
 from graphc.immediate.tracing import NoVariables, active_trace, lift, trace_call
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.type import TensorType
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.immediate.kinds import Kind
+
+if TYPE_CHECKING:
     from graphc.immediate.environment import Environment
 
 Ones = tuple[Any, ...]
@@ -122,10 +127,10 @@ class OpFactory:
         self,
         wrapper: OpWrapper,
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        kwargs: dict[str, Tensor | bool],
         split: Split,
-        operands: list[Any],
-    ) -> Any:
+        operands: list[Tensor],
+    ) -> Tensor:
         """A call with functions among its arguments. These are traced each time, since what they read may
         have changed; the executable is found by the graph.
         """
@@ -150,11 +155,11 @@ def _dtype_alone(value: Any) -> str | None:
     return config.floatX if type(value) is float else None
 
 
-def _kinds(operands: list[Any]) -> tuple[Any, ...]:
+def _kinds(operands: list[Any]) -> tuple[Kind | None, ...]:
     return tuple([None if isinstance(x, Weak) else x._kind for x in operands])
 
 
-def _types(operands: list[Any], ones: Sequence[Any] | None) -> list[Any]:
+def _types(operands: list[Any], ones: Sequence[Any] | None) -> list[TensorType | None]:
     places = [None] * len(operands) if ones is None else ones
     return [
         None if isinstance(x, Weak) else x._kind.type(each) for x, each in zip(operands, places, strict=True)
@@ -219,7 +224,7 @@ class OpWrapper:
         """Go through the arguments of a call with a split."""
         return split.visit_call(args, kwargs, self._policies, self._default)
 
-    def build_graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def build_graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TensorVariable:
         """The function of symbolic variables; tensors become inputs of what is being traced, or constants."""
         split = Split()
         split.visit_call(args, kwargs, {}, STATIC)

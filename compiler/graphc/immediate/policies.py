@@ -38,7 +38,7 @@ _POLICIES: dict[str, dict[Any, str]] = {
 DEPENDS_ON_ONES = frozenset({"squeeze"})
 
 
-def policies_of(name: str, function: Callable[..., Any]) -> tuple[Mapping[Any, str], str]:
+def policies_of(name: str, function: Callable[..., Any]) -> tuple[Mapping[int | str, str], str]:
     """How the arguments of a function are taken: those with a policy of their own, and the others."""
     found = _POLICIES.get(name) or _POLICIES.get(name.rpartition(".")[2], {})
     if name.startswith("random."):

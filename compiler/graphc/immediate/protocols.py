@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.graph.tensor.dispatch import Target, call_function, call_ufunc
+
+if TYPE_CHECKING:
+    from graphc.immediate.tensor import Tensor
 
 # NumPy functions that answer in Python or print: these see the arrays.
 _ABOUT_ARRAYS = frozenset(
@@ -41,11 +44,13 @@ class Protocols:
         view.flags.writeable = False
         return view
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Tensor:
         """Let ``np.exp(t)`` and ``array + t`` run in the environment."""
         return call_ufunc(self._target(), ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, func: Any, types: Any, args: Any, kwargs: dict[str, int]
+    ) -> Tensor | list[Tensor]:
         """Let ``np.concatenate([t, u])`` and the like run in the environment."""
         if func.__name__ in _ABOUT_ARRAYS:
             return func(*map(_as_array, args), **{key: _as_array(value) for key, value in kwargs.items()})
@@ -62,7 +67,7 @@ class Protocols:
         *,
         stream: Any = None,
         max_version: tuple[int, int] | None = None,
-        dl_device: Any = None,
+        dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
         """A capsule of the data. Consumers that know DLPack 1.0 get a read-only view, older ones a copy.

@@ -78,7 +78,7 @@ class Stream(RandomStream):
         """Start again from a seed; the one of the constructor by default."""
         self.gen_seedgen = np.random.SeedSequence(self.default_instance_seed if seed is None else seed)
 
-    def gen(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def gen(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor | None:
         """Draw with a generator of its own; arguments as in `graphc.tensor.random.RandomStream.gen`."""
         if "rng" in kwargs:
             raise ValueError("a RandomStream makes its generators itself: leave rng out")

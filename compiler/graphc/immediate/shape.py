@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphc.immediate.environment import Environment
+    from graphc.immediate.tensor import Tensor
 
 
 class Size(int):
@@ -52,13 +56,13 @@ class Shape(tuple):
 
     _env: Any
 
-    def __new__(cls, sizes: Any, env: Any) -> Shape:
+    def __new__(cls, sizes: Any, env: Environment) -> Shape:
         """Sizes as Python numbers, and the environment of the tensor."""
         self = super().__new__(cls, map(Size, sizes))
         self._env = env
         return self
 
-    def as_tensor(self) -> Any:
+    def as_tensor(self) -> Tensor:
         """The sizes as a tensor, an int64 vector."""
         return self._env.numpy_to_tensor(np.array(self, np.int64), copy=False)
 
@@ -75,10 +79,10 @@ class Shape(tuple):
             raise AttributeError(f"a shape has no attribute {name!r}")
         return getattr(self.as_tensor(), name)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> tuple[Size, Size, int]:
         return tuple(self) + other if isinstance(other, tuple) else self.as_tensor() + other
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> tuple[int, Size, Size]:
         return other + tuple(self) if isinstance(other, tuple) else other + self.as_tensor()
 
 

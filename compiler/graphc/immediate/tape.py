@@ -214,7 +214,7 @@ def _structure(steps: list[Step]) -> tuple[list[Any], list[Any], dict[Any, Any]]
     return structure, roots, places
 
 
-def _listed(sources: Any) -> tuple[Any, list[Any]]:
+def _listed(sources: Any) -> tuple[Any, list[Tensor]]:
     if isinstance(sources, dict):
         return sources, list(sources.values())
     if isinstance(sources, list | tuple):

@@ -17,6 +17,9 @@ from graphc.immediate.protocols import Protocols
 from graphc.immediate.shape import Shape, Size
 
 if TYPE_CHECKING:
+    from graphc.immediate.standard import ArrayApi
+
+if TYPE_CHECKING:
     from graphc.immediate.environment import Environment
 
 _new = object.__new__
@@ -107,7 +110,7 @@ class Tensor(Protocols):
         check_device(device)
         return self
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, *, api_version: str | None = None) -> ArrayApi:
         """The functions of the array API standard, which run in the tensor's environment.
 
         Raises:
@@ -183,7 +186,7 @@ class Tensor(Protocols):
         """The only element as a Python number."""
         return self._array().item()
 
-    def tolist(self) -> Any:
+    def tolist(self) -> list[float | list[float]]:
         """The elements as nested lists of Python numbers."""
         return self._array().tolist()
 
@@ -195,7 +198,7 @@ class Tensor(Protocols):
             raise TypeError(f"cannot iterate over a tensor of 0 dimensions: {self!r}")
         return (self[i] for i in range(len(self)))
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: float) -> bool:
         return bool((self._array() == np.asarray(value)).any())
 
     def __repr__(self) -> str:
@@ -229,14 +232,14 @@ class Tensor(Protocols):
     def __getitem__(self, index: Any) -> Any:
         return self._kind.env._getitem(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: int, value: float) -> None:
         raise TypeError("tensors do not change; use x = x[index].set(value) or x = x[index].inc(value)")
 
     def set(self, y: Any, **kwargs: Any) -> Any:
         """``x[index].set(y)``: x with the indexed part replaced."""
         return self._kind.env.set_subtensor(self, y, **kwargs)
 
-    def inc(self, y: Any, **kwargs: Any) -> Any:
+    def inc(self, y: Any, **kwargs: Any) -> Tensor:
         """``x[index].inc(y)``: x with the indexed part increased."""
         return self._kind.env.inc_subtensor(self, y, **kwargs)
 

@@ -23,6 +23,9 @@ from graphc.immediate.tensor import Tensor
 from graphc.ops.elementwise import Elementwise
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
+if TYPE_CHECKING:
     from graphc.immediate.environment import Environment
 
 _active: ContextVar[Trace | None] = ContextVar("graphc_immediate_trace", default=None)
@@ -140,7 +143,7 @@ def locate(outputs: Sequence[Any], inputs: Sequence[Any], location: SourceLocati
         node.location = location
 
 
-def _has_variables(x: Any) -> bool:
+def _has_variables(x: TensorVariable) -> bool:
     if isinstance(x, list | tuple):
         return any(map(_has_variables, x))
     if isinstance(x, dict):

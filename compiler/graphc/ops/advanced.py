@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,15 +19,19 @@ from graphc.ops.elementwise import cast_to, expand_left, is_discrete
 from graphc.ops.subtensor import fitting
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.variable import TensorVariable
 
-def _as_indices(indices: Any) -> Any:
+
+def _as_indices(indices: TensorVariable) -> Any:
     indices = as_tensor_variable(indices)
     if indices.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"indices must be integers, got {indices} of dtype {indices.type.dtype}")
     return cast_to(indices, "int64")
 
 
-def _taken(shape: Sequence[Any], indices: Sequence[Any], axis: int) -> list[Any]:
+def _taken(shape: Sequence[int | str | None], indices: Sequence[int | str | None], axis: int) -> list[Any]:
     return [*shape[:axis], *indices, *shape[axis + 1 :]]
 
 
@@ -80,7 +84,7 @@ class Take(Op):
     ) -> list[Variable | None]:
         return [None if tangents[0] is None else self(tangents[0], inputs[1])]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(x) for x in node.inputs]
         return [e.op("graphc.take", operands, types, e.type_of(node.outputs[0]), f"axis = {self.axis} : i64")]
 

@@ -9,7 +9,7 @@ op to one element of the batch after the other (`graphc.scan.batch_loop`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
@@ -19,6 +19,9 @@ from graphc.ops.bounds import FULL
 from graphc.ops.sizes import repeat
 from graphc.ops.subtensor import Subtensor
 from graphc.public import loops
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # How many of the last rows of a variable are read; None where it may be any.
 RowsRead = Callable[[Variable], int | None]
@@ -46,7 +49,7 @@ def batch_graph(
 
 
 def batch_some(
-    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: Any
+    outputs: Sequence[Variable], replace: Mapping[Variable, Variable], size: TensorVariable | int
 ) -> tuple[list[Variable], list[bool]]:
     """The outputs for a batch, and which of them have its axis in front."""
     memo: dict[Variable, Variable] = {}
@@ -76,7 +79,7 @@ def _is_batched(v: Variable, memo: Mapping[Variable, Variable]) -> bool:
 
 
 def _batch_node(
-    node: Apply, memo: Mapping[Variable, Variable], size: Any, rows_read: RowsRead
+    node: Apply, memo: Mapping[Variable, Variable], size: TensorVariable | int, rows_read: RowsRead
 ) -> list[Variable]:
     """The outputs of a node for a batch of some of its inputs; an output of unchanged rank is the same for
     all.

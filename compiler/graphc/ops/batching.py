@@ -93,7 +93,7 @@ def _(
 
 @_rule.register(Reshape)
 @_rule.register(SpecifyShape)
-def _(op: Any, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+def _(op: Op, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
     _only_first(op, batched)
     return [op(inputs[0], size, *inputs[1:])]
 
@@ -144,7 +144,7 @@ def _(op: Iota, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], siz
 
 @_rule.register(Softmax)
 @_rule.register(LogSoftmax)
-def _(op: Any, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+def _(op: Op, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
     options = {**op._props_dict(), "axes": [axis + 1 for axis in op.axes]}
     return [type(op)(**options)(inputs[0])]
 

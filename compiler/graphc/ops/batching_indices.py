@@ -8,7 +8,7 @@ indices count in both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Variable
@@ -19,8 +19,12 @@ from graphc.ops.sizes import product_of, repeat, size_of, sizes_of
 from graphc.ops.subtensor import IncSubtensor, Subtensor
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.op import Op
+    from graphc.graph.tensor.variable import TensorVariable
 
-def with_axis(x: Any, is_batched: bool) -> Any:
+
+def with_axis(x: TensorVariable, is_batched: bool) -> TensorVariable:
     """An operand that broadcasts: with an axis of size 1 in front where it lacks the batch axis."""
     return x if is_batched else pt.dimshuffle(x, ("x", *range(x.type.ndim)))
 
@@ -85,8 +89,8 @@ def _between(rank: int, axis: int, ndim: int) -> list[int]:
 
 
 def _split_bounds(
-    op: Any, bounds: Sequence[Any], batched: Sequence[bool]
-) -> tuple[list[Entry], list[Any], dict[int, Any]]:
+    op: Op, bounds: Sequence[TensorVariable], batched: Sequence[bool]
+) -> tuple[list[Entry], list[TensorVariable], dict[int, Any]]:
     """Entries and bounds that are the same for all, and the batched integers by axis.
 
     Raises:
@@ -125,7 +129,7 @@ def batch_subtensor(op: Subtensor, inputs: Sequence[Any], batched: Sequence[bool
 
 
 def batch_inc_subtensor(
-    op: IncSubtensor, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+    op: IncSubtensor, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable | int
 ) -> Variable:
     """Slices of a batch of arrays set or increased; a single index may be batched if it is the only one."""
     entries, bounds, single = _split_bounds(op, inputs[2:], batched[2:])

@@ -6,7 +6,10 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 # Stands for a bound that is a symbolic operand.
 SYMBOLIC = "i"
@@ -125,14 +128,14 @@ def emit_entry(entry: Entry, size: str, operands: Iterator[str], e: Any, what: s
     )
 
 
-def _limited(step: str, number: Bound, e: Any) -> str:
+def _limited(step: str, number: Bound, e: Emitter) -> str:
     """The step within the longest dimension."""
     if isinstance(number, int):
         return e.const_index(max(-_LONGEST, min(number, _LONGEST)))
     return e.arith("minsi", e.arith("maxsi", step, e.const_index(-_LONGEST)), e.const_index(_LONGEST))
 
 
-def _wrap(bound: Any, size: str, e: Any) -> str:
+def _wrap(bound: Any, size: str, e: Emitter) -> str:
     """A negative bound counts from the end."""
     known = e.known(bound)
     if known is not None:
@@ -140,7 +143,7 @@ def _wrap(bound: Any, size: str, e: Any) -> str:
     return e.select(e.compare("slt", bound, e.const_index(0)), e.arith("addi", bound, size), bound)
 
 
-def _clamp(bound: Any, size: str, low: str, high: str, e: Any) -> str:
+def _clamp(bound: str, size: str, low: str, high: str, e: Emitter) -> str:
     wrapped = _wrap(bound, size, e)
     known = e.known(bound)
     if known is None or known < 0:
@@ -148,7 +151,9 @@ def _clamp(bound: Any, size: str, low: str, high: str, e: Any) -> str:
     return e.arith("minsi", wrapped, high)
 
 
-def _bounded(start: Any, stop: Any, stride: str, size: str, forward: bool, e: Any) -> Normalized:
+def _bounded(
+    start: str | None, stop: str | None, stride: str, size: str, forward: bool, e: Emitter
+) -> Normalized:
     zero, one = e.const_index(0), e.const_index(1)
     if forward:
         first = zero if start is None else _clamp(start, size, zero, size, e)

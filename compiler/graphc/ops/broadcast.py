@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.location import describe
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from graphc.graph.tensor.variable import TensorVariable
+
 Shape = tuple[int | None, ...]
 
 
-def broadcast_static(shapes: Sequence[Shape], what: str, operands: Sequence[Any] = ()) -> Shape:
+def broadcast_static(shapes: Sequence[Shape], what: str, operands: Sequence[TensorVariable] = ()) -> Shape:
     """The static shape of the result of operands of equal rank.
 
     Args:
@@ -41,7 +46,7 @@ def broadcast_static(shapes: Sequence[Shape], what: str, operands: Sequence[Any]
     return tuple(result)
 
 
-def check_broadcast(node: Apply, values: Sequence[Any]) -> None:
+def check_broadcast(node: Apply, values: Sequence[np.ndarray]) -> None:
     """Check at run time that sizes which are not statically 1 agree.
 
     Raises:

@@ -134,7 +134,7 @@ class QZ(_PythonMatrices):
     def result_dtypes(self, dtype: str) -> Sequence[str]:
         return [dtype, dtype, complex_dtype(dtype), dtype, dtype, dtype]
 
-    def compute(self, a: Any, b: Any) -> Any:
+    def compute(self, a: np.ndarray, b: np.ndarray) -> Any:
         from scipy.linalg import ordqz
 
         # Where no eigenvalue is chosen nothing is moved.
@@ -146,7 +146,7 @@ class QZ(_PythonMatrices):
         raise UndefinedGradientError(f"qz has no gradient: {self.absent['pullback']}")
 
 
-def _symmetric(x: Any) -> Any:
+def _symmetric(x: np.ndarray) -> np.ndarray:
     """The symmetric part of what is nearly symmetric, as after rounding or in finite differences; SciPy
     refuses what differs in more than the last places.
     """
@@ -160,7 +160,7 @@ class _Riccati(_PythonMatrices):
 
     signature = "(n,n),(n,m),(n,n),(m,m)->(n,n)"
 
-    def compute(self, a: Any, b: Any, q: Any, r: Any) -> Any:
+    def compute(self, a: np.ndarray, b: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
         return self._solver()(a, b, _symmetric(q), _symmetric(r))
 
     @staticmethod

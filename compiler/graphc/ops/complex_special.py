@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from graphc.graph.basic import Apply, Variable
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import ROWS
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class ComplexSpecial(Op):
@@ -67,7 +70,7 @@ class ComplexSpecial(Op):
 def of_complex(name: str) -> Callable[[Any], Variable | None]:
     """What a row is given as ``special``: the function of complex operands, None of others."""
 
-    def special(x: Any) -> Variable | None:
+    def special(x: TensorVariable) -> Variable | None:
         x = as_tensor_variable(x)
         return ComplexSpecial(name)(x) if x.type.numpy_dtype.kind == "c" else None
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ops.elementwise import cast_to, is_discrete
 from graphc.ops.sizes import as_size, known_size
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 
 class Iota(Op):
@@ -67,7 +70,7 @@ class Iota(Op):
             return [None]
         return [self(start, step, inputs[2])]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         start, step, length = node.inputs
         types = [e.type_of(start), e.type_of(step), "index"]
         values = [operands[0], operands[1], e.index(length, operands[2])]

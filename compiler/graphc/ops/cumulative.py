@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,12 +19,16 @@ from graphc.ops.kernel import KernelOp
 from graphc.ops.scattering import Gather, Scatter
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.variable import TensorVariable
+
 _UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
 
 
-def _neutral(kind: str, dtype: np.dtype) -> Any:
+def _neutral(kind: str, dtype: np.dtype) -> np.generic:
     if kind in ("add", "mul"):
         return dtype.type(kind == "mul")
     if dtype.kind == "b":
@@ -35,7 +39,7 @@ def _neutral(kind: str, dtype: np.dtype) -> Any:
     return dtype.type(limits.min if kind == "max" else limits.max)
 
 
-def _emit_initial(value: Any, node: Apply, operand: str, e: Any) -> str:
+def _emit_initial(value: np.generic | int, node: Apply, operand: str, e: Any) -> str:
     """A stack of one row of a number."""
     x = node.inputs[-1]
     dtype, shape = x.type.dtype, x.type.shape[1:]
@@ -58,7 +62,9 @@ class _Running(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True] for _ in node.inputs]
 
-    def _emit(self, name: str, node: Apply, operands: Sequence[str], e: Any, neutral: Any, attrs: str) -> Any:
+    def _emit(
+        self, name: str, node: Apply, operands: Sequence[str], e: Any, neutral: Any, attrs: str
+    ) -> list[str]:
         """The operation with its initial row, and with as many steps as there are rows."""
         initial = _emit_initial(neutral, node, operands[-1], e)
         x = node.inputs[-1]
@@ -148,11 +154,13 @@ class Cumulative(_Running):
         last = Gather()(pt.moveaxis(t, 0, -1), pt.moveaxis(self._positions(x, out), 0, -1))
         return [pt.moveaxis(last, -1, 0)]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         neutral = _neutral(self.kind, node.inputs[0].type.numpy_dtype)
         return self._emit("graphc.cumulative", node, operands, e, neutral, f', kind = "{self.kind}"')
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
+    ) -> list[Variable]:
         """The new axis goes after the first."""
         return [pt.swapaxes(self(pt.swapaxes(inputs[0], 0, 1)), 0, 1)]
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import attribute
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 
 class DimShuffle(Op):
@@ -80,7 +83,7 @@ class DimShuffle(Op):
         (t,) = tangents
         return [None if t is None else self(t)]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         order = [-1 if axis == "x" else int(axis) for axis in self.new_order]
         types = [e.type_of(node.inputs[0])]
         return [

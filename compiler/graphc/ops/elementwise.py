@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import grad_not_implemented
 from graphc.ops.broadcast import broadcast_static, check_broadcast, unbroadcast
 from graphc.public import gradient, pt
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.variable import TensorVariable
 
 # What a dtype rule gets for each operand: a NumPy dtype, or int, float or complex for a Python number.
 OperandType = Any
@@ -184,7 +188,7 @@ class Elementwise(Op):
             [to_dtype(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)], dtypes[-1]
         )
 
-    def apply(self, operands: Sequence[Any], dtype: np.dtype) -> Apply:
+    def apply(self, operands: Sequence[TensorVariable], dtype: np.dtype) -> Apply:
         """The node for operands that already have the dtypes of the loop."""
         rank = max(x.type.ndim for x in operands)
         aligned = [x if x.type.ndim == rank else expand_left(x, rank) for x in operands]
@@ -241,7 +245,7 @@ class Elementwise(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True] for _ in node.inputs]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(x) for x in node.inputs]
         return [e.op(f"graphc.{self.name}", operands, types, e.type_of(node.outputs[0]))]
 
@@ -320,7 +324,7 @@ def cast_to(x: Any, dtype: str) -> Any:
     return Cast(dtype)(x)
 
 
-def weak_operands(inputs: Sequence[Any]) -> list[Any]:
+def weak_operands(inputs: Sequence[Any]) -> list[TensorVariable | float]:
     """Operands as variables, but Python numbers as they are when at least one operand is an array."""
     weak = [is_weak_scalar(x) for x in inputs]
     if all(weak):
@@ -330,11 +334,11 @@ def weak_operands(inputs: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _operand_type(x: Any) -> OperandType:
+def _operand_type(x: TensorVariable | float) -> OperandType:
     return x.type.numpy_dtype if isinstance(x, Variable) else type(x)
 
 
-def to_dtype(x: Any, dtype: np.dtype) -> Any:
+def to_dtype(x: TensorVariable | float, dtype: np.dtype) -> TensorVariable:
     """An operand, possibly a Python number, as a variable of the loop's dtype."""
     if isinstance(x, Variable):
         return cast_to(x, dtype.name)
@@ -347,7 +351,7 @@ def to_dtype(x: Any, dtype: np.dtype) -> Any:
         ) from None
 
 
-def expand_left(x: Any, rank: int) -> Any:
+def expand_left(x: TensorVariable, rank: int) -> Any:
     """``x`` with dimensions of size 1 put in front."""
     missing = rank - x.type.ndim
     if isinstance(x, Constant) and x.data.size <= 16:

@@ -54,7 +54,7 @@ def scipy_function(name: str) -> Callable[..., Any]:
     SciPy's functions of float32, where there are any, are less accurate.
     """
 
-    def reference(*arrays: Any) -> Any:
+    def reference(*arrays: Any) -> np.ndarray:
         import scipy.special
 
         dtype = np.result_type(*arrays)
@@ -92,7 +92,7 @@ def register_scipy(
 def register_kernel(name: str, doc: str, arity: int, **rules: Any) -> Elementwise:
     """A row that calls the scalar kernel of its name; ``rules`` as the fields of `Row`."""
 
-    def reference(*arrays: Any) -> Any:
+    def reference(*arrays: Any) -> np.ndarray:
         from graphc.library.scalars import registry
 
         return registry.reference(name)(*arrays)

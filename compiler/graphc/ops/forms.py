@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import ScalarBuilder
 
 Scalar = Any
 
@@ -19,7 +22,7 @@ def libm(name: str) -> Callable[..., Scalar]:
 def wide(form: Callable[..., Scalar]) -> Callable[..., Scalar]:
     """The form computed in float32 for float16 operands, so that only the result is rounded."""
 
-    def scalar(b: Any, *xs: Scalar) -> Scalar:
+    def scalar(b: ScalarBuilder, *xs: Scalar) -> Scalar:
         if xs[0].dtype != np.float16:
             return form(b, *xs)
         single = np.dtype("float32")
@@ -32,44 +35,44 @@ def in_double(form: Callable[..., Scalar]) -> Callable[..., Scalar]:
     """The form computed in float64 whatever the operands are, so that only the result is rounded."""
     double = np.dtype("float64")
 
-    def scalar(b: Any, *xs: Scalar) -> Scalar:
+    def scalar(b: ScalarBuilder, *xs: Scalar) -> Scalar:
         return b.cast(form(b, *(b.cast(x, double) for x in xs)), xs[0].dtype)
 
     return scalar
 
 
-def scaled(b: Any, x: Scalar, factor: float) -> Scalar:
+def scaled(b: ScalarBuilder, x: Scalar, factor: float) -> Scalar:
     """x times a real literal."""
     return b.mul(x, b.const(factor, x.dtype))
 
 
-def sigmoid(b: Any, x: Scalar) -> Scalar:
+def sigmoid(b: ScalarBuilder, x: Scalar) -> Scalar:
     """exp(min(x, 0)) / (1 + exp(-|x|)), which also has the tiny values, and needs one exponential."""
     one = b.const(1, x.dtype)
     tail = b.math("exp", b.neg(b.abs(x)))
     return b.truediv(b.select(b.lt(x, b.const(0, x.dtype)), tail, one), b.add(one, tail))
 
 
-def softplus(b: Any, x: Scalar) -> Scalar:
+def softplus(b: ScalarBuilder, x: Scalar) -> Scalar:
     tail = b.math("log1p", b.math("exp", b.neg(b.abs(x))))
     return b.add(b.maximum(x, b.const(0, x.dtype)), tail)
 
 
-def log1mexp(b: Any, x: Scalar) -> Scalar:
+def log1mexp(b: ScalarBuilder, x: Scalar) -> Scalar:
     """log(1 - exp(x)) by the better conditioned of two forms (M. Maechler, 2012)."""
     near = b.math("log", b.neg(b.math("expm1", x)))
     far = b.math("log1p", b.neg(b.math("exp", x)))
     return b.select(b.gt(x, b.const(-np.log(2.0), x.dtype)), near, far)
 
 
-def logaddexp(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def logaddexp(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     # Equal operands, infinities among them, would give inf - inf.
     equal = b.add(x, b.const(np.log(2.0), x.dtype))
     tail = b.math("log1p", b.math("exp", b.neg(b.abs(b.sub(x, y)))))
     return b.select(b.eq(x, y), equal, b.add(b.maximum(x, y), tail))
 
 
-def hypot(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def hypot(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     """sqrt(x**2 + y**2) without overflow: the larger magnitude is factored out."""
     x, y = b.abs(x), b.abs(y)
     big, small = b.maximum(x, y), b.minimum(x, y)

@@ -6,11 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ops.forms import in_double
+
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import ScalarBuilder
 
 Scalar = Any
 _F64 = np.dtype("float64")
@@ -18,7 +21,7 @@ _F64 = np.dtype("float64")
 _EI_ZERO = (0.3725074107813666, 1.3140183414386028e-17)
 
 
-def _polynomial(b: Any, x: Scalar, coefficients: list[float]) -> Scalar:
+def _polynomial(b: ScalarBuilder, x: Scalar, coefficients: list[float]) -> Scalar:
     total = b.const(coefficients[-1], x.dtype)
     for coefficient in reversed(coefficients[:-1]):
         total = b.fma(total, x, b.const(coefficient, x.dtype))
@@ -35,7 +38,7 @@ def modified_bessel(order: int, scaled: bool) -> Callable[..., Scalar]:
     coefficients = [1 / (math.factorial(k) * math.factorial(k + order)) for k in range(28)]
 
     @in_double
-    def scalar(b: Any, x: Scalar) -> Scalar:
+    def scalar(b: ScalarBuilder, x: Scalar) -> Scalar:
         size = b.abs(x)
         half = b.mul(x, b.const(0.5, _F64))
         small = b.le(size, b.const(8, _F64))
@@ -64,7 +67,7 @@ def _dilogarithm_coefficients() -> list[float]:
 
 
 @in_double
-def spence(b: Any, x: Scalar) -> Scalar:
+def spence(b: ScalarBuilder, x: Scalar) -> Scalar:
     """With u = -log(x), u - u^2 / 4 + B(2) u^3 / 3! + B(4) u^5 / 5! + ...
 
     Below a fifth pi^2 / 6 - log(x) log(1 - x) - spence(1 - x), above five -spence(1 / x) - log(x)^2 / 2.
@@ -101,7 +104,7 @@ def _ei_coefficients() -> list[float]:
 
 
 @in_double
-def expi(b: Any, x: Scalar) -> Scalar:
+def expi(b: ScalarBuilder, x: Scalar) -> Scalar:
     """SciPy's, but next to its zero, where that is only absolutely accurate, the Taylor series there."""
     t = b.sub(b.sub(x, b.const(_EI_ZERO[0], _F64)), b.const(_EI_ZERO[1], _F64))
     near = b.lt(b.abs(t), b.const(0.05, _F64))
@@ -110,7 +113,7 @@ def expi(b: Any, x: Scalar) -> Scalar:
 
 
 @in_double
-def beta(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def beta(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     """gamma(x) / gamma(x + y) * gamma(y) where none of these overflows, SciPy's elsewhere.
 
     The rounding error of x + y enters with the derivative of gamma, for which few digits do.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,22 +13,25 @@ from graphc.ops import forms
 from graphc.ops.digamma_polynomial import DIGAMMA, DIGAMMA_ROOT
 from graphc.ops.gammaln_polynomial import GAMMALN_HIGH, GAMMALN_LOW
 
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import ScalarBuilder
+
 Scalar = Any
 _F64 = np.dtype("float64")
 
 
-def _zero(b: Any, x: Scalar) -> Scalar:
+def _zero(b: ScalarBuilder, x: Scalar) -> Scalar:
     return b.const(0, x.dtype)
 
 
 @forms.in_double
-def gamma(b: Any, x: Scalar) -> Scalar:
+def gamma(b: ScalarBuilder, x: Scalar) -> Scalar:
     """tgamma of the C library, but NaN for minus infinity and the negative integers, as in SciPy."""
     pole = b.logical_and(b.lt(x, _zero(b, x)), b.eq(x, b.floor(x)))
     return b.select(pole, b.const(np.nan, x.dtype), b.math("tgamma", x))
 
 
-def _polynomial(b: Any, x: Scalar, coefficients: Sequence[float]) -> Scalar:
+def _polynomial(b: ScalarBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
     """The sum of coefficients times powers of x, the constant first."""
     total = b.const(coefficients[-1], x.dtype)
     for coefficient in reversed(coefficients[:-1]):
@@ -37,7 +40,7 @@ def _polynomial(b: Any, x: Scalar, coefficients: Sequence[float]) -> Scalar:
 
 
 @forms.in_double
-def gammaln(b: Any, x: Scalar) -> Scalar:
+def gammaln(b: ScalarBuilder, x: Scalar) -> Scalar:
     """(x - 1) (x - 2) P(x) from a half to 3, recurrence from 0 up to 10, the asymptotic series above.
 
     Negative numbers are the C library's, but minus infinity for minus infinity, as in SciPy.
@@ -71,14 +74,14 @@ def gammaln(b: Any, x: Scalar) -> Scalar:
     return b.select(b.eq(x, b.const(-np.inf, _F64)), x, value)
 
 
-def sine_of_pi_times(b: Any, x: Scalar) -> Scalar:
+def sine_of_pi_times(b: ScalarBuilder, x: Scalar) -> Scalar:
     """sin(pi x) / pi for |x| <= 1/2: x less a series that is smaller."""
     coefficients = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 12)]
     square = b.mul(x, x)
     return b.fma(b.mul(x, square), _polynomial(b, square, coefficients), x)
 
 
-def _digamma_positive(b: Any, x: Scalar) -> Scalar:
+def _digamma_positive(b: ScalarBuilder, x: Scalar) -> Scalar:
     """Digamma for x > 0: (x - root) P(x) on [1, 2], recurrence up to 10, the asymptotic series above.
 
     Source of the series: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.5 and 6.3.18.
@@ -110,7 +113,7 @@ def _digamma_positive(b: Any, x: Scalar) -> Scalar:
 
 
 @forms.in_double
-def digamma(b: Any, x: Scalar) -> Scalar:
+def digamma(b: ScalarBuilder, x: Scalar) -> Scalar:
     """Logarithmic derivative of gamma; psi(1 - x) - pi / tan(pi x) for negative x; see `digamma_at_zero`."""
     zero, one = b.const(0, _F64), b.const(1, _F64)
     low = b.le(x, zero)
@@ -134,7 +137,7 @@ def digamma(b: Any, x: Scalar) -> Scalar:
 
 
 @forms.in_double
-def trigamma(b: Any, x: Scalar) -> Scalar:
+def trigamma(b: ScalarBuilder, x: Scalar) -> Scalar:
     """Derivative of digamma: reflection, recurrence up to 10, then the asymptotic series.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.4.6, 6.4.7 and 6.4.12.
@@ -165,7 +168,7 @@ def trigamma(b: Any, x: Scalar) -> Scalar:
 
 
 @forms.in_double
-def polygamma(b: Any, n: Scalar, x: Scalar) -> Scalar:
+def polygamma(b: ScalarBuilder, n: Scalar, x: Scalar) -> Scalar:
     """(-1)^(n + 1) n! zeta(n + 1, x), digamma for n = 0."""
     zero, one = b.const(0, _F64), b.const(1, _F64)
     order = b.add(n, one)
@@ -178,7 +181,7 @@ def polygamma(b: Any, n: Scalar, x: Scalar) -> Scalar:
 
 
 @forms.in_double
-def rgamma(b: Any, x: Scalar) -> Scalar:
+def rgamma(b: ScalarBuilder, x: Scalar) -> Scalar:
     """1 / tgamma(x); where that is subnormal or overflows, of x moved by a few steps, times a product."""
     one = b.const(1, _F64)
     high, low = b.gt(x, b.const(171.5, _F64)), b.lt(x, b.const(-169, _F64))

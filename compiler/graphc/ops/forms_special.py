@@ -5,29 +5,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ops import forms
 from graphc.ops.forms_gamma import sine_of_pi_times
 
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import ScalarBuilder
+
 Scalar = Any
 _F64 = np.dtype("float64")
 
 
-def _zero(b: Any, x: Scalar) -> Scalar:
+def _zero(b: ScalarBuilder, x: Scalar) -> Scalar:
     return b.const(0, x.dtype)
 
 
-def _square(b: Any, x: Scalar) -> tuple[Scalar, Scalar]:
+def _square(b: ScalarBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     """x**2 as a sum of two numbers."""
     high = b.mul(x, x)
     return high, b.fma(x, x, b.neg(high))
 
 
 @forms.in_double
-def erfcx(b: Any, x: Scalar) -> Scalar:
+def erfcx(b: ScalarBuilder, x: Scalar) -> Scalar:
     """SciPy's for positive x, 2 exp(x^2) - erfcx(-x) for negative x, with the rounding error of x^2."""
     positive = b.call("special_d_erfcx", b.abs(x))
     high, low = _square(b, x)
@@ -37,7 +40,7 @@ def erfcx(b: Any, x: Scalar) -> Scalar:
     return b.select(b.lt(x, _zero(b, x)), reflected, positive)
 
 
-def _odd_series(b: Any, x: Scalar, coefficients: list[float]) -> Scalar:
+def _odd_series(b: ScalarBuilder, x: Scalar, coefficients: list[float]) -> Scalar:
     """x times a polynomial in x^2."""
     square = b.mul(x, x)
     total = b.const(coefficients[-1], _F64)
@@ -47,7 +50,7 @@ def _odd_series(b: Any, x: Scalar, coefficients: list[float]) -> Scalar:
 
 
 @forms.in_double
-def dawsn(b: Any, x: Scalar) -> Scalar:
+def dawsn(b: ScalarBuilder, x: Scalar) -> Scalar:
     """SciPy's, but near 0, where that is only absolutely accurate, sum of (-2)^k x^(2k + 1) / (2k + 1)!!."""
     coefficients = [1.0]
     for k in range(1, 15):
@@ -57,7 +60,7 @@ def dawsn(b: Any, x: Scalar) -> Scalar:
 
 
 @forms.in_double
-def erfi(b: Any, x: Scalar) -> Scalar:
+def erfi(b: ScalarBuilder, x: Scalar) -> Scalar:
     """The series of x^(2k + 1) / (k! (2k + 1)) up to a half, exp(x^2) times Dawson's integral above.
 
     The exponential is the square of one, which overflows later.
@@ -74,7 +77,7 @@ def erfi(b: Any, x: Scalar) -> Scalar:
     return b.select(small, _odd_series(b, x, coefficients), value)
 
 
-def ndtr(b: Any, x: Scalar) -> Scalar:
+def ndtr(b: ScalarBuilder, x: Scalar) -> Scalar:
     """erfc(-x / sqrt(2)) / 2, with the rounding error of the argument: erfc falls fast."""
     root = np.sqrt(np.longdouble(0.5))
     high = x.dtype.type(root)
@@ -91,14 +94,14 @@ def ndtr(b: Any, x: Scalar) -> Scalar:
 
 
 @forms.in_double
-def log_ndtr(b: Any, x: Scalar) -> Scalar:
+def log_ndtr(b: ScalarBuilder, x: Scalar) -> Scalar:
     """SciPy's below -1, log1p(-ndtr(-x)) above."""
     above = b.math("log1p", b.neg(ndtr(b, b.neg(x))))
     return b.select(b.lt(x, b.const(-1, _F64)), b.call("special_d_log_ndtr", x), above)
 
 
 @forms.wide
-def logit(b: Any, x: Scalar) -> Scalar:
+def logit(b: ScalarBuilder, x: Scalar) -> Scalar:
     """log(x / (1 - x)); between a quarter and three quarters 2 atanh(2 x - 1), where 2 x - 1 is exact."""
     one, half = b.const(1, x.dtype), b.const(0.5, x.dtype)
     offset = b.sub(x, half)
@@ -108,24 +111,24 @@ def logit(b: Any, x: Scalar) -> Scalar:
     return b.select(middle, b.add(inside, inside), outside)
 
 
-def _guarded_product(b: Any, x: Scalar, logarithm: Scalar, y: Scalar) -> Scalar:
+def _guarded_product(b: ScalarBuilder, x: Scalar, logarithm: Scalar, y: Scalar) -> Scalar:
     """x * logarithm, but 0 for x = 0 unless y is NaN."""
     nothing = b.logical_and(b.eq(x, _zero(b, x)), b.eq(y, y))
     return b.select(nothing, _zero(b, x), b.mul(x, logarithm))
 
 
 @forms.wide
-def xlogy(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def xlogy(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     return _guarded_product(b, x, b.math("log", y), y)
 
 
 @forms.wide
-def xlog1py(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def xlog1py(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     return _guarded_product(b, x, b.math("log1p", y), y)
 
 
 @forms.wide
-def entr(b: Any, x: Scalar) -> Scalar:
+def entr(b: ScalarBuilder, x: Scalar) -> Scalar:
     """-x log(x), 0 at 0, minus infinity below."""
     zero = _zero(b, x)
     value = b.neg(b.mul(x, b.math("log", x)))
@@ -133,7 +136,7 @@ def entr(b: Any, x: Scalar) -> Scalar:
     return b.select(b.lt(x, zero), b.const(-np.inf, x.dtype), value)
 
 
-def log_ratio(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def log_ratio(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     """log(x / y) of positive numbers: log1p of the exact difference where they are close, and no overflow."""
     ratio = b.truediv(x, y)
     near = b.math("log1p", b.truediv(b.sub(x, y), y))
@@ -146,14 +149,14 @@ def log_ratio(b: Any, x: Scalar, y: Scalar) -> Scalar:
 
 
 @forms.wide
-def rel_entr(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def rel_entr(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     """x log(x / y) for positive operands, 0 for x = 0 <= y, infinite otherwise."""
     zero, infinity = _zero(b, x), b.const(np.inf, x.dtype)
     value = b.mul(x, log_ratio(b, x, y))
     return _on_quadrants(b, x, y, value, zero, infinity)
 
 
-def _far_divergence(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def _far_divergence(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     """x log(x / y) - x + y, where x and y are not close, with the errors of quotient and product."""
     ratio = b.truediv(x, y)
     rest = b.truediv(b.fma(b.neg(ratio), y, x), x)
@@ -168,7 +171,7 @@ def _far_divergence(b: Any, x: Scalar, y: Scalar) -> Scalar:
 
 
 @forms.in_double
-def kl_div(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def kl_div(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     """x log(x / y) - x + y for positive operands, y for x = 0 <= y, infinite otherwise.
 
     With s = (x - y) / (x + y) it is (x - y) s (1 + s (1 + s) (1/3 + s^2/5 + ...)), where the terms above
@@ -191,7 +194,9 @@ def kl_div(b: Any, x: Scalar, y: Scalar) -> Scalar:
     return _on_quadrants(b, x, y, b.select(close, near, far), y, b.const(np.inf, _F64))
 
 
-def _on_quadrants(b: Any, x: Scalar, y: Scalar, inside: Scalar, edge: Scalar, outside: Scalar) -> Scalar:
+def _on_quadrants(
+    b: ScalarBuilder, x: Scalar, y: Scalar, inside: Scalar, edge: Scalar, outside: Scalar
+) -> Scalar:
     """`inside` for positive operands, `edge` for x = 0 <= y, NaN for NaN, `outside` elsewhere."""
     zero = _zero(b, x)
     on_edge = b.logical_and(b.eq(x, zero), b.ge(y, zero))
@@ -202,7 +207,7 @@ def _on_quadrants(b: Any, x: Scalar, y: Scalar, inside: Scalar, edge: Scalar, ou
 
 
 @forms.in_double
-def logaddexp2(b: Any, x: Scalar, y: Scalar) -> Scalar:
+def logaddexp2(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     """log2(2^x + 2^y); equal operands, infinities among them, would give inf - inf."""
     equal = b.add(x, b.const(1, x.dtype))
     tail = b.math("log1p", b.math("exp2", b.neg(b.abs(b.sub(x, y)))))
@@ -211,7 +216,7 @@ def logaddexp2(b: Any, x: Scalar, y: Scalar) -> Scalar:
 
 
 @forms.wide
-def sinc(b: Any, x: Scalar) -> Scalar:
+def sinc(b: ScalarBuilder, x: Scalar) -> Scalar:
     """sin(pi x) / (pi x), of the distance from the nearest integer, which is exact."""
     one, half = b.const(1, x.dtype), b.const(0.5, x.dtype)
     nearest = b.rint(x)
@@ -224,7 +229,7 @@ def sinc(b: Any, x: Scalar) -> Scalar:
 
 
 @forms.wide
-def exprel(b: Any, x: Scalar) -> Scalar:
+def exprel(b: ScalarBuilder, x: Scalar) -> Scalar:
     """expm1(x) / x; where that overflows early, exp(x / 2) (exp(x / 2) / x)."""
     zero, one = _zero(b, x), b.const(1, x.dtype)
     none = b.eq(x, zero)
@@ -240,18 +245,18 @@ def with_small(name: str, small: Callable[[Any, Scalar], Scalar]) -> Callable[..
     """SciPy's function, but `small` below 1e-300, where it overflows within."""
 
     @forms.in_double
-    def scalar(b: Any, x: Scalar) -> Scalar:
+    def scalar(b: ScalarBuilder, x: Scalar) -> Scalar:
         tiny = b.logical_and(b.gt(x, _zero(b, x)), b.lt(x, b.const(1e-300, _F64)))
         return b.select(tiny, small(b, x), b.call(f"special_d_{name}", x))
 
     return scalar
 
 
-def log_of_two_over(b: Any, x: Scalar) -> Scalar:
+def log_of_two_over(b: ScalarBuilder, x: Scalar) -> Scalar:
     """log(2 / x) - gamma, with Euler's constant: the modified Bessel function k0 of a tiny number."""
     return b.sub(b.const(float(np.log(2.0) - np.euler_gamma), x.dtype), b.math("log", x))
 
 
-def reciprocal(b: Any, x: Scalar) -> Scalar:
+def reciprocal(b: ScalarBuilder, x: Scalar) -> Scalar:
     """1 / x: the modified Bessel function k1 of a tiny number."""
     return b.truediv(b.const(1, x.dtype), x)

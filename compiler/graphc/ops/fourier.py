@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.tensor.convert import constant
 from graphc.ops.kernel import KernelOp
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 
 Variables = Sequence[Variable]
 Maybe = Sequence[Variable | None]
@@ -26,7 +29,7 @@ def _library() -> tuple[Any, Any]:
     return plan, tables
 
 
-def columns_table(n: Any, dtype: str) -> Any:
+def columns_table(n: TensorVariable, dtype: str) -> TensorConstant | None:
     """The roots of unity for transforms of columns of n numbers; None if stages do not do."""
     plan, tables = _library()
     known = known_size(n)
@@ -35,7 +38,7 @@ def columns_table(n: Any, dtype: str) -> Any:
     return constant(tables.stages_table(known).astype(dtype))
 
 
-def table(n: Any, dtype: str, real: bool) -> Any:
+def table(n: TensorVariable, dtype: str, real: bool) -> TensorVariable:
     """The roots of unity for transforms of n real or complex numbers: a constant if n is known."""
     known = known_size(n)
     if known is None:
@@ -45,7 +48,7 @@ def table(n: Any, dtype: str, real: bool) -> Any:
     return constant(tables.table_of(known, real, dtype).astype(dtype))
 
 
-def algorithm(n: Any, rows: Any, dtype: str, real: bool) -> tuple[bool, int, int]:
+def algorithm(n: TensorVariable, rows: TensorVariable, dtype: str, real: bool) -> tuple[bool, int, int]:
     """How n numbers are transformed: whether a row fills the lanes of vectors, and the kernel's attributes.
 
     Args:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from graphc.ops.elementwise import _resolve, to_dtype, weak_operands
 from graphc.ops.sizes import repeat
 from graphc.public import pt
 from graphc_runtime.conditional import ConditionalThunk
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class IfElse(Op):
@@ -114,7 +117,9 @@ class IfElse(Op):
 
     # -- batching and compilation ----------------------------------------------------------------------------
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
+    ) -> list[Variable]:
         """With one condition, the choice between batches; with a batch of conditions, `switch`."""
         if not batched[0]:
             return self._batch_values(node, inputs, batched, size)
@@ -219,7 +224,7 @@ def as_variable(x: Any) -> Variable:
     return x if isinstance(x, Variable) else as_tensor_variable(x)
 
 
-def _is_function(x: Any) -> bool:
+def _is_function(x: TensorVariable | bool) -> bool:
     return callable(x) and not isinstance(x, Variable)
 
 
@@ -232,7 +237,7 @@ def _map(function: Callable[[Any], Any], tree: Any) -> Any:
     return form.build([function(leaf) for leaf in leaves])
 
 
-def _known(condition: Any) -> bool | None:
+def _known(condition: TensorVariable) -> bool | None:
     """The truth of a condition that is known when the graph is built."""
     if isinstance(condition, Constant):
         condition = condition.data
@@ -245,7 +250,7 @@ def _known(condition: Any) -> bool | None:
     return bool(condition)
 
 
-def _condition(condition: Any) -> Variable:
+def _condition(condition: TensorVariable) -> Variable:
     """A condition as a 0-d bool."""
     found = as_tensor_variable(condition)
     if found.type.ndim:
@@ -257,7 +262,7 @@ def _condition(condition: Any) -> Variable:
     return found if found.type.dtype == "bool" else pt.ne(found, 0)
 
 
-def _aligned(k: int, a: Any, b: Any) -> tuple[Variable, Variable, Any]:
+def _aligned(k: int, a: TensorVariable, b: TensorVariable | bool) -> tuple[Variable, Variable, Any]:
     """The values of the two sides, and the type of the result."""
     if isinstance(a, Variable) and isinstance(b, Variable) and a.type == b.type:
         return a, b, a.type

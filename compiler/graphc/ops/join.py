@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphc.ops.elementwise import cast_to, is_discrete
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 
 class Join(Op):
@@ -95,7 +98,7 @@ class Join(Op):
             return [None]
         return [self(*(pt.zeros_like(x) if t is None else t for x, t in zip(inputs, tangents, strict=True)))]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         out = node.outputs[0]
         shape = list(out.type.shape)
         shape[self.axis] = None

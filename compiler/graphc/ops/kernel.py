@@ -21,6 +21,10 @@ from graphc.ops.sizes import repeat
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.variable import TensorVariable
+
+if TYPE_CHECKING:
     from graphc_dialects.signatures import Signature
 
 
@@ -81,7 +85,7 @@ class KernelOp(Op):
         ]
         return Apply(self, [*tensors, *sizes], outputs)
 
-    def _same_batch(self, tensors: list[Any]) -> list[Any]:
+    def _same_batch(self, tensors: list[TensorVariable]) -> list[TensorVariable]:
         """The operands with equal leading dimensions: broadcast where they have 1 or none."""
         ranks = [x.type.ndim - len(core) for x, core in zip(tensors, self.signature.operands, strict=True)]
         rank = max(ranks)
@@ -103,12 +107,14 @@ class KernelOp(Op):
             result.append(pt.broadcast_to(x, [*sizes, *core]))
         return result
 
-    def _batch_shape(self, tensors: list[Any]) -> list[int | None]:
+    def _batch_shape(self, tensors: list[TensorVariable]) -> list[int | None]:
         rank = tensors[0].type.ndim - len(self.signature.operands[0])
         columns = zip(*(x.type.shape[:rank] for x in tensors), strict=True)
         return [next((size for size in column if size is not None), None) for column in columns]
 
-    def _known_sizes(self, tensors: list[Any], sizes: list[Any]) -> dict[str, int | None]:
+    def _known_sizes(
+        self, tensors: list[TensorVariable], sizes: list[TensorVariable]
+    ) -> dict[str, int | None]:
         signature = self.signature
         known: dict[str, int | None] = {}
         for number, (x, core) in enumerate(zip(tensors, signature.operands, strict=True)):
@@ -149,7 +155,7 @@ class KernelOp(Op):
                         f"but is {x.shape[axis]}"
                     )
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         count = len(self.signature.operands)
         types = [e.type_of(x) for x in node.inputs[:count]]
         sizes = [e.index(x, name) for x, name in zip(node.inputs[count:], operands[count:], strict=True)]

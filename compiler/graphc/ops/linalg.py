@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ops.elementwise import cast_to, is_discrete
 from graphc.ops.rows_arithmetic import promote
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 
 def _transposed(x: Variable) -> Any:
@@ -90,7 +93,7 @@ class Matmul(Op):
         terms += [self(a, t_b)] if t_b is not None else []
         return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         names, types = self._refined(node, operands, e)
         attrs = "transpose_a = false, transpose_b = false"
         out = node.outputs[0].type

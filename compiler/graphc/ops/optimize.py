@@ -12,7 +12,7 @@ Source: PyTensor's ``pytensor.tensor.optimize``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from graphc.graph.undefined import DisconnectedType
 from graphc.ops.sizes import sizes_of
 from graphc.public import function, pt
 from graphc.public import gradient as symbolic
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class _Evaluation:
@@ -56,7 +59,7 @@ class _Evaluation:
         return lambda x: np.ravel(self.at(x)[name])
 
     def square(self, name: str) -> Callable[[Any], np.ndarray]:
-        def matrix(x: Any) -> np.ndarray:
+        def matrix(x: np.ndarray) -> np.ndarray:
             n = np.size(x)
             return np.reshape(self.at(x)[name], (n, n))
 
@@ -175,7 +178,7 @@ class Solver(Op):
         """The solution and whether SciPy takes it for one."""
         raise NotImplementedError
 
-    def connection_pattern(self, node: Any) -> list[list[bool]]:
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
         # What is only added to an objective does not move its minimum.
         return [
             [bool(c), False] for (c,) in symbolic.io_connection_pattern(self.inner_inputs, [self.equations])
@@ -262,7 +265,7 @@ class MinimizeOp(Solver):
     ) -> None:
         vectorized = True if use_vectorized_jac else None
 
-        def derivatives(value: Any, x: Any) -> dict[str, Variable]:
+        def derivatives(value: TensorVariable, x: TensorVariable) -> dict[str, Variable]:
             if not (jac or hess):
                 return {}
             slope = symbolic.grad(value, x)
@@ -308,7 +311,7 @@ class RootScalarOp(Solver):
                 "RootScalarOp: hess=True needs jac=True, since no method takes second derivatives alone"
             )
 
-        def derivatives(value: Any, x: Any) -> dict[str, Variable]:
+        def derivatives(value: TensorVariable, x: TensorVariable) -> dict[str, Variable]:
             first = {"fprime": symbolic.grad(value, x)} if jac else {}
             return {**first, "fprime2": symbolic.grad(first["fprime"], x)} if hess else first
 
@@ -340,7 +343,7 @@ class RootOp(Solver):
     ) -> None:
         vectorized = True if use_vectorized_jac else None
 
-        def derivatives(value: Any, x: Any) -> dict[str, Variable]:
+        def derivatives(value: TensorVariable, x: TensorVariable) -> dict[str, Variable]:
             return {"jac": _jacobian(value, x, vectorized)} if jac else {}
 
         super().__init__(variables, args, equations, derivatives, method, optimizer_kwargs, vectorized)

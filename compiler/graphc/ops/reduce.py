@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from graphc.ops.axes import attribute, normalize_axes, normalize_axis
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.sizes import shape_source
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 # What narrow floats are accumulated in.
 _WIDE = {"float16": "float32", "float32": "float64", "complex64": "complex128"}
@@ -111,7 +114,7 @@ class Reduce(Op):
         weight = self._weight(x, outputs[0])
         return [Reduce("sum", self.axes)(t if weight is None else t * weight)]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(node.inputs[0])]
         out_type = e.type_of(node.outputs[0])
         return [e.op(f"graphc.reduce_{self.kind}", operands, types, out_type, attribute("axes", self.axes))]
@@ -164,7 +167,7 @@ class ArgReduce(Op):
     ) -> list[Variable | None]:
         return [None]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types = [e.type_of(node.inputs[0])]
         attrs = f"axis = {self.axis} : i64"
         return [e.op(f"graphc.{self.kind}", operands, types, e.type_of(node.outputs[0]), attrs)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphc.ops.sizes import as_size, known_size, sizes_of
 from graphc.public import pt
 from graphc_runtime.errors import ShapeError
 
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+
 
 class Sized(Op):
     """Base: the operands are x and one size for each dimension of the result; derivatives pass through x."""
@@ -26,7 +29,7 @@ class Sized(Op):
     __props__ = ()
 
     def _emit_as(
-        self, name: str, node: Apply, operands: Sequence[str], e: Any, attributes: str = ""
+        self, name: str, node: Apply, operands: Sequence[str], e: Emitter, attributes: str = ""
     ) -> list[str]:
         sizes = [e.index(v, operand) for v, operand in zip(node.inputs[1:], operands[1:], strict=True)]
         types = [e.type_of(node.inputs[0])] + ["index"] * len(sizes)
@@ -52,7 +55,7 @@ class Sized(Op):
         raise NotImplementedError
 
 
-def _shape_of(values: Sequence[Any]) -> tuple[int, ...]:
+def _shape_of(values: Sequence[np.ndarray]) -> tuple[int, ...]:
     return tuple(int(size) for size in values)
 
 
@@ -91,7 +94,7 @@ class Reshape(Sized):
     def _back(self, x: Variable, g: Variable) -> Variable:
         return self(g, *sizes_of(x))
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return self._emit_as("graphc.reshape", node, operands, e)
 
 
@@ -128,7 +131,7 @@ class SpecifyShape(Sized):
     def _back(self, x: Variable, g: Variable) -> Variable:
         return g
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return self._emit_as("graphc.specify_shape", node, operands, e)
 
 
@@ -139,7 +142,7 @@ class FitIndex(SpecifyShape):
 
     error = IndexError
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return self._emit_as("graphc.specify_shape", node, operands, e, "index = true")
 
 
@@ -188,5 +191,5 @@ class BroadcastTo(Sized):
         )
         return pt.sum(g, axis=ones, keepdims=True) if ones else g
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return self._emit_as("graphc.broadcast_to", node, operands, e)

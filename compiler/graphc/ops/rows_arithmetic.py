@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from graphc.graph.basic import Constant
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OperandType, cast_to, register, ufunc_rule
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorConstant, TensorVariable
+    from graphc.lowering.scalar import Scalar, ScalarBuilder
 
 
 def promote(*types: OperandType) -> np.dtype:
@@ -27,7 +31,7 @@ def _chosen(x: Any, out: Any, g: Any) -> Any:
     return pt.switch(pt.eq(out, x), g, 0)
 
 
-def _pow_x(x: Any, y: Any, out: Any, g: Any) -> Any:
+def _pow_x(x: TensorVariable, y: TensorConstant, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     if isinstance(y, Constant):
         if y.unique_value == 2:
             return g * x * y
@@ -41,7 +45,7 @@ def _pow_y(x: Any, y: Any, out: Any, g: Any) -> Any:
     return pt.switch(zero, 0, g * out * pt.log(pt.switch(zero, 1, x)))
 
 
-def _power(x: Any, y: Any) -> Any:
+def _power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """NumPy's power, but for an exponent of 1/2 always that of C: NumPy takes the square root, which is
     another number at -inf and -0, for what it thinks is a scalar.
     """
@@ -50,7 +54,7 @@ def _power(x: Any, y: Any) -> Any:
     return np.power(np.atleast_1d(np.broadcast_to(x, shape)), np.atleast_1d(exponents)).reshape(shape)
 
 
-def _floor_divide(x: Any, y: Any) -> Any:
+def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.generic | np.ndarray:
     """NumPy's floor division, but for infinite numbers what the quotient rounds down to."""
     quotient = np.floor_divide(x, y)
     if quotient.dtype.kind != "f":
@@ -89,7 +93,7 @@ def _abs(x: Any, out: Any, g: Any) -> Any:
     return g * pt.conj(pt.sign(x))
 
 
-def _reciprocal(b: Any, x: Any) -> Any:
+def _reciprocal(b: ScalarBuilder, x: Scalar) -> Scalar:
     return b.complex_reciprocal(x) if x.dtype.kind == "c" else b.truediv(b.const(1, x.dtype), x)
 
 

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ops.elementwise import OperandType, register
+
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import Scalar, ScalarBuilder
 
 _BOOL = np.dtype("bool")
 
@@ -23,7 +26,7 @@ def _compare(name: str) -> Callable[..., Any]:
     """
     mirrored = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
-    def scalar(b: Any, x: Any, y: Any) -> Any:
+    def scalar(b: ScalarBuilder, x: Scalar, y: Scalar) -> Any:
         if x.dtype == y.dtype:
             return getattr(b, name)(x, y)
         if x.dtype.kind == "u":
@@ -35,11 +38,11 @@ def _compare(name: str) -> Callable[..., Any]:
     return scalar
 
 
-def _not_finite(b: Any, x: Any) -> Any:
+def _not_finite(b: ScalarBuilder, x: Scalar) -> Scalar:
     return b.logical_or(b.isnan(x), b.isinf(x))
 
 
-def _signbit(b: Any, x: Any) -> Any:
+def _signbit(b: ScalarBuilder, x: Scalar) -> Scalar:
     one = b.const(1, x.dtype)
     return b.lt(b.copysign(one, x), b.const(0, x.dtype))
 

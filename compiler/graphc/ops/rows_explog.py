@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from graphc.ops import forms
@@ -15,16 +13,16 @@ from graphc.public import pt
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
 
 
-def _sigmoid(x: Any) -> Any:
+def _sigmoid(x: np.ndarray) -> np.ndarray:
     tail = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + tail), tail / (1 + tail))
 
 
-def _log1mexp(x: Any) -> Any:
+def _log1mexp(x: np.ndarray) -> np.ndarray:
     return np.where(x > -_LN2, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
 
 
-def _expm1(x: Any) -> Any:
+def _expm1(x: np.ndarray) -> np.ndarray:
     """NumPy's; of a complex number whose real part is -0 the array API standard wants that of 0."""
     out = np.expm1(x)
     return out if out.dtype.kind != "c" else out + out.dtype.type(complex(0.0, -0.0))

@@ -3,30 +3,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ops.elementwise import OperandType, register, ufunc_rule
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.lowering.scalar import Scalar, ScalarBuilder
+
 _DOUBLE, _I64, _U64 = np.dtype("float64"), np.dtype("int64"), np.dtype("uint64")
 # Of float64: bits of the fraction, bias of the exponent.
 _FRACTION, _BIAS = 52, 1023
 
 
-def _one_double(b: Any, exponent: Any) -> Any:
+def _one_double(b: ScalarBuilder, exponent: Scalar) -> Scalar:
     """2 to an int64 power from -1022 to 1023, put together from its bits."""
     biased = b.add(exponent, b.const(_BIAS, _I64))
     bits = b.op("arith.shli", _I64, biased, b.const(_FRACTION, _I64))
     return b.op("arith.bitcast", _DOUBLE, bits)
 
 
-def _limited(b: Any, x: Any, low: int, high: int) -> Any:
+def _limited(b: ScalarBuilder, x: Scalar, low: int, high: int) -> Any:
     return b.minimum(b.maximum(x, b.const(low, x.dtype)), b.const(high, x.dtype))
 
 
-def _ldexp(b: Any, x: Any, n: Any) -> Any:
+def _ldexp(b: ScalarBuilder, x: Scalar, n: Scalar) -> Scalar:
     n = b.cast(n, _I64)
     if x.dtype != _DOUBLE:
         # Exact in float64, so that only the result is rounded.
@@ -40,7 +43,7 @@ def _ldexp(b: Any, x: Any, n: Any) -> Any:
     return b.mul(x, _one_double(b, _limited(b, n, -1022, 1023)))
 
 
-def _frexp(b: Any, x: Any) -> tuple[Any, Any]:
+def _frexp(b: ScalarBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     """Mantissa (float64) and exponent (int64)."""
     x = b.cast(x, _DOUBLE)
     tiny = b.lt(b.abs(x), b.const(np.finfo("float64").tiny, _DOUBLE))
@@ -56,7 +59,7 @@ def _frexp(b: Any, x: Any) -> tuple[Any, Any]:
     return mantissa, b.select(whole, b.const(0, _I64), exponent)
 
 
-def _nextafter(b: Any, x: Any, y: Any) -> Any:
+def _nextafter(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     dtype = x.dtype
     bits_type = np.dtype(f"int{dtype.itemsize * 8}")
     zero, one = b.const(0, dtype), b.const(1, bits_type)
@@ -70,7 +73,7 @@ def _nextafter(b: Any, x: Any, y: Any) -> Any:
     return b.select(b.logical_or(b.isnan(x), b.isnan(y)), b.const(np.nan, dtype), found)
 
 
-def _spacing(b: Any, x: Any) -> Any:
+def _spacing(b: ScalarBuilder, x: Scalar) -> Scalar:
     # NumPy's is signed, but for float16.
     up = b.const(np.inf, x.dtype)
     signed = b.select(b.eq(x, b.const(0, x.dtype)), up, b.copysign(up, x))
@@ -78,16 +81,16 @@ def _spacing(b: Any, x: Any) -> Any:
     return b.select(b.isinf(x), b.const(np.nan, x.dtype), b.sub(following, x))
 
 
-def _magnitude(b: Any, x: Any) -> Any:
+def _magnitude(b: ScalarBuilder, x: Scalar) -> Scalar:
     """As uint64; that of the smallest integer, which has none in its dtype, is right, too."""
     return b.cast(b.reinterpret(b.abs(x), np.dtype(f"uint{x.dtype.itemsize * 8}")), _U64)
 
 
-def _gcd(b: Any, x: Any, y: Any) -> Any:
+def _gcd(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     return b.cast(b.call("graphc_scalar.gcd", _magnitude(b, x), _magnitude(b, y)), x.dtype)
 
 
-def _lcm(b: Any, x: Any, y: Any) -> Any:
+def _lcm(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
     x64, y64 = _magnitude(b, x), _magnitude(b, y)
     return b.cast(b.mul(b.floordiv(x64, b.call("graphc_scalar.gcd", x64, y64)), y64), x.dtype)
 

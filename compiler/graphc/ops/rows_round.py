@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OperandType, register
 from graphc.ops.rows_arithmetic import promote
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.lowering.scalar import Scalar, ScalarBuilder
 
 
 def _round_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
@@ -37,19 +41,19 @@ def _complex_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return part, part, np.dtype(f"c{part.itemsize * 2}")
 
 
-def _complex(x: Any, y: Any) -> Any:
+def _complex(x: np.ndarray, y: np.ndarray) -> Any:
     # Not x + 1j * y: an infinite y would make the real part NaN.
     z = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), np.result_type(x, np.complex64))
     z.real, z.imag = x, y
     return z
 
 
-def _round_half_away(x: Any) -> Any:
+def _round_half_away(x: np.ndarray) -> np.ndarray:
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
 
 
-def _round_half_away_scalar(b: Any, x: Any) -> Any:
+def _round_half_away_scalar(b: ScalarBuilder, x: Scalar) -> Scalar:
     if x.dtype.kind != "f":
         return x
     whole = b.trunc(x)
@@ -57,13 +61,13 @@ def _round_half_away_scalar(b: Any, x: Any) -> Any:
     return b.select(far, b.add(whole, b.sign(x)), whole)
 
 
-def _rint_scalar(b: Any, x: Any) -> Any:
+def _rint_scalar(b: ScalarBuilder, x: Scalar) -> Scalar:
     if x.dtype.kind == "c":
         return b.complex(b.rint(b.real(x)), b.rint(b.imag(x)))
     return b.rint(x)
 
 
-def _real_as_it_is(x: Any) -> Any:
+def _real_as_it_is(x: TensorVariable) -> TensorVariable | None:
     """Real numbers are their own conjugates."""
     x = as_tensor_variable(x)
     return x if x.type.numpy_dtype.kind in "iuf" else None

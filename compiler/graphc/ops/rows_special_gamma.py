@@ -17,7 +17,7 @@ from graphc.public import pt
 _SECOND = "only first derivatives with respect to the parameters are known"
 
 
-def _polygamma(n: Any, x: Any) -> Any:
+def _polygamma(n: np.ndarray, x: np.ndarray) -> np.ndarray:
     import scipy.special
 
     value = scipy.special.polygamma(n, x)

@@ -12,7 +12,9 @@ from graphc.ops.elementwise import register, ufunc_rule
 from graphc.public import pt
 
 
-def _zero_at_infinity(out: Any, x: Any, infinite: str, zero: str) -> Any:
+def _zero_at_infinity(
+    out: np.generic | np.ndarray, x: np.ndarray, infinite: str, zero: str
+) -> np.generic | np.ndarray:
     """A complex result; where one part of x is infinite, its other part is the 0 with the sign of x's."""
     if out.dtype.kind != "c":
         return out
@@ -23,12 +25,12 @@ def _zero_at_infinity(out: Any, x: Any, infinite: str, zero: str) -> Any:
     return out
 
 
-def _tanh(x: Any) -> Any:
+def _tanh(x: np.ndarray) -> np.generic | np.ndarray:
     """NumPy's; of an infinite real part the imaginary part is 0 with its own sign, as in the array API."""
     return _zero_at_infinity(np.tanh(x), x, "real", "imag")
 
 
-def _tan(x: Any) -> Any:
+def _tan(x: np.ndarray) -> Any:
     """NumPy's, or tanh(i x) / i where that has another 0."""
     return _zero_at_infinity(np.tan(x), x, "imag", "real")
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
 from graphc.ops.elementwise import cast_to
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 
 class _Sizes(Op):
@@ -110,7 +113,7 @@ class MakeVector(Op):
         zero = np.zeros((), self.dtype)
         return [self(*(zero if t is None else t for t in tangents))]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         out = node.outputs[0]
         if not operands:
             return [e.raw(f'"tensor.from_elements"() : () -> {e.type_of(out)}')]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from graphc.graph.traversal import ancestors
 from graphc.ops.elementwise import Elementwise, cast_to
 from graphc.ops.shape import MakeVector, Shape, Shape_i
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # Expressions of sizes are small; deeper ones are left to the compiler.
 _MAX_DEPTH = 12
@@ -156,7 +159,7 @@ def repeat(x: Variable, size: Any) -> Variable:
     return pt.broadcast_to(x, (size, *sizes_of(x)))
 
 
-def product_of(sizes: Sequence[Any]) -> Any:
+def product_of(sizes: Sequence[TensorVariable]) -> Any:
     """Product of 0-d int64 variables, with what is known multiplied out."""
     known, total = 1, None
     for each in sizes:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import attribute, normalize_axes
 from graphc.ops.elementwise import cast_to
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 
 def _log_softmax(x: np.ndarray, axes: tuple[int, ...], guarded: bool = False) -> np.ndarray:
@@ -70,7 +73,7 @@ class _Normalized(Op):
     def _attributes(self) -> str:
         return attribute("axes", self.axes)
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         types, out = [e.type_of(node.inputs[0])], e.type_of(node.outputs[0])
         return [e.op(f"graphc.{self._dialect}", operands, types, out, self._attributes())]
 

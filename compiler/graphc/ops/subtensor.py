@@ -6,7 +6,7 @@ dimensions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from graphc.ops.elementwise import cast_to, expand_left, is_discrete
 from graphc.ops.sizes import as_size
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.variable import TensorVariable
+
 
 class _Basic(Op):
     """Base: entries for all dimensions, and the symbolic bounds among the operands."""
@@ -29,7 +33,7 @@ class _Basic(Op):
     idx_list: tuple[Entry, ...]
     _tensors = 1
 
-    def _check_entries(self, x: Any, bounds: Sequence[Any]) -> list[Any]:
+    def _check_entries(self, x: TensorVariable, bounds: Sequence[TensorVariable]) -> list[TensorVariable]:
         if len(self.idx_list) != x.type.ndim:
             raise IndexError(f"{len(self.idx_list)} indices for {x} of {x.type.ndim} dimensions")
         expected = sum(entry.operands() for entry in self.idx_list)
@@ -50,7 +54,7 @@ class _Basic(Op):
                 )
         return bounds
 
-    def _known(self, bounds: Sequence[Any]) -> list[Entry]:
+    def _known(self, bounds: Sequence[TensorVariable]) -> list[Entry]:
         """The entries with numbers for symbolic bounds that are constants."""
         values = iter(bounds)
         found = []
@@ -64,7 +68,7 @@ class _Basic(Op):
             static_size(entry, size) for entry, size in zip(self._known(bounds), x.type.shape, strict=True)
         ]
 
-    def _index(self, node: Apply, shape: Sequence[int], bounds: Sequence[Any]) -> tuple[slice, ...]:
+    def _index(self, node: Apply, shape: Sequence[int], bounds: Sequence[np.ndarray]) -> tuple[slice, ...]:
         """The index with values for symbolic bounds; integers become slices of one element."""
         values: Iterator[Any] = iter(bounds)
         index = []
@@ -141,7 +145,7 @@ class Subtensor(_Basic):
     ) -> list[Variable | None]:
         return [None if tangents[0] is None else self(tangents[0], *inputs[1:])]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         if all(entry == FULL for entry in self.idx_list):
             return [operands[0]]
         bounds = self._emit_bounds(node, operands, e)

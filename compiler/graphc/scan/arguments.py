@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_size
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def as_sequences(value: Any) -> list[SequenceArgument]:
+def as_sequences(value: TensorVariable | list[TensorVariable] | None) -> list[SequenceArgument]:
     """The argument ``sequences``.
 
     Raises:
@@ -68,7 +71,9 @@ def as_sequences(value: Any) -> list[SequenceArgument]:
     return found
 
 
-def as_outputs(value: Any) -> list[OutputArgument] | None:
+def as_outputs(
+    value: TensorVariable | list[TensorVariable | float | None] | None,
+) -> list[OutputArgument] | None:
     """The argument ``outputs_info``; None when it says nothing.
 
     Raises:
@@ -78,7 +83,7 @@ def as_outputs(value: Any) -> list[OutputArgument] | None:
     return [_as_output(each, f"outputs_info[{i}]") for i, each in enumerate(given)] if given else None
 
 
-def _as_output(each: Any, what: str) -> OutputArgument:
+def _as_output(each: TensorVariable | float | None, what: str) -> OutputArgument:
     taps: tuple[int, ...] = (-1,)
     if isinstance(each, Mapping):
         # PyTensor's "inplace" is accepted; compiled code decides that itself.
@@ -121,7 +126,7 @@ def _check_keys(given: Mapping[str, Any], known: set[str], what: str) -> None:
         raise ValueError(f"{what} has unknown keys {unknown}; it takes {sorted(known)}")
 
 
-def as_steps(value: Any, what: str) -> Variable:
+def as_steps(value: TensorVariable | int, what: str) -> Variable:
     """A number of iterations as a 0-d integer.
 
     Raises:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Variable
@@ -15,9 +15,13 @@ from graphc.ops.sizes import known_size, repeat
 from graphc.public import pt
 from graphc.scan.gradient.builder import ScanBuilder
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.op import Scan
+
 
 def batch(
-    op: Any, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Any
+    op: Scan, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: TensorVariable
 ) -> list[Variable]:
     """The outputs of one loop whose rows have a batch axis in front, for what depends on the batch.
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Constant, Variable
@@ -14,15 +14,18 @@ from graphc.ops.sizes import as_size
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.op import Scan
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
 # How many of the last rows of a variable are read; None where it may be any.
 RowsRead = Callable[[Variable], int | None]
 
 
 def loop_over_batch(
     node: Apply,
-    inputs: Sequence[Any],
+    inputs: Sequence[TensorVariable],
     batched: Sequence[bool],
-    size: Any,
+    size: TensorVariable,
     reason: str,
     rows_read: RowsRead,
 ) -> list[Variable]:
@@ -88,7 +91,7 @@ def _check(node: Apply, inputs: Sequence[Any], batched: Sequence[bool], reason: 
             )
 
 
-def _row(x: Any) -> Variable:
+def _row(x: TensorVariable) -> Variable:
     """A variable for one element of a batch."""
     return TensorType(x.type.dtype, x.type.shape[1:]).make_variable(x.name)
 

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 from graphc.scan.frontend import build_loop
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 def scan_checkpoints(
@@ -21,7 +24,7 @@ def scan_checkpoints(
     save_every_N: int = 10,
     padding: bool = True,
     return_updates: bool = True,
-) -> Any:
+) -> TensorVariable | None:
     """`graphc.scan` with ``checkpoint_every``: of its results, every ``save_every_N``-th row and the last.
 
     Args:
@@ -46,7 +49,7 @@ def scan_checkpoints(
     return loop.result(kept, return_updates=return_updates)
 
 
-def _last_of_blocks(rows: Any, size: int) -> Any:
+def _last_of_blocks(rows: TensorVariable, size: int) -> TensorVariable:
     count = size_of(rows, 0)
     ends = (pt.arange(pt.int_div(count + (size - 1), size)) + 1) * size
     return rows[pt.minimum(ends, count) - 1]

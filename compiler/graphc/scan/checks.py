@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
@@ -13,8 +13,13 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_size
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.op import Scan
+    from graphc.scan.spec import Role, State
 
-def check_inputs(op: Any, inputs: Sequence[Any]) -> list[Variable]:
+
+def check_inputs(op: Any, inputs: Sequence[TensorVariable]) -> list[Variable]:
     """The outer inputs of a scan as variables of fitting types.
 
     Sizes of rows that the inner graph knows and the input does not are demanded of the input.
@@ -46,7 +51,7 @@ def check_inputs(op: Any, inputs: Sequence[Any]) -> list[Variable]:
     return result + [_value(op, role, values[role.name], inner_in[role.name, 0].type) for role in others]
 
 
-def _steps(op: Any, n_steps: Any) -> Variable:
+def _steps(op: Scan, n_steps: TensorVariable) -> Variable:
     v = as_tensor_variable(n_steps)
     if v.type.ndim or v.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"n_steps of {op} must be an integer scalar, got {v} of type {v.type}")
@@ -84,7 +89,7 @@ def _check_length(op: Any, sequence: Any, x: Variable, n_steps: Variable) -> Non
     )
 
 
-def _check_window(op: Any, state: Any, initial: Variable) -> None:
+def _check_window(op: Scan, state: State, initial: Variable) -> None:
     rows = initial.type.shape[0]
     if rows is not None and rows != state.window:
         raise ValueError(
@@ -93,7 +98,7 @@ def _check_window(op: Any, state: Any, initial: Variable) -> None:
         )
 
 
-def _check_next(op: Any, state: Any, initial: Variable, new: Variable) -> None:
+def _check_next(op: Scan, state: State, initial: Variable, new: Variable) -> None:
     old, row = initial.type, new.type
     fits = isinstance(row, TensorType) and row.dtype == old.dtype and row.ndim == old.ndim - 1
     fits = fits and all(
@@ -108,7 +113,7 @@ def _check_next(op: Any, state: Any, initial: Variable, new: Variable) -> None:
         )
 
 
-def _value(op: Any, role: Any, value: Any, type_: Any) -> Variable:
+def _value(op: Scan, role: Role, value: TensorVariable, type_: Any) -> Variable:
     try:
         return type_.filter_variable(value)
     except TypeError:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class until:
@@ -33,7 +36,7 @@ class until:
         return f"until({self.condition})"
 
 
-def as_condition(value: Any, what: str) -> Any:
+def as_condition(value: TensorVariable, what: str) -> TensorVariable:
     """A condition as a 0-d bool.
 
     Raises:

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.emit.conditionals import emit_graph
 from graphc.emit.literals import quoted
 from graphc.graph.basic import Apply
 from graphc.graph.tensor.type import TensorType
 
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.op import Scan
+
 LOOP = "!graphc.loop"
 
 
-def emit(node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+def emit(node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
     """Emits one application of a `Scan`; returns the SSA names of its outputs."""
     op: Any = node.op
     spec = op.spec
@@ -45,7 +50,9 @@ def emit(node: Apply, operands: Sequence[str], e: Any) -> list[str]:
     return _results(node, scan, e)
 
 
-def _check_steps(op: Any, steps: str, outer: Any, variables: Any, e: Any) -> None:
+def _check_steps(
+    op: Scan, steps: str, outer: dict[str, str], variables: dict[str, TensorVariable], e: Emitter
+) -> None:
     name = op.name or "scan"
     zero = e.const_index(0)
     e.check(
@@ -78,7 +85,16 @@ def _check_steps(op: Any, steps: str, outer: Any, variables: Any, e: Any) -> Non
         )
 
 
-def _read(op: Any, name: str, tap: int, inner: Any, t: str, outer: Any, variables: Any, e: Any) -> str:
+def _read(
+    op: Scan,
+    name: str,
+    tap: int,
+    inner: TensorVariable,
+    t: str,
+    outer: dict[str, str],
+    variables: dict[str, TensorVariable],
+    e: Emitter,
+) -> str:
     """The value of an inner input in the body."""
     spec = op.spec
     row = e.type_of(inner)
@@ -98,7 +114,9 @@ def _read(op: Any, name: str, tap: int, inner: Any, t: str, outer: Any, variable
     return str(e.cast_type(value, natural, row))
 
 
-def _declare(op: Any, outer: Any, variables: Any, initial: Any, e: Any) -> None:
+def _declare(
+    op: Scan, outer: dict[str, str], variables: dict[str, TensorVariable], initial: dict[str, str], e: Emitter
+) -> None:
     """The carries, collects and the end of the body."""
     spec = op.spec
     names = [e.operand(v) for v in op.compiled_graph.outputs]
@@ -149,7 +167,7 @@ def _carry(
     e.statement(f'"graphc.scan_carry"({", ".join(operands)}) {{{attributes}}} : ({", ".join(types)}) -> ()')
 
 
-def _results(node: Apply, scan: str, e: Any) -> list[str]:
+def _results(node: Apply, scan: str, e: Emitter) -> list[str]:
     op: Any = node.op
     spec = op.spec
     types = dict(zip(spec.outer_output_names(), (v.type for v in node.outputs), strict=True))
@@ -170,11 +188,11 @@ def _results(node: Apply, scan: str, e: Any) -> list[str]:
     return found
 
 
-def _trace(scan: str, name: str, type_: str, e: Any) -> str:
+def _trace(scan: str, name: str, type_: str, e: Emitter) -> str:
     return str(e.op("graphc.scan_trace", [scan], [LOOP], type_, f"state = {quoted(name)}"))
 
 
-def _expand(value: str, type_: TensorType, text: str, e: Any) -> str:
+def _expand(value: str, type_: TensorType, text: str, e: Emitter) -> str:
     """A row as a stack of one."""
     stacked = e.tensor_type(type_.dtype, (1, *type_.shape))
     order = ", ".join(map(str, (-1, *range(type_.ndim))))

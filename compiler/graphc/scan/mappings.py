@@ -8,12 +8,15 @@ them together is the name of a role: a sequence, a state, an output, an untraced
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.gradient.connectivity import pattern_of
 from graphc.graph.basic import Variable
 from graphc.graph.traversal import io_toposort
 from graphc.scan.spec import RoleName, ScanSpec
+
+if TYPE_CHECKING:
+    from graphc.scan.op import Scan
 
 _SIDES = ("outer_inp", "inner_inp", "inner_out", "outer_out")
 Positions = dict[str, dict[str, list[int]]]
@@ -140,7 +143,7 @@ def inner_reach(op: Any) -> list[int]:
     return op._inner_reach
 
 
-def inner_sources(op: Any) -> dict[str, set[str]]:
+def inner_sources(op: Scan) -> dict[str, set[str]]:
     """For each result of an iteration (and ``"until"``), the names of what it depends on directly."""
     names = [name for name, _ in op.spec.inner_input_names()]
     found: dict[str, set[str]] = {}
@@ -150,7 +153,7 @@ def inner_sources(op: Any) -> dict[str, set[str]]:
     return found
 
 
-def sources(op: Any) -> dict[str, set[str]]:
+def sources(op: Scan) -> dict[str, set[str]]:
     """For each result of the loop, the names of all that it depends on, through any number of iterations."""
     direct = inner_sources(op)
     carried = {role.name for role in (*op.spec.states, *op.spec.untraced)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphc.emit.conditionals import obstacle
 from graphc.emit.native import why_not_native
@@ -25,6 +25,12 @@ from graphc.scan.mappings import connection_pattern
 from graphc.scan.perform import run
 from graphc.scan.spec import Invariant, ScanSpec
 from graphc.transforms.op_from_graph import expand
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from graphc.function.schedule import Schedule
+    from graphc.graph.tensor.variable import TensorVariable
 
 LITERAL_SIZE = 16
 
@@ -159,7 +165,7 @@ class Scan(Op):
         checked = check_inputs(self, values)
         return Apply(self, checked, [t.make_variable(name) for name, t in self._output_types(checked)])
 
-    def _output_types(self, inputs: Sequence[Variable]) -> list[tuple[str | None, Any]]:
+    def _output_types(self, inputs: Sequence[Variable]) -> list[tuple[str | None, TensorType]]:
         spec = self.spec
         steps: int | None = None
         if isinstance(inputs[0], Constant) and not spec.is_while:
@@ -189,7 +195,7 @@ class Scan(Op):
         for cell, value in zip(output_storage, self.run(inputs), strict=True):
             cell[0] = value
 
-    def run(self, inputs: Sequence[Any], body: Any = None) -> list[Any]:
+    def run(self, inputs: Sequence[np.ndarray], body: Schedule | None = None) -> list[Any]:
         """Values of the outputs; ``body`` runs the inner graph, by default op by op in NumPy."""
         return run(self, inputs, body)
 
@@ -224,7 +230,7 @@ class Scan(Op):
         return self.rules.pushforward(self, inputs, outputs, tangents)
 
     def batch(
-        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: Any
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: TensorVariable
     ) -> list[Variable]:
         return self.rules.batch(self, node, inputs, batched, size)
 

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.graph.reference import ReferenceExecutor
 from graphc_runtime.progress import report
 
+if TYPE_CHECKING:
+    from graphc.function.schedule import Schedule
+    from graphc.scan.op import Scan
 
-def run(op: Any, inputs: Sequence[Any], body: Any = None) -> list[Any]:
+
+def run(op: Scan, inputs: Sequence[np.ndarray], body: Schedule | None = None) -> list[Any]:
     """The outer outputs for values of the outer inputs.
 
     Args:
@@ -74,7 +78,7 @@ class _Run:
             report(name, self._steps, self._steps)
         return taken
 
-    def _inner_values(self, t: int, step: int) -> list[Any]:
+    def _inner_values(self, t: int, step: int) -> list[np.ndarray]:
         spec, values = self._spec, []
         for sequence in spec.sequences:
             values += [np.asarray(self._values[sequence.name][t + tap]) for tap in sequence.taps]
@@ -84,7 +88,7 @@ class _Run:
         values += [self._untraced[untraced.name] for untraced in spec.untraced]
         return values + [self._values[invariant.name] for invariant in spec.invariants]
 
-    def _store(self, step: int, results: list[Any]) -> bool:
+    def _store(self, step: int, results: list[np.ndarray]) -> bool:
         """Puts the results of an iteration in place; returns whether it was the last one."""
         found = iter(results)
         for state in self._spec.states:

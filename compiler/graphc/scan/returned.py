@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from graphc.graph.basic import Variable
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.scan.condition import until
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.callee import Callee
 
 
 @dataclass
@@ -25,7 +29,7 @@ class Returned:
     condition: Variable | None = None
 
 
-def parse(value: Any, callee: Any) -> Returned:
+def parse(value: Any, callee: Callee) -> Returned:
     """Tells outputs, updates and condition apart.
 
     Accepted are an output or a list of outputs, a dict of updates (or a list of pairs that begin with shared
@@ -78,7 +82,7 @@ class _Parser:
                 raise self._error(f"updates {target!r}, which is no shared variable")
         self.result.updates = updates
 
-    def _output(self, value: Any) -> Variable:
+    def _output(self, value: TensorVariable) -> Variable:
         if isinstance(value, Variable):
             return value
         if isinstance(value, Number | np.ndarray | np.generic):

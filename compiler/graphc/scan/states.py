@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from graphc.graph.replace import rebuild
 from graphc.graph.tensor.convert import constant
 from graphc.graph.tensor.type import TensorType
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.callee import Callee
 
 # Converting a constant may change what is computed from it, which may ask for another dtype again.
 _MAX_CONVERSIONS = 4
@@ -112,7 +116,7 @@ def state_part(name: str, label: str, initial: Any, taps: Sequence[int], is_row:
     return StatePart(name, label, tuple(sorted(taps)), rows, inner)
 
 
-def _one_row(initial: Any) -> Any:
+def _one_row(initial: TensorVariable) -> TensorVariable:
     if isinstance(initial, Constant):
         return constant(initial.data[np.newaxis], initial.name)
     return initial.dimshuffle("x", *range(initial.type.ndim))
@@ -177,7 +181,7 @@ def fit(states: Sequence[StatePart | UntracedPart], others: list[Variable], call
     return others
 
 
-def _agreed(state: StatePart | UntracedPart, callee: Any, may_convert: bool) -> TensorType:
+def _agreed(state: StatePart | UntracedPart, callee: Callee, may_convert: bool) -> TensorType:
     """The type of rows that fits both the initial value and the result."""
     old, new = state.row, state.next.type
     if not isinstance(new, TensorType) or new.ndim != old.ndim:

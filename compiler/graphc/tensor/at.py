@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -13,6 +13,10 @@ from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import fitting
 from graphc.public import pt
 from graphc.tensor.indexing import TakeLens, inc_subtensor, lenses_below, set_subtensor
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["At", "max_subtensor", "min_subtensor", "mul_subtensor"]
 
@@ -34,7 +38,9 @@ def _combine(target: Any, y: Any, kind: str) -> Any:
     return result
 
 
-def _scattered(x: Any, lens: TakeLens, y: Any, target: Any, kind: str) -> Any:
+def _scattered(
+    x: TensorVariable, lens: TakeLens, y: TensorVariable, target: TensorVariable, kind: str
+) -> TensorVariable:
     """x with rows at positions combined with y, which broadcasts to the target."""
     rank, last = lens.indices.type.ndim, x.type.ndim - 1
     if None in y.type.shape or y.type.shape != target.type.shape:
@@ -109,24 +115,24 @@ class At:
         """The part itself."""
         return self._part()
 
-    def set(self, y: Any) -> Variable:
+    def set(self, y: TensorLike) -> Variable:
         """`set_subtensor`."""
         return set_subtensor(self._part(), y)
 
-    def add(self, y: Any) -> Variable:
+    def add(self, y: TensorLike) -> Variable:
         """`inc_subtensor`."""
         return inc_subtensor(self._part(), y)
 
-    def multiply(self, y: Any) -> Variable:
+    def multiply(self, y: TensorLike) -> Variable:
         """`mul_subtensor`."""
         return mul_subtensor(self._part(), y)
 
     mul = multiply
 
-    def max(self, y: Any) -> Variable:
+    def max(self, y: TensorLike) -> Variable:
         """`max_subtensor`."""
         return max_subtensor(self._part(), y)
 
-    def min(self, y: Any) -> Variable:
+    def min(self, y: TensorLike) -> Variable:
         """`min_subtensor`."""
         return min_subtensor(self._part(), y)

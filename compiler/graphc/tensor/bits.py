@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,13 +13,17 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+
 __all__ = [
     "packbits",
     "unpackbits",
 ]
 
 
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Variable:
+def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> Variable:
     """Eight booleans as one uint8 each; the last ones are filled up with 0.
 
     Args:
@@ -65,7 +69,7 @@ def unpackbits(a: Any, axis: int | None = None, count: Any = None, bitorder: str
     return pt.moveaxis(flat, -1, axis)
 
 
-def _on_axis(a: Any, axis: int | None, what: str) -> tuple[Any, int]:
+def _on_axis(a: Any, axis: int | None, what: str) -> tuple[TensorVariable, int]:
     x = as_tensor_variable(a)
     if axis is None:
         return pt.ravel(x), 0

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from graphc.ops.rows_arithmetic import promote
 from graphc.ops.shape import Shape_i
 from graphc.ops.sizes import as_size, as_sizes, known_as, known_value, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "alloc",
@@ -144,7 +147,7 @@ def empty_like(model: Any, dtype: Any = None) -> Variable:
     return zeros_like(model, dtype)
 
 
-def _arange_dtype(ends: list[Any]) -> str:
+def _arange_dtype(ends: list[TensorVariable]) -> str:
     if any(x.type.ndim for x in ends):
         raise TypeError(f"arange takes 0-d operands, got {', '.join(str(x.type) for x in ends)}")
     dtype = promote(*(x.type.numpy_dtype for x in ends))
@@ -153,7 +156,7 @@ def _arange_dtype(ends: list[Any]) -> str:
     return "int64" if dtype.kind == "b" or (dtype.kind == "i" and dtype.itemsize < 8) else dtype.name
 
 
-def _length(start: Any, stop: Any, step: Any) -> Any:
+def _length(start: TensorVariable, stop: TensorVariable, step: Any) -> Any:
     values: list[Any] = [known_value(x) for x in (start, stop, step)]
     if values[2] is not None and not values[2]:
         raise ValueError("the step of arange must not be 0")

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "gradient",
@@ -58,7 +61,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     return results[0] if len(axes) == 1 else tuple(results)
 
 
-def _even(f: Any, h: Any, edge_order: int) -> Any:
+def _even(f: TensorVariable, h: Any, edge_order: int) -> TensorVariable:
     if isinstance(h, Variable):
         h = pt.cast(h, f.type.dtype)
     inner = (f[..., 2:] - f[..., :-2]) / (2.0 * h)
@@ -70,7 +73,7 @@ def _even(f: Any, h: Any, edge_order: int) -> Any:
     return _with_ends(first / h, inner, last / h)
 
 
-def _uneven(f: Any, x: Any, edge_order: int) -> Any:
+def _uneven(f: TensorVariable, x: TensorVariable, edge_order: int) -> TensorVariable:
     """The three-point formulas for positions at unequal distances; those of a parabola at the ends."""
     h = pt.diff(pt.cast(x, f.type.dtype))
     left, right = h[:-1], h[1:]
@@ -95,5 +98,5 @@ def _uneven(f: Any, x: Any, edge_order: int) -> Any:
     return _with_ends(first, inner, last)
 
 
-def _with_ends(first: Any, inner: Any, last: Any) -> Any:
+def _with_ends(first: TensorVariable, inner: TensorVariable, last: TensorVariable) -> TensorVariable:
     return pt.concatenate([pt.expand_dims(first, -1), inner, pt.expand_dims(last, -1)], axis=-1)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of, vector_entries
 from graphc.public import pt
 from graphc.raise_op import Assert
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "atleast_Nd",
@@ -96,7 +99,7 @@ def split_dims(x: Any, shape: Any, axis: int = 0) -> Variable:
     return pt.reshape(x, [*sizes[:axis], *given, *sizes[axis + 1 :]])
 
 
-def _kept(keep_axes: Any, ndim: int) -> tuple[int, int]:
+def _kept(keep_axes: int | list[int] | None, ndim: int) -> tuple[int, int]:
     """How many axes are kept in front and at the end."""
     if keep_axes is None:
         return 0, 0
@@ -205,7 +208,9 @@ def broadcast_shape(
     return tuple(result)
 
 
-def _joint_size(best: Any, sizes: Sequence[Any], allow_runtime_broadcast: bool) -> Any:
+def _joint_size(
+    best: TensorVariable, sizes: Sequence[TensorVariable], allow_runtime_broadcast: bool
+) -> TensorVariable:
     """The size that sizes broadcast to, checked when run where they are not known."""
     others = [size for size in sizes if size is not best and known_size(size) is None]
     if allow_runtime_broadcast:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -18,6 +18,9 @@ from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import product_of, size_of
 from graphc.public import pt
 from graphc.tensor.contraction_order import find_path
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["einsum"]
 
@@ -97,7 +100,7 @@ def _from_lists(arguments: list[Any]) -> tuple[str, list[Any]]:
     return (f"{inputs}->{text(arguments[-1])}" if len(arguments) % 2 else inputs), operands
 
 
-def _parse(subscripts: str, tensors: Sequence[Any]) -> tuple[list[list[str]], list[str]]:
+def _parse(subscripts: str, tensors: Sequence[TensorVariable]) -> tuple[list[list[str]], list[str]]:
     """Labels of the operands and of the output; axes under an ellipsis have labels of their own."""
     text = re.sub(r"\s", "", subscripts)
     sides = text.split("->")
@@ -125,7 +128,7 @@ def _parse(subscripts: str, tensors: Sequence[Any]) -> tuple[list[list[str]], li
     return labels, output
 
 
-def _ellipsis_width(part: str, x: Any, subscripts: str) -> int:
+def _ellipsis_width(part: str, x: TensorVariable, subscripts: str) -> int:
     letters = part.replace("...", "", 1)
     if "." in letters:
         raise ValueError(f"einsum: an ellipsis is three dots, once in each part of {subscripts!r}")
@@ -150,7 +153,7 @@ def _expand(part: str, width: int, most: int) -> list[str]:
 # -- one operand ---------------------------------------------------------------------------------------------
 
 
-def _diagonals(x: Any, labels: list[str], subscripts: str) -> _Term:
+def _diagonals(x: TensorVariable, labels: list[str], subscripts: str) -> _Term:
     """An operand with indices that occur in it twice replaced by diagonals."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -275,7 +278,7 @@ def _with_sizes_of(a: _Term, b: _Term, summed: list[str]) -> _Term:
     return _Term(pt.specify_shape(b.value, expected), b.labels)
 
 
-def _grouped(term: _Term, batch: int, split: int) -> Any:
+def _grouped(term: _Term, batch: int, split: int) -> TensorVariable:
     """A tensor with the axes after the batch joined into two, the first of them made of ``split`` axes."""
     x = term.value
     if split == 1 and x.type.ndim == batch + 2:

@@ -8,7 +8,7 @@ static, a multiple of 4, and has small prime factors only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -29,6 +29,10 @@ from graphc.ops.fourier import (
 )
 from graphc.ops.sizes import as_size, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "fft",
@@ -67,7 +71,7 @@ def _operand(a: Any, what: str, real: bool = False) -> Any:
     return x if dtype in COMPLEX or dtype in REAL else pt.cast(x, "float64")
 
 
-def _complex(x: Any) -> Any:
+def _complex(x: TensorVariable) -> Any:
     return pt.cast(x, COMPLEX[x.type.dtype]) if x.type.dtype in COMPLEX else x
 
 
@@ -91,7 +95,7 @@ def _scaled(x: Any, n: Any, norm: str | None, inverse: bool) -> Any:
     return x * pt.cast(pt.cast(n, "float64") ** power, dtype)
 
 
-def _resized(x: Any, axis: int, n: Any) -> Any:
+def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> Any:
     """Cut off, or filled up with zeros, so that an axis has size n."""
     have, want = known_size(size_of(x, axis)), known_size(n)
     if have is not None and have == want:
@@ -118,7 +122,7 @@ def _as_n(n: Any, default: Any, what: str) -> Any:
     return size
 
 
-def _on_rows(x: Any, axis: int, transform: Any) -> Any:
+def _on_rows(x: TensorVariable, axis: int, transform: Any) -> TensorVariable:
     """Applies a function of matrices to an axis."""
     last = pt.moveaxis(x, axis, -1)
     *lead, n = sizes_of(last)
@@ -128,7 +132,7 @@ def _on_rows(x: Any, axis: int, transform: Any) -> Any:
     return pt.moveaxis(out, -1, axis)
 
 
-def _on_columns(x: Any, axis: int, inverse: bool) -> Any:
+def _on_columns(x: TensorVariable, axis: int, inverse: bool) -> TensorVariable | None:
     """Complex numbers along an axis that is not the last one; None if that is better done on rows."""
     n, dtype = size_of(x, axis), REAL[x.type.dtype]
     roots = columns_table(n, dtype)
@@ -140,7 +144,7 @@ def _on_columns(x: Any, axis: int, inverse: bool) -> Any:
     return pt.reshape(out, sizes)
 
 
-def _transform(rows: Any, inverse: bool) -> Any:
+def _transform(rows: TensorVariable, inverse: bool) -> TensorVariable:
     """Complex rows, not scaled."""
     n, dtype = size_of(rows, 1), REAL[rows.type.dtype]
     in_row, mode, radices = algorithm(n, size_of(rows, 0), dtype, False)
@@ -204,7 +208,7 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Vari
     return _scaled(_on_rows(_resized(x, axis, size), axis, _real_rows), size, norm, False)
 
 
-def _real_rows(rows: Any) -> Any:
+def _real_rows(rows: TensorVariable) -> TensorVariable:
     n, dtype = size_of(rows, 1), rows.type.dtype
     in_row, mode, radices = algorithm(n, size_of(rows, 0), dtype, True)
     known = known_size(n)
@@ -227,7 +231,7 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Var
     return _scaled(_on_rows(x, axis, lambda rows: _inverse_rows(rows, size)), size, norm, True)
 
 
-def _inverse_rows(rows: Any, n: Any) -> Any:
+def _inverse_rows(rows: TensorVariable, n: TensorVariable) -> TensorVariable:
     dtype = REAL[rows.type.dtype]
     in_row, mode, radices = algorithm(n, size_of(rows, 0), dtype, True)
     known = known_size(n)
@@ -322,28 +326,28 @@ def irfftn(
 
 
 def fft2(
-    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Variable:
     """`fftn` along two axes."""
     return fftn(a, s, axes, norm)
 
 
 def ifft2(
-    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Variable:
     """`ifftn` along two axes."""
     return ifftn(a, s, axes, norm)
 
 
 def rfft2(
-    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Variable:
     """`rfftn` along two axes."""
     return rfftn(a, s, axes, norm)
 
 
 def irfft2(
-    a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Variable:
     """`irfftn` along two axes."""
     return irfftn(a, s, axes, norm)

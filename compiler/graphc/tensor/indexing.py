@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from graphc.ops.subtensor import IncSubtensor, Subtensor, fitting
 from graphc.public import pt
 from graphc.tensor.masks import masked, true_positions
 from graphc.tensor.parse_index import ParsedIndex, mask_of, parse_index, with_mask_axes
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "getitem",
@@ -48,7 +52,7 @@ class SliceLens:
     def get(self, x: Any) -> Any:
         return Subtensor(self.entries)(x, *self.bounds)
 
-    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
         return IncSubtensor(self.entries, not accumulate)(x, y, *self.bounds)
 
 
@@ -62,7 +66,7 @@ class FitLens:
     def get(self, x: Any) -> Any:
         return _fitting(x, self.sizes)
 
-    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
         return y
 
 
@@ -108,7 +112,7 @@ class TakeLens:
     def get(self, x: Any) -> Any:
         return Take(self.axis)(x, self.indices)
 
-    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
         return Put(self.axis, not accumulate)(x, y, self.indices)
 
 
@@ -169,12 +173,12 @@ def _mask_lenses(x: Any, mask: Any) -> list[Lens]:
     return [*flat, MaskLens(pt.ravel(mask))]
 
 
-def _fitting(x: Any, sizes: Sequence[Any]) -> Any:
+def _fitting(x: Any, sizes: Sequence[Any]) -> TensorVariable:
     """An array that has the sizes that an index needs; None stands for any size."""
     return FitIndex()(x, *(size_of(x, i) if size is None else size for i, size in enumerate(sizes)))
 
 
-def _aligned(arrays: Sequence[Any]) -> list[Any]:
+def _aligned(arrays: Sequence[TensorVariable]) -> list[TensorVariable]:
     """Index arrays, of which those that do not broadcast are checked to have the sizes of the first."""
     first: dict[int, Any] = {}
     for array in sorted(arrays, key=lambda array: None in array.type.shape):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 
 __all__ = ["pad"]
 
@@ -28,7 +32,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> Variable:
+def pad(array: TensorLike, pad_width: Any, mode: str = "constant", **options: Any) -> Variable:
     """The array with more elements at both ends of each axis.
 
     Args:
@@ -93,7 +97,7 @@ def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
     return [(a, b) for a, b in pairs]
 
 
-def _width(given: Any) -> Any:
+def _width(given: TensorVariable | int) -> Any:
     width = as_size(given, "pad")
     known = known_size(width)
     if known is not None and known < 0:
@@ -101,14 +105,21 @@ def _width(given: Any) -> Any:
     return width
 
 
-def _block(x: Any, axis: int, count: Any, value: Any) -> Any:
+def _block(x: Any, axis: int, count: Any, value: Any) -> TensorVariable:
     """``count`` rows along an axis, filled with a value that broadcasts."""
     sizes = sizes_of(x)
     sizes[axis] = count
     return pt.broadcast_to(value, sizes)
 
 
-def _constant(x: Any, axis: int, before: Any, after: Any, value: Any, mode: str) -> Any:
+def _constant(
+    x: TensorVariable,
+    axis: int,
+    before: TensorVariable,
+    after: TensorVariable,
+    value: tuple[int, int],
+    mode: str,
+) -> TensorVariable:
     ends = [pt.cast(as_tensor_variable(v), x.type.dtype) for v in value]
     return pt.concatenate([_block(x, axis, before, ends[0]), x, _block(x, axis, after, ends[1])], axis=axis)
 
@@ -117,7 +128,7 @@ def _rows(x: Any, axis: int, index: Any) -> Any:
     return x[(*[slice(None)] * axis, index)]
 
 
-def _edges(x: Any, axis: int) -> tuple[Any, Any]:
+def _edges(x: TensorVariable, axis: int) -> tuple[Any, Any]:
     """The first and the last row along an axis, which has size 1 then."""
     first, last = (pt.expand_dims(_rows(x, axis, index), axis) for index in (0, -1))
     return first, last
@@ -140,7 +151,14 @@ def _ramp(x: Any, axis: int, before: Any, after: Any, value: Any, mode: str) -> 
     return pt.concatenate([first, x, last], axis=axis)
 
 
-def _statistic(x: Any, axis: int, before: Any, after: Any, value: Any, mode: str) -> Any:
+def _statistic(
+    x: TensorVariable,
+    axis: int,
+    before: TensorConstant,
+    after: TensorConstant,
+    value: tuple[int | None, int | None],
+    mode: str,
+) -> TensorVariable:
     parts = []
     for count, length, at_start in zip((before, after), value, (True, False), strict=True):
         if length is None:
@@ -156,7 +174,14 @@ def _statistic(x: Any, axis: int, before: Any, after: Any, value: Any, mode: str
     return pt.concatenate([parts[0], x, parts[1]], axis=axis)
 
 
-def _mapped(x: Any, axis: int, before: Any, after: Any, value: Any, mode: str) -> Any:
+def _mapped(
+    x: TensorVariable,
+    axis: int,
+    before: TensorConstant,
+    after: TensorConstant,
+    value: tuple[int | str, int | str],
+    mode: str,
+) -> TensorVariable:
     """Modes whose new elements are elements of the array: which ones is arithmetic on positions."""
     if mode in ("reflect", "symmetric") and value[0] == "odd":
         return _odd(x, axis, before, after, mode)
@@ -167,7 +192,7 @@ def _mapped(x: Any, axis: int, before: Any, after: Any, value: Any, mode: str) -
     return pt.take(x, _source(at, n, mode), axis=axis)
 
 
-def _source(at: Any, n: Any, mode: str) -> Any:
+def _source(at: TensorVariable, n: TensorVariable, mode: str) -> TensorVariable:
     """The positions in the array that stand at positions beyond its ends."""
     if mode == "edge":
         return pt.clip(at, 0, n - 1)
@@ -178,7 +203,9 @@ def _source(at: Any, n: Any, mode: str) -> Any:
     return pt.minimum(folded, (period - 1 if mode == "symmetric" else 2 * (n - 1)) - folded)
 
 
-def _odd(x: Any, axis: int, before: Any, after: Any, mode: str) -> Any:
+def _odd(
+    x: TensorVariable, axis: int, before: TensorConstant, after: TensorConstant, mode: str
+) -> TensorVariable:
     """Reflected at the edges in value, too: each further period adds twice the difference of the edges."""
     n = size_of(x, axis)
     at = pt.arange(n + before + after) - before

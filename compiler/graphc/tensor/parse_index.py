@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from graphc.ops.bounds import FULL, SYMBOLIC, Entry
 from graphc.ops.elementwise import cast_to
 from graphc.ops.sizes import as_size, known_size, reads_sizes, size_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class ParsedIndex(NamedTuple):
@@ -135,7 +139,7 @@ def _plain(item: Any) -> Any:
     return variable
 
 
-def _positions(mask: Any) -> list[Any]:
+def _positions(mask: TensorVariable) -> list[Any]:
     """A mask as positions of its true elements."""
     if isinstance(mask, Constant):
         return [as_tensor_variable(positions) for positions in np.nonzero(mask.data)]
@@ -154,7 +158,7 @@ def _check_mask(x: Any, mask: Any, axis: int) -> None:
         )
 
 
-def mask_of(x: Any, index: Any) -> Any:
+def mask_of(x: TensorLike, index: TensorLike) -> Any:
     """The boolean variable that is the whole index, with `x` having its shape there; else None."""
     items = index if isinstance(index, tuple) else (index,)
     while len(items) > 1 and (
@@ -170,7 +174,7 @@ def mask_of(x: Any, index: Any) -> Any:
     return mask
 
 
-def _bound(bound: Any, bounds: list[Any]) -> Any:
+def _bound(bound: TensorVariable | int | None, bounds: list[TensorVariable]) -> Any:
     """A bound as a number, None, or `SYMBOLIC` with its variable appended to ``bounds``."""
     if bound is None:
         return None
@@ -191,7 +195,7 @@ def _is_single(item: Any) -> bool:
     return isinstance(item, Variable) and item.type.ndim == 0
 
 
-def _arrays_place(items: list[Any]) -> int:
+def _arrays_place(items: list[TensorVariable | slice | None]) -> int:
     """Where the arrays' dimensions go: in place when integers and arrays are neighbours, else in front."""
     advanced = [i for i, item in enumerate(items) if isinstance(item, Variable)]
     if not any(not _is_single(items[i]) for i in advanced):

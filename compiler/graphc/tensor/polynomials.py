@@ -6,7 +6,7 @@ float32 stays float32, where some of NumPy's functions give float64.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from graphc.ops.matrices import float_dtype
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, size_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "poly",
@@ -81,7 +84,7 @@ def polyval(p: Any, x: Any) -> Variable:
     return result
 
 
-def _sum(a: Any, b: Any, what: str, sign: int) -> Any:
+def _sum(a: TensorVariable, b: TensorVariable, what: str, sign: int) -> TensorVariable:
     a, b = _coefficients(a, what), _coefficients(b, what)
     b = b if sign > 0 else -b
     size = pt.maximum(size_of(a, 0), size_of(b, 0))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, as_sizes, known_size, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "geomspace",
@@ -28,8 +32,8 @@ __all__ = [
 
 
 def linspace(
-    start: Any,
-    stop: Any,
+    start: TensorLike,
+    stop: TensorLike,
     num: Any = 50,
     endpoint: bool = True,
     retstep: bool = False,
@@ -77,8 +81,8 @@ def linspace(
 
 
 def logspace(
-    start: Any,
-    stop: Any,
+    start: TensorLike,
+    stop: TensorLike,
     num: Any = 50,
     endpoint: bool = True,
     base: Any = 10.0,
@@ -103,7 +107,7 @@ def logspace(
     return _finished(powers, dtype, axis, "logspace")
 
 
-def _finished(numbers: Any, dtype: Any, axis: int, name: str) -> Any:
+def _finished(numbers: TensorVariable, dtype: Any, axis: int, name: str) -> TensorVariable:
     """Numbers along the first axis in another dtype and along another axis."""
     if dtype is not None:
         numbers = pt.cast(numbers, parse_dtype(dtype))
@@ -178,7 +182,7 @@ class _Grid:
         grid = meshgrid(*(pt.cast(x, dtype) for x in axes), sparse=self._sparse, indexing="ij")
         return grid if self._sparse else pt.stack(grid)
 
-    def _axis(self, s: Any) -> Any:
+    def _axis(self, s: int | slice) -> Any:
         if not isinstance(s, slice):
             raise TypeError(f"grids are made from slices such as 0:5 or 0:1:11j, got {s!r}")
         start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step

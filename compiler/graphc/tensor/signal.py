@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -15,6 +15,9 @@ from graphc.public import pt
 from graphc.tensor.nn.convolution import correlated
 from graphc.tensor.nn.windows import Window, folded, known
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
 __all__ = ["convolve1d", "convolve2d"]
 
 _MODES = ("full", "valid", "same")
@@ -22,7 +25,7 @@ _METHODS = ("auto", "direct", "fft")
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 
 
-def _one_of(what: str, name: str, given: Any, known: Any) -> None:
+def _one_of(what: str, name: str, given: str, known: Any) -> None:
     if given not in known:
         raise ValueError(f"{what}: {name} must be one of {', '.join(known)}, got {given!r}")
 
@@ -38,7 +41,7 @@ def _operands(what: str, in1: Any, in2: Any, ndim: int) -> tuple[Any, Any, str]:
     return x, f, promote(x.type.numpy_dtype, f.type.numpy_dtype).name
 
 
-def _window(size: Any, taps: Any, mode: str) -> Window:
+def _window(size: TensorVariable, taps: TensorVariable, mode: str) -> Window:
     """The places of a filter along an axis that a mode asks for."""
     if mode == "full":
         low = high = taps - 1
@@ -60,7 +63,7 @@ def _padded(x: Any, windows: list[Window], boundary: str, fillvalue: Any) -> Any
     return pt.pad(x, widths, mode=_BOUNDARIES[boundary], **options)
 
 
-def _direct(x: Any, f: Any, windows: list[Window], dtype: str) -> Any:
+def _direct(x: Any, f: Any, windows: list[Window], dtype: str) -> TensorVariable:
     *lead, h, w = sizes_of(x)
     images = pt.reshape(x, [product_of(lead), 1, h, w])
     filters = pt.dimshuffle(pt.flip(f, (0, 1)), ("x", "x", 0, 1))
@@ -153,7 +156,9 @@ def convolve2d(
     return _batched(core, x, f, "(h,w),(p,q)->(r,s)", 2)
 
 
-def _batched(core: Callable[[Any, Any], Any], x: Any, f: Any, signature: str, ndim: int) -> Any:
+def _batched(
+    core: Callable[[Any, Any], Any], x: TensorVariable, f: TensorVariable, signature: str, ndim: int
+) -> TensorVariable:
     """Filters of several signals; one filter for all of them takes no broadcasting."""
     return core(x, f) if f.type.ndim == ndim else pt.vectorize(core, signature)(x, f)
 

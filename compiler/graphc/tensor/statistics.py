@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from graphc.ops.scattering import Gather
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import Partition, Sort
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "average",
@@ -42,12 +46,12 @@ FEW = 4
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _floats(x: Any) -> Any:
+def _floats(x: Any) -> TensorVariable:
     x = as_tensor_variable(x)
     return x if x.type.numpy_dtype.kind in "fc" else cast_to(x, "float64")
 
 
-def _joined_last(x: Any, axis: Any, what: str) -> tuple[Any, tuple[int, ...]]:
+def _joined_last(x: TensorVariable, axis: Any, what: str) -> tuple[TensorVariable, tuple[int, ...]]:
     """The axes joined into one, after the others; also the axes."""
     axes = normalize_axes(axis, x.type.ndim, what)
     if len(axes) == 1:
@@ -57,7 +61,7 @@ def _joined_last(x: Any, axis: Any, what: str) -> tuple[Any, tuple[int, ...]]:
     return pt.reshape(moved, [*(size_of(x, a) for a in kept), -1]), axes
 
 
-def _kept(result: Any, axes: tuple[int, ...], ndim: int, lead: int = 0) -> Any:
+def _kept(result: TensorVariable, axes: tuple[int, ...], ndim: int, lead: int = 0) -> TensorVariable:
     """The reduced axes put back, of size 1, after ``lead`` other axes."""
     rest = iter(range(lead, lead + ndim))
     return pt.dimshuffle(
@@ -65,12 +69,12 @@ def _kept(result: Any, axes: tuple[int, ...], ndim: int, lead: int = 0) -> Any:
     )
 
 
-def _with_nan(result: Any, rows: Any) -> Any:
+def _with_nan(result: TensorVariable, rows: TensorVariable) -> TensorVariable:
     """NaN where a row has one."""
     return pt.switch(pt.any(pt.isnan(rows), axis=-1), np.array(np.nan, result.type.dtype), result)
 
 
-def median(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Variable:
     """Middle element over axes, or the mean of the two in the middle; NaN where there is a NaN.
 
     Args:
@@ -98,12 +102,12 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return _kept(result, axes, x.type.ndim) if keepdims else result
 
 
-def _check_quantile(q: Any) -> None:
+def _check_quantile(q: TensorVariable) -> None:
     if isinstance(q, Constant) and not ((q.data >= 0) & (q.data <= 1)).all():
         raise ValueError(f"quantiles must be in the range from 0 to 1, got {q.data}")
 
 
-def _between(ordered: Any, place: Any, method: str) -> Any:
+def _between(ordered: TensorVariable, place: TensorVariable, method: str) -> TensorVariable:
     """Elements of sorted rows at places that are no integers; the places are along a new first axis.
 
     Args:
@@ -136,14 +140,14 @@ def _between(ordered: Any, place: Any, method: str) -> Any:
     return pt.switch(pt.eq(low, high) | pt.eq(weight, 0), low, mixed)
 
 
-def _at(ordered: Any, positions: Any) -> Any:
+def _at(ordered: TensorVariable, positions: TensorVariable) -> TensorVariable:
     """Elements at positions of the last axis, which comes first then."""
     if positions.type.ndim == 1:
         return pt.moveaxis(ordered[..., positions], -1, 0)
     return pt.moveaxis(Gather()(ordered, pt.moveaxis(positions, 0, -1)), -1, 0)
 
 
-def _ranks(place: Any) -> Any:
+def _ranks(place: TensorVariable) -> Any:
     """The ranks of the elements around places, ascending."""
     return pt.cast(Sort()(pt.concatenate([pt.floor(place), pt.ceil(place)])), "int64")
 
@@ -170,7 +174,7 @@ def quantile(
     return _quantile(_floats(x), q, axis, kwargs.pop("interpolation", method), keepdims, False)
 
 
-def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool) -> Any:
+def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool) -> TensorVariable:
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     q = as_tensor_variable(q)
@@ -195,7 +199,12 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
 
 
 def percentile(
-    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False, **kwargs: Any
+    x: TensorLike,
+    q: TensorLike,
+    axis: AxisLike = None,
+    method: str = "linear",
+    keepdims: bool = False,
+    **kwargs: Any,
 ) -> Variable:
     """`quantile` with ``q`` in percent."""
     return quantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims, **kwargs)
@@ -211,7 +220,7 @@ def _replaced(x: Any, value: Any) -> Any:
     return pt.switch(pt.isnan(x), np.asarray(value, x.type.dtype), x)
 
 
-def _present(x: Any) -> Any:
+def _present(x: TensorVariable) -> TensorVariable:
     """Which elements are numbers."""
     return ~pt.isnan(x)
 
@@ -274,7 +283,7 @@ def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return pt.argmin(_replaced(x, np.inf), axis=axis, keepdims=keepdims)
 
 
-def _mean_of_present(x: Any, present: Any, axis: Any, keepdims: bool, ddof: int = 0) -> Any:
+def _mean_of_present(x: Any, present: Any, axis: Any, keepdims: bool, ddof: int = 0) -> TensorVariable:
     """The sum of the elements that are present over their number less ``ddof``; a NaN among them counts."""
     count = pt.sum(present, axis=axis, keepdims=keepdims) - ddof
     real = {"complex64": "float32", "complex128": "float64"}.get(x.type.dtype, x.type.dtype)
@@ -302,12 +311,12 @@ def nanvar(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> V
     return _mean_of_present(squares, _present(x), axis, keepdims, ddof)
 
 
-def nanstd(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+def nanstd(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool = False) -> Variable:
     """`std` of the elements that are not NaN."""
     return pt.sqrt(nanvar(x, axis=axis, ddof=ddof, keepdims=keepdims))
 
 
-def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+def nanmedian(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Variable:
     """`median` of the elements that are not NaN; NaN where there is none."""
     return nanquantile(x, 0.5, axis, "midpoint", keepdims)
 
@@ -318,7 +327,7 @@ def nanquantile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdi
 
 
 def nanpercentile(
-    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
+    x: TensorLike, q: TensorLike, axis: AxisLike = None, method: str = "linear", keepdims: bool = False
 ) -> Variable:
     """`nanquantile` with ``q`` in percent."""
     return nanquantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims)

@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import ArgumentError
 from graphc.graph.basic import Variable
@@ -18,6 +18,9 @@ from graphc.ops.batch import batch_graph
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 from graphc.transforms.vectorize import vectorize_graph
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["vectorize", "vmap"]
 
@@ -104,7 +107,7 @@ def vectorize(
 
 
 def _split(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], excluded: set[Any]
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, int], excluded: set[int | str]
 ) -> tuple[list[int], dict[str, Any]]:
     """Positions of the arguments that are batched, and the keyword arguments."""
     surplus = sorted(set(kwargs) - excluded)
@@ -122,7 +125,7 @@ def _split(
     return places, kwargs
 
 
-def _core(x: Any, core: tuple[str, ...], what: str) -> Variable:
+def _core(x: TensorVariable, core: tuple[str, ...], what: str) -> Variable:
     """A variable for one element of the batch ``x``."""
     if x.type.ndim < len(core):
         raise ValueError(
@@ -208,7 +211,7 @@ def _entries(axes: Any, count: int, what: str) -> list[Any]:
     return entries
 
 
-def _size(batches: Collection[Any], label: str) -> Any:
+def _size(batches: Collection[Any], label: str) -> TensorVariable | None:
     known = {x.type.shape[0] for x in batches} - {None}
     if len(known) > 1:
         raise ValueError(f"vmap of {label} maps over axes of different sizes: {sorted(known)}")

@@ -21,7 +21,7 @@ def tolerances(*dtypes: Any) -> tuple[float, float]:
     return max(r for r, _ in found), max(a for _, a in found)
 
 
-def arrays_equal(a: Any, b: Any, force_same_dtype: bool = True) -> bool:
+def arrays_equal(a: np.ndarray, b: np.ndarray, force_same_dtype: bool = True) -> bool:
     """Whether shape, elements and (with ``force_same_dtype``) dtype agree; NaN equals NaN."""
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape or (force_same_dtype and a.dtype != b.dtype):
@@ -30,8 +30,8 @@ def arrays_equal(a: Any, b: Any, force_same_dtype: bool = True) -> bool:
 
 
 def arrays_close(
-    a: Any,
-    b: Any,
+    a: np.ndarray,
+    b: np.ndarray,
     allow_remove_inf: bool = False,
     allow_remove_nan: bool = False,
     rtol: float | None = None,

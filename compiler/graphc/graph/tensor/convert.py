@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from graphc.graph.tensor.type import DTYPES, TensorType, parse_dtype
 from graphc.graph.tensor.variable import TensorConstant
 from graphc.graph.type import register_transfer, transfer
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "as_tensor",
@@ -38,7 +41,7 @@ def is_weak_scalar(x: Any) -> bool:
     return type(x) in (bool, int, float, complex)
 
 
-def _is_masked(x: Any) -> bool:
+def _is_masked(x: float | np.ndarray) -> bool:
     """Whether ``x`` has a mask. `numpy.ma` takes 8 ms to import: who has none has not imported it either."""
     return type(x) is not np.ndarray and "numpy.ma" in sys.modules and isinstance(x, np.ma.MaskedArray)
 
@@ -155,7 +158,7 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None,
     return _variable_with_ndim(x, ndim)
 
 
-def _variable_with_ndim(x: Any, ndim: int | None) -> Any:
+def _variable_with_ndim(x: Any, ndim: int | None) -> TensorVariable:
     if ndim is None or x.type.ndim == ndim:
         return x
     surplus = x.type.ndim - ndim

@@ -13,12 +13,15 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from graphc.graph.tensor.dispatch_adapters import FUNCTIONS, UFUNCS
 from graphc.public import array_api, pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
 UFUNC_NAMES = {
@@ -165,12 +168,17 @@ def _elementwise(target: Target, name: str, called: str, inputs: Sequence[Any], 
     return function(*inputs)
 
 
-def _as_operand(target: Target, x: Any) -> Any:
+def _as_operand(target: Target, x: TensorVariable | float) -> Any:
     return x if hasattr(x, "ndim") else target.find("as_tensor_variable")(x)
 
 
 def _with_options(
-    target: Target, function: Any, name: str, called: str, inputs: Sequence[Any], options: dict[str, Any]
+    target: Target,
+    function: Any,
+    name: str,
+    called: str,
+    inputs: Sequence[Any],
+    options: dict[str, int | None],
 ) -> Any:
     known = _parameters(name)
     unknown = [key for key in options if known is not None and key not in known]
@@ -270,15 +278,15 @@ class NumpyProtocols:
 
     __array_priority__ = 1000
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> TensorVariable:
         """Let ``np.exp(x)``, ``array + x`` and ``np.add.reduce(x)`` build graphs."""
         return call_ufunc(symbolic_target(), ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> TensorVariable | int:
         """Let ``np.concatenate([x, y])`` and the like build graphs."""
         return call_function(symbolic_target(), func, args, kwargs)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
         if dtype is not None and np.dtype(dtype) == object:
             # Collections of variables are arrays of objects.
             holder = np.empty((), object)

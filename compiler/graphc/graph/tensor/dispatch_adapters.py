@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.public import raise_op
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 Find = Callable[[str], Any]
 
@@ -59,18 +62,18 @@ def _dtype_of(x: Any) -> Any:
     return np.dtype(x.dtype) if hasattr(x, "dtype") and not isinstance(x, type) else x
 
 
-def _size(find: Find, a: Any, axis: Any = None) -> Any:
+def _size(find: Find, a: TensorVariable, axis: int | None = None) -> TensorVariable:
     return find("size")(a) if axis is None else find("shape")(a)[axis]
 
 
-def _is_complex(find: Find, x: Any) -> bool:
+def _is_complex(find: Find, x: TensorVariable) -> bool:
     return np.dtype(x.dtype).kind == "c"
 
 
 # Splitting --------------------------------------------------------------------------------------------------
 
 
-def _pieces(x: Any, bounds: list[Any], axis: int) -> list[Any]:
+def _pieces(x: Any, bounds: list[TensorVariable | int], axis: int) -> list[Any]:
     front = (slice(None),) * (axis % x.ndim)
     ends = [None, *bounds, None]
     return [x[(*front, slice(a, b))] for a, b in pairwise(ends)]
@@ -103,7 +106,9 @@ def _split(find: Find, ary: Any, indices_or_sections: Any, axis: int = 0, exact:
     return _pieces(ary, bounds, axis)
 
 
-def _array_split(find: Find, ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def _array_split(
+    find: Find, ary: TensorVariable, indices_or_sections: int, axis: int = 0
+) -> list[TensorVariable]:
     return _split(find, ary, indices_or_sections, axis, exact=False)
 
 
@@ -127,7 +132,7 @@ def _round(find: Find, a: Any, decimals: int = 0, out: None = None) -> Any:
 
 
 def _clip(
-    find: Find, a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
+    find: Find, a: Any, a_min: Any = None, a_max: int | None = None, *, min: Any = None, max: Any = None
 ) -> Any:
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     if low is not None and high is not None:
@@ -142,7 +147,9 @@ def _no_out(out: Any) -> None:
         raise TypeError("out= cannot take the result, as it has no value yet; write y = np.round(x)")
 
 
-def _array_equal(find: Find, a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def _array_equal(
+    find: Find, a1: TensorVariable, a2: TensorVariable, equal_nan: bool = False
+) -> TensorVariable:
     """Whether shapes and elements agree; arrays of other shapes are not compared."""
     a, b = (x if hasattr(x, "ndim") else find("as_tensor_variable")(x) for x in (a1, a2))
     if a.ndim != b.ndim:
@@ -153,7 +160,13 @@ def _array_equal(find: Find, a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     )
 
 
-def _average(find: Find, a: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
+def _average(
+    find: Find,
+    a: TensorVariable,
+    axis: int | None = None,
+    weights: TensorVariable | None = None,
+    keepdims: bool = False,
+) -> TensorVariable:
     if weights is None:
         return find("mean")(a, axis=axis, keepdims=keepdims)
     total = find("sum")(a * weights, axis=axis, keepdims=keepdims)
@@ -161,8 +174,8 @@ def _average(find: Find, a: Any, axis: Any = None, weights: Any = None, keepdims
 
 
 def _nan_to_num(
-    find: Find, x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
+    find: Find, x: TensorVariable, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> TensorVariable:
     if np.dtype(x.dtype).kind != "f":
         return x
     limits = np.finfo(x.dtype)
@@ -174,23 +187,25 @@ def _nan_to_num(
 
 
 def _without_nan(kind: str, neutral: Any) -> Callable[..., Any]:
-    def reduce(find: Find, a: Any, axis: Any = None, **options: Any) -> Any:
+    def reduce(find: Find, a: Any, axis: int | None = None, **options: Any) -> TensorVariable:
         return find(kind)(find("where")(find("isnan")(a), neutral, a), axis=axis, **options)
 
     return reduce
 
 
-def _nanmean(find: Find, a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _nanmean(find: Find, a: TensorVariable, axis: Any = None, keepdims: bool = False) -> TensorVariable:
     total = FUNCTIONS["nansum"](find, a, axis, keepdims=keepdims)
     return total / find("sum")(find("logical_not")(find("isnan")(a)), axis=axis, keepdims=keepdims)
 
 
-def _append(find: Find, arr: Any, values: Any, axis: Any = None) -> Any:
+def _append(find: Find, arr: TensorVariable, values: TensorVariable, axis: Any = None) -> TensorVariable:
     parts = [find("as_tensor_variable")(x) for x in (arr, values)]
     return find("concatenate")([find("ravel")(x) for x in parts] if axis is None else parts, axis=axis or 0)
 
 
-def _norm(find: Find, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(
+    find: Find, x: TensorVariable, ord: int | None = None, axis: int | None = None, keepdims: bool = False
+) -> TensorVariable:
     """NumPy takes all elements as one vector where neither ``ord`` nor ``axis`` is given."""
     if ord is None and axis is None:
         return find("linalg.vector_norm")(x, keepdims=keepdims)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.type import TensorType
 
 
-def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bool | None) -> np.ndarray:
+def filter_array(
+    type_: TensorType, value: np.ndarray, strict: bool, allow_downcast: bool | None
+) -> np.ndarray:
     """Convert ``value`` to an aligned array of native byte order, or raise TypeError. An array that is one
     already is returned as it is, also of a class derived from ``ndarray``, as a map of a file.
     """
@@ -38,7 +40,7 @@ def filter_array(type_: TensorType, value: Any, strict: bool, allow_downcast: bo
     return array
 
 
-def _exact(type_: TensorType, value: Any) -> np.ndarray:
+def _exact(type_: TensorType, value: np.ndarray) -> np.ndarray:
     if not isinstance(value, np.ndarray):
         raise TypeError(
             f"expected an array of {type_} (strict), got {value!r:.80} of type {type(value).__name__}"

@@ -53,7 +53,7 @@ def parse_dtype(dtype: Any) -> str:
     return name
 
 
-def _parse_dim(dim: Any) -> int | None:
+def _parse_dim(dim: int | None) -> int | None:
     """A static size from what users write: None, -1 is refused, booleans are broadcast flags."""
     if dim is None:
         return None
@@ -132,7 +132,7 @@ class TensorType(Type):
         return tuple(dim == 1 for dim in self.shape)
 
     def clone(
-        self, dtype: Any = None, shape: Iterable[int | None] | None = None, **kwargs: Any
+        self, dtype: str | None = None, shape: Iterable[int | None] | None = None, **kwargs: Any
     ) -> TensorType:
         """A type that differs in dtype, shape (or ``broadcastable``, instead of it) or name."""
         if shape is None and kwargs.get("broadcastable") is None:
@@ -183,14 +183,14 @@ class TensorType(Type):
         return storage
 
     @staticmethod
-    def values_eq(a: Any, b: Any, force_same_dtype: bool = True) -> bool:
+    def values_eq(a: np.ndarray, b: np.ndarray, force_same_dtype: bool = True) -> bool:
         """Same shape, dtype and elements; NaN equals NaN."""
         return arrays_equal(a, b, force_same_dtype)
 
     @staticmethod
     def values_eq_approx(
-        a: Any,
-        b: Any,
+        a: np.ndarray,
+        b: np.ndarray,
         allow_remove_inf: bool = False,
         allow_remove_nan: bool = False,
         rtol: float | None = None,

@@ -137,7 +137,7 @@ class TensorOperators(NumpyProtocols):
         return pt.transpose(self)
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> TensorVariable:
         """The variable with its last two axes exchanged."""
         return pt.swapaxes(self, -1, -2)
 
@@ -170,7 +170,7 @@ class TensorOperators(NumpyProtocols):
         """Join the last axes until ``ndim`` remain."""
         return pt.flatten(self, ndim)
 
-    def astype(self, dtype: Any) -> Any:
+    def astype(self, dtype: str) -> Any:
         """The elements converted to ``dtype``."""
         return pt.cast(self, dtype)
 
@@ -192,7 +192,7 @@ class TensorOperators(NumpyProtocols):
 
     # Indexing ----------------------------------------------------------------------------------------------
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> TensorVariable:
         return pt.getitem(self, index)
 
     @property
@@ -275,7 +275,7 @@ class TensorConstant(TensorVariable, Constant):
             array.flags.writeable = False
             self.data = array
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
         """The value: read-only, unless another dtype or ``copy`` makes a copy of it."""
         if copy or (dtype is not None and np.dtype(dtype) != self.data.dtype):
             if copy is False:

@@ -18,7 +18,7 @@ read the traces.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths
@@ -32,6 +32,9 @@ from graphc.scan.gradient.adjoint import Adjoint, Adjoints
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.run import Key, Run
 from graphc.scan.gradient.sparse import Pieces
+
+if TYPE_CHECKING:
+    from graphc.scan.spec import State
 
 
 def segment_adjoints(
@@ -82,7 +85,7 @@ class _Segments:
         n: Any = self.run.n_steps
         return x[tap : tap + n]
 
-    def _window(self, state: Any) -> Variable:
+    def _window(self, state: State) -> Variable:
         """The rows before the run."""
         if not self.run.is_truncated:
             return self.run.inputs[state.name]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.undefined import is_discrete, kind_of
@@ -21,6 +21,9 @@ from graphc.scan.gradient.sparse import Pieces, output_pieces, state_pieces
 from graphc.scan.gradient.traced import pullback_with_traces
 from graphc.scan.gradient.truncate import initial_rows
 from graphc.scan.mappings import sources
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Apply
 
 Terms = list[Variable | None]
 
@@ -150,7 +153,7 @@ def _has_rows(x: Any, n: Any) -> bool:
     return x.owner is not None and isinstance(x.owner.op, Subtensor) and _is_first(x.owner, n)
 
 
-def _is_first(node: Any, n: Variable) -> bool:
+def _is_first(node: Apply, n: Variable) -> bool:
     """Whether a node takes the first ``n`` rows of an array; the loop checks that there are as many."""
     first, *others = node.op.idx_list
     rows = (

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Constant, Variable
 from graphc.scan.gradient.builder import ScanBuilder
 from graphc.scan.gradient.truncate import truncated
+
+if TYPE_CHECKING:
+    from graphc.scan.op import Scan
 
 Key = tuple[str, int]
 
@@ -37,7 +40,7 @@ class Run:
     reads_before: Variable | None
 
     @classmethod
-    def of(cls, op: Any, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Run:
+    def of(cls, op: Scan, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Run:
         """The iterations of an application of ``op`` that its gradient goes over.
 
         Raises:

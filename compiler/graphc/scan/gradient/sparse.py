@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from graphc.ops.reshape import BroadcastTo
 from graphc.ops.sizes import sizes_of
 from graphc.ops.subtensor import IncSubtensor
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Apply
 
 # Sums of more terms than this are not followed: they are dense anyway.
 _MAX_DEPTH = 40
@@ -103,7 +106,7 @@ def _terms(g: Any, start: int, stop: int, certain: int, depth: int) -> list[Rows
     return [Rows(start, stop, g)]
 
 
-def _is_plain_sum(node: Any) -> bool:
+def _is_plain_sum(node: Apply) -> bool:
     """Whether a node adds arrays of one shape and dtype."""
     if not isinstance(node.op, Elementwise) or node.op.name != "add":
         return False

@@ -8,7 +8,7 @@ the values of all iterations, so it is built for a second loop, which keeps them
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.type import TensorType
@@ -19,11 +19,14 @@ from graphc.scan.args import Entry, ScanArgs
 from graphc.scan.mappings import sources
 from graphc.scan.spec import UNBOUNDED, State
 
+if TYPE_CHECKING:
+    from graphc.scan.op import Scan
+
 Terms = list[Variable | None]
 
 
 def pullback_with_traces(
-    op: Any, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    op: Scan, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
 ) -> Terms | None:
     """The pullback of a `Scan` by way of a loop that keeps the values of its untraced states.
 
@@ -48,7 +51,7 @@ def pullback_with_traces(
     return [_as_given(by_name[name], name in wanted) for name in op.spec.outer_input_names()]
 
 
-def _states_to_trace(op: Any, outputs: Sequence[Variable], given: Mapping[str, Variable]) -> set[str]:
+def _states_to_trace(op: Scan, outputs: Sequence[Variable], given: Mapping[str, Variable]) -> set[str]:
     """Untraced tensors of floating point that what has cotangents depends on."""
     reached = sources(op)
     used = {name for y in given if y in reached for name in reached[y]} | set(given)

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.op import Scan
 
-def truncated(op: Any, taken: Any) -> tuple[Variable, Variable | None]:
+
+def truncated(op: Scan, taken: TensorVariable) -> tuple[Variable, Variable | None]:
     """How far a gradient goes back.
 
     Args:

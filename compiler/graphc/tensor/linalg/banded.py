@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -14,6 +14,9 @@ from graphc.ops.solvers import SolveBanded
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.solving import _with_columns
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 __all__ = [
     "cho_solve_banded",
@@ -85,7 +88,7 @@ def cho_solve_banded(
 
 def solveh_banded(
     ab: Any,
-    b: Any,
+    b: TensorLike,
     overwrite_ab: bool = False,
     overwrite_b: bool = False,
     lower: bool = False,
@@ -136,7 +139,7 @@ def tridiagonal_lu_solve(
     dl, d, du, du2, pivots = (as_tensor_variable(x) for x in a_diagonals)
     op = TridiagonalSolve(bool(transposed))
 
-    def do(d: Any, b: Any) -> Any:
+    def do(d: Any, b: TensorLike) -> Any:
         return op(dl, d, du, du2, pivots, b)
 
     return _with_columns(d, b, b_ndim, "tridiagonal_lu_solve", do, several=False)

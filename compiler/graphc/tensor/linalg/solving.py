@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
@@ -15,6 +15,10 @@ from graphc.ops.sizes import size_of
 from graphc.ops.solvers import ASSUMPTIONS, Solve, SolveBanded, SolveTriangular, columns_solved
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, square
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["cho_solve", "lu_solve", "solve", "solve_banded", "solve_triangular"]
 
@@ -34,7 +38,9 @@ _KINDS = {
 _TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
-def _right_hand_side(a: Any, b: Any, b_ndim: int | None, what: str) -> tuple[Any, bool]:
+def _right_hand_side(
+    a: TensorVariable, b: TensorVariable, b_ndim: int | None, what: str
+) -> tuple[TensorVariable, bool]:
     """b with columns, and whether they have to go from the result."""
     b = as_tensor_variable(b)
     if b_ndim is None:
@@ -225,7 +231,7 @@ def lu_solve(
     how = _TRANS[trans]
     order = PivotToPermutation()(pivots, size_of(pivots, pivots.type.ndim - 1))
 
-    def do(factors: Any, b: Any) -> Any:
+    def do(factors: Any, b: TensorLike) -> Any:
         lower, upper = SolveTriangular(True, how, True), SolveTriangular(False, how)
         if how:
             return PermuteRows(True)(lower(factors, upper(factors, b)), order)

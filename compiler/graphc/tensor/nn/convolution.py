@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -14,13 +14,17 @@ from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.nn.windows import Window, folded, known, parse_padding, per_axis, sides, window
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose"]
 
 Padding = str | int | Sequence[int] | Sequence[Sequence[int]]
 
 
 def conv2d(
-    x: Any,
+    x: TensorLike,
     filters: Any,
     stride: int | Sequence[int] = 1,
     padding: Padding = "valid",
@@ -64,8 +68,8 @@ def conv2d(
 
 
 def correlated(
-    x: Any, f: Any, windows: Sequence[Window], dilations: Sequence[int] = (1, 1), groups: int = 1
-) -> Any:
+    x: TensorLike, f: Any, windows: Sequence[Window], dilations: Sequence[int] = (1, 1), groups: int = 1
+) -> TensorVariable:
     """Cross-correlation at the places of two windows (with their strides and zeros around the images).
 
     Args:
@@ -100,7 +104,7 @@ def _result(out: Any, x: Any, f: Any) -> Any:
     return cast_to(out, "float16") if x.type.dtype == f.type.dtype == "float16" else out
 
 
-def _with_channels(what: str, x: Any, f: Any, groups: int) -> Any:
+def _with_channels(what: str, x: Any, f: Any, groups: int) -> TensorVariable:
     """The images with as many channels as the filters take, which is checked at run time if need be."""
     (groups,) = per_axis(groups, 1, f"{what}: groups")
     of_x, of_f, filters = x.type.shape[1], f.type.shape[1], f.type.shape[0]
@@ -120,7 +124,7 @@ def _with_channels(what: str, x: Any, f: Any, groups: int) -> Any:
     return x
 
 
-def _padded(x: Any, windows: Sequence[Window], lows: list[int | None]) -> Any:
+def _padded(x: Any, windows: Sequence[Window], lows: list[int | None]) -> TensorVariable:
     widths: list[Any] = [(0, 0), (0, 0)]
     for w, low in zip(windows, lows, strict=True):
         widths.append((w.low, 0) if low is None else (0, 0))
@@ -192,7 +196,7 @@ def _image(x: Any) -> Any:
     return pt.dimshuffle(x, (0, 1, "x", 2))
 
 
-def _pair(value: Any, default: int, what: str, least: int = 1) -> tuple[int, int]:
+def _pair(value: int, default: int, what: str, least: int = 1) -> tuple[int, int]:
     return (default, *per_axis(value, 1, what, least))  # type: ignore[return-value]
 
 
@@ -232,7 +236,7 @@ def conv1d(
     return _result(pt.dimshuffle(op(_image(x), _image(f), 1, w.count), (0, 1, 3)), x, f)
 
 
-def _with_line_channels(x: Any, f: Any, groups: int) -> Any:
+def _with_line_channels(x: TensorVariable, f: TensorVariable, groups: int) -> Any:
     image = _with_channels("conv1d", _image(x), _image(f), groups)
     return pt.dimshuffle(image, (0, 1, 3))
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 from graphc.tensor.special import log_softmax
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "binary_crossentropy",
@@ -82,14 +85,14 @@ def _chosen(scores: Any, classes: Any) -> Any:
     return pt.reshape(picked, [size_of(classes, i) for i in range(classes.type.ndim)])
 
 
-def _checked(numbers: Any, count: Any) -> Any:
+def _checked(numbers: TensorVariable, count: TensorVariable) -> TensorVariable:
     """Class numbers; a wrong one gets a position that no array has, so that the indexing reports it."""
     inside = pt.and_(pt.ge(numbers, -count), pt.lt(numbers, count))
     wrapped = pt.switch(pt.lt(numbers, 0), numbers + count, numbers)
     return pt.switch(inside, wrapped, np.iinfo(np.int64).max // 4)
 
 
-def _is_classes(scores: Any, target: Any, what: str) -> bool:
+def _is_classes(scores: TensorVariable, target: TensorVariable, what: str) -> bool:
     """Whether the target has class numbers, and not a distribution."""
     if target.type.ndim == scores.type.ndim:
         return False

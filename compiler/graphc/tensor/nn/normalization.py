@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["batch_norm", "batch_normalization", "dropout", "group_norm", "layer_norm", "rms_norm"]
 
@@ -20,7 +23,7 @@ def _floating(x: Any) -> Any:
     return x if x.type.numpy_dtype.kind == "f" else pt.cast(x, "float64")
 
 
-def _standardized(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
+def _standardized(x: TensorVariable, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """x less its mean and over its deviation; the mean; the variance."""
     mean = pt.mean(x, axis=axes, keepdims=True)
     apart = x - mean

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.graph.tensor.convert import constant
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 _NAMES = ("valid", "same", "full", "half")
 
@@ -85,7 +89,7 @@ class Window:
         return folded(pt.maximum(room // self.stride + 1, 0))
 
 
-def window(x: Any, axis: int, taps: Any, stride: int, padding: Any, dilation: int) -> Window:
+def window(x: TensorLike, axis: int, taps: Any, stride: int, padding: Any, dilation: int) -> Window:
     """The windows along an axis of x.
 
     Args:
@@ -120,12 +124,12 @@ def sides(padding: Any, size: Any, reach: Any, stride: int) -> tuple[Any, Any]:
     return padding
 
 
-def folded(size: Any) -> Any:
+def folded(size: Any) -> TensorVariable:
     """A size as a constant, where it is known: then results have it in their types."""
     number = known(size)
     return size if number is None else constant(np.asarray(number, np.int64))
 
 
-def known(x: Any) -> int | None:
+def known(x: TensorLike) -> int | None:
     """A size as a number, where it is known."""
     return x if isinstance(x, int) else known_size(x)

@@ -7,7 +7,7 @@ widths as NumPy does.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
@@ -17,6 +17,9 @@ from graphc.tensor.random.continuous import _draw
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal
 from graphc.tensor.random.shared import shared_rng
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 
 def integers(low: Any, high: Any = None, size: Any = None, *, endpoint: bool = False, **options: Any) -> Any:
@@ -156,7 +159,9 @@ def dirichlet(alphas: Any, size: Any = None, **options: Any) -> Any:
     return _draw("dirichlet", (alphas,), size, options)
 
 
-def multivariate_normal(mean: Any, cov: Any, size: Any = None, *, method: str = "svd", **options: Any) -> Any:
+def multivariate_normal(
+    mean: TensorLike, cov: Any, size: Any = None, *, method: str = "svd", **options: Any
+) -> Any:
     """Normal vectors.
 
     Args:

@@ -8,9 +8,12 @@ them with arrays, `emit` with `Traced` operands, which write the operations.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 
 class Traced:
@@ -68,7 +71,7 @@ class Traced:
     def __ge__(self, other: Any) -> Traced:
         return self._apply("ge", other, "bool")
 
-    def equals(self, other: Any) -> Traced:
+    def equals(self, other: TensorLike) -> Traced:
         """Elementwise ``==``."""
         return self._apply("eq", other, "bool")
 
@@ -135,7 +138,7 @@ class Plain(np.ndarray):
         """A view of an array."""
         return np.asarray(x).view(cls)
 
-    def equals(self, other: Any) -> Any:
+    def equals(self, other: TensorLike) -> Any:
         """Elementwise ``==``."""
         return self == other
 

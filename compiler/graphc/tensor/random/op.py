@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from graphc.tensor.random.native import draw_native
 from graphc.tensor.random.pathwise import pullback, pushforward
 from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.type import as_generator, generator_type
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # Dtypes that integers are drawn in; all others are cast from the default.
 _WIDTHS = {
@@ -134,7 +137,9 @@ class RandomVariable(Op):
         draws.name = name
         return (following, draws) if return_next_rng else draws
 
-    def _prepare(self, parameters: Sequence[Any], size: Any) -> tuple[list[Any], list[Any]]:
+    def _prepare(
+        self, parameters: Sequence[TensorVariable | float], size: Any
+    ) -> tuple[list[Any], list[Any]]:
         """Sizes of the batch, and the parameters with as many dimensions."""
         row = self.row
         if len(parameters) != len(row.parameters):
@@ -171,7 +176,7 @@ class RandomVariable(Op):
             )
         return cast_to(x, dtype)
 
-    def _sizes_of(self, inputs: Sequence[Any], batch: int) -> list[Any]:
+    def _sizes_of(self, inputs: Sequence[TensorVariable], batch: int) -> list[TensorVariable]:
         """The sizes that the parameters have together: what is known, else that of the first to have it."""
         shapes = [x.type.shape[:batch] for x in inputs]
         static = broadcast_static(shapes, self.distribution, inputs) if inputs else ()
@@ -355,7 +360,7 @@ class RandomVariable(Op):
         return list(self.make_node(rng, size, *sizes, *wide).outputs)
 
 
-def _with_ndim(x: Any, missing: int) -> Any:
+def _with_ndim(x: TensorVariable, missing: int) -> TensorVariable:
     """A parameter with axes of size 1 in front."""
     if isinstance(x, Constant) and missing:
         return constant(x.data.reshape((1,) * missing + x.data.shape))

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.public import pt
 from graphc.tensor.random.shared import shared_rng
+
+if TYPE_CHECKING:
+    from graphc.tensor.random.shared import RandomGeneratorSharedVariable
+    from graphc.tensor.random.type import RandomGeneratorVariable
 
 
 class RandomStream:
@@ -46,7 +50,7 @@ class RandomStream:
     ) -> None:
         self.default_instance_seed = seed
         self.rng_ctor = rng_ctor
-        self.state_updates: list[tuple[Any, Any]] = []
+        self.state_updates: list[tuple[RandomGeneratorSharedVariable, RandomGeneratorVariable]] = []
         self.gen_seedgen = np.random.SeedSequence(seed)
         self._namespace = namespace
 

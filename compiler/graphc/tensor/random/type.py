@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.tensor.variable import TensorVariable
 from graphc.tensor.random.methods import DrawMethods
 from graphc_runtime.generators import LENGTHS, bit_generator_name, generator_of, state_of
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 
 class RandomGeneratorVariable(DrawMethods, TensorVariable):
@@ -55,7 +58,9 @@ class RandomGeneratorType(TensorType):
             return RandomGeneratorType(self.bit_generator, kwargs.get("name", self.name))
         return TensorType(dtype, shape, kwargs.get("name", self.name))
 
-    def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> np.ndarray:
+    def filter(
+        self, value: TensorLike, strict: bool = False, allow_downcast: bool | None = None
+    ) -> np.ndarray:
         """``value`` as a state.
 
         Args:
@@ -74,7 +79,7 @@ class RandomGeneratorType(TensorType):
         return super().filter(value, strict=True)
 
     @staticmethod
-    def values_eq(a: Any, b: Any, force_same_dtype: bool = True) -> bool:
+    def values_eq(a: TensorLike, b: TensorLike, force_same_dtype: bool = True) -> bool:
         """Whether two generators, or their states, will draw the same numbers."""
         first, second = (x if isinstance(x, np.ndarray) else state_of(x) for x in (a, b))
         return TensorType.values_eq(first, second, force_same_dtype)
