@@ -7,6 +7,7 @@ from graphc_dialects._base import (
     Graphc,
     GraphcOp,
     Tensor,
+    define,
     dim_of,
     fail,
     is_signless,
@@ -144,9 +145,7 @@ def _define(name: str, arity: int) -> type:
     annotations: dict[str, Any] = dict.fromkeys("xyzw"[:arity], ext.Operand[Tensor])
     annotations["res"] = ext.Result[Tensor]
     doc = _DOCS.get(name, f"Elementwise `{name}`; documented in the compiler's table of operations.")
-    body = {"__annotations__": annotations, "__doc__": doc, "__module__": __name__}
-    class_name = "".join(part.capitalize() for part in name.split("_")) + "Op"
-    return type(class_name, (Elementwise,), body, name=name, traits=[ext.Pure])
+    return define(name, Elementwise, annotations, doc, __name__)
 
 
 CLASSES: dict[str, type] = {name: _define(name, arity) for name, (arity, _) in ELEMENTWISE.items()}

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from graphc_dialects._base import GraphcOp, Tensor, check_shape, dim_of, fail
+from graphc_dialects._base import GraphcOp, Tensor, check_shape, define, dim_of, fail
 from graphc_dialects._mlir import ext, ir
 from graphc_dialects.signatures import DOCS, SIGNATURES, Signature
 
@@ -74,9 +74,7 @@ def _define(name: str, signature: Signature) -> type:
     annotations: dict[str, Any] = {f"x{i}": ext.Operand[Tensor] for i in range(len(signature.operands))}
     annotations.update((f"size_{dim}", ext.Operand[ir.IndexType]) for dim in signature.given)
     annotations.update((f"res{i}", ext.Result[Tensor]) for i in range(len(signature.results)))
-    body = {"__annotations__": annotations, "__doc__": DOCS[name], "__module__": __name__}
-    class_name = "".join(part.capitalize() for part in name.split("_")) + "Op"
-    return type(class_name, (Kernel,), body, name=name, traits=[ext.Pure])
+    return define(name, Kernel, annotations, DOCS[name], __name__)
 
 
 CLASSES: dict[str, type] = {name: _define(name, signature) for name, signature in SIGNATURES.items()}

@@ -4,7 +4,9 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
+from graphc_dialects._base import Graphc
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context, operation_classes
 
@@ -46,3 +48,27 @@ def test_only_our_operations_have_classes() -> None:
         ours, theirs, _ = function.regions[0].blocks[0].operations
         assert type(ours) is operation_classes()["graphc.add"]
         assert isinstance(theirs, ir.OpView) and theirs.operation.name == "tensor.cast"
+
+
+def test_the_definition_is_what_the_bindings_would_write() -> None:
+    with new_context(), ir.Location.unknown():
+        whole = super(Graphc, Graphc)._emit_module()
+        assert str(Graphc._emit_module()) == str(whole)
+
+
+def test_classes_of_a_table_are_those_that_the_bindings_would_make() -> None:
+    first, other = operation_classes()["graphc.add"], operation_classes()["graphc.sub"]
+    own = {"__doc__", "__module__", "_op_name", "OPERATION_NAME"}
+    assert {*vars(first)} - own == {*vars(other)} - own
+    assert other.__annotations__ == first.__annotations__
+    assert other.__name__ == "SubOp" and other.__bases__ == first.__bases__
+    with new_context(), ir.Location.unknown():
+        block = ir.Module.create().body
+        tensor = ir.RankedTensorType.get([2], ir.F64Type.get())
+        with ir.InsertionPoint(block):
+            literal = ir.DenseElementsAttr.get_splat(tensor, ir.FloatAttr.get_f64(1.0))
+            x = ir.Operation.create("arith.constant", [tensor], attributes={"value": literal}).result
+            difference: Any = other(x, x, tensor)
+        assert difference.operation.name == "graphc.sub" and type(difference) is other
+        assert difference.x == x and difference.y == x and difference.res.type == tensor
+        assert difference.operation.verify()
