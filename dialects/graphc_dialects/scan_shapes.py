@@ -96,7 +96,9 @@ class Outside:
     def _copy(self, value: Any) -> Any:
         op = value.owner
         if isinstance(op, ir.Block) or op.name in ("graphc.scan_seq", "graphc.scan_prev"):
-            raise UnknownSize(f"the shape of a row depends on the iteration: {value}")
+            # Printing the value would verify and number the whole module, and most callers catch this.
+            what = "the step" if isinstance(op, ir.Block) else op.name
+            raise UnknownSize(f"the shape of a row depends on the iteration, through {what}")
         op = op.operation
         if op.name == "tensor.dim":
             position = op.operands[1].owner
