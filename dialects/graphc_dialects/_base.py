@@ -45,12 +45,12 @@ class Graphc(ext.Dialect, name="graphc"):
             form = _form(op)
             name, other = (f'sym_name = "{same._op_name}"' for same in (forms[form], op))
             operations.append(written[form].replace(name, other, 1))
-        return "\n".join([f"irdl.dialect @{cls.name} {{", *types, *operations, "}"])
+        return "\n".join([f"irdl.dialect @{cls.DIALECT_NAMESPACE} {{", *types, *operations, "}"])
 
 
-def _form(op: type) -> tuple[Any, ...]:
+def _form(op: type[ext.Operation]) -> tuple[Any, ...]:
     """What operations of one definition but for the name have in common."""
-    return tuple((type(f).__name__, f.name, f.variadicity, f.constraint) for f in op._fields)  # type: ignore[attr-defined]
+    return tuple((type(f).__name__, f.name, f.variadicity, f.constraint) for f in op._fields)
 
 
 # The bindings make the base class when the namespace is defined, and read annotations of fields to define
@@ -95,7 +95,7 @@ def define(name: str, base: type, fields: dict[str, Any], doc: str, module: str)
     other.__annotations__, other._fields, other._traits = fields, first._fields, first._traits
     other._op_name, other.OPERATION_NAME = name, f"{Graphc.DIALECT_NAMESPACE}.{name}"
     Graphc.operations.append(other)
-    return other  # type: ignore[no-any-return]
+    return other
 
 
 def fail(op: Any, message: str) -> bool:

@@ -20,9 +20,17 @@ class Operation(OpView):
     OPERATION_NAME: ClassVar[str]
     _op_name: ClassVar[str]
     _fields: ClassVar[list[Any]]
+    @classmethod
+    def _emit_operation(cls) -> None: ...
     def __init_subclass__(cls, *, name: str = ..., traits: Sequence[object] = ...) -> None: ...
 
+class Type:
+    @classmethod
+    def _emit_type(cls) -> None: ...
+
 class Dialect:
+    DIALECT_NAMESPACE: ClassVar[str]
+    types: ClassVar[list[type[Type]]]
     operations: ClassVar[list[type[Operation]]]
     Operation: ClassVar[type[OpView]]
     def __init_subclass__(cls, *, name: str = ...) -> None: ...
