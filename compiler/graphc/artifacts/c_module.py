@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from graphc.artifacts.c_factors import FACTORS, factors_ir
 from graphc.artifacts.c_function import Interface, exports, function_ir
 from graphc.artifacts.c_memory import SERIAL, c_memory_ir
 from graphc.artifacts.c_products import products_ir
@@ -63,7 +64,8 @@ def c_module(
         sources: the functions.
         state_names: gives a name for each cell of a function.
         machine: what code is made for.
-        freestanding: call no library but for memcpy, memset and memmove; products are `c_products`.
+        freestanding: call no library but for memcpy, memset and memmove; products are `c_products`,
+            factors `c_factors`.
         docs: descriptions by name.
 
     Raises:
@@ -124,6 +126,9 @@ def _optimised(
         module.set_target(machine.triple, layout)
         for text in filter(None, texts):
             module.link_in(text)
+        factors = {f.name for f in module.functions() if f.is_declaration} & FACTORS
+        if freestanding and factors:
+            module.link_in(factors_ir(factors))
         tables = [v.name for v in module.variables() if v.is_declaration and v.name.startswith(PREFIX)]
         if tables:
             module.link_in(tables_ir(tables))

@@ -46,7 +46,8 @@ def emit(
         kind: ``"object"``, ``"shared"``, ``"header"``, or a text: ``"llvm"``, ``"asm"``, ``"mlir"``.
         target: a name as for `graphc.export`.
         docs: descriptions of functions by name.
-        freestanding: call no library; what needs BLAS, LAPACK or the mathematical library is refused.
+        freestanding: call no library: products and factors of real matrices are graphc's own, and what else
+            needs BLAS, LAPACK or the mathematical library is refused.
 
     Returns:
         The libraries that a program has to link with: "BLAS", "LAPACK", "libm", "libmvec".

@@ -331,6 +331,37 @@ def test_freestanding_products(tmp_path, dtype):
             np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-11, atol=1e-4)
 
 
+@needs_cc
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_freestanding_factors(tmp_path, dtype):
+    a, p, b = (pt.matrix(name, dtype=dtype) for name in "apb")
+    lower = pt.linalg.cholesky(a)
+    graphs = [lower, pt.linalg.solve(p.T, b), pt.linalg.inv(p)]
+    if dtype == "float64":
+        graphs += [
+            pt.linalg.solve_triangular(a, b, lower=False),
+            pt.linalg.solve_triangular(a, b, lower=True, trans=1, unit_diagonal=True),
+            pt.linalg.cholesky(a, lower=False),
+            graphc.grad((lower * b[0, 0]).sum(), a),
+            pt.linalg.solve(p, b),
+            pt.linalg.det(p / 4)[None, None],
+        ]
+    f = graphc.function([a, p, b], graphs, name="factors")
+    assert emit(f, tmp_path / "factors.so", "shared", freestanding=True) == ()
+    rng, spec, library = np.random.default_rng(0), ArraySpec(dtype, (None, None)), tmp_path / "factors.so"
+    for n in (25, 60):
+        given = rng.normal(size=(n, n)) / np.sqrt(n)
+        positive = given @ given.T + 3 * np.eye(n)
+        values = [positive / 4, positive[rng.permutation(n)], rng.normal(size=(n, 7))]
+        values = [value.astype(dtype) for value in values]
+        found = call(Library(library), "factors", values, [spec] * len(graphs))
+        for x, y in zip(found, f(*values), strict=True):
+            scale = max(1.0, abs(y).max())
+            np.testing.assert_allclose(x / scale, y / scale, atol=2e-4 if dtype == "float32" else 1e-12)
+    with pytest.raises(ValueError, match="not positive definite"):
+        call(Library(library), "factors", [-values[0], *values[1:]], [spec] * len(graphs))
+
+
 @pytest.fixture(scope="module")
 def small():
     x = pt.dvector("x")
@@ -361,7 +392,7 @@ def test_texts(small, tmp_path):
 def test_freestanding_refuses_libraries(tmp_path):
     x, a = pt.dvector("x"), pt.dmatrix("a")
     emit(graphc.function([x], pt.tanh(x).sum(), name="f"), tmp_path / "f.o", "object", freestanding=True)
-    for graph in (pt.gammaln(x), pt.linalg.cholesky(a)):
+    for graph in (pt.gammaln(x), pt.linalg.eigh(a)[0]):
         f = graphc.function([v for v in (x, a) if v in graphc.ancestors([graph])], graph, name="f")
         with pytest.raises(graphc.errors.CompileError, match=r"freestanding|does not have"):
             emit(f, tmp_path / "g.o", "object", freestanding=True)
