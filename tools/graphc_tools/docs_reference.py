@@ -38,6 +38,8 @@ def reference_pages() -> dict[str, str]:
         "",
         "What several namespaces have is described in the first of them. Dtypes and gradients of operations",
         "are also in [one table](../operations.md).",
+        "",
+        "Examples begin with `import numpy as np`, `import graphc` and `import graphc.tensor as pt`.",
     ]
     pages["reference/index.md"] = "\n".join(index) + "\n"
     return pages
