@@ -162,18 +162,19 @@ gallery: $(VENV)/.test
 	for name in $(GALLERY); do $(BIN)/python docs/examples/$$name.py --plot docs/gallery/$$name.png || exit 1; done
 
 # Both wheels in dist/, from the tag; installed into two bare environments, one with the oldest packages that we claim to
-# work with; `pip check` and a smoke test in each.
+# work with; `pip check` and a smoke test in each. With the sources on the path, pip would take these for installed.
 RELEASE := build/release
+release: export PYTHONPATH :=
 release: $(VENV)/pyvenv.cfg
 	rm -rf dist $(RELEASE) && mkdir -p $(RELEASE)
 	$(BIN)/python -m venv $(RELEASE)/tools && $(RELEASE)/tools/bin/pip install --quiet --disable-pip-version-check build
-	for folder in . runtime; do env -u PYTHONPATH $(RELEASE)/tools/bin/python -m build --outdir dist $$folder || exit 1; done
+	for folder in . runtime; do $(RELEASE)/tools/bin/python -m build --outdir dist $$folder || exit 1; done
 	for name in newest oldest; do \
 	  $(BIN)/python -m venv $(RELEASE)/$$name && python=$(CURDIR)/$(RELEASE)/$$name/bin/python && \
 	  $$python -m pip install --quiet --disable-pip-version-check dist/*.whl \
 	    $$([ $$name = newest ] || echo -r tests/release/oldest.txt) && \
 	  $$python -m pip check && \
-	  (cd $(RELEASE) && env -u PYTHONPATH GRAPHC_CACHE_DIR= $$python $(CURDIR)/tests/release/smoke.py) || exit 1; \
+	  (cd $(RELEASE) && GRAPHC_CACHE_DIR= $$python $(CURDIR)/tests/release/smoke.py) || exit 1; \
 	done
 
 # Takes long; goes on where it stopped. CONFORMANCE_ARGS="--version 3.3.0 test_sort" chooses release and files.

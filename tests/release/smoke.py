@@ -35,7 +35,7 @@ def main() -> None:
         path = Path(folder) / "model.gcx"
         graphc.export({"f": f}, path)
         assert np.allclose(graphc_runtime.load(path).f(np.array([0.0, 1.0]))[1], slope)
-    print("ok", graphc.__file__)
+    print("ok", graphc.__file__, graphc_runtime.__file__)
 
 
 if __name__ == "__main__":
