@@ -52,10 +52,6 @@ ALLOWED = {
     # The hand-over from MLIR's LLVM to llvmlite's, and complex numbers, which the bindings print only.
     "graphc.backends.cpu.handoff": "spellings of another version",
     "graphc.ir.constants": "complex elements",
-    # Kernels that are divided.
-    "graphc.backends.cpu.divide": "functions",
-    "graphc.backends.cpu.frames": "instructions",
-    "graphc.backends.cpu.inner_loops": "loops",
 }
 
 

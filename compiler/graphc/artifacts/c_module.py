@@ -108,6 +108,7 @@ def _optimised(
     )
     texts = [
         wrapped.inlined,
+        *(piece.text for piece in wrapped.pieces),
         c_memory_ir(lowered.memory) + poll_ir(polls(lowered.helpers), flush),
         SERIAL,
         TYPES + SHARED + declarations + DECLARATIONS + around,

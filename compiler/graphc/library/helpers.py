@@ -245,6 +245,11 @@ class Split(Helper):
         """The function that does a range of the loop."""
         return f"graphc_body_{self.number}"
 
+    @property
+    def range(self) -> str:
+        """The function that threads call for a range: it takes from memory what the body captures."""
+        return f"graphc_range_{self.number}"
+
 
 # What takes the call's context before its other arguments.
 CONTEXT = (Poll, Arena, Workspace)

@@ -16,6 +16,19 @@ from graphc_runtime.cache import DiskCache
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A module of a kernel.
+
+    Attributes:
+        text: LLVM IR.
+        exports: the functions that it defines for the others; if there are none, it hides nothing.
+    """
+
+    text: str
+    exports: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Part:
     """A module that needs nothing of the kernel that calls it but what the kernel exports.
 

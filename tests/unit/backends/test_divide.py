@@ -5,187 +5,240 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import re
 import threading
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 import graphc
 import graphc.tensor as pt
-from graphc.backends.cpu import divide as division
+from graphc.backends.contexts import new_context
 from graphc.backends.cpu import object as codegen
-from graphc.backends.cpu.divide import Piece, divide
-from graphc.backends.cpu.frames import is_glue
-from graphc.backends.cpu.inner_loops import outline
+from graphc.backends.cpu import pipeline
+from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.object import compile_to_object
 from graphc.backends.cpu.share import share
 from graphc.errors import CompileError
+from graphc.native.parts import Piece
+from graphc.passes.llvm.divide_kernel import EXPORTS, DivideKernel
+from graphc.passes.manager.run import run_pipeline
+from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime import elf, loader, symbols
 from graphc_runtime.elf import JOINED
 
 # A nest that can be moved, one that uses the workspace of another module, one that is called twice, and a
-# helper with a constant.
+# loop that threads share.
 KERNEL = """
-@table = private constant [2 x double] [double 2.0, double 3.0]
-@counter = internal global i64 0
-declare i64 @graphc_tick(ptr)
-declare double @llvm.sqrt.f64(double)
-define i64 @main(ptr %0, ptr %1, i64 %2) {
-  %4 = load double, ptr %1, align 8
-  call void @graphc_part_0(ptr %1, i64 %2, double %4, double 4.000000e+00)
-  call void @graphc_part_1(ptr %1)
-  call void @graphc_part_2(ptr %1)
-  call void @graphc_part_2(ptr %1)
-  call void @graphc_split_0(i64 0, i64 %2, i64 5, i64 1, ptr %1)
-  ret i64 0
+llvm.mlir.global private constant @table(dense<[2.0, 3.0]> : tensor<2xf64>) : !llvm.array<2 x f64>
+llvm.mlir.global internal @counter(0 : i64) : i64
+llvm.func @sqrt(f64) -> f64
+llvm.func @graphc_split_0(i64, i64, i64, i64, !llvm.ptr)
+  attributes {graphc.helper = {kind = "split", number = 0 : i64, products = false}}
+llvm.func @main(%0: !llvm.ptr, %1: !llvm.ptr, %2: i64) -> i64 {
+  %3 = llvm.load %1 : !llvm.ptr -> f64
+  %4 = llvm.mlir.constant(4.0 : f64) : f64
+  %5 = llvm.mlir.constant(0 : i64) : i64
+  %6 = llvm.mlir.constant(5 : i64) : i64
+  %7 = llvm.mlir.constant(1 : i64) : i64
+  llvm.call @graphc_part_0(%1, %2, %3, %4) : (!llvm.ptr, i64, f64, f64) -> ()
+  llvm.call @graphc_part_1(%1) : (!llvm.ptr) -> ()
+  llvm.call @graphc_part_2(%1) : (!llvm.ptr) -> ()
+  llvm.call @graphc_part_2(%1) : (!llvm.ptr) -> ()
+  llvm.call @graphc_split_0(%5, %2, %6, %7, %1) : (i64, i64, i64, i64, !llvm.ptr) -> ()
+  llvm.return %5 : i64
 }
-define void @graphc_part_0(ptr noalias %0, i64 %1, double %2, double %3) #0 {
-  %5 = call double @helper(double %3)
-  store double %5, ptr %0, align 8
-  ret void
+llvm.func @graphc_part_0(%0: !llvm.ptr {llvm.noalias}, %1: i64, %2: f64, %3: f64)
+    attributes {graphc.part, no_inline} {
+  %4 = llvm.mlir.addressof @table : !llvm.ptr
+  %5 = llvm.load %4 : !llvm.ptr -> f64
+  %6 = llvm.fmul %5, %3 : f64
+  %7 = llvm.call @sqrt(%6) : (f64) -> f64
+  llvm.store %7, %0 : f64, !llvm.ptr
+  llvm.return
 }
-define void @graphc_part_1(ptr %0) #0 {
-  %2 = call i64 @graphc_tick(ptr %0)
-  ret void
+llvm.func @graphc_part_1(%0: !llvm.ptr) attributes {graphc.part, no_inline} {
+  %1 = llvm.mlir.addressof @counter : !llvm.ptr
+  %2 = llvm.load %1 : !llvm.ptr -> i64
+  llvm.store %2, %0 : i64, !llvm.ptr
+  llvm.return
 }
-define void @graphc_part_2(ptr %0) #0 {
-  %2 = load i64, ptr @counter, align 8
-  ret void
+llvm.func @graphc_part_2(%0: !llvm.ptr) attributes {graphc.part, no_inline} {
+  llvm.return
 }
-define internal void @graphc_split_0(i64 %lower, i64 %upper, i64 %cost, i64 %align, ptr %c0) alwaysinline {
-  %status = call i64 @graphc_body_0(i64 %lower, i64 %upper, ptr %c0)
-  ret void
+llvm.func @graphc_body_0(%0: !llvm.ptr, %1: i64, %2: i64, %3: !llvm.ptr {llvm.noalias}) -> i64 {
+  %4 = llvm.getelementptr %3[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %2, %4 : i64, !llvm.ptr
+  llvm.return %1 : i64
 }
-define i64 @graphc_body_0(i64 %0, i64 %1, ptr noalias %2) {
-  store i64 %1, ptr %2, align 8
-  ret i64 0
-}
-define internal double @helper(double %0) {
-  %2 = load double, ptr @table, align 8
-  %3 = fmul double %2, %0
-  ret double %3
-}
-attributes #0 = { noinline }
 """
+SHARE = "define void @graphc_share(ptr, ptr, i64, i64, i64, i64) {\n  ret void\n}\n"
+
+
+def divide(text: str, size: int = 5, large: int = 0) -> tuple[str, list[Piece]]:
+    """The LLVM IR of a kernel and of the modules that were taken out of it."""
+    with new_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        run_pipeline(module, [DivideKernel(large=large, size=size), "graphc-define-splits"])
+        pieces = []
+        for op in [op.operation for op in module.body.operations]:
+            if op.name == "builtin.module":
+                exports = frozenset(ir.StringAttr(name).value for name in op.attributes[EXPORTS])
+                pieces.append(Piece(to_llvmlite(translate_module_to_llvmir(op)), exports))
+                op.erase()
+        return translate_module_to_llvmir(module.operation), pieces
+
+
+def change(monkeypatch: pytest.MonkeyPatch, *, large: int, size: int) -> None:
+    """Other limits for compiled functions."""
+    flag = f"graphc-divide-kernel{{large={large} size={size}}}"
+    entries = [
+        (flag, reason) if entry.startswith("graphc-divide-kernel") else (entry, reason)
+        for entry, reason in pipeline.PIPELINES["fast_run"]
+    ]
+    assert flag in dict(entries)
+    monkeypatch.setitem(pipeline.PIPELINES, "fast_run", entries)
 
 
 @pytest.fixture
 def everything(monkeypatch):
     """Divides all kernels, however small."""
-    monkeypatch.setattr(division, "LARGE", 0)
-    monkeypatch.setattr(division, "MODULE_SIZE", 400)
+    change(monkeypatch, large=0, size=8)
 
 
-def defined(piece: Piece) -> set[str]:
-    return set(re.findall(r"^define [^\n]*?@(\w+)\(", piece.text, re.MULTILINE))
+def defined(text: str) -> set[str]:
+    with codegen.llvm.parsed(to_llvmlite(text)) as module:
+        return {function.name for function in module.functions() if not function.is_declaration}
+
+
+def loaded(kernel: str, pieces: Sequence[Piece], parts: str = "") -> loader.LoadedObject:
+    code = compile_to_object(kernel, pieces=pieces, inlined_text=parts)
+    return loader.load_object(code, symbols.resolve)
 
 
 def test_small_kernels_stay_whole():
-    assert divide(KERNEL) == [Piece(KERNEL)]
+    kernel, pieces = divide(KERNEL, large=1000)
+    assert pieces == [] and "graphc_call_" not in kernel
 
 
-def test_what_is_moved(everything):
-    kernel, *others = divide(KERNEL, ["define i64 @graphc_tick(ptr %context) {\n  ret i64 0\n}\n"])
-    assert defined(kernel) == {"main", "graphc_part_1", "graphc_part_2", "helper"}
-    moved = set().union(*map(defined, others))
-    assert {"graphc_part_0", "helper", "graphc_split_0", "graphc_body_0"} <= moved
-    exports = frozenset().union(*(piece.exports for piece in others))
+def test_what_is_moved():
+    kernel, pieces = divide(KERNEL)
+    assert defined(kernel) == {"main", "graphc_part_1", "graphc_part_2"}
+    moved = set().union(*(defined(piece.text) for piece in pieces))
+    assert {"graphc_part_0", "graphc_body_0", "graphc_range_0"} <= moved
+    exports = frozenset().union(*(piece.exports for piece in pieces))
     assert exports == {"graphc_call_graphc_part_0", "graphc_call_graphc_split_0"}
     # What is not read is not passed, constants are known where they are used.
-    text = "".join(piece.text for piece in others)
-    assert "@graphc_part_0(ptr %a0, i64 poison, double poison, double 4.000000e+00)" in text
-    assert kernel.text.count("store ") == 2
-    assert not any("@counter" in piece.text for piece in others)
+    text = "".join(piece.text for piece in pieces)
+    assert "i64 poison, double poison, double 4.000000e+00)" in text
+    assert kernel.count("store ") == 3  # two words of the frame, and one in a nest that stays
+    assert not any("@counter" in piece.text for piece in pieces)
 
 
-def test_unusual_text_stays_whole(everything):
-    assert len(divide(KERNEL.replace("@helper", '@"a helper"'))) == 1
-    assert len(divide(KERNEL.replace("double %4, double 4.0", "<2 x i64> %4, double 4.0"))) == 2
+def test_what_was_moved_computes_the_same():
+    kernel, pieces = divide(KERNEL)
+    code = loaded(kernel, pieces, SHARE)
+    main = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    found = np.zeros(2)
+    assert main(code.address("main"))(None, found.ctypes.data, 77) == 0
+    # The last nest that stays writes what the other module counts.
+    assert found.view(np.int64).tolist() == [0, 77]
 
 
-def test_modules_have_about_the_same_size(monkeypatch):
-    monkeypatch.setattr(division, "LARGE", 0)
-    monkeypatch.setattr(division, "MODULE_SIZE", 2000)
-    calls = "".join(f"  call void @graphc_part_{i}(ptr %0)\n" for i in range(40))
+def test_values_that_do_not_fit_stay():
+    wide = "vector<2xi64>"
+    text = KERNEL.replace(
+        "(%1, %2, %3, %4) : (!llvm.ptr, i64, f64, f64)", f"(%1, %2, %8, %4) : (!llvm.ptr, i64, {wide}, f64)"
+    )
+    text = text.replace("%2: f64, %3: f64)", f"%2: {wide}, %3: f64)")
+    text = text.replace(
+        "  llvm.call @graphc_part_0",
+        f"  %8 = llvm.mlir.constant(dense<0> : {wide}) : {wide}\n  llvm.call @graphc_part_0",
+    )
+    kernel, pieces = divide(text)
+    assert "graphc_part_0" in defined(kernel) and len(pieces) == 1
+
+
+def test_modules_have_about_the_same_size():
+    calls = "".join(f"  llvm.call @graphc_part_{i}(%0) : (!llvm.ptr) -> ()\n" for i in range(40))
     parts = "".join(
-        f"define void @graphc_part_{i}(ptr %0) {{\n"
-        + f"  store i64 1{i:02}, ptr %0\n" * (i % 7 + 1)
-        + "  ret void\n}\n"
+        f"llvm.func @graphc_part_{i}(%0: !llvm.ptr) attributes {{graphc.part}} {{\n"
+        f"  %1 = llvm.mlir.constant({i} : i64) : i64\n"
+        + "  llvm.store %1, %0 : i64, !llvm.ptr\n" * (i % 7 + 1)
+        + "  llvm.return\n}\n"
         for i in range(40)
     )
-    _, *others = divide(f"define i64 @main(ptr %0) {{\n{calls}  ret i64 0\n}}\n{parts}")
-    sizes = [len(piece.text) for piece in others]
-    assert len(others) == round(len(parts) / 2000)
-    assert max(sizes) < 1.2 * min(sizes)
-    assert sum(len(piece.exports) for piece in others) == 40
+    operations = sum(i % 7 + 2 for i in range(40))
+    main = "  %1 = llvm.mlir.constant(0 : i64) : i64\n"
+    text = f"llvm.func @main(%0: !llvm.ptr) -> i64 {{\n{calls}{main}  llvm.return %1 : i64\n}}\n{parts}"
+    _, pieces = divide(text, size=30)
+    sizes = [piece.text.count("  store ") + piece.text.count("  ret ") for piece in pieces]
+    assert len(pieces) == round(operations / 30)
+    assert max(sizes) < 1.3 * min(sizes)
+    assert sum(len(piece.exports) for piece in pieces) == 40
 
 
 def nest(lines: int, block: int = 4096) -> str:
     """A sum of the elements of an array, each `lines + 1` times, over blocks."""
-    last = 18 + lines
-    body = "".join(f"  %{i} = fadd double %{i - 1}, %17\n" for i in range(18, last))
-    return f"""define void @graphc_part_0(i64 %0, ptr noalias %1, ptr noalias %2) noinline {{
-  br label %4
-
-4:                                                ; preds = %{last + 2}, %3
-  %5 = phi i64 [ %9, %{last + 2} ], [ 0, %3 ]
-  %6 = phi double [ %{last + 3}, %{last + 2} ], [ 0.000000e+00, %3 ]
-  %7 = icmp slt i64 %5, %0
-  br i1 %7, label %8, label %{last + 4}
-
-8:                                                ; preds = %4
-  %9 = add i64 %5, {block}
-  %10 = call i64 @llvm.smin.i64(i64 %9, i64 %0)
-  br label %11
-
-11:                                               ; preds = %15, %8
-  %12 = phi i64 [ %{last + 1}, %15 ], [ %5, %8 ]
-  %13 = phi double [ %{last}, %15 ], [ 0.000000e+00, %8 ]
-  %14 = icmp slt i64 %12, %10
-  br i1 %14, label %15, label %{last + 2}
-
-15:                                               ; preds = %11
-  %16 = getelementptr inbounds nuw double, ptr %1, i64 %12
-  %17 = load double, ptr %16, align 8
-{body}  %{last} = fadd double %13, %{last - 1}
-  %{last + 1} = add i64 %12, 1
-  br label %11
-
-{last + 2}:                                               ; preds = %11
-  %{last + 3} = fadd double %6, %13
-  br label %4
-
-{last + 4}:                                               ; preds = %4
-  store double %6, ptr %2, align 8
-  ret void
+    body = "".join(f"  %a{i + 1} = llvm.fadd %a{i}, %x : f64\n" for i in range(lines))
+    return f"""
+llvm.func @main(%n: i64, %data: !llvm.ptr, %out: !llvm.ptr) -> i64 {{
+  llvm.call @graphc_part_0(%n, %data, %out) : (i64, !llvm.ptr, !llvm.ptr) -> ()
+  llvm.return %n : i64
+}}
+llvm.func @graphc_part_0(%n: i64, %data: !llvm.ptr {{llvm.noalias}}, %out: !llvm.ptr {{llvm.noalias}})
+    attributes {{graphc.part, no_inline}} {{
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %width = llvm.mlir.constant({block} : i64) : i64
+  %nothing = llvm.mlir.constant(0.0 : f64) : f64
+  llvm.br ^blocks(%zero, %nothing : i64, f64)
+^blocks(%start: i64, %sum: f64):
+  %more = llvm.icmp "slt" %start, %n : i64
+  llvm.cond_br %more, ^block, ^end
+^block:
+  %next = llvm.add %start, %width : i64
+  %stop = llvm.intr.smin(%next, %n) : (i64, i64) -> i64
+  llvm.br ^elements(%start, %nothing : i64, f64)
+^elements(%i: i64, %part: f64):
+  %some = llvm.icmp "slt" %i, %stop : i64
+  llvm.cond_br %some, ^element, ^done
+^element:
+  %at = llvm.getelementptr %data[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f64
+  %x = llvm.load %at : !llvm.ptr -> f64
+  %a0 = llvm.fadd %nothing, %x : f64
+{body}  %last = llvm.fadd %part, %a{lines} : f64
+  %j = llvm.add %i, %one : i64
+  llvm.br ^elements(%j, %last : i64, f64)
+^done:
+  %total = llvm.fadd %sum, %part : f64
+  llvm.br ^blocks(%next, %total : i64, f64)
+^end:
+  llvm.store %sum, %out : f64, !llvm.ptr
+  llvm.return
 }}
 """
 
 
-def test_inner_loops_of_blocks_are_outlined():
-    found = outline("graphc_part_0", nest(20))
-    assert found is not None
-    inner, outer = re.findall(r"^define .*?^\}\n", found, re.MULTILINE | re.DOTALL)
-    assert "call double @graphc_part_0_inner_0(" in outer and "alwaysinline" in outer.partition("\n")[0]
-    assert "ptr noalias %v1" in inner and "noinline" in inner.partition("\n")[0]
-    run = (
-        "define void @run(i64 %n, ptr %x, ptr %r) {\n"
-        "  call void @graphc_part_0(i64 %n, ptr %x, ptr %r)\n  ret void\n}\n"
-    )
+@pytest.mark.parametrize(
+    ("text", "outlined"), [(nest(20), True), (nest(4), False), (nest(20, block=8), False)]
+)
+def test_inner_loops_of_blocks_are_outlined(text, outlined):
+    """Long ones of blocks of 4096 elements; others stay where they are."""
+    lines = text.count("= llvm.fadd %a") + 1
+    kernel, [piece] = divide(text)
+    assert ("graphc_part_0_inner_0" in defined(piece.text)) == outlined
+    if outlined:
+        inner = next(line for line in piece.text.splitlines() if line.startswith("define internal double @"))
+        assert "ptr noalias " in inner and "alwaysinline" in piece.text
+    # Long loops are vectorised without a second copy.
+    assert ("llvm.loop.interleave.count" in piece.text) == (lines >= 16)
+    code = loaded(kernel, [piece])
     values, result = np.arange(10_000.0), np.zeros(1)
-    for text in (found, nest(20)):
-        module = f"{text}{run}declare i64 @llvm.smin.i64(i64, i64)\n"
-        loaded = loader.load_object(compile_to_object(module), symbols.resolve)
-        function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-        function(loaded.address("run"))(len(values), values.ctypes.data, result.ctypes.data)
-        assert result[0] == 21 * values.sum()
-        result[0] = 0
-
-
-def test_short_and_other_inner_loops_stay():
-    assert outline("graphc_part_0", nest(4)) is None
-    assert outline("graphc_part_0", nest(20, block=8)) is None
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+    function(code.address("main"))(len(values), values.ctypes.data, result.ctypes.data)
+    assert result[0] == lines * values.sum()
 
 
 def test_a_divided_function_computes_the_same(monkeypatch):
@@ -195,10 +248,9 @@ def test_a_divided_function_computes_the_same(monkeypatch):
         total = (a * float(i + 1) + pt.tanh(b) * a - b / (1 + a * a) + a * b).sum()
         a, b = a + b * total * 1e-6, b - a * 1e-3
         outputs.append(total)
-    monkeypatch.setattr(division, "LARGE", 1 << 60)
+    change(monkeypatch, large=1 << 60, size=1)
     whole = graphc.function([x, y], outputs)
-    monkeypatch.setattr(division, "LARGE", 0)
-    monkeypatch.setattr(division, "MODULE_SIZE", 20_000)
+    change(monkeypatch, large=0, size=400)
     sizes = []
     original = elf.join
     monkeypatch.setattr(elf, "join", lambda objects: sizes.append(len(objects)) or original(objects))
@@ -227,67 +279,63 @@ def test_values_are_in_the_frame_on_all_paths(everything):
             np.testing.assert_allclose(result, expected, rtol=1e-10)
 
 
-def test_values_are_stored_after_their_definition(everything):
+def test_values_are_stored_after_their_definition():
     text = """
-define i64 @main(ptr %0, i64 %1, i1 %2) {
-  br i1 %2, label %3, label %5
-
-3:                                                ; preds = %0
-  %4 = load i64, ptr %0, align 8
-  call void @graphc_part_0(ptr %0, i64 %4)
-  br label %5
-
-5:                                                ; preds = %3, %0
-  %6 = phi i64 [ 7, %3 ], [ %1, %0 ]
-  %7 = phi i64 [ 8, %3 ], [ %1, %0 ]
-  call void @graphc_part_1(ptr %0, i64 %7)
-  ret i64 %6
+llvm.func @main(%0: !llvm.ptr, %1: i64, %2: i1) -> i64 {
+  llvm.cond_br %2, ^left, ^right(%1 : i64)
+^left:
+  %4 = llvm.load %0 : !llvm.ptr -> i64
+  llvm.call @graphc_part_0(%0, %4) : (!llvm.ptr, i64) -> ()
+  llvm.br ^right(%4 : i64)
+^right(%7: i64):
+  llvm.call @graphc_part_1(%0, %7) : (!llvm.ptr, i64) -> ()
+  llvm.return %7 : i64
 }
 """ + "".join(
-        f"define void @graphc_part_{i}(ptr %0, i64 %1) {{\n"
-        + f"  store i64 {i}, ptr %0\n" * 20
-        + "  store i64 %1, ptr %0\n  ret void\n}\n"
+        f"llvm.func @graphc_part_{i}(%0: !llvm.ptr, %1: i64) attributes {{graphc.part}} {{\n"
+        f"  %2 = llvm.mlir.constant({i} : i64) : i64\n"
+        + "  llvm.store %2, %0 : i64, !llvm.ptr\n" * 20
+        + "  llvm.store %1, %0 : i64, !llvm.ptr\n  llvm.return\n}\n"
         for i in range(2)
     )
-    kernel, *_ = divide(text)
-    lines = [line.strip() for line in kernel.text.splitlines()]
-    frame = lines.index("%graphc.frame = alloca [3 x i64]")
-    assert lines[frame + 1 : frame + 3] == [
-        "%graphc.slot.0 = getelementptr i64, ptr %graphc.frame, i64 0",
-        "store ptr %0, ptr %graphc.slot.0",
-    ]
-    assert (
-        lines.index("store i64 %4, ptr %graphc.slot.1") == lines.index("%4 = load i64, ptr %0, align 8") + 2
-    )
-    # No phi may stand after a store.
-    assert (
-        lines.index("store i64 %7, ptr %graphc.slot.2")
-        == lines.index("%7 = phi i64 [ 8, %3 ], [ %1, %0 ]") + 2
-    )
+    kernel, _ = divide(text, size=20)
+    lines = [line.strip() for line in kernel.splitlines()]
+    frame = next(i for i, line in enumerate(lines) if "= alloca [3 x i64]" in line)
+    assert lines[frame + 2].startswith("store ptr %0, ptr ")
+    phi = next(i for i, line in enumerate(lines) if "= phi i64" in line)
+    load = next(i for i, line in enumerate(lines) if "= load i64, ptr %0" in line)
+    for at in (phi, load):
+        value = lines[at].split()[0]
+        assert lines[at + 2].startswith(f"store i64 {value}, ptr ")
 
 
-def test_equal_functions_are_compiled_once(everything):
+def test_equal_functions_are_compiled_once():
     """Calls name values and numbers in the frame by rows; what is the same in all calls is in the code."""
+    constants = "".join(f"  %c{i} = llvm.mlir.constant({i} : i64) : i64\n" for i in (0, 2, 4, 7))
+    constants += "  %f = llvm.mlir.constant(0.0 : f64) : f64\n"
+    types = "(!llvm.ptr, i64, i64, f64) -> ()"
     calls = "".join(
-        f"  call void @graphc_part_{i}(ptr %{i % 3}, i64 {i // 2 * 2}, i64 7, double 0.0)\n" for i in range(6)
+        f"  llvm.call @graphc_part_{i}(%{i % 3}, %c{i // 2 * 2}, %c7, %f) : {types}\n" for i in range(6)
     )
     parts = "".join(
-        f"define void @graphc_part_{i}(ptr %0, i64 %1, i64 %2, double %3) {{\n"
-        f"  %5 = getelementptr i64, ptr %0, i64 %1\n  %6 = add i64 %1, %2\n"
-        + f"  store i64 %6, ptr %5, align {4 << i % 2}\n" * 20
-        + "  ret void\n}\n"
+        f"llvm.func @graphc_part_{i}(%0: !llvm.ptr, %1: i64, %2: i64, %3: f64)"
+        " attributes {graphc.part} {\n"
+        "  %5 = llvm.getelementptr %0[%1] : (!llvm.ptr, i64) -> !llvm.ptr, i64\n"
+        "  %6 = llvm.add %1, %2 : i64\n"
+        + f"  llvm.store %6, %5 {{alignment = {4 << i % 2} : i64}} : i64, !llvm.ptr\n" * 20
+        + "  llvm.return\n}\n"
         for i in range(6)
     )
-    text = f"define i64 @main(ptr %0, ptr %1, ptr %2) {{\n{calls}  ret i64 0\n}}\n{parts}"
-    kernel, *others = divide(text)
+    head = "llvm.func @main(%0: !llvm.ptr, %1: !llvm.ptr, %2: !llvm.ptr) -> i64 {\n"
+    kernel, pieces = divide(f"{head}{constants}{calls}  llvm.return %c0 : i64\n}}\n{parts}", size=20)
     assert defined(kernel) == {"main"}
-    moved = "".join(piece.text for piece in others)
+    moved = "".join(piece.text for piece in pieces)
     assert moved.count("define void @graphc_part_") == 2
-    exports = frozenset().union(*(piece.exports for piece in others))
+    exports = frozenset().union(*(piece.exports for piece in pieces))
     assert exports == {"graphc_call_graphc_part_0", "graphc_call_graphc_part_1"}
-    assert "i64 %a1, i64 7, double poison)" in moved
-    loaded = loader.load_object(compile_to_object(text), symbols.resolve)
-    run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)(loaded.address("main"))
+    assert "i64 7, double poison)" in moved
+    code = loaded(kernel, pieces)
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)(code.address("main"))
     found = np.zeros((3, 6), np.int64)
     run(*(row.ctypes.data for row in found))
     expected = np.zeros((3, 6), np.int64)
@@ -299,41 +347,59 @@ def test_equal_functions_are_compiled_once(everything):
 def test_equal_loops_of_many_inputs_are_compiled_once(monkeypatch):
     """What is left of them is too small to be divided, but there are many; the rest is glue."""
     inputs = [pt.dvector(f"x{i}") for i in range(120)]
-    found = []
-    monkeypatch.setattr(codegen, "divide", lambda *texts: found.append(divide(*texts)) or found[-1])
+    found: list[Any] = []
+    original = codegen._compile
+    monkeypatch.setattr(
+        codegen, "_compile", lambda works, *a, **k: found.append(works) or original(works, *a, **k)
+    )
     f = graphc.function(inputs, [pt.concatenate([pt.exp(x) for x in inputs])])
-    kernel, loops = found[-1]
+    kernel, loops = [work.piece for work in found[-1] if work.part is None]
     # Loops that cores may share have functions of their own.
-    assert len([name for name in defined(loops) if name.startswith("graphc_part")]) <= 2
-    assert re.search(r"^define [^\n]*@main\([^\n]* optnone noinline \{", kernel.text, re.MULTILINE)
+    assert len([name for name in defined(loops.text) if name.startswith("graphc_part")]) <= 2
+    head = next(line for line in kernel.text.splitlines() if line.startswith("define internal i64 @main("))
+    group = head.rpartition("#")[2].split()[0]
+    assert f"attributes #{group} = {{ noinline optnone }}" in kernel.text
     values = [np.linspace(i, i + 1, i % 4) for i in range(120)]
     np.testing.assert_allclose(f(*values)[0], np.exp(np.concatenate(values)), rtol=1e-13)
 
 
-def test_glue():
-    """Code that calls each function once, however long; neither loops nor arithmetic."""
-    call = "  call void @graphc_call_graphc_part_0(ptr %graphc.frame)\n"
-    branch = "  br i1 %2, label %3, label %4\n\n3:  ; preds = %1\n  br label %4\n\n4:  ; preds = %3\n"
-    assert is_glue(call + branch + call + "  %5 = add i64 %0, 1\n")
-    assert not is_glue(call + branch + "  br label %3\n")
-    assert not is_glue(call + "  %5 = fadd double %0, %1\n" * 3)
+CALL = "llvm.call @graphc_part_0(%0) : (!llvm.ptr) -> ()\n"
 
 
-def test_bytes_do_not_depend_on_the_number_of_threads(everything):
-    found = []
-    for threads in (1, 2, 5):
-        with graphc.config.change_flags(threads=threads):
-            found.append(compile_to_object(KERNEL))
+@pytest.mark.parametrize(
+    ("body", "glue"),
+    [
+        # Code that calls each function once, however long; neither loops nor arithmetic.
+        (f"{CALL}llvm.cond_br %c, ^a, ^b\n^a:\nllvm.br ^b\n^b:\n%5 = llvm.add %n, %n : i64\n", True),
+        (f"{CALL}llvm.cond_br %c, ^a, ^b\n^a:\nllvm.br ^c\n^c:\nllvm.br ^a\n^b:\n", False),
+        (CALL + "".join(f"%f{i} = llvm.add %n, %n : i64\n" for i in range(3)), False),
+    ],
+)
+def test_glue(body, glue):
+    part = "llvm.func @graphc_part_0(%0: !llvm.ptr) attributes {graphc.part} {\n  llvm.return\n}\n"
+    text = (
+        f"llvm.func @main(%0: !llvm.ptr, %n: i64, %c: i1) -> i64 {{\n{body}llvm.return %n : i64\n}}\n{part}"
+    )
+    kernel, pieces = divide(text, size=1)
+    assert len(pieces) == 1
+    assert ("optnone" in kernel) == glue
+
+
+def test_bytes_do_not_depend_on_the_number_of_threads():
+    kernel, pieces = divide(KERNEL)
+    found = [compile_to_object(kernel, pieces=pieces, threads=threads) for threads in (1, 2, 5)]
     assert found[0][: len(JOINED)] == JOINED
     assert found[0] == found[1] == found[2]
+    assert divide(KERNEL) == (kernel, pieces)
 
 
-def test_the_views_show_all_modules(everything):
+def test_the_views_show_all_modules():
     views: dict[str, str] = {}
-    compile_to_object(KERNEL, on_ir=views.__setitem__)
+    kernel, pieces = divide(KERNEL)
+    compile_to_object(kernel, pieces=pieces, on_ir=views.__setitem__)
     for name in ("llvm", "llvm-opt", "asm"):
         assert "graphc_call_graphc_part_0" in views[name] and "main" in views[name]
-    assert views["llvm"].count("define") > 8
+    assert views["llvm"].count("define") > 7
 
 
 def test_threads_share_work_in_order():
@@ -362,8 +428,10 @@ def test_errors_of_threads_are_raised():
             share(fail, range(10), threads)
 
 
-def test_invalid_parts_are_errors_not_crashes(everything):
+def test_invalid_parts_are_errors_not_crashes():
+    kernel, pieces = divide(KERNEL)
+    broken = [Piece(piece.text.replace("ret void", "ret i7 0"), piece.exports) for piece in pieces]
     for _ in range(3):
         with pytest.raises(CompileError, match="not valid"):
-            compile_to_object(KERNEL.replace("store double %5, ptr %0", "store double %5, ptr %77"))
+            compile_to_object(kernel, pieces=broken)
         gc.collect()

@@ -11,7 +11,7 @@ from graphc.backends.cpu.object import Machine, compile_to_object, this_machine
 from graphc.library.helpers import Poll
 from graphc.library.interrupts import poll_ir
 from graphc.library.memory.workspace import memory_ir, workspace_table
-from graphc.native.parts import Part, PartStore
+from graphc.native.parts import Part, PartStore, Piece
 from graphc_runtime import elf, layout
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.manifest import Manifest, Signature, Site
@@ -28,6 +28,7 @@ def build_artifact(
     kernel_ir: str,
     signature: Signature,
     *,
+    pieces: Sequence[Piece] = (),
     inlined: str = "",
     polling: list[Poll] | None = None,
     sites: Sequence[Site] = (),
@@ -49,6 +50,7 @@ def build_artifact(
     Args:
         kernel_ir: LLVM IR text that defines `graphc_shapes` and `graphc_run`.
         signature: arguments and results.
+        pieces: see `compile_to_object`.
         inlined: see `compile_to_object`.
         polling: by what it notices Ctrl-C.
         parts: see `compile_to_object`.
@@ -80,6 +82,7 @@ def build_artifact(
     code = compile_to_object(
         kernel_ir,
         exports=KERNEL_EXPORTS,
+        pieces=pieces,
         inlined_text=inlined,
         parts=parts,
         opt_level=opt_level,

@@ -19,7 +19,7 @@ from graphc.library.memory.access import places_ir
 from graphc.library.products.define import define_products
 from graphc.library.random.define import define_random
 from graphc.library.scalars.registry import define_scalars
-from graphc.native.parts import Part, PartStore
+from graphc.native.parts import Part, PartStore, Piece
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cache import disk_cache
 from graphc_runtime.manifest import Signature
@@ -31,12 +31,14 @@ class Wrapped:
 
     Attributes:
         text: defines `graphc_run` and `graphc_shapes`.
-        inlined: module of functions that are inlined into it.
+        pieces: modules of functions that it calls.
+        inlined: module of functions that are inlined into these.
         parts: what it calls, but for what gives it memory.
         signature: of the call, with what became of donations.
     """
 
     text: str
+    pieces: tuple[Piece, ...]
     inlined: str
     parts: list[Part]
     signature: Signature
@@ -70,6 +72,7 @@ def generate(
     return build_artifact(
         wrapped.text,
         wrapped.signature,
+        pieces=wrapped.pieces,
         inlined=wrapped.inlined,
         polling=polls(lowered.helpers),
         parts=wrapped.parts,
@@ -126,7 +129,9 @@ def wrap(
     if any(record["workspaces"] for record in lowered.memory):
         inlined += places_ir(poison=options.poison_memory)
     outcome = lowered.donated
-    return Wrapped(text, inlined, parts, replace(signature, donated=outcome.pairs, spares=outcome.spares))
+    return Wrapped(
+        text, lowered.pieces, inlined, parts, replace(signature, donated=outcome.pairs, spares=outcome.spares)
+    )
 
 
 def _parts_on_disk(resources: Resources, compiler: str) -> PartStore | None:

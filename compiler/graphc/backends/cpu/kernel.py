@@ -106,7 +106,12 @@ def _loading(name: str, header: str, call: _Call) -> str:
     They are known not to overlap no longer, which matters in loops; in such kernels these have functions of
     their own.
     """
-    lines = [f"define internal i64 @{name}({', '.join(call.parameters)}) {{", LOADING, *call.setup]
+    attributes = header[header.rindex(")") + 1 :]
+    lines = [
+        f"define internal i64 @{name}({', '.join(call.parameters)}){attributes}{{",
+        LOADING,
+        *call.setup,
+    ]
     for number, argument in enumerate(call.arguments):
         kind, value = argument.split(" ")
         copy = f"getelementptr i8, ptr {value}, i64 0" if kind == "ptr" else f"add i64 {value}, 0"

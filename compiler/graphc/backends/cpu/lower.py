@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,8 @@ from graphc.errors import CompileError
 from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import declared
 from graphc.library.helpers import Helper
+from graphc.native.parts import Piece
+from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.manifest import Site
@@ -28,6 +31,7 @@ class Lowered:
 
     Attributes:
         llvm_ir: text that llvmlite parses; defines `main` and perhaps `shapes`.
+        pieces: modules of functions that `main` calls.
         n_arguments: how many arguments `main` has, without its results.
         sites: where checks fail.
         has_shapes: whether `shapes` is defined.
@@ -38,6 +42,7 @@ class Lowered:
     """
 
     llvm_ir: str
+    pieces: tuple[Piece, ...]
     n_arguments: int
     sites: tuple[Site, ...]
     has_shapes: bool
@@ -127,23 +132,35 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
             if snapshots is not None and log.stages is not None:
                 log.stages += snapshots.finish(module)
             with log.phase("translate"):
+                helpers = tuple(declared(module).values())
+                pieces = tuple(_pieces(module))
                 llvm_ir = to_llvmlite(translate_module_to_llvmir(module.operation))
             outcome = donated(module)
             cells = {donation.argument for donation in options.donations if donation.keeps_on_failure}
             return Lowered(
                 llvm_ir,
+                pieces,
                 n_arguments,
                 tuple(_site(site) for site in module.operation.attributes["graphc.sites"]),
                 "@shapes(" in llvm_ir,
                 _memory(module),
                 outcome,
-                tuple(declared(module).values()),
+                helpers,
                 cells.isdisjoint(argument for argument, _ in outcome.pairs) or takes_memory_first(module),
             )
     except ir.MLIRError as error:
         raise CompileError(
             f"the compiler rejected a module of its own making; please report this\n{error}"
         ) from error
+
+
+def _pieces(module: ir.Module) -> Iterator[Piece]:
+    """Takes the modules out of a module (see `graphc.passes.llvm.divide_kernel`)."""
+    for op in [op.operation for op in module.body.operations]:
+        if op.name == "builtin.module":
+            exports = frozenset(ir.StringAttr(name).value for name in op.attributes[EXPORTS])
+            yield Piece(to_llvmlite(translate_module_to_llvmir(op)), exports)
+            op.erase()
 
 
 def _site(site: ir.Attribute) -> Site:

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from graphc.backends.cpu import llvm
-from graphc.backends.cpu.divide import Piece, divide
 from graphc.backends.cpu.share import share
 from graphc.backends.cpu.veclib import add_vector_variants, is_available
 from graphc.errors import CompileError
-from graphc.native.parts import Part, PartStore
+from graphc.native.parts import Part, PartStore, Piece
 from graphc_runtime import elf
 from graphc_runtime.threads import usable_cores
 from graphc_runtime.worker import checkpoint
@@ -88,6 +87,7 @@ def compile_to_object(
     ir_text: str,
     *,
     exports: Collection[str] = (),
+    pieces: Sequence[Piece] = (),
     inlined_text: str = "",
     parts: Sequence[Part] = (),
     opt_level: int = 3,
@@ -98,12 +98,11 @@ def compile_to_object(
 ) -> bytes:
     """Optimises a kernel and its parts, and emits objects.
 
-    A large kernel is divided (`graphc.backends.cpu.divide`).
-
     Args:
         ir_text: the kernel.
         exports: the functions of the kernel that others call; all others become internal, so that they can be
             inlined and dropped. If not given, none does.
+        pieces: further modules of the kernel.
         inlined_text: module of functions that are to be inlined into the modules of the kernel.
         parts: modules that the kernel calls, or that call the kernel.
         opt_level: 0 to 3.
@@ -118,14 +117,13 @@ def compile_to_object(
     Raises:
         CompileError: a text does not parse or verify, or an export is not defined.
     """
-    kernel, *others = divide(ir_text)
     vectorise = opt_level >= 2
-    is_vectorised = vectorise and len(kernel.text) <= VECTORISED_SIZE
-    level = min(opt_level, LARGE_LEVEL) if others or vectorise != is_vectorised else opt_level
-    unroll = not others and len(ir_text) < UNROLLED_SIZE
-    piece = Piece(kernel.source, frozenset(exports))
-    works = [_Work(piece, inlined_text, opt_level, level, unroll, is_vectorised)]
-    works += [_Work(piece, inlined_text, opt_level, level, unroll, vectorise) for piece in others]
+    is_vectorised = vectorise and len(ir_text) <= VECTORISED_SIZE
+    level = min(opt_level, LARGE_LEVEL) if pieces or vectorise != is_vectorised else opt_level
+    unroll = not pieces and len(ir_text) < UNROLLED_SIZE
+    kernel = Piece(ir_text, frozenset(exports))
+    works = [_Work(kernel, inlined_text, opt_level, level, unroll, is_vectorised)]
+    works += [_Work(piece, inlined_text, opt_level, level, unroll, vectorise) for piece in pieces]
     works += [_part_work(part, opt_level) for part in parts]
     works = [replace(work, machine=machine or this_machine()) for work in works]
     if on_ir is not None:

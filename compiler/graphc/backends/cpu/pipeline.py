@@ -130,6 +130,8 @@ _LLVM: list[Entry] = [
     ("graphc-arena-allocation", "heap buffers belong to the call and are freed with it"),
 ]
 
+_DIVIDE: Entry = ("graphc-divide-kernel", "several threads compile a large kernel")
+
 FAST_RUN: list[Entry] = [
     *_SIMPLIFY,
     *_SCAN,
@@ -146,6 +148,7 @@ FAST_RUN: list[Entry] = [
     *_PARTS,
     *_MATH,
     *_LLVM,
+    _DIVIDE,
     ("graphc-define-splits", "what shares the ranges of loops is inlined where it is called"),
 ]
 
@@ -161,6 +164,7 @@ FAST_COMPILE: list[Entry] = [
     *_PARTS,
     *_MATH,
     *_LLVM,
+    _DIVIDE,
 ]
 
 PIPELINES: dict[str, list[Entry]] = {"fast_run": FAST_RUN, "fast_compile": FAST_COMPILE}

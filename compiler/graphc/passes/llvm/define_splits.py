@@ -8,15 +8,10 @@ from typing import Any
 
 from graphc.ir.helpers import declared
 from graphc.library.helpers import Split
-from graphc.library.pool.splits import LARGE_PRODUCT, THRESHOLD_PICOSECONDS
+from graphc.library.pool.splits import SIZES, decision
+from graphc.passes.llvm.parts._frame import SHARE, function, split_call
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
-
-_SIZES = ("lower", "upper", "cost", "alignment")
-_SHARE = (
-    "llvm.func @graphc_share(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64)"
-    ' attributes {no_unwind, passthrough = ["cold"]}'
-)
 
 
 @dataclass
@@ -41,7 +36,7 @@ class DefineSplits(Pass):
         functions = {op.operation.attributes["sym_name"].value: op.operation for op in _functions(module)}
         sharing = [_Sharing(split, functions[split.body]) for split in splits]
         text = [
-            _SHARE,
+            SHARE,
             *(f(each) for f in (_Sharing.body, _Sharing.range, _Sharing.split) for each in sharing),
         ]
         bodies = {split.body for split in splits}
@@ -89,26 +84,23 @@ class _Sharing:
 
     def split(self) -> str:
         """The text of the function that compares the work with a threshold."""
-        parameters = [f"%{name}: i64" for name in _SIZES]
+        parameters = [f"%{name}: i64" for name in SIZES]
         parameters += [f"%c{number}: {kind}" for number, kind in enumerate(self._types)]
         stores = [
             f"llvm.store %c{number}, %p{number} : {self._types[number]}, !llvm.ptr" for number in self._places
         ]
-        return _function(
+        return function(
             f"internal @{self._split.symbol}({', '.join(parameters)}) attributes {{always_inline}}",
             f"%words = llvm.mlir.constant({max(self._words, 1)} : i64) : i64",
             "%frame = llvm.alloca %words x i64 {alignment = 16 : i64} : (i64) -> !llvm.ptr",
-            *self._decision(),
+            *decision(self._split),
             "llvm.cond_br %large, ^share, ^alone",
             "^alone:",
             *self._call(),
             "^share:",
             *self._addresses(),
             *stores,
-            f"%range = llvm.mlir.addressof @{self._range} : !llvm.ptr",
-            "llvm.call @graphc_share(%range, %frame, %lower, %upper, %cost, %alignment)"
-            " : (!llvm.ptr, !llvm.ptr, i64, i64, i64, i64) -> ()",
-            "llvm.return",
+            *split_call(self._split),
         )
 
     def range(self) -> str:
@@ -117,29 +109,8 @@ class _Sharing:
             f"%c{number} = llvm.load %p{number} : !llvm.ptr -> {self._types[number]}"
             for number in self._places
         ]
-        head = f"internal @{self._range}(%frame: !llvm.ptr, %lower: i64, %upper: i64)"
-        return _function(head, *self._addresses(), *loads, *self._call())
-
-    @property
-    def _range(self) -> str:
-        return f"graphc_range_{self._split.number}"
-
-    def _decision(self) -> list[str]:
-        """Whether the work is worth sharing."""
-        lines = [
-            "%extent = llvm.sub %upper, %lower : i64",
-            "%work = llvm.mul %extent, %cost : i64",
-            f"%threshold = llvm.mlir.constant({THRESHOLD_PICOSECONDS} : i64) : i64",
-        ]
-        if not self._split.products:
-            return [*lines, '%large = llvm.icmp "sgt" %work, %threshold : i64']
-        return [
-            *lines,
-            '%long = llvm.icmp "sgt" %work, %threshold : i64',
-            f"%most = llvm.mlir.constant({LARGE_PRODUCT} : i64) : i64",
-            '%middle = llvm.icmp "ult" %cost, %most : i64',
-            "%large = llvm.and %long, %middle : i1",
-        ]
+        head = f"internal @{self._split.range}(%frame: !llvm.ptr, %lower: i64, %upper: i64)"
+        return function(head, *self._addresses(), *loads, *self._call())
 
     def _addresses(self) -> list[str]:
         return [
@@ -162,7 +133,3 @@ class _Sharing:
             f"%status = llvm.call @{self._split.body}({operands}) {{no_inline}} : ({self._kinds()}) -> i64",
             "llvm.return",
         ]
-
-
-def _function(head: str, *lines: str) -> str:
-    return "\n".join([f"llvm.func {head} {{", *(f"  {line}" for line in lines), "}"])

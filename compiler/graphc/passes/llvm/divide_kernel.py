@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Large kernels become several modules, which are compiled at the same time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphc.ir.helpers import callee_of, declared
+from graphc.ir.walk import walk
+from graphc.library.helpers import Helper, Split
+from graphc.passes.llvm.parts import _frame as frame
+from graphc.passes.llvm.parts._frame import Argument
+from graphc.passes.llvm.parts._inner_loops import mark_long_loops, outline_blocks
+from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+
+# What modules are called, and the attribute with the functions that they define for others.
+PIECE, EXPORTS = "graphc_piece", "graphc.exports"
+# Operations that print nothing: LLVM has constants where they are used.
+_CONSTANTS = frozenset(
+    ("llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.addressof")
+)
+# Of globals that a module does not share.
+_INNER = ("#llvm.linkage<private>", "#llvm.linkage<internal>")
+# What passes values on, or control: other instructions compute.
+_GLUE = _CONSTANTS | frozenset(
+    "llvm.call llvm.getelementptr llvm.extractvalue llvm.insertvalue llvm.load llvm.store llvm.alloca "
+    "llvm.br llvm.cond_br llvm.return".split()
+)
+
+
+@dataclass
+class DivideKernel(Pass):
+    """Moves nests of a large kernel to nested modules, `@graphc_piece_<n>`.
+
+    Nests are what passes made functions of their own: `@graphc_part_<n>` of outline-loops, and loops that
+    `@graphc_split_<n>` of parallel-loops shares. In a nested module each gets a function
+    `@graphc_call_<name>(frame)`, a hidden symbol, which the runtime resolves when it loads the objects
+    together. The kernel puts each value that some nest needs into the frame once, where it is defined: with
+    hundreds of calls of dozens of arguments, most of its code would move pointers from one place on the stack
+    to another. A call may stand in a branch, and a later one in another branch or after both: what both need
+    is in the frame on all paths. Of functions with the same code one is kept, and called with a row of a
+    table: where in the frame the arguments of each call are.
+
+    Functions are moved that `@main` calls in one place, and that refer to nothing but declarations, constants
+    and, if they share a loop, its body.
+
+    In moved functions long inner loops over the elements of a block get functions of their own, and long
+    loops are vectorised without a second copy of the vectorised body. A kernel that is left with little but
+    calls is not optimised, which takes LLVM more than linear time in long blocks.
+
+    How a kernel is divided depends on its operations only, so that the same bytes come out whatever the
+    number of cores.
+
+    Attributes:
+        large: kernels with fewer operations stay in one piece.
+        size: operations of the functions in a module, about: that takes a quarter of a second, of which a
+            fiftieth is the same whatever is in the module.
+    """
+
+    large: int = 1500
+    size: int = 1500
+
+    stage = "llvm"
+
+    def run(self, module: Any) -> None:
+        division = _Division(module)
+        if division.is_candidate() and division.measure() >= self.large:
+            groups = _groups(division.nests(), self.size)
+            if groups:
+                division.divide(groups)
+                self.count("modules", len(groups))
+
+
+@dataclass
+class _Nest:
+    """A function that is moved.
+
+    Attributes:
+        name: its name.
+        call: the one call of it.
+        arguments: of the call.
+        functions: it and what goes with it, or the body of a loop that is shared.
+        original: the first function with the same code, often itself: the others call that one.
+        split: what it is, if threads share it.
+        position: of the call among those that were looked at.
+        size: operations of all that are kept.
+        spared: operations that are not, as another function has the same code.
+    """
+
+    name: str
+    call: Any
+    arguments: list[Argument]
+    functions: list[str]
+    original: str
+    split: Split | None
+    position: int
+    size: int = 0
+    spared: int = 0
+
+
+@dataclass
+class _Group:
+    """Functions that are compiled together."""
+
+    nests: list[_Nest] = field(default_factory=list)
+    size: int = 0
+
+
+class _Division:
+    """The functions of one module."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        named = [op.operation for op in module.body.operations if "sym_name" in op.operation.attributes]
+        self._symbols = {str(ir.StringAttr(op.attributes["sym_name"]).value): op for op in named}
+        self._helpers: dict[str, Helper] = declared(module)
+        self._needs: dict[str, set[str]] = {}
+        self._sizes: dict[str, int] = {}
+
+    def is_candidate(self) -> bool:
+        """Whether there is anything to move."""
+        return "main" in self._symbols and any(map(self._is_nest, self._symbols))
+
+    def _is_nest(self, name: str) -> bool:
+        return isinstance(self._helpers.get(name), Split) or "graphc.part" in self._symbols[name].attributes
+
+    def measure(self) -> int:
+        """The number of operations of all functions."""
+        for name, op in self._symbols.items():
+            if _is_defined(op):
+                inside = walk(op)
+                self._needs[name] = set().union(*map(_references, inside)) - {name}
+                self._sizes[name] = sum(inner.name not in _CONSTANTS for inner in inside)
+        return sum(self._sizes.values())
+
+    def nests(self) -> list[_Nest]:
+        """What can be moved, in the order of the calls."""
+        blocks = self._symbols["main"].regions[0].blocks
+        calls = [
+            op.operation for block in blocks for op in block.operations if op.operation.name == "llvm.call"
+        ]
+        calls = [
+            call for call in calls if callee_of(call) in self._symbols and self._is_nest(callee_of(call))
+        ]
+        times = Counter(map(callee_of, calls))
+        users = Counter(name for needs in self._needs.values() for name in needs)
+        originals: dict[str, str] = {}
+        found: list[_Nest] = []
+        for call in calls:
+            name = callee_of(call)
+            helper = self._helpers.get(name)
+            split = helper if isinstance(helper, Split) else None
+            code = name if split is None else split.body
+            arguments = self._arguments(call, code, 0 if split is None else 1)
+            if times[name] > 1 or users[name] > 1 or arguments is None or not self._is_free(code):
+                continue
+            text = name if split is not None else _code(self._symbols[name], name)
+            original = originals.setdefault(text, name)
+            nest = _Nest(name, call, arguments, [code], original, split, len(found))
+            if original == name:
+                nest.size = self._sizes[code]
+            else:
+                nest.spared = self._sizes[code]
+            found.append(nest)
+        return found
+
+    def _is_free(self, name: str) -> bool:
+        """Whether a function refers to nothing that stays."""
+        return all(self._may_be_copied(self._symbols[other]) for other in self._needs[name])
+
+    def _may_be_copied(self, op: Any) -> bool:
+        """Whether a symbol may have several copies, and needs nothing else."""
+        if op.name == "llvm.func":
+            return not _is_defined(op)
+        inner = str(op.attributes["linkage"]) in _INNER
+        return inner and "constant" in op.attributes and "value" in op.attributes
+
+    def _arguments(self, call: Any, code: str, more: int) -> list[Argument] | None:
+        """The arguments of a call; None if they do not fit the frame.
+
+        Args:
+            call: the call.
+            code: the function whose parameters they become.
+            more: how many of them that function does not get: the cost and the alignment of a loop, less its
+                context.
+        """
+        parameters = list(self._symbols[code].regions[0].blocks[0].arguments)
+        arguments = []
+        for position, value in enumerate(call.operands):
+            kind = str(value.type)
+            if kind not in frame.WORDS:
+                return None
+            # Sizes of a loop are read by what shares it.
+            read = position < 4 if more else False
+            read = read or any(True for _ in parameters[position - more].uses)
+            owner = value.owner
+            constant = ""
+            if not isinstance(owner, ir.Block) and owner.name == "llvm.mlir.constant":
+                constant = str(owner.attributes["value"])
+            arguments.append(Argument(kind, value, constant) if read else Argument(kind))
+        return arguments
+
+    def divide(self, groups: Sequence[_Group]) -> None:
+        """Moves functions to modules of their own."""
+        nests = [nest for group in groups for nest in group.nests]
+        nests.sort(key=lambda nest: nest.position)
+        columns = _columns(nests)
+        slots: dict[Any, int] = {}
+        places: dict[str, dict[int, int]] = {}
+        for nest in nests:
+            needed = columns.get(nest.original, _values(nest.arguments))
+            mine = [nest.arguments[position] for position in needed]
+            for argument in mine:
+                slots.setdefault(argument.slot, len(slots))
+            places[nest.name] = {p: slots[nest.arguments[p].slot] for p in needed}
+        _Kernel(self._module, self._symbols["main"], slots).call(nests, places, columns)
+        for number, group in enumerate(groups):
+            self._piece(f"{PIECE}_{number}", group, places, columns)
+
+    def _piece(
+        self, name: str, group: _Group, places: dict[str, dict[int, int]], columns: dict[str, list[int]]
+    ) -> None:
+        """A module with the functions of a group."""
+        kept = [nest for nest in group.nests if nest.name == nest.original]
+        entered = [nest for nest in group.nests if nest.name == nest.original or nest.original not in columns]
+        codes = [code for nest in kept for code in nest.functions]
+        texts = [frame.SHARE] if any(nest.split for nest in entered) else []
+        texts += [_declaration(self._symbols[code]) for code in codes]
+        for nest in entered:
+            if nest.split is not None:
+                texts.append(frame.shared_entry(nest.split, nest.arguments, places[nest.name]))
+            else:
+                rows = columns.get(nest.original)
+                at = {p: i for i, p in enumerate(rows)} if rows is not None else places[nest.name]
+                called = nest.original
+                texts.append(frame.entry(nest.name, called, nest.arguments, at, row=rows is not None))
+        exports = [ir.StringAttr.get(f"{frame.ENTRY}{nest.name}") for nest in entered]
+        piece = ir.Operation.create(
+            "builtin.module",
+            attributes={"sym_name": ir.StringAttr.get(name), EXPORTS: ir.ArrayAttr.get(exports)},
+            regions=1,
+            ip=ir.InsertionPoint(self._module.body),
+        )
+        body = ir.Block.create_at_start(piece.regions[0], [])
+        for needed in sorted({other for code in codes for other in self._needs[code]}):
+            with ir.InsertionPoint(body):
+                self._symbols[needed].clone()
+        for code in codes:
+            body.append(self._symbols[code])
+            outline_blocks(self._symbols[code], body)
+        _append(body, ir.Module.parse("\n".join(texts)), without={*codes, *_names(body)})
+        for op in body.operations:
+            if op.operation.name == "llvm.func" and _is_defined(op.operation):
+                mark_long_loops(op.operation)
+        for nest in group.nests:
+            if nest.name != nest.original or nest.split is not None:
+                self._symbols[nest.name].erase()
+
+
+class _Kernel:
+    """What is left of a kernel.
+
+    Args:
+        module: it is in.
+        main: its function.
+        slots: what the words of the frame are for.
+    """
+
+    def __init__(self, module: Any, main: Any, slots: dict[Any, int]) -> None:
+        self._module, self._main, self._slots = module, main, slots
+        self._pointer = ir.Type.parse("!llvm.ptr")
+
+    def call(
+        self, nests: Sequence[_Nest], places: dict[str, dict[int, int]], columns: dict[str, list[int]]
+    ) -> None:
+        """Fills a frame, and calls nests with it."""
+        entry = self._main.regions[0].blocks[0]
+        with self._main.location, ir.InsertionPoint.at_block_begin(entry):
+            i64 = ir.IntegerType.get_signless(64)
+            kind = ir.Type.parse(f"!llvm.array<{max(len(self._slots), 1)} x i64>")
+            one = ir.Operation.create(
+                "llvm.mlir.constant", [i64], attributes={"value": ir.IntegerAttr.get(i64, 1)}
+            )
+            attributes = {"elem_type": ir.TypeAttr.get(kind)}
+            self._frame = ir.Operation.create("llvm.alloca", [self._pointer], [one.result], attributes)
+        last = self._frame
+        for key, slot in self._slots.items():
+            is_number = isinstance(key, tuple)
+            if is_number or (isinstance(key.owner, ir.Block) and key.owner == entry):
+                last = self._store(key, slot, ir.InsertionPoint.after(last))
+            elif isinstance(key.owner, ir.Block):
+                self._store(key, slot, ir.InsertionPoint.at_block_begin(key.owner))
+            else:
+                self._store(key, slot, ir.InsertionPoint.after(key.owner))
+        declared: set[str] = set()
+        for nest in nests:
+            self._replace(nest, list(places[nest.name].values()), nest.original in columns, declared)
+        if _is_glue(self._main):
+            self._main.attributes["optimize_none"] = ir.UnitAttr.get()
+            self._main.attributes["no_inline"] = ir.UnitAttr.get()
+
+    def _store(self, key: Any, slot: int, at: Any) -> Any:
+        """Puts a value or a number into its word."""
+        with self._main.location, at:
+            value = key
+            if isinstance(key, tuple):
+                attributes = {"value": ir.Attribute.parse(key[1])}
+                value = ir.Operation.create(
+                    "llvm.mlir.constant", [ir.Type.parse(key[0])], attributes=attributes
+                ).result
+            attributes = {
+                "elem_type": ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
+                "rawConstantIndices": ir.DenseI32ArrayAttr.get([slot]),
+            }
+            place = ir.Operation.create(
+                "llvm.getelementptr", [self._pointer], [self._frame.result], attributes
+            )
+            return ir.Operation.create("llvm.store", [], [value, place.result])
+
+    def _replace(self, nest: _Nest, row: list[int], has_row: bool, declared: set[str]) -> None:
+        """Makes the call of a nest one of its entry."""
+        name = f"{frame.ENTRY}{nest.original if has_row else nest.name}"
+        if name not in declared:
+            declared.add(name)
+            kinds = "!llvm.ptr, !llvm.ptr" if has_row else "!llvm.ptr"
+            text = f"llvm.func hidden @{name}({kinds})"
+            ir.InsertionPoint.at_block_begin(self._module.body).insert(ir.Operation.parse(text))
+        with self._main.location, ir.InsertionPoint(nest.call):
+            operands = [self._frame.result]
+            if has_row:
+                operands.append(self._row(f"graphc_row_{nest.name}", row))
+            attributes = {
+                "callee": ir.FlatSymbolRefAttr.get(name),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+                "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+            }
+            ir.Operation.create("llvm.call", [], operands, attributes)
+        nest.call.erase()
+
+    def _row(self, name: str, row: list[int]) -> Any:
+        """The address of a table: where in the frame the arguments of a call are."""
+        count = max(len(row), 1)
+        values = f"dense<[{', '.join(map(str, row or [0]))}]> : tensor<{count}xi32>"
+        text = (
+            f"llvm.mlir.global private unnamed_addr constant @{name}({values}) : !llvm.array<{count} x i32>"
+        )
+        ir.InsertionPoint.at_block_begin(self._module.body).insert(ir.Operation.parse(text))
+        attributes = {"global_name": ir.FlatSymbolRefAttr.get(name)}
+        return ir.Operation.create("llvm.mlir.addressof", [self._pointer], attributes=attributes).result
+
+
+def _is_defined(op: Any) -> bool:
+    return op.name == "llvm.func" and len(op.regions[0].blocks) > 0
+
+
+def _references(op: Any) -> set[str]:
+    """The symbols that an operation names."""
+    if op.name == "llvm.call":
+        return {callee_of(op)} - {""}
+    if op.name == "llvm.mlir.addressof":
+        return {str(ir.FlatSymbolRefAttr(op.attributes["global_name"]).value)}
+    return set()
+
+
+def _code(function: Any, name: str) -> str:
+    """The text of a function without its name."""
+    text: str = function.get_asm(use_local_scope=True, assume_verified=True)
+    return text.replace(f"@{name}(", "@(", 1)
+
+
+def _declaration(function: Any) -> str:
+    """The text of a declaration of a function."""
+    kinds = ", ".join(str(value.type) for value in function.regions[0].blocks[0].arguments)
+    result = " -> i64" if str(function.attributes["function_type"]).startswith("!llvm.func<i64") else ""
+    return f"llvm.func @{ir.StringAttr(function.attributes['sym_name']).value}({kinds}){result}"
+
+
+def _values(arguments: Sequence[Argument]) -> list[int]:
+    """The positions of arguments that are read and no numbers."""
+    return [i for i, argument in enumerate(arguments) if argument.is_read and not argument.constant]
+
+
+def _columns(nests: Iterable[_Nest]) -> dict[str, list[int]]:
+    """By original: the arguments of functions with several calls that are values or differ."""
+    calls: dict[str, list[list[Argument]]] = {}
+    for nest in nests:
+        if nest.split is None:
+            calls.setdefault(nest.original, []).append(nest.arguments)
+    return {
+        original: [i for i, column in enumerate(zip(*found, strict=True)) if frame.varies(column)]
+        for original, found in calls.items()
+        if len(found) > 1
+    }
+
+
+def _groups(nests: Sequence[_Nest], size: int) -> list[_Group]:
+    """Divides functions into groups of about the same size."""
+    count = round(sum(nest.size for nest in nests) / size)
+    if sum(nest.spared for nest in nests) > size // 2:
+        count = max(count, 1)
+    groups = [_Group() for _ in range(count)]
+    homes: dict[str, _Group] = {}
+    for nest in sorted(nests if groups else (), key=lambda nest: -nest.size):
+        home = homes.get(nest.original) or min(groups, key=lambda group: group.size)
+        homes[nest.name] = home
+        home.nests.append(nest)
+        home.size += nest.size
+    return [group for group in groups if group.nests]
+
+
+def _names(body: Any) -> set[str]:
+    return {str(ir.StringAttr(op.operation.attributes["sym_name"]).value) for op in body.operations}
+
+
+def _append(body: Any, made: Any, without: set[str]) -> None:
+    """Moves the operations of a module to another, but for some names."""
+    for op in [op.operation for op in made.body.operations]:
+        if ir.StringAttr(op.attributes["sym_name"]).value not in without:
+            op.detach_from_parent()
+            body.append(op)
+
+
+def _is_glue(function: Any) -> bool:
+    """Whether a function's body does little but call others, once each.
+
+    LLVM's code generator takes more than linear time for long blocks, unless it is told not to optimise,
+    which makes it two hundred times as fast and costs such code nothing that could be measured.
+    """
+    calls = computing = 0
+    seen: list[Any] = []
+    for block in function.regions[0].blocks:
+        seen.append(block)
+        if any(after in seen for after in block.successors):
+            return False  # a loop
+        for op in block.operations:
+            calls += op.operation.name == "llvm.call"
+            computing += op.operation.name not in _GLUE
+    return computing <= 2 * calls

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gives long inner loops of large kernels functions of their own.
+
+A sum over the elements of arrays is a nest of three loops: parts, blocks, elements. LLVM's loop strength
+reduction gives each array induction variables in all of them, three times over, as the vectoriser makes three
+loops of one: half of the code of a loop over a dozen arrays. In a function of its own the inner loop has none
+around it. A call costs some ten nanoseconds; a block has thousands of elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.ir.build import constant_value
+from graphc_dialects._mlir import ir
+
+# Loops with at least as many instructions are long.
+LONG_BODY = 16
+# Iterations of blocks (see `graphc.lowering.partial_reductions`).
+_BLOCK = 4096
+_SLT = 2  # llvm.icmp
+_CLONED = (
+    "llvm.mlir.constant",
+    "llvm.mlir.zero",
+    "llvm.mlir.poison",
+    "llvm.mlir.undef",
+    "llvm.mlir.addressof",
+)
+
+
+@dataclass
+class _Loop:
+    """A loop of two blocks.
+
+    Attributes:
+        header: compares the induction variable with the bound.
+        body: does one iteration, without branches.
+        bound: where it ends.
+    """
+
+    header: Any
+    body: Any
+    bound: Any
+
+
+def outline_blocks(function: Any, module_body: Any) -> None:
+    """Moves the inner loops of blocks to functions after it in a module.
+
+    The function is inlined into its callers then, as little is left of it.
+    """
+    found = [loop for loop in _loops(function) if loop.header.arguments and _is_block(loop.bound)]
+    name = ir.StringAttr(function.attributes["sym_name"]).value
+    for number, loop in enumerate(found):
+        _Outlining(function, loop, f"{name}_inner_{number}").move(module_body)
+    if found:
+        function.attributes["always_inline"] = ir.UnitAttr.get()
+        if "no_inline" in function.attributes:
+            del function.attributes["no_inline"]
+
+
+def mark_long_loops(function: Any) -> None:
+    """Has loops with long bodies vectorised without a second copy of the vectorised body.
+
+    That hides latencies of short bodies, and only makes more code of long ones.
+    """
+    once = ir.Attribute.parse("#llvm.loop_annotation<interleave = <count = 1 : i32>>")
+    for loop in _loops(function):
+        _last(loop.body).attributes["loop_annotation"] = once
+
+
+def _loops(function: Any) -> list[_Loop]:
+    """The loops of two blocks whose bodies are long."""
+    return [loop for block in function.regions[0].blocks if (loop := _loop(block)) is not None]
+
+
+def _loop(header: Any) -> _Loop | None:
+    operations = [op.operation for op in header.operations]
+    if len(operations) != 2 or operations[1].name != "llvm.cond_br" or not len(header.arguments):
+        return None
+    compare, branch = operations
+    body = branch.successors[0]
+    is_test = compare.name == "llvm.icmp" and branch.operands[0] == compare.results[0]
+    if not is_test or len(body.arguments) or list(body.successors) != [header]:
+        return None
+    inside = [op.operation for op in body.operations]
+    long = sum(op.name not in _CLONED for op in inside[:-1]) >= LONG_BODY
+    only = list(body.predecessors) == [header] and inside[-1].name == "llvm.br"
+    signed = ir.IntegerAttr(compare.attributes["predicate"]).value == _SLT
+    return _Loop(header, body, compare.operands[1]) if long and only and signed else None
+
+
+def _last(block: Any) -> Any:
+    return list(block.operations)[-1].operation
+
+
+def _is_block(bound: Any) -> bool:
+    """Whether a loop ends at the end of a block."""
+    owner = bound.owner
+    if isinstance(owner, ir.Block) or owner.name != "llvm.intr.smin":
+        return False
+    end = owner.operands[0].owner
+    return not isinstance(end, ir.Block) and end.name == "llvm.add" and constant_of(end.operands[1]) == _BLOCK
+
+
+def constant_of(value: Any) -> int | None:
+    """The number that a value is, if it is known."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "llvm.mlir.constant":
+        return constant_value(value)
+    attribute = owner.attributes["value"]
+    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
+
+
+class _Outlining:
+    """Makes a loop a function.
+
+    Args:
+        function: that it is in.
+        loop: the loop.
+        name: of the new function.
+    """
+
+    def __init__(self, function: Any, loop: _Loop, name: str) -> None:
+        self._function, self._loop, self._name = function, loop, name
+        self._header, self._body = loop.header, loop.body
+        compare, branch = (op.operation for op in loop.header.operations)
+        self._compare, self._branch = compare, branch
+        self._own = {*self._header.arguments, *compare.results}
+        self._own.update(result for op in self._body.operations for result in op.operation.results)
+        self._captured, self._constants = self._outside()
+        self._results = [value for value in self._header.arguments if self._is_read_after(value)]
+
+    def _outside(self) -> tuple[list[Any], list[Any]]:
+        """Values from outside that the loop needs: what is passed, and what is made again."""
+        passed: dict[Any, None] = {}
+        constants: dict[Any, None] = {}
+        for op in [self._compare, *(op.operation for op in self._body.operations)]:
+            for value in op.operands:
+                if value not in self._own:
+                    owner = value.owner
+                    again = not isinstance(owner, ir.Block) and owner.name in _CLONED
+                    (constants if again else passed)[value] = None
+        return list(passed), list(constants)
+
+    def _is_read_after(self, value: Any) -> bool:
+        inside = (self._header, self._body)
+        return any(use.owner.operation.block not in inside or use.owner == self._branch for use in value.uses)
+
+    def move(self, module_body: Any) -> None:
+        """Moves the loop after the function, and calls it in its place."""
+        initial = list(self._header.arguments)
+        kinds = [str(value.type) for value in (*self._captured, *initial)]
+        result = self._result()
+        made = self._define(module_body, kinds, result)
+        with self._function.location:
+            with ir.InsertionPoint(self._compare):
+                call = ir.Operation.create(
+                    "llvm.call",
+                    [] if result is None else [result],
+                    [*self._captured, *initial],
+                    {
+                        "callee": ir.FlatSymbolRefAttr.get(self._name),
+                        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(kinds), 0]),
+                        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+                    },
+                )
+                results = self._taken_apart(call)
+            exit_operands = list(self._branch.operands)[1:]
+            replaced = dict(zip(self._results, results, strict=True))
+            with ir.InsertionPoint(self._branch):
+                passed = [replaced.get(value, value) for value in exit_operands]
+                self._jump(self._branch.successors[1], passed)
+        self._fill(made, initial)
+        for old, new in replaced.items():
+            old.replace_all_uses_except(new, call)
+
+    def _result(self) -> Any:
+        """The type that the new function returns, or None."""
+        kinds = [value.type for value in self._results]
+        if len(kinds) < 2:
+            return kinds[0] if kinds else None
+        return ir.Type.parse(f"!llvm.struct<({', '.join(map(str, kinds))})>")
+
+    def _define(self, module_body: Any, kinds: list[str], result: Any) -> Any:
+        """The new function, empty; what does not overlap does not there either."""
+        noalias = self._apart()
+        parameters = [
+            f"{kind} {{llvm.noalias}}" if i < len(self._captured) and self._captured[i] in noalias else kind
+            for i, kind in enumerate(kinds)
+        ]
+        returns = "" if result is None else f" -> {result}"
+        text = f"llvm.func @{self._name}({', '.join(parameters)}){returns} attributes {{no_inline}}"
+        made = ir.Operation.parse(text)
+        ir.InsertionPoint(module_body).insert(made)
+        return made
+
+    def _apart(self) -> set[Any]:
+        """The function's parameters that do not overlap others."""
+        if "arg_attrs" not in self._function.attributes:
+            return set()
+        arguments = self._function.regions[0].blocks[0].arguments
+        given = zip(arguments, self._function.attributes["arg_attrs"], strict=True)
+        return {value for value, attributes in given if "llvm.noalias" in attributes}
+
+    def _taken_apart(self, call: Any) -> Iterator[Any]:
+        if len(self._results) < 2:
+            return iter(call.results)
+        return iter(
+            [
+                ir.Operation.create(
+                    "llvm.extractvalue",
+                    [value.type],
+                    [call.result],
+                    {"position": ir.DenseI64ArrayAttr.get([position])},
+                ).result
+                for position, value in enumerate(self._results)
+            ]
+        )
+
+    def _jump(self, block: Any, operands: list[Any]) -> None:
+        ir.Operation.create("llvm.br", [], operands, {}, [block])
+
+    def _fill(self, made: Any, initial: list[Any]) -> None:
+        """Moves the loop into the new function."""
+        types = [value.type for value in (*self._captured, *initial)]
+        entry = ir.Block.create_at_start(made.regions[0], types)
+        header = entry.create_after(*[value.type for value in initial])
+        self._body.append_to(made.regions[0])
+        body = self._body
+        end = body.create_after()
+        new = dict(zip(self._captured, entry.arguments, strict=False))
+        with made.location:
+            with ir.InsertionPoint(entry):
+                for value in self._constants:
+                    new[value] = value.owner.operation.clone().results[0]
+                self._jump(header, list(entry.arguments)[len(self._captured) :])
+            new.update(zip(initial, header.arguments, strict=True))
+            header.append(self._compare)
+            with ir.InsertionPoint(header):
+                ir.Operation.create(
+                    "llvm.cond_br",
+                    [],
+                    [self._compare.result],
+                    {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])},
+                    [body, end],
+                )
+            branch = _last(body)
+            with ir.InsertionPoint(branch):
+                self._jump(header, list(branch.operands))
+            branch.erase()
+            with ir.InsertionPoint(end):
+                self._return([new[value] for value in self._results])
+        for op in [self._compare, *(op.operation for op in body.operations)]:
+            for i, value in enumerate(op.operands):
+                if value in new:
+                    op.operands[i] = new[value]
+        self._branch.erase()
+        made.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+
+    def _return(self, values: list[Any]) -> None:
+        if len(values) > 1:
+            kind = self._result()
+            whole = ir.Operation.create("llvm.mlir.poison", [kind]).result
+            for position, value in enumerate(values):
+                at = {"position": ir.DenseI64ArrayAttr.get([position])}
+                whole = ir.Operation.create("llvm.insertvalue", [kind], [whole, value], at).result
+            values = [whole]
+        ir.Operation.create("llvm.return", [], values)
