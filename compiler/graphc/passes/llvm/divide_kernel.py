@@ -14,22 +14,14 @@ from graphc.library.helpers import Helper, Split
 from graphc.passes.llvm.parts import _frame as frame
 from graphc.passes.llvm.parts._frame import Argument
 from graphc.passes.llvm.parts._inner_loops import mark_long_loops, outline_blocks
+from graphc.passes.llvm.parts._kernel import CONSTANTS, Kernel, Nest
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 # What modules are called, and the attribute with the functions that they define for others.
 PIECE, EXPORTS = "graphc_piece", "graphc.exports"
-# Operations that print nothing: LLVM has constants where they are used.
-_CONSTANTS = frozenset(
-    ("llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.addressof")
-)
 # Of globals that a module does not share.
 _INNER = ("#llvm.linkage<private>", "#llvm.linkage<internal>")
-# What passes values on, or control: other instructions compute.
-_GLUE = _CONSTANTS | frozenset(
-    "llvm.call llvm.getelementptr llvm.extractvalue llvm.insertvalue llvm.load llvm.store llvm.alloca "
-    "llvm.br llvm.cond_br llvm.return".split()
-)
 
 
 @dataclass
@@ -76,37 +68,10 @@ class DivideKernel(Pass):
 
 
 @dataclass
-class _Nest:
-    """A function that is moved.
-
-    Attributes:
-        name: its name.
-        call: the one call of it.
-        arguments: of the call.
-        functions: it and what goes with it, or the body of a loop that is shared.
-        original: the first function with the same code, often itself: the others call that one.
-        split: what it is, if threads share it.
-        position: of the call among those that were looked at.
-        size: operations of all that are kept.
-        spared: operations that are not, as another function has the same code.
-    """
-
-    name: str
-    call: Any
-    arguments: list[Argument]
-    functions: list[str]
-    original: str
-    split: Split | None
-    position: int
-    size: int = 0
-    spared: int = 0
-
-
-@dataclass
 class _Group:
     """Functions that are compiled together."""
 
-    nests: list[_Nest] = field(default_factory=list)
+    nests: list[Nest] = field(default_factory=list)
     size: int = 0
 
 
@@ -134,10 +99,10 @@ class _Division:
             if _is_defined(op):
                 inside = walk(op)
                 self._needs[name] = set().union(*map(_references, inside)) - {name}
-                self._sizes[name] = sum(inner.name not in _CONSTANTS for inner in inside)
+                self._sizes[name] = sum(inner.name not in CONSTANTS for inner in inside)
         return sum(self._sizes.values())
 
-    def nests(self) -> list[_Nest]:
+    def nests(self) -> list[Nest]:
         """What can be moved, in the order of the calls."""
         blocks = self._symbols["main"].regions[0].blocks
         calls = [
@@ -149,7 +114,7 @@ class _Division:
         times = Counter(map(callee_of, calls))
         users = Counter(name for needs in self._needs.values() for name in needs)
         originals: dict[str, str] = {}
-        found: list[_Nest] = []
+        found: list[Nest] = []
         for call in calls:
             name = callee_of(call)
             helper = self._helpers.get(name)
@@ -160,7 +125,7 @@ class _Division:
                 continue
             text = name if split is not None else _code(self._symbols[name], name)
             original = originals.setdefault(text, name)
-            nest = _Nest(name, call, arguments, [code], original, split, len(found))
+            nest = Nest(name, call, arguments, [code], original, split, len(found))
             if original == name:
                 nest.size = self._sizes[code]
             else:
@@ -217,7 +182,7 @@ class _Division:
             for argument in mine:
                 slots.setdefault(argument.slot, len(slots))
             places[nest.name] = {p: slots[nest.arguments[p].slot] for p in needed}
-        _Kernel(self._module, self._symbols["main"], slots).call(nests, places, columns)
+        Kernel(self._module, self._symbols["main"], slots).call(nests, places, columns)
         for number, group in enumerate(groups):
             self._piece(f"{PIECE}_{number}", group, places, columns)
 
@@ -261,98 +226,6 @@ class _Division:
                 self._symbols[nest.name].erase()
 
 
-class _Kernel:
-    """What is left of a kernel.
-
-    Args:
-        module: it is in.
-        main: its function.
-        slots: what the words of the frame are for.
-    """
-
-    def __init__(self, module: Any, main: Any, slots: dict[Any, int]) -> None:
-        self._module, self._main, self._slots = module, main, slots
-        self._pointer = ir.Type.parse("!llvm.ptr")
-
-    def call(
-        self, nests: Sequence[_Nest], places: dict[str, dict[int, int]], columns: dict[str, list[int]]
-    ) -> None:
-        """Fills a frame, and calls nests with it."""
-        entry = self._main.regions[0].blocks[0]
-        with self._main.location, ir.InsertionPoint.at_block_begin(entry):
-            i64 = ir.IntegerType.get_signless(64)
-            kind = ir.Type.parse(f"!llvm.array<{max(len(self._slots), 1)} x i64>")
-            one = ir.Operation.create(
-                "llvm.mlir.constant", [i64], attributes={"value": ir.IntegerAttr.get(i64, 1)}
-            )
-            attributes = {"elem_type": ir.TypeAttr.get(kind)}
-            self._frame = ir.Operation.create("llvm.alloca", [self._pointer], [one.result], attributes)
-        last = self._frame
-        for key, slot in self._slots.items():
-            is_number = isinstance(key, tuple)
-            if is_number or (isinstance(key.owner, ir.Block) and key.owner == entry):
-                last = self._store(key, slot, ir.InsertionPoint.after(last))
-            elif isinstance(key.owner, ir.Block):
-                self._store(key, slot, ir.InsertionPoint.at_block_begin(key.owner))
-            else:
-                self._store(key, slot, ir.InsertionPoint.after(key.owner))
-        declared: set[str] = set()
-        for nest in nests:
-            self._replace(nest, list(places[nest.name].values()), nest.original in columns, declared)
-        if _is_glue(self._main):
-            self._main.attributes["optimize_none"] = ir.UnitAttr.get()
-            self._main.attributes["no_inline"] = ir.UnitAttr.get()
-
-    def _store(self, key: Any, slot: int, at: Any) -> Any:
-        """Puts a value or a number into its word."""
-        with self._main.location, at:
-            value = key
-            if isinstance(key, tuple):
-                attributes = {"value": ir.Attribute.parse(key[1])}
-                value = ir.Operation.create(
-                    "llvm.mlir.constant", [ir.Type.parse(key[0])], attributes=attributes
-                ).result
-            attributes = {
-                "elem_type": ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
-                "rawConstantIndices": ir.DenseI32ArrayAttr.get([slot]),
-            }
-            place = ir.Operation.create(
-                "llvm.getelementptr", [self._pointer], [self._frame.result], attributes
-            )
-            return ir.Operation.create("llvm.store", [], [value, place.result])
-
-    def _replace(self, nest: _Nest, row: list[int], has_row: bool, declared: set[str]) -> None:
-        """Makes the call of a nest one of its entry."""
-        name = f"{frame.ENTRY}{nest.original if has_row else nest.name}"
-        if name not in declared:
-            declared.add(name)
-            kinds = "!llvm.ptr, !llvm.ptr" if has_row else "!llvm.ptr"
-            text = f"llvm.func hidden @{name}({kinds})"
-            ir.InsertionPoint.at_block_begin(self._module.body).insert(ir.Operation.parse(text))
-        with self._main.location, ir.InsertionPoint(nest.call):
-            operands = [self._frame.result]
-            if has_row:
-                operands.append(self._row(f"graphc_row_{nest.name}", row))
-            attributes = {
-                "callee": ir.FlatSymbolRefAttr.get(name),
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-                "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-            }
-            ir.Operation.create("llvm.call", [], operands, attributes)
-        nest.call.erase()
-
-    def _row(self, name: str, row: list[int]) -> Any:
-        """The address of a table: where in the frame the arguments of a call are."""
-        count = max(len(row), 1)
-        values = f"dense<[{', '.join(map(str, row or [0]))}]> : tensor<{count}xi32>"
-        text = (
-            f"llvm.mlir.global private unnamed_addr constant @{name}({values}) : !llvm.array<{count} x i32>"
-        )
-        ir.InsertionPoint.at_block_begin(self._module.body).insert(ir.Operation.parse(text))
-        attributes = {"global_name": ir.FlatSymbolRefAttr.get(name)}
-        return ir.Operation.create("llvm.mlir.addressof", [self._pointer], attributes=attributes).result
-
-
 def _is_defined(op: Any) -> bool:
     return op.name == "llvm.func" and len(op.regions[0].blocks) > 0
 
@@ -384,7 +257,7 @@ def _values(arguments: Sequence[Argument]) -> list[int]:
     return [i for i, argument in enumerate(arguments) if argument.is_read and not argument.constant]
 
 
-def _columns(nests: Iterable[_Nest]) -> dict[str, list[int]]:
+def _columns(nests: Iterable[Nest]) -> dict[str, list[int]]:
     """By original: the arguments of functions with several calls that are values or differ."""
     calls: dict[str, list[list[Argument]]] = {}
     for nest in nests:
@@ -397,7 +270,7 @@ def _columns(nests: Iterable[_Nest]) -> dict[str, list[int]]:
     }
 
 
-def _groups(nests: Sequence[_Nest], size: int) -> list[_Group]:
+def _groups(nests: Sequence[Nest], size: int) -> list[_Group]:
     """Divides functions into groups of about the same size."""
     count = round(sum(nest.size for nest in nests) / size)
     if sum(nest.spared for nest in nests) > size // 2:
@@ -422,21 +295,3 @@ def _append(body: Any, made: Any, without: set[str]) -> None:
         if ir.StringAttr(op.attributes["sym_name"]).value not in without:
             op.detach_from_parent()
             body.append(op)
-
-
-def _is_glue(function: Any) -> bool:
-    """Whether a function's body does little but call others, once each.
-
-    LLVM's code generator takes more than linear time for long blocks, unless it is told not to optimise,
-    which makes it two hundred times as fast and costs such code nothing that could be measured.
-    """
-    calls = computing = 0
-    seen: list[Any] = []
-    for block in function.regions[0].blocks:
-        seen.append(block)
-        if any(after in seen for after in block.successors):
-            return False  # a loop
-        for op in block.operations:
-            calls += op.operation.name == "llvm.call"
-            computing += op.operation.name not in _GLUE
-    return computing <= 2 * calls

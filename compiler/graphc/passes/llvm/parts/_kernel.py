@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is left of a kernel whose nests are in other modules: a frame, and calls with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.library.helpers import Split
+from graphc.passes.llvm.parts import _frame as frame
+from graphc.passes.llvm.parts._frame import Argument
+from graphc_dialects._mlir import ir
+
+# Operations that print nothing: LLVM has constants where they are used.
+CONSTANTS = frozenset(
+    ("llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.addressof")
+)
+# What passes values on, or control: other instructions compute.
+_GLUE = CONSTANTS | frozenset(
+    "llvm.call llvm.getelementptr llvm.extractvalue llvm.insertvalue llvm.load llvm.store llvm.alloca "
+    "llvm.br llvm.cond_br llvm.return".split()
+)
+
+
+@dataclass
+class Nest:
+    """A function that is moved.
+
+    Attributes:
+        name: its name.
+        call: the one call of it.
+        arguments: of the call.
+        functions: it and what goes with it, or the body of a loop that is shared.
+        original: the first function with the same code, often itself: the others call that one.
+        split: what it is, if threads share it.
+        position: of the call among those that were looked at.
+        size: operations of all that are kept.
+        spared: operations that are not, as another function has the same code.
+    """
+
+    name: str
+    call: Any
+    arguments: list[Argument]
+    functions: list[str]
+    original: str
+    split: Split | None
+    position: int
+    size: int = 0
+    spared: int = 0
+
+
+class Kernel:
+    """What is left of a kernel.
+
+    Args:
+        module: it is in.
+        main: its function.
+        slots: what the words of the frame are for.
+    """
+
+    def __init__(self, module: Any, main: Any, slots: dict[Any, int]) -> None:
+        self._module, self._main, self._slots = module, main, slots
+        self._pointer = ir.Type.parse("!llvm.ptr")
+
+    def call(
+        self, nests: Sequence[Nest], places: dict[str, dict[int, int]], columns: dict[str, list[int]]
+    ) -> None:
+        """Fills a frame, and calls nests with it."""
+        entry = self._main.regions[0].blocks[0]
+        with self._main.location, ir.InsertionPoint.at_block_begin(entry):
+            i64 = ir.IntegerType.get_signless(64)
+            kind = ir.Type.parse(f"!llvm.array<{max(len(self._slots), 1)} x i64>")
+            one = ir.Operation.create(
+                "llvm.mlir.constant", [i64], attributes={"value": ir.IntegerAttr.get(i64, 1)}
+            )
+            attributes = {"elem_type": ir.TypeAttr.get(kind)}
+            self._frame = ir.Operation.create("llvm.alloca", [self._pointer], [one.result], attributes)
+        last = self._frame
+        for key, slot in self._slots.items():
+            is_number = isinstance(key, tuple)
+            if is_number or (isinstance(key.owner, ir.Block) and key.owner == entry):
+                last = self._store(key, slot, ir.InsertionPoint.after(last))
+            elif isinstance(key.owner, ir.Block):
+                self._store(key, slot, ir.InsertionPoint.at_block_begin(key.owner))
+            else:
+                self._store(key, slot, ir.InsertionPoint.after(key.owner))
+        declared: set[str] = set()
+        for nest in nests:
+            self._replace(nest, list(places[nest.name].values()), nest.original in columns, declared)
+        if _is_glue(self._main):
+            self._main.attributes["optimize_none"] = ir.UnitAttr.get()
+            self._main.attributes["no_inline"] = ir.UnitAttr.get()
+
+    def _store(self, key: Any, slot: int, at: Any) -> Any:
+        """Puts a value or a number into its word."""
+        with self._main.location, at:
+            value = key
+            if isinstance(key, tuple):
+                attributes = {"value": ir.Attribute.parse(key[1])}
+                value = ir.Operation.create(
+                    "llvm.mlir.constant", [ir.Type.parse(key[0])], attributes=attributes
+                ).result
+            attributes = {
+                "elem_type": ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
+                "rawConstantIndices": ir.DenseI32ArrayAttr.get([slot]),
+            }
+            place = ir.Operation.create(
+                "llvm.getelementptr", [self._pointer], [self._frame.result], attributes
+            )
+            return ir.Operation.create("llvm.store", [], [value, place.result])
+
+    def _replace(self, nest: Nest, row: list[int], has_row: bool, declared: set[str]) -> None:
+        """Makes the call of a nest one of its entry."""
+        name = f"{frame.ENTRY}{nest.original if has_row else nest.name}"
+        if name not in declared:
+            declared.add(name)
+            kinds = "!llvm.ptr, !llvm.ptr" if has_row else "!llvm.ptr"
+            text = f"llvm.func hidden @{name}({kinds})"
+            ir.InsertionPoint.at_block_begin(self._module.body).insert(ir.Operation.parse(text))
+        with self._main.location, ir.InsertionPoint(nest.call):
+            operands = [self._frame.result]
+            if has_row:
+                operands.append(self._row(f"graphc_row_{nest.name}", row))
+            attributes = {
+                "callee": ir.FlatSymbolRefAttr.get(name),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+                "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+            }
+            ir.Operation.create("llvm.call", [], operands, attributes)
+        nest.call.erase()
+
+    def _row(self, name: str, row: list[int]) -> Any:
+        """The address of a table: where in the frame the arguments of a call are."""
+        count = max(len(row), 1)
+        values = f"dense<[{', '.join(map(str, row or [0]))}]> : tensor<{count}xi32>"
+        text = (
+            f"llvm.mlir.global private unnamed_addr constant @{name}({values}) : !llvm.array<{count} x i32>"
+        )
+        ir.InsertionPoint.at_block_begin(self._module.body).insert(ir.Operation.parse(text))
+        attributes = {"global_name": ir.FlatSymbolRefAttr.get(name)}
+        return ir.Operation.create("llvm.mlir.addressof", [self._pointer], attributes=attributes).result
+
+
+def _is_glue(function: Any) -> bool:
+    """Whether a function's body does little but call others, once each.
+
+    LLVM's code generator takes more than linear time for long blocks, unless it is told not to optimise,
+    which makes it two hundred times as fast and costs such code nothing that could be measured.
+    """
+    calls = computing = 0
+    seen: list[Any] = []
+    for block in function.regions[0].blocks:
+        seen.append(block)
+        if any(after in seen for after in block.successors):
+            return False  # a loop
+        for op in block.operations:
+            calls += op.operation.name == "llvm.call"
+            computing += op.operation.name not in _GLUE
+    return computing <= 2 * calls
