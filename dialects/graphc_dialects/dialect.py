@@ -3,23 +3,11 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from pathlib import Path
 from threading import Lock
 
-from graphc_dialects import (
-    check,
-    elementwise,
-    index,
-    join,
-    kernels,
-    linalg,
-    memory,
-    random,
-    recurrence,
-    reduce,
-    scan,
-    shape,
-    write,
-)
 from graphc_dialects._base import Graphc
 from graphc_dialects._mlir import add_dialect_search_prefix, ir
 
@@ -28,21 +16,10 @@ from graphc_dialects._mlir import add_dialect_search_prefix, ir
 _PRELOADED = (
     "affine arith bufferization cf complex func index irdl linalg llvm math memref scf tensor ub vector"
 ).split()
-_MODULES = (
-    elementwise,
-    reduce,
-    shape,
-    index,
-    join,
-    linalg,
-    kernels,
-    check,
-    memory,
-    scan,
-    recurrence,
-    random,
-    write,
-)
+# Every file but those of the bindings' search for the namespace and of this one may define operations.
+for _module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+    if not _module.name.startswith("_") and _module.name not in ("dialect", "graphc"):
+        importlib.import_module(f"graphc_dialects.{_module.name}")
 
 # Without this the bindings search the file system for the dialect's Python module each time they wrap an
 # operation.

@@ -35,7 +35,7 @@ ALLOWED = {
     "graphc_tools.public_names": "documentation",
     "graphc_tools.lit_format": "commands of tests",
     "graphc_tools.run": "arguments",
-    "graphc_tools.scaffold": "names of passes",
+    "graphc_tools.new": "names of passes and operations",
     "graphc_tools.scan_tutorial": "documentation, and the IR that it shows",
     # What other programs and libraries say.
     "graphc.artifacts.c_module": "symbols of libraries",
