@@ -27,6 +27,9 @@ from graphc.public import function, pt
 from graphc.public import gradient as symbolic
 
 if TYPE_CHECKING:
+    from graphc.function.types import Function
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 
@@ -37,7 +40,7 @@ class _Evaluation:
     """
 
     def __init__(
-        self, function: Callable[..., Any], names: Sequence[str], x0: np.ndarray, args: Sequence[Any]
+        self, function: Callable[..., Any], names: Sequence[str], x0: np.ndarray, args: Sequence[np.ndarray]
     ):
         self._function, self._names, self._args = function, names, args
         self._shape, self._dtype = x0.shape, x0.dtype
@@ -118,7 +121,7 @@ class Solver(Op):
         self.inner = (*self.inner_inputs, *self.inner_outputs)
         self.method, self.optimizer_kwargs = method, dict(optimizer_kwargs or {})
         self.vectorized = vectorized
-        self._function: Any = None
+        self._function: Function | None = None
         self._equations: Any = None
 
     def _check(self, x: Any, value: Any) -> None:
@@ -161,7 +164,7 @@ class Solver(Op):
         self._compiled()
         return super().make_thunk(*arguments)
 
-    def _compiled(self) -> Any:
+    def _compiled(self) -> Function:
         if self._function is None:
             inputs, outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
             self._function = function(inputs, outputs, on_unused_input="ignore")

@@ -63,7 +63,7 @@ def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.generic | np.ndarray:
     return np.where(infinite, np.floor(np.true_divide(x, y)), quotient) if infinite.any() else quotient
 
 
-def _square_root(x: Any, y: Any) -> Any:
+def _square_root(x: TensorVariable | float, y: Any) -> Any:
     """An exponent that is known to be 1/2 means the square root, as in NumPy, in each mode."""
     y = y.data if isinstance(y, Constant) else y
     if not isinstance(y, float | np.floating | np.ndarray) or np.size(y) != 1 or y != 0.5:

@@ -121,7 +121,7 @@ def vector_entries(x: Variable) -> list[Any] | None:
     return [x[i] for i in range(length)]
 
 
-def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[Any]:
+def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[TensorVariable]:
     """A shape argument as 0-d int64 variables.
 
     Args:

@@ -10,10 +10,13 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.scan import rules as rules
 from graphc.scan.frontend import scan
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # Where each public name lives; loaded when first used.
 _NAMES = {
@@ -40,7 +43,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _CallableModule(ModuleType):
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> TensorVariable | list[TensorVariable]:
         """Build a loop; see `graphc.scan.frontend.scan`."""
         return scan(*args, **kwargs)
 

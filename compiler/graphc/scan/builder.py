@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import MissingInputError
 from graphc.graph.basic import Apply, Constant, Variable
@@ -22,6 +22,9 @@ from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Output, ScanSpec, State, Untraced
 from graphc.scan.spec import Sequence as SequenceRole
 from graphc.scan.states import StatePart, UntracedPart, fit, state_part
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 _RESERVED = ("n_steps", "until")
 
@@ -68,7 +71,7 @@ class LoopBuilder:
         self._sequences.append((role, variable, list(inner.values())))
         return [inner[offset] for offset in offsets]
 
-    def state(self, initial: Any, taps: Sequence[int], is_row: bool, label: str) -> StatePart:
+    def state(self, initial: TensorVariable, taps: Sequence[int], is_row: bool, label: str) -> StatePart:
         """Adds a state; see `states.state_part`."""
         name = self.unique(initial.name, f"state{len(self.states)}")
         part = state_part(name, label.format(name=name), initial, taps, is_row)
@@ -233,7 +236,7 @@ class LoopBuilder:
         """All rows of a state, the initial ones too."""
         return node.outputs[self.states.index(part)]
 
-    def steps_of(self, node: Apply, part: StatePart) -> Any:
+    def steps_of(self, node: Apply, part: StatePart) -> TensorVariable:
         """Rows of a state that the iterations computed."""
         window, trace = -part.taps[0], self.trace(node, part)
         return trace[:-window] if node.op.reverse else trace[window:]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -29,7 +29,7 @@ class until:
         array([ 6, 12, 24])
     """
 
-    def __init__(self, condition: Any) -> None:
+    def __init__(self, condition: TensorVariable) -> None:
         self.condition = as_condition(condition, "until")
 
     def __repr__(self) -> str:

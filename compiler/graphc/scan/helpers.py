@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import size_of
@@ -13,6 +13,9 @@ from graphc.scan.arguments import as_sequences
 from graphc.scan.callee import Callee
 from graphc.scan.frontend import build_loop
 from graphc.scan.returned import parse
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 def map(
@@ -55,14 +58,14 @@ def map(
 
 def reduce(
     fn: Callable[..., Any],
-    sequences: Any,
-    outputs_info: Any,
-    non_sequences: Any = None,
+    sequences: TensorVariable,
+    outputs_info: TensorVariable,
+    non_sequences: TensorVariable | None = None,
     go_backwards: bool = False,
     mode: Any = None,
     name: str | None = None,
     return_updates: bool = True,
-) -> Any:
+) -> TensorVariable:
     """Combine all rows into one value.
 
     Args:
@@ -87,13 +90,13 @@ def reduce(
 
 def foldl(
     fn: Callable[..., Any],
-    sequences: Any,
-    outputs_info: Any,
+    sequences: TensorVariable,
+    outputs_info: TensorVariable,
     non_sequences: Any = None,
     mode: Any = None,
     name: str | None = None,
     return_updates: bool = True,
-) -> Any:
+) -> TensorVariable:
     """`reduce` from the first row to the last.
 
     Examples:

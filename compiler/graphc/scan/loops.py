@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
@@ -19,6 +19,10 @@ from graphc.scan.callee import Callee
 from graphc.scan.condition import as_condition
 from graphc.scan.spec import UNBOUNDED
 from graphc.scan.states import UntracedPart
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Apply
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 def loop(
@@ -162,12 +166,12 @@ def _bound(value: Any, which: str, callee: Callee) -> Any:
     return v if v.type.dtype == "int64" else v.astype("int64")
 
 
-def _attach_updates(builder: LoopBuilder, node: Any) -> None:
+def _attach_updates(builder: LoopBuilder, node: Apply) -> None:
     for shared, new in builder.updates(node).items():
         shared.default_update = new
 
 
-def _as_leaf(leaf: Any) -> Any:
+def _as_leaf(leaf: TensorVariable) -> TensorVariable:
     return leaf if isinstance(leaf, Variable) else as_tensor_variable(leaf)
 
 
@@ -214,7 +218,7 @@ class _Carry:
             fixed = isinstance(part, UntracedPart) and part.label is None
             part.next = part.initial.type.filter_variable(leaf) if fixed else leaf
 
-    def last(self, node: Any) -> Any:
+    def last(self, node: Apply) -> Any:
         return self._structure.build(
             [
                 self._builder.final(node, p) if isinstance(p, UntracedPart) else self._builder.last(node, p)

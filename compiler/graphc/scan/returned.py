@@ -48,7 +48,7 @@ def parse(value: Any, callee: Callee) -> Returned:
 
 
 class _Parser:
-    def __init__(self, value: Any, callee: Any) -> None:
+    def __init__(self, value: Any, callee: Callee) -> None:
         self.result = Returned()
         self._value, self._callee = value, callee
         self._seen: set[str] = set()

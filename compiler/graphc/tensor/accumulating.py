@@ -5,7 +5,7 @@ intervals, interpolation, convolution.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "convolve",
@@ -37,7 +41,7 @@ __all__ = [
 ]
 
 
-def _running(kind: str, x: Any, axis: Any) -> Any:
+def _running(kind: str, x: Any, axis: Any) -> TensorVariable:
     if axis is None or x.type.ndim == 0:
         x, axis = pt.ravel(x), 0
     axis = normalize_axis(axis, x.type.ndim, f"cumulative {kind}")
@@ -81,7 +85,7 @@ def cumprod(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
     return _accumulated("mul", x, axis, dtype)
 
 
-def cummax(x: Any, axis: Any = None) -> Variable:
+def cummax(x: TensorLike, axis: AxisLike = None) -> Variable:
     """Largest element so far (``numpy.maximum.accumulate``); NaN wins.
 
     Examples:
@@ -91,7 +95,7 @@ def cummax(x: Any, axis: Any = None) -> Variable:
     return _running("max", as_tensor_variable(x), axis)
 
 
-def cummin(x: Any, axis: Any = None) -> Variable:
+def cummin(x: TensorLike, axis: AxisLike = None) -> Variable:
     """Smallest element so far (``numpy.minimum.accumulate``); NaN wins.
 
     Examples:
@@ -126,7 +130,7 @@ def nancumprod(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
     return cumprod(_without_nan(x, 1), axis, dtype)
 
 
-def _part(axis: int, start: Any, stop: Any) -> tuple[Any, ...]:
+def _part(axis: int, start: int | None, stop: int | None) -> tuple[Any, ...]:
     return (*[slice(None)] * axis, slice(start, stop))
 
 
@@ -161,7 +165,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return x
 
 
-def _border(value: Any, x: Any, axis: int) -> Any:
+def _border(value: TensorVariable, x: TensorVariable, axis: int) -> Any:
     value = as_tensor_variable(value)
     if value.type.ndim:
         return value
@@ -209,7 +213,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
     return pt.sum(width * heights / 2.0, axis=axis)
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Variable:
+def interp(
+    x: TensorLike, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Variable:
     """Piecewise linear interpolation of the points ``(xp, fp)``, with ``xp`` ascending.
 
     Args:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OPS, cast_to, ufunc_rule
 from graphc.ops.rows_arithmetic import promote
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.ops.elementwise import Elementwise
 
 __all__ = [
     "bitwise_count",
@@ -36,7 +41,7 @@ def _common(x: Any, y: Any) -> tuple[Any, Any]:
     return cast_to(a, dtype), cast_to(b, dtype)
 
 
-def fabs(x: Any) -> Variable:
+def fabs(x: TensorLike) -> Variable:
     """Magnitude as a floating-point number.
 
     Raises:
@@ -51,7 +56,7 @@ def fabs(x: Any) -> Variable:
     return pt.abs(cast_to(x, dtype.name))
 
 
-def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Variable:
+def nan_to_num(x: TensorLike, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Variable:
     """x with NaN and infinities replaced.
 
     Args:
@@ -79,7 +84,7 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
     return result
 
 
-def positive(x: Any) -> Variable:
+def positive(x: TensorLike) -> Variable:
     """x itself.
 
     Examples:
@@ -111,7 +116,7 @@ def fmin(x: Any, y: Any) -> Variable:
     return _number_of(x, y, pt.minimum)
 
 
-def _number_of(x: Any, y: Any, choose: Any) -> Any:
+def _number_of(x: TensorVariable, y: TensorVariable, choose: Elementwise) -> Any:
     if x.type.numpy_dtype.kind not in "fc":
         return choose(x, y)
     # Of two complex NaN the first one counts.
@@ -137,7 +142,7 @@ def fmod(x: Any, y: Any) -> Variable:
     return pt.switch(other_side, rest - y, rest)
 
 
-def modf(x: Any) -> tuple[Variable, Variable]:
+def modf(x: TensorLike) -> tuple[Variable, Variable]:
     """Fractional and integral part, both with the sign of x.
 
     Examples:
@@ -151,7 +156,7 @@ def modf(x: Any) -> tuple[Variable, Variable]:
     return pt.copysign(pt.switch(pt.isinf(x), 0, x - whole), x), whole
 
 
-def float_power(x: Any, y: Any) -> Variable:
+def float_power(x: TensorLike, y: TensorLike) -> Variable:
     """x to the power y in float64 or complex128.
 
     Examples:
@@ -178,7 +183,7 @@ def heaviside(x: Any, y: Any) -> Variable:
     return pt.switch(pt.isnan(x), x, step)
 
 
-def bitwise_count(x: Any) -> Variable:
+def bitwise_count(x: TensorLike) -> Variable:
     """Number of bits set in the magnitude of an integer (uint8).
 
     Examples:

@@ -20,6 +20,12 @@ from graphc.ops.sizes import as_size, as_sizes, known_as, known_value, sizes_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorConstant
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -43,7 +49,7 @@ __all__ = [
 ]
 
 
-def alloc(value: Any, *shape: Any) -> Variable:
+def alloc(value: TensorLike, *shape: Any) -> Variable:
     """``value`` broadcast to a shape, whose sizes are given one by one.
 
     Examples:
@@ -156,7 +162,7 @@ def _arange_dtype(ends: list[TensorVariable]) -> str:
     return "int64" if dtype.kind == "b" or (dtype.kind == "i" and dtype.itemsize < 8) else dtype.name
 
 
-def _length(start: TensorVariable, stop: TensorVariable, step: Any) -> Any:
+def _length(start: TensorVariable, stop: TensorVariable, step: TensorConstant) -> Any:
     values: list[Any] = [known_value(x) for x in (start, stop, step)]
     if values[2] is not None and not values[2]:
         raise ValueError("the step of arange must not be 0")

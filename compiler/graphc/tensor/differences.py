@@ -11,6 +11,9 @@ from graphc.ops.axes import normalize_axes
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -18,7 +21,7 @@ __all__ = [
 ]
 
 
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: Any, *varargs: Any, axis: AxisLike = None, edge_order: int = 1) -> Any:
     """Derivatives along axes by second order differences, as ``numpy.gradient``.
 
     Args:
@@ -41,7 +44,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     if edge_order not in (1, 2):
         raise ValueError(f"edge_order must be 1 or 2, got {edge_order}")
     axes = normalize_axes(axis, f.type.ndim, "gradient")
-    spacings = [as_tensor_variable(h) for h in varargs] or [1.0]
+    spacings: list[Any] = [as_tensor_variable(h) for h in varargs] or [1.0]
     if len(spacings) == 1 and not (varargs and spacings[0].type.ndim):
         spacings = spacings * len(axes)
     if len(spacings) != len(axes):
@@ -61,7 +64,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     return results[0] if len(axes) == 1 else tuple(results)
 
 
-def _even(f: TensorVariable, h: Any, edge_order: int) -> TensorVariable:
+def _even(f: TensorVariable, h: TensorVariable | float, edge_order: int) -> TensorVariable:
     if isinstance(h, Variable):
         h = pt.cast(h, f.type.dtype)
     inner = (f[..., 2:] - f[..., :-2]) / (2.0 * h)

@@ -20,6 +20,9 @@ from graphc.public import pt
 from graphc.raise_op import Assert
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -45,7 +48,7 @@ def atleast_Nd(arry: Any, *, n: int = 1, left: bool = True) -> Variable:
     return (pt.shape_padleft if left else pt.shape_padright)(x, more) if more else x
 
 
-def join_dims(x: Any, start_axis: int = 0, n_axes: int | None = None) -> Variable:
+def join_dims(x: TensorLike, start_axis: int = 0, n_axes: int | None = None) -> Variable:
     """Neighbouring axes as one.
 
     Args:
@@ -69,7 +72,7 @@ def join_dims(x: Any, start_axis: int = 0, n_axes: int | None = None) -> Variabl
     return pt.reshape(x, [*sizes[:start], product_of(sizes[start : start + count]), *sizes[start + count :]])
 
 
-def split_dims(x: Any, shape: Any, axis: int = 0) -> Variable:
+def split_dims(x: TensorLike, shape: Any, axis: int = 0) -> Variable:
     """One axis as several.
 
     Args:
@@ -244,7 +247,7 @@ def is_flat(var: Any, ndim: int = 1) -> bool:
     return bool(as_tensor_variable(var).type.ndim == ndim)
 
 
-def get_vector_length(v: Any) -> int:
+def get_vector_length(v: TensorLike) -> int:
     """The length of a vector, as far as it is known before the graph runs.
 
     Raises:
@@ -276,7 +279,7 @@ def get_scalar_constant_value(v: Any, *args: Any, **options: Any) -> np.ndarray:
     return get_underlying_scalar_constant_value(v)
 
 
-def scalar_from_tensor(x: Any) -> Variable:
+def scalar_from_tensor(x: TensorLike) -> Variable:
     """x, which must be 0-d: there are no scalars besides 0-d tensors.
 
     Examples:

@@ -6,7 +6,7 @@ Operands are array-like and broadcast; gradients are those of the parts.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import is_weak_scalar
 from graphc.ops.elementwise import OPS
 from graphc.ops.external import float_operand
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "bdtr",
@@ -51,7 +55,7 @@ def _floor(x: Any) -> Any:
     return OPS["floor"](float_operand(x))
 
 
-def _divisor(x: Any) -> tuple[Any, Any]:
+def _divisor(x: TensorVariable | float) -> tuple[TensorVariable | float, TensorVariable | bool]:
     """x with 1 in place of 0, and where that is."""
     if is_weak_scalar(x):
         return x or 1.0, x == 0
@@ -59,7 +63,7 @@ def _divisor(x: Any) -> tuple[Any, Any]:
     return _where(none, 1.0, x), none
 
 
-def lambertw(z: Any, k: int = 0) -> Variable:
+def lambertw(z: TensorLike, k: int = 0) -> Variable:
     """The w with ``w exp(w) = z``, for real numbers.
 
     Args:
@@ -144,7 +148,7 @@ def pdtrc(k: Any, m: Any) -> Variable:
     return OPS["gammainc"](_floor(k) + 1, m)
 
 
-def chdtr(v: Any, x: Any) -> Variable:
+def chdtr(v: TensorLike, x: TensorLike) -> Variable:
     """Distribution function of the chi-squared distribution of v degrees of freedom.
 
     Examples:
@@ -154,7 +158,7 @@ def chdtr(v: Any, x: Any) -> Variable:
     return OPS["gammainc"](float_operand(v) / 2, float_operand(x) / 2)
 
 
-def chdtrc(v: Any, x: Any) -> Variable:
+def chdtrc(v: TensorLike, x: TensorLike) -> Variable:
     """1 less `chdtr`, without cancellation.
 
     Examples:
@@ -164,7 +168,7 @@ def chdtrc(v: Any, x: Any) -> Variable:
     return OPS["gammaincc"](float_operand(v) / 2, float_operand(x) / 2)
 
 
-def gdtr(a: Any, b: Any, x: Any) -> Variable:
+def gdtr(a: TensorLike, b: TensorLike, x: TensorLike) -> Variable:
     """Distribution function of the gamma distribution of rate a and shape b.
 
     Examples:
@@ -174,7 +178,7 @@ def gdtr(a: Any, b: Any, x: Any) -> Variable:
     return OPS["gammainc"](b, float_operand(a) * float_operand(x))
 
 
-def gdtrc(a: Any, b: Any, x: Any) -> Variable:
+def gdtrc(a: TensorLike, b: TensorLike, x: TensorLike) -> Variable:
     """1 less `gdtr`, without cancellation.
 
     Examples:
@@ -184,7 +188,7 @@ def gdtrc(a: Any, b: Any, x: Any) -> Variable:
     return OPS["gammaincc"](b, float_operand(a) * float_operand(x))
 
 
-def fdtr(dfn: Any, dfd: Any, x: Any) -> Variable:
+def fdtr(dfn: Any, dfd: Any, x: TensorLike) -> Variable:
     """Distribution function of the F distribution of dfn and dfd degrees of freedom.
 
     Examples:
@@ -196,7 +200,7 @@ def fdtr(dfn: Any, dfd: Any, x: Any) -> Variable:
     return OPS["betainc"](dfn / 2, dfd / 2, scaled / (dfd + scaled))
 
 
-def fdtrc(dfn: Any, dfd: Any, x: Any) -> Variable:
+def fdtrc(dfn: Any, dfd: Any, x: TensorLike) -> Variable:
     """1 less `fdtr`, without cancellation.
 
     Examples:
@@ -229,7 +233,7 @@ def stdtr(df: Any, t: Any) -> Variable:
 # Transformations, losses, counts ----------------------------------------------------------------------------
 
 
-def boxcox(x: Any, lmbda: Any) -> Variable:
+def boxcox(x: TensorLike, lmbda: Any) -> Variable:
     """``(x**lmbda - 1) / lmbda``, log(x) for ``lmbda = 0``.
 
     Examples:
@@ -239,7 +243,7 @@ def boxcox(x: Any, lmbda: Any) -> Variable:
     return _scaled_expm1(OPS["log"](float_operand(x)), lmbda)
 
 
-def boxcox1p(x: Any, lmbda: Any) -> Variable:
+def boxcox1p(x: TensorLike, lmbda: Any) -> Variable:
     """`boxcox` of 1 + x.
 
     Examples:
@@ -249,13 +253,13 @@ def boxcox1p(x: Any, lmbda: Any) -> Variable:
     return _scaled_expm1(OPS["log1p"](float_operand(x)), lmbda)
 
 
-def _scaled_expm1(y: Any, lmbda: Any) -> Any:
+def _scaled_expm1(y: TensorVariable, lmbda: TensorVariable | float) -> TensorVariable:
     """expm1(lmbda y) / lmbda, which is y exprel(lmbda y)."""
     lmbda = float_operand(lmbda)
     return y * OPS["exprel"](lmbda * y)
 
 
-def inv_boxcox(y: Any, lmbda: Any) -> Variable:
+def inv_boxcox(y: TensorLike, lmbda: Any) -> Variable:
     """The x with ``boxcox(x, lmbda) = y``.
 
     Examples:
@@ -275,7 +279,7 @@ def inv_boxcox1p(y: Any, lmbda: Any) -> Variable:
     return OPS["expm1"](_scaled_log1p(y, lmbda))
 
 
-def _scaled_log1p(y: Any, lmbda: Any) -> Any:
+def _scaled_log1p(y: Any, lmbda: Any) -> TensorVariable:
     """log1p(lmbda y) / lmbda, y for ``lmbda = 0``."""
     y, lmbda = float_operand(y), float_operand(lmbda)
     divisor, none = _divisor(lmbda)
@@ -310,7 +314,7 @@ def pseudo_huber(delta: Any, r: Any) -> Variable:
     return _where(OPS["lt"](delta, 0), np.inf, loss)
 
 
-def exp10(x: Any) -> Variable:
+def exp10(x: TensorLike) -> Variable:
     """10 to the power x.
 
     Examples:
@@ -320,7 +324,7 @@ def exp10(x: Any) -> Variable:
     return OPS["pow"](10.0, float_operand(x))
 
 
-def cosm1(x: Any) -> Variable:
+def cosm1(x: TensorLike) -> Variable:
     """cos(x) - 1 without cancellation.
 
     Examples:
@@ -345,7 +349,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Variable:
     return _where(valid, OPS["binom"](n, k), 0.0)
 
 
-def perm(N: Any, k: Any) -> Variable:
+def perm(N: Any, k: TensorLike) -> Variable:
     """How many sequences of k of N things there are, as a float; 0 for negative operands and k above N.
 
     Examples:

@@ -356,14 +356,14 @@ def irfft2(
 # -- frequencies ---------------------------------------------------------------------------------------------
 
 
-def fftfreq(n: Any, d: Any = 1.0) -> Variable:
+def fftfreq(n: TensorLike, d: Any = 1.0) -> Variable:
     """Frequencies of `fft` in cycles per unit of the sample spacing d: 0, 1, ..., -2, -1 over d * n."""
     size = as_size(n, "fftfreq")
     at = pt.arange(size)
     return pt.switch(pt.lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
 
 
-def rfftfreq(n: Any, d: Any = 1.0) -> Variable:
+def rfftfreq(n: TensorLike, d: Any = 1.0) -> Variable:
     """Frequencies of `rfft` in cycles per unit of the sample spacing d."""
     size = as_size(n, "rfftfreq")
     return pt.arange(size // 2 + 1) / (size * as_tensor_variable(d))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
 __all__ = [
     "apply_along_axis",
     "apply_over_axes",
@@ -20,7 +23,9 @@ __all__ = [
 ]
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Variable:
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: TensorLike, *args: Any, **kwargs: Any
+) -> Variable:
     """A function of vectors for each vector along an axis; axes of its result take the place of the axis.
 
     Examples:
@@ -30,7 +35,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     x = as_tensor_variable(arr)
     axis = normalize_axis(axis, x.type.ndim, "apply_along_axis")
 
-    def function(v: Any) -> Any:
+    def function(v: TensorLike) -> Any:
         return func1d(v, *args, **kwargs)
 
     lead = pt.moveaxis(x, axis, -1)
@@ -41,7 +46,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     return pt.moveaxis(found, list(range(-more, 0)), list(range(axis, axis + more))) if more else found
 
 
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Variable:
+def apply_over_axes(func: Callable[..., Any], a: TensorLike, axes: int | Sequence[int]) -> Variable:
     """``func(a, axis)`` for one axis after the other; axes that are lost come back with size 1.
 
     Examples:
@@ -59,7 +64,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int])
     return x
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Variable:
+def piecewise(x: TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Variable:
     """A function that is given by pieces; all of them are computed everywhere.
 
     Args:

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import as_sizes, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
 from graphc.raise_op import CheckAndRaise
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "diag_indices_from",
@@ -23,7 +27,7 @@ __all__ = [
 ]
 
 
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> list[Variable]:
+def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> list[Variable]:
     """Positions in a flattened array as one index array for each axis.
 
     Raises:
@@ -90,7 +94,7 @@ def ravel_multi_index(
     return CheckAndRaise(ValueError, message)(total, *conditions) if conditions else total
 
 
-def _countable(sizes: Sequence[Any]) -> list[Any]:
+def _countable(sizes: Sequence[TensorVariable]) -> list[TensorVariable]:
     """The condition that 64 bits count the elements of a shape; none where that is known."""
     known = [known_size(size) for size in sizes]
     if None not in known:
@@ -100,21 +104,21 @@ def _countable(sizes: Sequence[Any]) -> list[Any]:
     return [pt.lt(pt.prod(pt.stack([pt.cast(size, "float64") for size in sizes])), 2.0**63)]
 
 
-def _ordered(shape: Any, order: str, ndim: int | None = None) -> list[Any]:
+def _ordered(shape: Any, order: str, ndim: int | None = None) -> list[TensorVariable]:
     if order not in ("C", "F"):
         raise ValueError(f"order must be 'C' or 'F', got {order!r}")
     sizes = as_sizes(shape, "shape", ndim)
     return sizes if order == "C" else sizes[::-1]
 
 
-def _integers(x: Any, what: str) -> Any:
+def _integers(x: Any, what: str) -> TensorVariable:
     variable = as_tensor_variable(x)
     if variable.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"{what} takes integers, got {variable} of type {variable.type}")
     return variable
 
 
-def tril_indices_from(a: Any, k: int = 0) -> tuple[Variable, Variable]:
+def tril_indices_from(a: TensorLike, k: int = 0) -> tuple[Variable, Variable]:
     """Row and column indices of the lower triangle of a matrix; `tril_indices` if the sizes are known.
 
     Examples:
@@ -143,7 +147,7 @@ def _triangle_of(a: Any, k: int, compare: Callable[[Any, Any], Any]) -> tuple[Va
     return first, second
 
 
-def diag_indices_from(arr: Any) -> tuple[Variable, ...]:
+def diag_indices_from(arr: TensorLike) -> tuple[Variable, ...]:
     """Indices of the main diagonal of an array with equal sizes.
 
     Examples:

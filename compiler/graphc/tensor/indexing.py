@@ -49,7 +49,7 @@ class SliceLens:
     bounds: tuple[Any, ...]
     selects: ClassVar[bool] = True
 
-    def get(self, x: Any) -> Any:
+    def get(self, x: TensorLike) -> Any:
         return Subtensor(self.entries)(x, *self.bounds)
 
     def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
@@ -63,7 +63,7 @@ class FitLens:
     sizes: tuple[Any, ...]
     selects: ClassVar[bool] = False
 
-    def get(self, x: Any) -> Any:
+    def get(self, x: TensorLike) -> Any:
         return _fitting(x, self.sizes)
 
     def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
@@ -77,7 +77,7 @@ class ShuffleLens:
     order: tuple[Any, ...]
     selects: ClassVar[bool] = False
 
-    def get(self, x: Any) -> Any:
+    def get(self, x: TensorLike) -> Any:
         return pt.dimshuffle(x, self.order)
 
     def put(self, x: Any, y: Any, accumulate: bool) -> Any:
@@ -92,12 +92,12 @@ class FlattenLens:
     count: int
     selects: ClassVar[bool] = False
 
-    def get(self, x: Any) -> Any:
+    def get(self, x: TensorLike) -> Any:
         sizes = sizes_of(x)
         stop = self.axis + self.count
         return Reshape()(x, *sizes[: self.axis], product_of(sizes[self.axis : stop]), *sizes[stop:])
 
-    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
         return Reshape()(y, *sizes_of(x))
 
 
@@ -109,7 +109,7 @@ class TakeLens:
     indices: Any
     selects: ClassVar[bool] = True
 
-    def get(self, x: Any) -> Any:
+    def get(self, x: TensorLike) -> Any:
         return Take(self.axis)(x, self.indices)
 
     def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
@@ -123,7 +123,7 @@ class MaskLens:
     mask: Any
     selects: ClassVar[bool] = True
 
-    def get(self, x: Any) -> Any:
+    def get(self, x: TensorLike) -> Any:
         return masked(x, self.mask)
 
     def put(self, x: Any, y: Any, accumulate: bool) -> Any:
@@ -160,7 +160,7 @@ def lenses_of(x: Any, index: ParsedIndex) -> list[Lens]:
     return lenses
 
 
-def _mask_lenses(x: Any, mask: Any) -> list[Lens]:
+def _mask_lenses(x: TensorVariable, mask: TensorVariable) -> list[Lens]:
     """The lenses of a mask over the first axes."""
     rank = mask.type.ndim
     sizes = sizes_of(x)[:rank]
@@ -243,7 +243,7 @@ def _size_entries(x: Any, index: Any) -> Any:
     return entries[position]
 
 
-def getitem(x: Any, index: Any) -> Variable:
+def getitem(x: TensorLike, index: TensorLike) -> Variable:
     """``x[index]`` with NumPy's meaning of integers, slices, newaxis, ellipsis, integer arrays and masks.
 
     Args:
@@ -276,7 +276,7 @@ def getitem(x: Any, index: Any) -> Variable:
     return result
 
 
-def lenses_below(target: Any) -> tuple[Any, list[Lens]]:
+def lenses_below(target: Any) -> tuple[TensorVariable, list[Lens]]:
     """The array and the lenses of an indexed variable."""
     indexing = getattr(target.tag, "indexing", None) if isinstance(target, Variable) else None
     if indexing is None:

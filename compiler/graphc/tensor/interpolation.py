@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import size_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 __all__ = [
     "interpolate1d",
@@ -20,8 +23,8 @@ _METHODS = ("linear", "nearest", "first", "last", "mean")
 
 
 def interpolate1d(
-    x: Any,
-    y: Any,
+    x: TensorLike,
+    y: TensorLike,
     method: str = "linear",
     left_pad: Any = None,
     right_pad: Any = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from graphc.public import pt
 from graphc.raise_op import CheckAndRaise
 from graphc.tensor.shaping import atleast_1d, atleast_2d, expand_dims, specify_shape
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike
+    from graphc.graph.tensor.variable import TensorVariable
+
 __all__ = [
     "block",
     "column_stack",
@@ -33,7 +37,7 @@ __all__ = [
 ]
 
 
-def join(axis: Any, *tensors_list: Any) -> Variable:
+def join(axis: AxisLike, *tensors_list: Any) -> Variable:
     """Concatenate along an axis.
 
     Args:
@@ -84,7 +88,7 @@ def _known(shapes: list[tuple[int | None, ...]]) -> list[list[int]]:
     return [[j if n is None else n for n, j in zip(shape, joint, strict=True)] for shape in shapes]
 
 
-def concatenate(tensor_list: Any, axis: Any = 0) -> Variable:
+def concatenate(tensor_list: Any, axis: AxisLike = 0) -> Variable:
     """Concatenate operands, which are given in a list, along an axis.
 
     Examples:
@@ -96,7 +100,7 @@ def concatenate(tensor_list: Any, axis: Any = 0) -> Variable:
     return join(axis, *tensor_list)
 
 
-def stack(tensors: Any, axis: Any = 0) -> Variable:
+def stack(tensors: Any, axis: AxisLike = 0) -> Variable:
     """Operands of one shape along a new axis.
 
     Examples:
@@ -232,7 +236,7 @@ def _rank(arrays: Any) -> int:
     return max(map(_rank, arrays)) if isinstance(arrays, list) else as_tensor_variable(arrays).type.ndim
 
 
-def _block(arrays: Any, depth: int, rank: int, level: int) -> Any:
+def _block(arrays: Any, depth: int, rank: int, level: int) -> TensorVariable:
     if not isinstance(arrays, list):
         x = as_tensor_variable(arrays)
         return pt.shape_padleft(x, rank - x.type.ndim) if x.type.ndim < rank else x

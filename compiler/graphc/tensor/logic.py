@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 __all__ = [
     "array_equal",
@@ -57,7 +63,7 @@ def array_equiv(a1: Any, a2: Any) -> Variable:
     return pt.all(pt.eq(a, b))
 
 
-def real_operand(x: Any, name: str) -> Any:
+def real_operand(x: TensorLike, name: str) -> TensorVariable:
     """x as a variable.
 
     Raises:
@@ -69,7 +75,7 @@ def real_operand(x: Any, name: str) -> Any:
     return x
 
 
-def isposinf(x: Any) -> Variable:
+def isposinf(x: TensorLike) -> Variable:
     """Whether x, which is real, is positive infinity.
 
     Examples:
@@ -80,7 +86,7 @@ def isposinf(x: Any) -> Variable:
     return pt.isinf(x) & pt.gt(x, 0)
 
 
-def isneginf(x: Any) -> Variable:
+def isneginf(x: TensorLike) -> Variable:
     """Whether x, which is real, is negative infinity.
 
     Examples:
@@ -91,7 +97,7 @@ def isneginf(x: Any) -> Variable:
     return pt.isinf(x) & pt.lt(x, 0)
 
 
-def iscomplex(x: Any) -> Variable:
+def iscomplex(x: TensorLike) -> Variable:
     """Whether the imaginary part is not 0.
 
     Examples:
@@ -101,7 +107,7 @@ def iscomplex(x: Any) -> Variable:
     return pt.neq(pt.imag(x), 0)
 
 
-def isreal(x: Any) -> Variable:
+def isreal(x: TensorLike) -> Variable:
     """Whether the imaginary part is 0.
 
     Examples:

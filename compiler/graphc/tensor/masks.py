@@ -9,7 +9,7 @@ computed twice: once for the size, once for the elements.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from graphc.ops.masks import Compress, FlatNonzero, RepeatLength, RepeatPosition
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, known_size, size_of, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 
 __all__ = [
     "argwhere",
@@ -38,7 +42,7 @@ __all__ = [
 ]
 
 
-def _count(mask: Any) -> Any:
+def _count(mask: TensorVariable) -> Any:
     """Number of true elements: of what is computed, a sum that is fused with it."""
     return pt.sum(mask, dtype="int64") if mask.owner is not None else CountTrue()(mask)
 
@@ -59,7 +63,7 @@ def _mask(x: Any) -> Any:
     return cast_to(as_tensor_variable(x), "bool")
 
 
-def flatnonzero(a: Any) -> Variable:
+def flatnonzero(a: TensorLike) -> Variable:
     """Positions (int64) of the nonzero elements of the flattened array.
 
     Examples:
@@ -87,7 +91,7 @@ def nonzero(a: Any, return_matrix: bool = False) -> Any:
     return pt.stack(positions, axis=0) if return_matrix else positions
 
 
-def unravel(flat: Any, sizes: Sequence[Any]) -> list[Any]:
+def unravel(flat: Any, sizes: Sequence[Any]) -> list[TensorVariable]:
     """Indices of each axis from positions in row-major order."""
     indices = []
     for size in reversed(sizes[1:]):
@@ -111,7 +115,7 @@ def argwhere(a: Any) -> Variable:
     return pt.stack(nonzero(mask), axis=1)
 
 
-def nonzero_values(a: Any) -> Variable:
+def nonzero_values(a: TensorLike) -> Variable:
     """The nonzero elements, flattened.
 
     Examples:
@@ -142,7 +146,7 @@ def extract(condition: Any, arr: Any) -> Variable:
     return masked(pt.ravel(as_tensor_variable(arr)), pt.ravel(_mask(condition)))
 
 
-def compress(condition: Any, a: Any, axis: Any = None) -> Variable:
+def compress(condition: Any, a: Any, axis: AxisLike = None) -> Variable:
     """The slices along an axis where a vector of conditions holds; it may be shorter than the axis.
 
     Args:
@@ -162,7 +166,7 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Variable:
     return pt.take(x, true_positions(mask), axis=normalize_axis(axis, x.type.ndim, "compress"))
 
 
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Variable:
+def repeat(a: TensorLike, repeats: Any, axis: AxisLike = None) -> Variable:
     """Every element (slice along an axis) repeated.
 
     Args:
@@ -203,7 +207,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Variable:
     return pt.take(x, RepeatPositions()(counts, length), axis=axis)
 
 
-def _one_for_each(counts: Any, size: Any) -> Any:
+def _one_for_each(counts: TensorVariable, size: TensorConstant) -> TensorVariable:
     """Numbers of repetitions, as many as elements; a vector of one number is read as often as needed."""
     have, want = counts.type.shape[0], known_size(size)
     if have is not None and have == want:
@@ -215,7 +219,7 @@ def _one_for_each(counts: Any, size: Any) -> Any:
     return pt.take(counts, pt.switch(single, 0, pt.arange(size)))
 
 
-def _repeat_equally(x: Any, count: Any, axis: int) -> Any:
+def _repeat_equally(x: TensorVariable, count: TensorConstant, axis: int) -> TensorVariable:
     sizes = sizes_of(x)
     count = as_size(count, "repeat")
     apart = pt.expand_dims(x, axis + 1)
@@ -223,7 +227,7 @@ def _repeat_equally(x: Any, count: Any, axis: int) -> Any:
     return pt.reshape(wide, [*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :]])
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Variable:
+def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -> Variable:
     """Elements of the choice that each index says.
 
     Args:
@@ -264,7 +268,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
     return result if len(options) > 1 else pt.second(index + pt.zeros_like(result), result)
 
 
-def _choose_row(index: Any, stacked: Any, mode: str) -> Variable:
+def _choose_row(index: TensorVariable, stacked: TensorVariable, mode: str) -> Variable:
     """`choose` among a number of rows that is not known yet: one element of each column."""
     count = size_of(stacked, 0)
     if mode == "wrap":

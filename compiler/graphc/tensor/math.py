@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from graphc.graph.tensor.type import parse_dtype
 from graphc.ops import rows  # noqa: F401  (fills the table)
 from graphc.ops.elementwise import OPS, cast_to, is_discrete
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 # PyTensor's and NumPy's names of table rows.
 ALIASES = {
@@ -77,7 +81,7 @@ _FUNCTIONS.update((alias, OPS[name]) for alias, name in ALIASES.items())
 globals().update(_FUNCTIONS)
 
 
-def cast(x: Any, dtype: Any) -> Any:
+def cast(x: TensorLike, dtype: DTypeLike) -> Any:
     """The elements converted to ``dtype``, as NumPy's ``astype``.
 
     Raises:
@@ -90,7 +94,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return cast_to(as_tensor_variable(x), parse_dtype(dtype))
 
 
-def round(x: Any, decimals: Any = 0, mode: str | None = None) -> Any:
+def round(x: TensorLike, decimals: Any = 0, mode: str | None = None) -> Any:
     """Nearest integers, or multiples of a power of ten, in the dtype of x.
 
     Args:
@@ -118,7 +122,7 @@ def round(x: Any, decimals: Any = 0, mode: str | None = None) -> Any:
     return back(OPS[names[mode]](scaled(x, power)), power)
 
 
-def _round_integer(x: Any, unit: int, mode: str | None) -> Any:
+def _round_integer(x: TensorVariable, unit: int, mode: str | None) -> TensorVariable:
     """The nearest multiple of a unit, in integers: floats do not hold all of them."""
     if unit > np.iinfo(x.type.numpy_dtype).max:
         return OPS["second"](x, 0)
@@ -145,7 +149,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return OPS["switch"](condition, x, y)
 
 
-def frexp(x: Any) -> tuple[Any, Any]:
+def frexp(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
     """Mantissa, of a magnitude in [0.5, 1), and int32 exponent of 2, as ``numpy.frexp``.
 
     Examples:
@@ -155,7 +159,7 @@ def frexp(x: Any) -> tuple[Any, Any]:
     return OPS["frexp_mantissa"](x), OPS["frexp_exponent"](x)
 
 
-def divmod(x: Any, y: Any) -> tuple[Any, Any]:
+def divmod(x: TensorLike, y: TensorLike) -> tuple[TensorVariable, TensorVariable]:
     """Floor division and remainder.
 
     Examples:
@@ -165,7 +169,7 @@ def divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return OPS["floor_div"](x, y), OPS["mod"](x, y)
 
 
-def complex_from_polar(magnitude: Any, angle: Any) -> Any:
+def complex_from_polar(magnitude: Any, angle: Any) -> TensorVariable:
     """The complex number of a magnitude and an angle in radians.
 
     Examples:
@@ -175,7 +179,9 @@ def complex_from_polar(magnitude: Any, angle: Any) -> Any:
     return OPS["complex"](OPS["mul"](magnitude, OPS["cos"](angle)), OPS["mul"](magnitude, OPS["sin"](angle)))
 
 
-def isclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(
+    x: TensorLike, y: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> TensorVariable:
     """Whether elements agree within tolerances, as ``numpy.isclose``; integers and booleans as float64.
 
     Examples:

@@ -8,7 +8,7 @@ theorem; see `graphc.ops.optimize`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.replace import graph_replace
@@ -16,6 +16,10 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.traversal import graph_inputs, truncated_graph_inputs
 from graphc.ops.optimize import MinimizeOp, MinimizeScalarOp, RootOp, RootScalarOp
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["minimize", "minimize_scalar", "root", "root_scalar"]
 
@@ -30,7 +34,7 @@ def _parameters(value: Variable, x: Variable) -> list[Variable]:
 
 
 def _solved(
-    what: str, value: Any, unknowns: Unknowns, op: Callable[[Any, Sequence[Variable], Any], Any]
+    what: str, value: TensorVariable, unknowns: Unknowns, op: Callable[[Any, Sequence[Variable], Any], Any]
 ) -> tuple[Any, Variable]:
     """The solution for one or several unknowns; several become one vector."""
     value = as_tensor_variable(value)
@@ -88,7 +92,7 @@ def minimize(
         [3.0, 1.0]
     """
 
-    def op(x: Any, args: Sequence[Variable], value: Any) -> MinimizeOp:
+    def op(x: TensorLike, args: Sequence[Variable], value: TensorLike) -> MinimizeOp:
         return MinimizeOp(
             x,
             *args,
@@ -128,7 +132,7 @@ def minimize_scalar(
         3.0
     """
 
-    def op(x: Any, args: Sequence[Variable], value: Any) -> MinimizeScalarOp:
+    def op(x: TensorLike, args: Sequence[Variable], value: TensorLike) -> MinimizeScalarOp:
         return MinimizeScalarOp(x, *args, objective=value, method=method, optimizer_kwargs=optimizer_kwargs)
 
     return _solved("minimize_scalar", objective, x, op)
@@ -166,7 +170,7 @@ def root(
         array([2.])
     """
 
-    def op(x: Any, args: Sequence[Variable], value: Any) -> RootOp:
+    def op(x: TensorLike, args: Sequence[Variable], value: TensorLike) -> RootOp:
         return RootOp(
             x,
             *args,
@@ -211,7 +215,7 @@ def root_scalar(
         2.0
     """
 
-    def op(x: Any, args: Sequence[Variable], value: Any) -> RootScalarOp:
+    def op(x: TensorLike, args: Sequence[Variable], value: TensorLike) -> RootScalarOp:
         return RootScalarOp(
             x, *args, equation=value, method=method, jac=jac, hess=hess, optimizer_kwargs=optimizer_kwargs
         )

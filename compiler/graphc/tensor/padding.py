@@ -124,7 +124,7 @@ def _constant(
     return pt.concatenate([_block(x, axis, before, ends[0]), x, _block(x, axis, after, ends[1])], axis=axis)
 
 
-def _rows(x: Any, axis: int, index: Any) -> Any:
+def _rows(x: TensorVariable, axis: int, index: int | slice) -> Any:
     return x[(*[slice(None)] * axis, index)]
 
 

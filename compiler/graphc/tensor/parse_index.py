@@ -139,7 +139,7 @@ def _plain(item: Any) -> Any:
     return variable
 
 
-def _positions(mask: TensorVariable) -> list[Any]:
+def _positions(mask: TensorVariable) -> list[TensorVariable]:
     """A mask as positions of its true elements."""
     if isinstance(mask, Constant):
         return [as_tensor_variable(positions) for positions in np.nonzero(mask.data)]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from graphc.ops.linalg import Matmul
 from graphc.ops.reshape import BroadcastTo, Reshape
 from graphc.ops.sizes import product_of, size_of, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "batched_dot",
@@ -29,7 +33,7 @@ __all__ = [
 ]
 
 
-def _vector_product(a: Any, b: Any) -> Any:
+def _vector_product(a: TensorVariable, b: TensorVariable) -> TensorVariable:
     if a.type.shape[0] is not None and b.type.shape[0] is not None and a.type.shape != b.type.shape:
         raise ValueError(
             f"dot product of vectors of sizes {a.type.shape[0]} and {b.type.shape[0]}: {a} and {b}"
@@ -39,7 +43,7 @@ def _vector_product(a: Any, b: Any) -> Any:
     return pt.dimshuffle(product, ())
 
 
-def dot(a: Any, b: Any) -> Variable:
+def dot(a: TensorLike, b: TensorLike) -> Variable:
     """NumPy's ``dot``: the last axis of a with the last but one of b; with a 0-d operand, the product.
 
     Raises:
@@ -60,7 +64,7 @@ def dot(a: Any, b: Any) -> Variable:
     return matmul(a, b)
 
 
-def in_dtype(product: Callable[..., Any], dtype: Any, *operands: Any) -> Any:
+def in_dtype(product: Callable[..., Any], dtype: DTypeLike, *operands: Any) -> Any:
     """A product computed in the dtype that holds its operands and the result, then cast to ``dtype``."""
     xs = [as_tensor_variable(x) for x in operands]
     wide = np.result_type(*(x.type.numpy_dtype for x in xs), np.dtype(parse_dtype(dtype))).name
@@ -99,7 +103,7 @@ def matmul(x1: Any, x2: Any, dtype: Any = None) -> Variable:
     return pt.squeeze(product, ndim - 1) if column else product
 
 
-def _batched(a: Any, b: Any) -> tuple[Any, Any]:
+def _batched(a: TensorVariable, b: TensorVariable) -> tuple[TensorVariable, TensorVariable]:
     """Operands with equal leading sizes."""
     ndim = max(a.type.ndim, b.type.ndim)
     a, b = (pt.shape_padleft(x, ndim - x.type.ndim) if x.type.ndim < ndim else x for x in (a, b))
@@ -115,7 +119,7 @@ def _batched(a: Any, b: Any) -> tuple[Any, Any]:
     return a, b
 
 
-def outer(x: Any, y: Any) -> Variable:
+def outer(x: TensorLike, y: TensorLike) -> Variable:
     """Products of all pairs of elements, a matrix; operands are flattened.
 
     Examples:
@@ -127,7 +131,7 @@ def outer(x: Any, y: Any) -> Variable:
     return pt.dimshuffle(x, (0, "x")) * pt.dimshuffle(y, ("x", 0))
 
 
-def inner(a: Any, b: Any) -> Variable:
+def inner(a: TensorLike, b: TensorLike) -> Variable:
     """Product over the last axes of both operands.
 
     Examples:
@@ -140,7 +144,7 @@ def inner(a: Any, b: Any) -> Variable:
     return tensordot(a, b, [[a.type.ndim - 1], [b.type.ndim - 1]])
 
 
-def _tensordot_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
+def _tensordot_axes(a: TensorVariable, b: TensorVariable, axes: Any) -> tuple[list[int], list[int]]:
     if not isinstance(axes, Sequence):
         if not 0 <= axes <= min(a.type.ndim, b.type.ndim):
             raise ValueError(f"tensordot cannot sum over {axes} axes of {a.type} and {b.type}")
@@ -156,7 +160,7 @@ def _tensordot_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
     )
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
+def tensordot(a: TensorLike, b: TensorLike, axes: Any = 2) -> Variable:
     """Sum of products over pairs of axes, as ``numpy.tensordot``.
 
     Args:
@@ -191,7 +195,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
     return Reshape()(product, *(sizes_a[i] for i in free_a), *(sizes_b[i] for i in free_b))
 
 
-def _with_sizes_of(a: Any, b: Any, of_a: list[int], of_b: list[int]) -> Any:
+def _with_sizes_of(a: TensorVariable, b: TensorVariable, of_a: list[int], of_b: list[int]) -> TensorVariable:
     """b with the sizes of the axes of a that its axes are summed with: joined into one axis, they would only
     show that the products of these sizes agree.
     """
@@ -202,7 +206,7 @@ def _with_sizes_of(a: Any, b: Any, of_a: list[int], of_b: list[int]) -> Any:
     return b if all(size is None for size in expected) else pt.specify_shape(b, expected)
 
 
-def _as_matrix(x: Any, split: int) -> Any:
+def _as_matrix(x: TensorVariable, split: int) -> TensorVariable:
     """x with its first ``split`` axes joined into one, and the others into another."""
     ndim = x.type.ndim
     if ndim == 2 and split == 1:
@@ -211,7 +215,7 @@ def _as_matrix(x: Any, split: int) -> Any:
     return Reshape()(x, product_of(sizes[:split]), product_of(sizes[split:]))
 
 
-def batched_dot(a: Any, b: Any) -> Variable:
+def batched_dot(a: TensorLike, b: TensorLike) -> Variable:
     """``dot(a[i], b[i])`` for each i; operands have two or three dimensions, or more before them.
 
     Examples:
@@ -233,7 +237,7 @@ def batched_dot(a: Any, b: Any) -> Variable:
     return pt.squeeze(product, drop) if drop else product
 
 
-def batched_tensordot(x: Any, y: Any, axes: Any = 2) -> Variable:
+def batched_tensordot(x: TensorLike, y: TensorLike, axes: Any = 2) -> Variable:
     """``tensordot(x[i], y[i], ...)`` for each i.
 
     Args:
@@ -267,7 +271,7 @@ def batched_tensordot(x: Any, y: Any, axes: Any = 2) -> Variable:
     return pt.reshape(pt.matmul(a, b), [nx[0], *(nx[i] for i in free_x), *(ny[i] for i in free_y)])
 
 
-def dense_dot(a: Any, b: Any) -> Variable:
+def dense_dot(a: TensorLike, b: TensorLike) -> Variable:
     """`dot` of dense arrays.
 
     Examples:

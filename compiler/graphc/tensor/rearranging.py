@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes, normalize_axis
 from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "alloc_diag",
@@ -39,7 +43,7 @@ def _along(axis: int, index: Any) -> tuple[Any, ...]:
     return (*[slice(None)] * axis, index)
 
 
-def flip(m: Any, axis: Any = None) -> Variable:
+def flip(m: TensorLike, axis: AxisLike = None) -> Variable:
     """The elements in reverse order along some axes, all of them by default.
 
     Examples:
@@ -51,7 +55,7 @@ def flip(m: Any, axis: Any = None) -> Variable:
     return x[tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(x.type.ndim))]
 
 
-def flipud(m: Any) -> Variable:
+def flipud(m: TensorLike) -> Variable:
     """`flip` along the first axis.
 
     Examples:
@@ -73,7 +77,7 @@ def fliplr(m: Any) -> Variable:
     return flip(_at_least(m, 2, "fliplr"), 1)
 
 
-def _at_least(m: Any, ndim: int, what: str) -> Any:
+def _at_least(m: Any, ndim: int, what: str) -> TensorVariable:
     x = as_tensor_variable(m)
     if x.type.ndim < ndim:
         raise ValueError(f"{what} needs at least {ndim} dimensions, got {x} of type {x.type}")
@@ -107,7 +111,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Variable:
     return pt.swapaxes(flip(x, b), a, b) if turns == 1 else flip(pt.swapaxes(x, a, b), b)
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Variable:
+def roll(a: TensorLike, shift: Any, axis: AxisLike = None) -> Variable:
     """Elements shifted along axes; those that leave at the end come back at the beginning.
 
     Args:
@@ -133,7 +137,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Variable:
     return x
 
 
-def _roll(x: Any, shift: Any, axis: int) -> Any:
+def _roll(x: TensorVariable, shift: TensorVariable | int, axis: int) -> TensorVariable:
     size = size_of(x, axis)
     s = as_tensor_variable(shift)
     if s.type.ndim or s.type.numpy_dtype.kind not in "iu":
@@ -145,7 +149,7 @@ def _roll(x: Any, shift: Any, axis: int) -> Any:
     return pt.specify_shape(rolled, x.type.shape) if rolled.type.shape != x.type.shape else rolled
 
 
-def tile(A: Any, reps: Any) -> Variable:
+def tile(A: TensorLike, reps: Any) -> Variable:
     """Copies side by side: ``reps[i]`` of them along axis i.
 
     Args:
@@ -182,7 +186,7 @@ def tile(A: Any, reps: Any) -> Variable:
 # -- diagonals -----------------------------------------------------------------------------------------------
 
 
-def _flat_diagonal(rows: Any, columns: Any, offset: int) -> slice:
+def _flat_diagonal(rows: TensorVariable, columns: TensorVariable, offset: int) -> slice:
     """The positions of a diagonal in a matrix in row-major order."""
     start = offset if offset >= 0 else columns * -offset
     length = pt.maximum(pt.minimum(rows + min(offset, 0), columns - max(offset, 0)), 0)
@@ -191,7 +195,7 @@ def _flat_diagonal(rows: Any, columns: Any, offset: int) -> slice:
     return slice(start, start + length * (columns + 1) - pt.minimum(length, 1) * columns, columns + 1)
 
 
-def _with_matrix_last(a: Any, axis1: int, axis2: int, what: str) -> Any:
+def _with_matrix_last(a: Any, axis1: int, axis2: int, what: str) -> TensorVariable:
     x = _at_least(a, 2, what)
     first, second = (normalize_axis(axis, x.type.ndim, what) for axis in (axis1, axis2))
     if first == second:
@@ -199,7 +203,7 @@ def _with_matrix_last(a: Any, axis1: int, axis2: int, what: str) -> Any:
     return pt.moveaxis(x, (first, second), (-2, -1))
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
     """Elements ``a[i, i + offset]`` of two axes, along a new last axis.
 
     Examples:
@@ -212,7 +216,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
     return flat[(..., _flat_diagonal(rows, columns, int(offset)))]
 
 
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+def trace(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
     """Sum of a diagonal.
 
     Examples:
@@ -222,7 +226,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
     return diagonal(a, offset, axis1, axis2).sum(axis=-1)
 
 
-def diag(v: Any, k: int = 0) -> Variable:
+def diag(v: TensorLike, k: int = 0) -> Variable:
     """A vector as a diagonal of a matrix of zeros, or a diagonal of a matrix as a vector.
 
     Examples:
@@ -265,7 +269,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Variable:
     return pt.reshape(pt.set_subtensor(flat[places], value), [rows, columns])
 
 
-def diag_indices(n: Any, ndim: int = 2) -> tuple[Variable, ...]:
+def diag_indices(n: TensorLike, ndim: int = 2) -> tuple[Variable, ...]:
     """Indices of the main diagonal of an array with ``ndim`` axes of size ``n``.
 
     Examples:
@@ -311,7 +315,7 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Variable, Variable]:
     return as_tensor_variable(rows), as_tensor_variable(columns)
 
 
-def diagflat(v: Any, k: int = 0) -> Variable:
+def diagflat(v: TensorLike, k: int = 0) -> Variable:
     """The elements as a diagonal of a matrix of zeros.
 
     Examples:
@@ -322,7 +326,7 @@ def diagflat(v: Any, k: int = 0) -> Variable:
     return pt.diag(pt.ravel(as_tensor_variable(v)), k)
 
 
-def extract_diag(x: Any) -> Variable:
+def extract_diag(x: TensorLike) -> Variable:
     """The main diagonal of a matrix.
 
     Examples:
@@ -350,7 +354,7 @@ def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Va
     return pt.moveaxis(placed, (-2, -1), (first, second))
 
 
-def fill_diagonal_offset(a: Any, val: Any, offset: int) -> Variable:
+def fill_diagonal_offset(a: TensorLike, val: Any, offset: int) -> Variable:
     """The matrix with a number on a diagonal; positive offsets are above the main one.
 
     Examples:

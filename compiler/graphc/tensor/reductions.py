@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from graphc.ops.elementwise import cast_to
 from graphc.ops.reduce import ArgReduce, Reduce
 from graphc.ops.sizes import size_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 Axis = Any
 
@@ -49,7 +53,7 @@ def _axes(axis: Axis, ndim: int, what: str) -> tuple[int, ...]:
     return () if scalar else normalize_axes(axis, ndim, what)
 
 
-def _reduce(kind: str, x: Any, axis: Axis, keepdims: bool) -> Any:
+def _reduce(kind: str, x: TensorVariable, axis: Axis, keepdims: bool) -> TensorVariable:
     axes = _axes(axis, x.type.ndim, kind)
     if not axes and kind not in ("max", "min"):
         return x
@@ -57,7 +61,7 @@ def _reduce(kind: str, x: Any, axis: Axis, keepdims: bool) -> Any:
     return _keep(result, axes, x.type.ndim) if keepdims else result
 
 
-def _keep(x: Any, axes: tuple[int, ...], ndim: int) -> Any:
+def _keep(x: TensorVariable, axes: tuple[int, ...], ndim: int) -> TensorVariable:
     kept = iter(range(ndim))
     return pt.dimshuffle(x, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
 
@@ -78,7 +82,7 @@ def _accumulate(kind: str, x: Any, axis: Axis, dtype: Any, keepdims: bool, acc_d
     return _as_dtype(_reduce(kind, cast_to(x, acc_dtype), axis, keepdims), dtype, kind)
 
 
-def _as_dtype(x: Any, dtype: str, what: str) -> Any:
+def _as_dtype(x: TensorVariable, dtype: str, what: str) -> TensorVariable:
     """A result in the dtype that was asked for: of complex numbers the real part, with NumPy's warning."""
     if x.type.numpy_dtype.kind == "c" and np.dtype(dtype).kind in "iuf":
         warnings.warn(
@@ -127,7 +131,7 @@ def prod(
     return _accumulate("prod", input, axis, dtype, keepdims, acc_dtype)
 
 
-def max(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+def max(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
     """Largest element over axes; NaN wins. All equal largest elements get the whole gradient.
 
     Examples:
@@ -137,7 +141,7 @@ def max(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
     return _reduce("max", as_tensor_variable(x), axis, keepdims)
 
 
-def min(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+def min(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
     """Smallest element over axes; NaN wins. All equal smallest elements get the whole gradient.
 
     Examples:
@@ -147,7 +151,7 @@ def min(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
     return _reduce("min", as_tensor_variable(x), axis, keepdims)
 
 
-def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
     """Whether some element is nonzero.
 
     Examples:
@@ -157,7 +161,7 @@ def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
     return _reduce("or", cast_to(as_tensor_variable(x), "bool"), axis, keepdims)
 
 
-def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
     """Whether every element is nonzero.
 
     Examples:
@@ -167,7 +171,9 @@ def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
     return _reduce("and", cast_to(as_tensor_variable(x), "bool"), axis, keepdims)
 
 
-def allclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Variable:
+def allclose(
+    x: TensorLike, y: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Variable:
     """Whether all elements agree within tolerances, as ``numpy.allclose``.
 
     Examples:
@@ -177,7 +183,7 @@ def allclose(x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan
     return all(pt.isclose(x, y, rtol, atol, equal_nan))
 
 
-def _arg(kind: str, x: Any, axis: Axis, keepdims: bool) -> Any:
+def _arg(kind: str, x: Any, axis: Axis, keepdims: bool) -> TensorVariable:
     x = as_tensor_variable(x)
     ndim = x.type.ndim
     axes = _axes(axis, ndim, kind)
@@ -193,7 +199,7 @@ def _arg(kind: str, x: Any, axis: Axis, keepdims: bool) -> Any:
     return _keep(result, axes, ndim) if keepdims else result
 
 
-def argmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+def argmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
     """Position (int64) of the first largest element; the first NaN counts as largest.
 
     Over several axes, or None for all, positions count in row-major order.
@@ -215,7 +221,7 @@ def argmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
     return _arg("argmin", x, axis, keepdims)
 
 
-def max_and_argmax(a: Any, axis: Axis = None, keepdims: bool = False) -> list[Variable]:
+def max_and_argmax(a: TensorLike, axis: Axis = None, keepdims: bool = False) -> list[Variable]:
     """The largest element and its position.
 
     Examples:
@@ -225,7 +231,7 @@ def max_and_argmax(a: Any, axis: Axis = None, keepdims: bool = False) -> list[Va
     return [max(a, axis, keepdims), argmax(a, axis, keepdims)]
 
 
-def ptp(a: Any, axis: Axis = None) -> Variable:
+def ptp(a: TensorLike, axis: Axis = None) -> Variable:
     """Difference of the largest and the smallest element.
 
     Examples:
@@ -247,7 +253,7 @@ def _count(x: Any, axes: tuple[int, ...], dtype: str) -> Any:
     return cast_to(count, dtype)
 
 
-def _working_dtype(x: Any, dtype: Any, acc_dtype: Any) -> tuple[str, str]:
+def _working_dtype(x: TensorVariable, dtype: Any, acc_dtype: Any) -> tuple[str, str]:
     """Dtypes of the result and of the arithmetic of a mean."""
     if dtype is None:
         dtype = x.type.dtype if x.type.numpy_dtype.kind in "fc" else "float64"

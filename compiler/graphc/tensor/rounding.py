@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OPS
 from graphc.public import pt
 from graphc.tensor.logic import real_operand
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 __all__ = [
     "around",
@@ -21,7 +24,7 @@ __all__ = [
 ]
 
 
-def fix(x: Any) -> Variable:
+def fix(x: TensorLike) -> Variable:
     """Rounded towards 0; integers stay as they are.
 
     Examples:
@@ -32,7 +35,7 @@ def fix(x: Any) -> Variable:
     return pt.trunc(x) if x.type.numpy_dtype.kind == "f" else x
 
 
-def around(a: Any, decimals: int = 0) -> Variable:
+def around(a: TensorLike, decimals: int = 0) -> Variable:
     """Numbers rounded to so many decimals, halves to even, as ``numpy.round``; integers only to fewer.
 
     Examples:
@@ -49,7 +52,7 @@ def around(a: Any, decimals: int = 0) -> Variable:
     return pt.cast(rounded / scale if decimals > 0 else rounded * scale, x.type.dtype)
 
 
-def iround(a: Any, mode: str | None = None) -> Variable:
+def iround(a: TensorLike, mode: str | None = None) -> Variable:
     """Nearest integers as int64; ``mode`` as of `round`.
 
     Examples:
@@ -59,7 +62,7 @@ def iround(a: Any, mode: str | None = None) -> Variable:
     return pt.cast(pt.round(a, mode), "int64")
 
 
-def round_half_to_even(x: Any) -> Variable:
+def round_half_to_even(x: TensorLike) -> Variable:
     """Nearest integers in the dtype of x, halves to even ones.
 
     Examples:
@@ -69,7 +72,7 @@ def round_half_to_even(x: Any) -> Variable:
     return OPS["round"](x)
 
 
-def round_half_away_from_zero(x: Any) -> Variable:
+def round_half_away_from_zero(x: TensorLike) -> Variable:
     """Nearest integers in the dtype of x, halves away from zero.
 
     Examples:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from graphc.public import pt, scan
 from graphc.raise_op import Assert
 from graphc.tensor.masks import masked, true_positions
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorConstant, TensorVariable
+
 __all__ = [
     "bincount",
     "histogram",
@@ -34,7 +38,7 @@ __all__ = [
 ]
 
 
-def _begins(ordered: Any) -> Any:
+def _begins(ordered: TensorVariable) -> TensorVariable:
     """Which elements of a sorted vector differ from the one before; one NaN counts for all."""
     later, earlier = ordered[1:], ordered[:-1]
     differ = pt.neq(later, earlier)
@@ -50,7 +54,7 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
-    axis: Any = None,
+    axis: AxisLike = None,
 ) -> Any:
     """The different elements in ascending order.
 
@@ -88,12 +92,12 @@ def unique(
     return [*results, _counts(begins)] if return_counts else results
 
 
-def _inverse(order: Any, begins: Any) -> Any:
+def _inverse(order: TensorVariable, begins: TensorVariable) -> TensorVariable:
     group = pt.cumsum(begins) - 1
     return Put(0, True)(pt.zeros_like(order), group, order)
 
 
-def _counts(begins: Any) -> Any:
+def _counts(begins: TensorVariable) -> TensorVariable:
     starts = true_positions(begins)
     end = pt.stack([size_of(begins, 0)])
     # Without elements there is no group, and no end of one.
@@ -101,11 +105,13 @@ def _counts(begins: Any) -> Any:
     return ends - starts
 
 
-def _reorder(column: Any, order: Any, rows: Any) -> Any:
+def _reorder(column: TensorVariable, order: TensorVariable, rows: TensorVariable) -> TensorVariable:
     return order[pt.argsort(rows[order, column])]
 
 
-def _unique_slices(x: Any, axis: int, index: bool, inverse: bool, counts: bool) -> Any:
+def _unique_slices(
+    x: TensorVariable, axis: int, index: bool, inverse: bool, counts: bool
+) -> list[TensorVariable]:
     """Slices in lexicographic order: sorted by the last of their elements first, each time stably."""
     moved = pt.moveaxis(x, axis, 0)
     sizes = sizes_of(moved)
@@ -246,7 +252,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, assert_nonneg: boo
     return SumBins()(numbers, cast_to(values, "float64"), length)
 
 
-def _edges(a: Any, bins: Any, range_: Any) -> tuple[Any, bool]:
+def _edges(a: TensorVariable, bins: Any, range_: tuple[float, float] | None) -> tuple[Any, bool]:
     """The edges of bins, and whether they have equal distances."""
     if not isinstance(bins, int | np.integer):
         given = as_tensor_variable(bins)
@@ -272,12 +278,12 @@ def _edges(a: Any, bins: Any, range_: Any) -> tuple[Any, bool]:
     return pt.linspace(low, high, count + 1), True
 
 
-def _none(values: Any, sign: int = 1) -> Any:
+def _none(values: TensorVariable, sign: int = 1) -> TensorConstant:
     """A number that changes no extreme, so that an empty vector has one too."""
     return pt.constant(np.array([sign * np.inf]))
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None) -> Variable:
+def histogram_bin_edges(a: TensorLike, bins: Any = 10, range: Any = None) -> Variable:
     """The edges of the bins of `histogram`; arguments as there.
 
     Examples:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,13 @@ from graphc.ops.reshape import BroadcastTo, Reshape, SpecifyShape
 from graphc.ops.shape import Shape, Shape_i
 from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "atleast_1d",
@@ -45,7 +52,7 @@ __all__ = [
 ]
 
 
-def shape(x: Any) -> Variable:
+def shape(x: TensorLike) -> Variable:
     """The sizes of x as an int64 vector, computed without the elements.
 
     Examples:
@@ -55,7 +62,7 @@ def shape(x: Any) -> Variable:
     return Shape()(as_tensor_variable(x))
 
 
-def size(x: Any) -> Variable:
+def size(x: TensorLike) -> Variable:
     """Number of elements, a 0-d int64.
 
     Examples:
@@ -66,7 +73,9 @@ def size(x: Any) -> Variable:
     return product_of(sizes_of(x)) if x.type.ndim else known_as(1, x)
 
 
-def _without(sizes: list[Any], given: list[Any]) -> tuple[list[Any], list[Any]]:
+def _without(
+    sizes: list[TensorVariable], given: list[TensorVariable]
+) -> tuple[list[TensorVariable], list[TensorVariable]]:
     """Both lists without the sizes that they have in common."""
 
     def key(v: Any) -> Any:
@@ -95,7 +104,7 @@ def _is_given(size: Any) -> bool:
     return size.owner is None or not isinstance(size.owner.op, Elementwise | Shape_i)
 
 
-def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
+def reshape(x: TensorLike, newshape: Any, ndim: int | None = None) -> Variable:
     """The elements of x, in row-major order, in another shape.
 
     Args:
@@ -132,7 +141,7 @@ def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
     return Reshape()(x, *sizes)
 
 
-def ravel(x: Any) -> Variable:
+def ravel(x: TensorLike) -> Variable:
     """The elements in row-major order, as a vector.
 
     Examples:
@@ -142,7 +151,7 @@ def ravel(x: Any) -> Variable:
     return flatten(x, 1)
 
 
-def flatten(x: Any, ndim: int = 1) -> Variable:
+def flatten(x: TensorLike, ndim: int = 1) -> Variable:
     """x with its last axes joined into one, so that ``ndim`` remain.
 
     Raises:
@@ -164,7 +173,7 @@ def flatten(x: Any, ndim: int = 1) -> Variable:
     return Reshape()(x, *sizes[: ndim - 1], as_size(product_of(sizes[ndim - 1 :]), "flatten"))
 
 
-def dimshuffle(x: Any, *pattern: Any) -> Variable:
+def dimshuffle(x: TensorLike, *pattern: Any) -> Variable:
     """Permute, insert and drop axes.
 
     Args:
@@ -190,7 +199,7 @@ def dimshuffle(x: Any, *pattern: Any) -> Variable:
     return DimShuffle(order)(x)
 
 
-def transpose(x: Any, axes: Any = None) -> Variable:
+def transpose(x: TensorLike, axes: Any = None) -> Variable:
     """Permute axes; without ``axes``, reverse them. The name of the result is then ``x.T``."""
     x = as_tensor_variable(x)
     if axes is None:
@@ -203,7 +212,7 @@ def transpose(x: Any, axes: Any = None) -> Variable:
     return dimshuffle(x, tuple(axes))
 
 
-def matrix_transpose(x: Any) -> Variable:
+def matrix_transpose(x: TensorLike) -> Variable:
     """Exchange the last two axes.
 
     Examples:
@@ -214,7 +223,7 @@ def matrix_transpose(x: Any) -> Variable:
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
+def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Variable:
     """Exchange two axes."""
     x = as_tensor_variable(x)
     order = list(range(x.type.ndim))
@@ -223,7 +232,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
     return dimshuffle(x, tuple(order))
 
 
-def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
+def moveaxis(x: TensorLike, source: Any, destination: Any) -> Variable:
     """Move axes to other positions, as ``numpy.moveaxis``.
 
     Examples:
@@ -243,7 +252,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
     return dimshuffle(x, tuple(order))
 
 
-def squeeze(x: Any, axis: Any = None) -> Variable:
+def squeeze(x: TensorLike, axis: AxisLike = None) -> Variable:
     """Drop axes of size 1: those given, else all that have the static size 1."""
     x = as_tensor_variable(x)
     if axis is None:
@@ -257,7 +266,7 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
     return dimshuffle(x, tuple(i for i in range(x.type.ndim) if i not in drop))
 
 
-def expand_dims(a: Any, axis: Any) -> Variable:
+def expand_dims(a: TensorLike, axis: AxisLike) -> Variable:
     """Insert axes of size 1 at positions of the result.
 
     Examples:
@@ -273,7 +282,7 @@ def expand_dims(a: Any, axis: Any) -> Variable:
     return dimshuffle(a, tuple("x" if i in new else next(old) for i in range(ndim)))
 
 
-def shape_padleft(t: Any, n_ones: int = 1) -> Variable:
+def shape_padleft(t: TensorLike, n_ones: int = 1) -> Variable:
     """Put axes of size 1 in front.
 
     Examples:
@@ -284,7 +293,7 @@ def shape_padleft(t: Any, n_ones: int = 1) -> Variable:
     return dimshuffle(t, ("x",) * n_ones + tuple(range(t.type.ndim)))
 
 
-def shape_padright(t: Any, n_ones: int = 1) -> Variable:
+def shape_padright(t: TensorLike, n_ones: int = 1) -> Variable:
     """Put axes of size 1 at the end.
 
     Examples:
@@ -300,7 +309,7 @@ shape_padaxis = expand_dims
 
 def _atleast(n: int) -> Any:
     def function(*arrays: Any) -> Any:
-        results = [as_tensor_variable(x) for x in arrays]
+        results: list[Variable] = [as_tensor_variable(x) for x in arrays]
         results = [shape_padleft(x, n - x.type.ndim) if x.type.ndim < n else x for x in results]
         return results[0] if len(results) == 1 else results
 
@@ -312,7 +321,7 @@ def _atleast(n: int) -> Any:
 atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
 
 
-def specify_shape(x: Any, shape: Any) -> Variable:
+def specify_shape(x: TensorLike, shape: Any) -> Variable:
     """x with a shape that is checked at run time and known from here on.
 
     Args:
@@ -347,19 +356,19 @@ def specify_shape(x: Any, shape: Any) -> Variable:
     return SpecifyShape()(x, *sizes)
 
 
-def specify_broadcastable(x: Any, *axes: int) -> Variable:
+def specify_broadcastable(x: TensorLike, *axes: int) -> Variable:
     """x, whose given axes have size 1, checked at run time."""
     x = as_tensor_variable(x)
     ones = normalize_axes(axes, x.type.ndim, "specify_broadcastable")
     return specify_shape(x, [1 if axis in ones else None for axis in range(x.type.ndim)])
 
 
-def unbroadcast(x: Any, *axes: int) -> Variable:
+def unbroadcast(x: TensorLike, *axes: int) -> Variable:
     """x; sizes that are statically 1 broadcast in any case."""
     return as_tensor_variable(x)
 
 
-def broadcast_to(x: Any, shape: Any) -> Variable:
+def broadcast_to(x: TensorLike, shape: Any) -> Variable:
     """x repeated to a shape: missing leading dimensions, and those of static size 1.
 
     Raises:
@@ -375,7 +384,7 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
 def broadcast_arrays(*args: Any) -> list[Variable]:
     """Operands repeated to their common shape."""
     xs = [as_tensor_variable(x) for x in args]
-    results = []
+    results: list[Variable] = []
     for i, x in enumerate(xs):
         for other in (*xs[:i], *xs[i + 1 :]):
             x = OPS["second"](other, x)
@@ -383,6 +392,6 @@ def broadcast_arrays(*args: Any) -> list[Variable]:
     return results
 
 
-def shape_tuple(x: Any) -> tuple[Variable, ...]:
+def shape_tuple(x: TensorLike) -> tuple[Variable, ...]:
     """The sizes of an array as 0-d variables, constants where they are known."""
     return tuple(as_tensor_variable(size) for size in sizes_of(as_tensor_variable(x)))

@@ -16,6 +16,9 @@ from graphc.tensor.nn.convolution import correlated
 from graphc.tensor.nn.windows import Window, folded, known
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["convolve1d", "convolve2d"]
@@ -30,7 +33,7 @@ def _one_of(what: str, name: str, given: str, known: Any) -> None:
         raise ValueError(f"{what}: {name} must be one of {', '.join(known)}, got {given!r}")
 
 
-def _operands(what: str, in1: Any, in2: Any, ndim: int) -> tuple[Any, Any, str]:
+def _operands(what: str, in1: Any, in2: Any, ndim: int) -> tuple[TensorVariable, TensorVariable, str]:
     x, f = as_tensor_variable(in1), as_tensor_variable(in2)
     for label, v in (("signal", x), ("filter", f)):
         if v.type.ndim < ndim:
@@ -144,7 +147,7 @@ def convolve2d(
     x, f, dtype = _operands("convolve2d", in1, in2, 2)
     zeros = boundary == "fill" and isinstance(fillvalue, int | float | complex) and fillvalue == 0
 
-    def core(x: Any, f: Any) -> Any:
+    def core(x: TensorLike, f: Any) -> Any:
         windows = [
             _window(size, taps, mode) for size, taps in zip(sizes_of(x)[-2:], sizes_of(f), strict=True)
         ]

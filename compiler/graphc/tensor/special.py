@@ -7,7 +7,7 @@ own call SciPy's C code, through pointers: what uses one needs SciPy where it ru
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,12 @@ from graphc.tensor import distribution_functions
 from graphc.tensor.distribution_functions import *  # noqa: F403
 from graphc.tensor.math import ALIASES
 from graphc.tensor.reductions import logsumexp
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 # Rows that scipy.special has, by its names.
 _ELEMENTWISE = (
@@ -51,7 +57,7 @@ __all__ = [*_ROWS, *_OWN, "logsumexp", "softmax"]
 __all__ += distribution_functions.__all__
 
 
-def gammal(k: Any, x: Any) -> Variable:
+def gammal(k: TensorLike, x: TensorLike) -> Variable:
     """Lower incomplete gamma function, not regularized.
 
     Examples:
@@ -61,7 +67,7 @@ def gammal(k: Any, x: Any) -> Variable:
     return OPS["gammainc"](k, x) * OPS["gamma"](k)
 
 
-def gammau(k: Any, x: Any) -> Variable:
+def gammau(k: TensorLike, x: TensorLike) -> Variable:
     """Upper incomplete gamma function, not regularized.
 
     Examples:
@@ -71,7 +77,7 @@ def gammau(k: Any, x: Any) -> Variable:
     return OPS["gammaincc"](k, x) * OPS["gamma"](k)
 
 
-def xlogx(x: Any) -> Variable:
+def xlogx(x: TensorLike) -> Variable:
     """x log(x), 0 at 0.
 
     Examples:
@@ -82,7 +88,7 @@ def xlogx(x: Any) -> Variable:
     return OPS["xlogy"](x, x)
 
 
-def xlogy0(x: Any, y: Any) -> Variable:
+def xlogy0(x: TensorLike, y: TensorLike) -> Variable:
     """Theano's name of ``xlogy``.
 
     Examples:
@@ -103,7 +109,7 @@ def chi2sf(x: Any, k: Any) -> Variable:
     return OPS["gammaincc"](k / 2, x / 2)
 
 
-def loggamma(x: Any) -> Variable:
+def loggamma(x: TensorLike) -> Variable:
     """Logarithm of gamma for positive x, NaN for negative ones (real operands; gammaln has the magnitude).
 
     Examples:
@@ -148,7 +154,7 @@ def log_expit(x: Any) -> Variable:
     return -OPS["softplus"](-x)
 
 
-def softmax(c: Any, axis: Any = None) -> Variable:
+def softmax(c: TensorLike, axis: AxisLike = None) -> Variable:
     """exp(c) / sum(exp(c)), without overflow.
 
     Args:
@@ -163,7 +169,7 @@ def softmax(c: Any, axis: Any = None) -> Variable:
     return Softmax(normalize_axes(axis, c.type.ndim, "softmax"))(c)
 
 
-def log_softmax(c: Any, axis: Any = None) -> Variable:
+def log_softmax(c: TensorLike, axis: AxisLike = None) -> Variable:
     """log(softmax(c)), without overflow; arguments as `softmax`.
 
     Examples:

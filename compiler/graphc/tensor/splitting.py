@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import broadcast_static
 from graphc.ops.sizes import known_size, product_of, size_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "append",
@@ -100,7 +104,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
     return array_split(ary, indices_or_sections, 2)
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Variable, ...]:
+def unstack(x: TensorLike, axis: int = 0) -> tuple[Variable, ...]:
     """The arrays along an axis of known size.
 
     Raises:
@@ -120,7 +124,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Variable, ...]:
     return tuple(x[_along(axis, i)] for i in range(size))
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Variable:
+def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Variable:
     """Arrays one after the other along an axis; by default flattened ones.
 
     Examples:
@@ -133,14 +137,14 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Variable:
     return pt.concatenate(parts, axis=axis)
 
 
-def _flattened(arr: Any, axis: int | None, what: str) -> tuple[Any, int]:
+def _flattened(arr: Any, axis: int | None, what: str) -> tuple[TensorVariable, int]:
     x = as_tensor_variable(arr)
     if axis is None:
         return pt.ravel(x), 0
     return x, normalize_axis(axis, x.type.ndim, what)
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None) -> Variable:
+def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Variable:
     """The array without some of its parts, as ``numpy.delete``.
 
     Args:
@@ -208,7 +212,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable
     return pt.moveaxis(pt.set_subtensor(whole[target], pt.broadcast_to(new, (count, *rest))), 0, axis)
 
 
-def resize(a: Any, new_shape: Any) -> Variable:
+def resize(a: TensorLike, new_shape: Any) -> Variable:
     """The elements in another shape, repeated as often as necessary; ``a`` must not be empty.
 
     Examples:
@@ -221,7 +225,7 @@ def resize(a: Any, new_shape: Any) -> Variable:
     return pt.reshape(flat[pt.arange(total) % size_of(flat, 0)], sizes)
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
+def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Variable:
     """The axis moved before the axis ``start``, as ``numpy.rollaxis``.
 
     Examples:
@@ -293,7 +297,7 @@ def vertical_stack(*args: Any) -> Variable:
     return _matrices(args, 0, "vertical_stack")
 
 
-def _matrices(args: Sequence[Any], axis: int, what: str) -> Variable:
+def _matrices(args: Sequence[TensorVariable], axis: int, what: str) -> Variable:
     xs = [as_tensor_variable(x) for x in args]
     if len(xs) < 2 or any(x.type.ndim != 2 for x in xs):
         raise ValueError(f"{what} takes at least two matrices, got {', '.join(str(x.type) for x in xs)}")

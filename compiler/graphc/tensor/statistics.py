@@ -213,7 +213,7 @@ def percentile(
 # -- passing over NaN ----------------------------------------------------------------------------------------
 
 
-def _replaced(x: Any, value: Any) -> Any:
+def _replaced(x: Any, value: Any) -> TensorVariable:
     x = as_tensor_variable(x)
     if x.type.numpy_dtype.kind not in "fc":
         return x

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +11,14 @@ from graphc.graph.basic import Variable
 from graphc.ops.sizes import as_size
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
-def _positions(M: Any, what: str) -> Any:
+def _positions(M: TensorVariable, what: str) -> TensorVariable:
     """M numbers from -1 to 1; 0 for M = 1."""
     size = as_size(M, what)
     steps = pt.cast(pt.maximum(size - 1, 1), "float64")
@@ -62,7 +66,7 @@ def blackman(M: Any) -> Variable:
     return 0.42 + 0.5 * pt.cos(np.pi * x) + 0.08 * pt.cos(2 * np.pi * x)
 
 
-def kaiser(M: Any, beta: Any) -> Variable:
+def kaiser(M: Any, beta: TensorLike) -> Variable:
     """Kaiser's window of shape ``beta`` over M points, by Bessel functions.
 
     Examples:

@@ -90,7 +90,7 @@ def vectorize(
                 f"{label} takes {len(left)} arrays by its signature {signature}, got {len(places)}"
             )
         cores = left or [()] * len(places)
-        replace = {}
+        replace: dict[Variable, Variable] = {}
         arguments = list(args)
         for place, core in zip(places, cores, strict=True):
             x = as_tensor_variable(args[place])
@@ -108,7 +108,7 @@ def vectorize(
 
 def _split(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, int], excluded: set[int | str]
-) -> tuple[list[int], dict[str, Any]]:
+) -> tuple[list[int], dict[str, int]]:
     """Positions of the arguments that are batched, and the keyword arguments."""
     surplus = sorted(set(kwargs) - excluded)
     if surplus:
@@ -184,8 +184,8 @@ def vmap(func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Calla
     @functools.wraps(func)
     def mapped(*args: Any) -> Any:
         tensors = [as_tensor_variable(x) for x in args]
-        replace = {}
-        inner = list(tensors)
+        replace: dict[Variable, Variable] = {}
+        inner: list[Variable] = list(tensors)
         for i, (x, axis) in enumerate(zip(tensors, _entries(in_axes, len(args), "in_axes"), strict=True)):
             if axis is not None:
                 front = pt.moveaxis(x, normalize_axis(axis, x.type.ndim, "vmap"), 0)
@@ -204,7 +204,7 @@ def vmap(func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Calla
     return mapped
 
 
-def _entries(axes: Any, count: int, what: str) -> list[Any]:
+def _entries(axes: Any, count: int, what: str) -> list[int | None]:
     entries = list(axes) if isinstance(axes, list | tuple) else [axes] * count
     if len(entries) != count:
         raise ValueError(f"{what} must have {count} entries, got {axes!r}")

@@ -13,7 +13,7 @@ from graphc.errors import AsTensorError, TensorOverflowError, TensorRankError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.location import capture
 from graphc.graph.tensor.type import DTYPES, TensorType, parse_dtype
-from graphc.graph.tensor.variable import TensorConstant
+from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import register_transfer, transfer
 from graphc.public import pt
 
@@ -114,7 +114,9 @@ def has_variable(x: Any) -> bool:
     return isinstance(x, Variable | Apply)
 
 
-def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
+def as_tensor_variable(
+    x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None
+) -> TensorVariable:
     """``x`` as a tensor variable; a variable is returned as it is.
 
     Args:

@@ -16,6 +16,9 @@ from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.solving import _with_columns
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
 
 __all__ = [
@@ -49,7 +52,7 @@ def cholesky_banded(
     return CholeskyBanded(bool(lower))(matrix(ab, "cholesky_banded"))
 
 
-def _rows(ab: Any, what: str) -> int:
+def _rows(ab: TensorVariable, what: str) -> int:
     rows = ab.type.shape[-2]
     if rows is None:
         raise ValueError(f"{what}: the number of bands must be known, got {ab} of type {ab.type}")
@@ -80,7 +83,7 @@ def cho_solve_banded(
     counts = (width, 0) if lower else (0, width)
     plain, turned = SolveBanded(*counts, False), SolveBanded(*counts, True)
 
-    def do(c: Any, b: Any) -> Any:
+    def do(c: TensorLike, b: TensorLike) -> Any:
         return turned(conj(c), plain(c, b)) if lower else plain(c, turned(conj(c), b))
 
     return _with_columns(c, b, b_ndim, "cho_solve_banded", do, several=False)

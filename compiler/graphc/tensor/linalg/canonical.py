@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.ops.canonical import QZ, SORTS, Logm, Schur, Sqrtm
@@ -13,10 +13,14 @@ from graphc.tensor.linalg.checks import square
 from graphc.tensor.linalg.functions import expm
 from graphc.tensor.linalg.solving import solve
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+
 __all__ = ["coshm", "cosm", "logm", "ordqz", "qz", "schur", "sinhm", "sinm", "sqrtm", "tanhm", "tanm"]
 
 
-def _output(x: Any, output: str) -> Any:
+def _output(x: TensorVariable, output: str) -> TensorVariable:
     """x in the dtype that the form is to have."""
     dtype = float_dtype(x.type.dtype)
     if output in ("complex", "c"):
@@ -32,7 +36,7 @@ def _sort(sort: str | None) -> int:
     return SORTS.index(sort)
 
 
-def schur(A: Any, output: str = "real", sort: str | None = None) -> tuple[Variable, Variable]:
+def schur(A: TensorLike, output: str = "real", sort: str | None = None) -> tuple[Variable, Variable]:
     """Schur form ``A = Z @ T @ Z^H``, without a gradient.
 
     Args:
@@ -54,7 +58,11 @@ def schur(A: Any, output: str = "real", sort: str | None = None) -> tuple[Variab
 
 
 def qz(
-    A: Any, B: Any, output: str = "real", sort: str | None = None, return_eigenvalues: bool = False
+    A: TensorLike,
+    B: TensorLike,
+    output: str = "real",
+    sort: str | None = None,
+    return_eigenvalues: bool = False,
 ) -> tuple[Variable, ...]:
     """Generalized Schur forms ``A = Q @ AA @ Z^H`` and ``B = Q @ BB @ Z^H``, without a gradient.
 
@@ -77,7 +85,9 @@ def qz(
     return (aa, bb, alpha, beta, q, z) if return_eigenvalues else (aa, bb, q, z)
 
 
-def ordqz(A: Any, B: Any, sort: str | None = None, output: str = "real") -> tuple[Variable, ...]:
+def ordqz(
+    A: TensorLike, B: TensorLike, sort: str | None = None, output: str = "real"
+) -> tuple[Variable, ...]:
     """AA, BB, alpha, beta, Q, Z of `qz`, in SciPy's order of arguments.
 
     Examples:
@@ -87,7 +97,7 @@ def ordqz(A: Any, B: Any, sort: str | None = None, output: str = "real") -> tupl
     return qz(A, B, output, sort, return_eigenvalues=True)
 
 
-def _real_if_principal(y: Any, x: Any) -> Any:
+def _real_if_principal(y: TensorVariable, x: TensorVariable) -> TensorVariable:
     """The real part for a real matrix; NaN where it has no real function value."""
     if is_complex(x):
         return y
@@ -103,7 +113,7 @@ def _eps(dtype: str) -> Any:
     return np.finfo(dtype).eps
 
 
-def sqrtm(A: Any, output: str = "real") -> Variable:
+def sqrtm(A: TensorLike, output: str = "real") -> Variable:
     """Principal square roots of matrices.
 
     Args:
@@ -119,7 +129,7 @@ def sqrtm(A: Any, output: str = "real") -> Variable:
     return _real_if_principal(Sqrtm()(a), a)
 
 
-def logm(A: Any, output: str = "real") -> Variable:
+def logm(A: TensorLike, output: str = "real") -> Variable:
     """Principal logarithms of matrices without negative eigenvalues; arguments as `sqrtm`.
 
     Examples:
@@ -142,7 +152,7 @@ def _exponentials(A: Any, what: str, turned: bool) -> tuple[Any, Any, bool]:
     return expm(a), expm(-a) if not (turned and real) else None, real
 
 
-def cosm(A: Any) -> Variable:
+def cosm(A: TensorLike) -> Variable:
     """Cosines of matrices.
 
     Examples:
@@ -166,7 +176,7 @@ def sinm(A: Any) -> Variable:
     return pt.imag(up) if real else -0.5j * (up - down)
 
 
-def tanm(A: Any) -> Variable:
+def tanm(A: TensorLike) -> Variable:
     """Tangents of matrices.
 
     Examples:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
-def matrix(x: Any, what: str) -> Any:
+
+def matrix(x: TensorLike, what: str) -> Any:
     """x as a variable of at least two dimensions.
 
     Raises:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -15,6 +15,10 @@ from graphc.ops.solvers import SolveTriangular
 from graphc.ops.spectral import SVD, Eig, Eigh, Eigvalsh, SingularValues, SVDFull
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix, smaller_size, square
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "cholesky",
@@ -32,7 +36,7 @@ __all__ = [
 
 
 def cholesky(
-    x: Any,
+    x: TensorLike,
     lower: bool = True,
     *,
     check_finite: bool = False,
@@ -58,7 +62,9 @@ def cholesky(
     return Cholesky(bool(lower), on_error == "raise")(square(x, "cholesky"))
 
 
-def lu_factor(a: Any, *, check_finite: bool = False, overwrite_a: bool = False) -> tuple[Variable, Variable]:
+def lu_factor(
+    a: TensorLike, *, check_finite: bool = False, overwrite_a: bool = False
+) -> tuple[Variable, Variable]:
     """LU factors with partial pivoting, as ``scipy.linalg.lu_factor``.
 
     Args:
@@ -78,7 +84,7 @@ def lu_factor(a: Any, *, check_finite: bool = False, overwrite_a: bool = False) 
     return factors, pivots
 
 
-def pivot_to_permutation(p: Any, inverse: bool = False) -> Variable:
+def pivot_to_permutation(p: TensorLike, inverse: bool = False) -> Variable:
     """The permutation that exchanges of rows make.
 
     Args:
@@ -95,7 +101,7 @@ def pivot_to_permutation(p: Any, inverse: bool = False) -> Variable:
     return order if inverse else _inverted(order)
 
 
-def _inverted(order: Any) -> Any:
+def _inverted(order: TensorVariable) -> Any:
     """The inverse of permutations."""
     positions = pt.expand_dims(pt.arange(order.shape[-1]), -1)
     return pt.squeeze(PermuteRows(True)(positions, order), -1)
@@ -145,7 +151,7 @@ def lu(
 
 
 def qr(
-    A: Any,
+    A: TensorLike,
     mode: str = "reduced",
     overwrite_a: bool = False,
     pivoting: bool = False,
@@ -181,7 +187,7 @@ def qr(
     raise ValueError(f'mode must be "reduced", "complete", "r" or "raw", got {mode!r}')
 
 
-def _qr_pivoted(a: Any, mode: str) -> Any:
+def _qr_pivoted(a: TensorVariable, mode: str) -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f'with pivoting, mode must be "reduced", "complete" or "r", got {mode!r}')
     k = size_of(a, a.type.ndim - 2) if mode == "complete" else smaller_size(a)
@@ -249,7 +255,7 @@ def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None)
     return Eigvalsh(True)(_standard(a, b, low)[0])
 
 
-def eig(x: Any) -> tuple[Variable, Variable]:
+def eig(x: TensorLike) -> tuple[Variable, Variable]:
     """Eigenvalues (..., n) and right eigenvectors (..., n, n) of square matrices; always complex.
 
     Examples:
@@ -260,7 +266,7 @@ def eig(x: Any) -> tuple[Variable, Variable]:
     return w, v
 
 
-def eigvals(x: Any) -> Variable:
+def eigvals(x: TensorLike) -> Variable:
     """Eigenvalues of square matrices; always complex.
 
     Examples:
@@ -270,7 +276,7 @@ def eigvals(x: Any) -> Variable:
     return eig(x)[0]
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(a: TensorLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Singular value decomposition ``a = U @ diag(s) @ Vh``.
 
     Args:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.graph.basic import Variable
 from graphc.tensor import rearranging
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
 __all__ = ["diagonal", "trace"]
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Variable:
+def diagonal(a: TensorLike, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Variable:
     """A diagonal of each matrix, as ``numpy.linalg.diagonal``: ``(..., m, n) -> (..., k)``.
 
     Args:
@@ -26,7 +29,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Varia
     return rearranging.diagonal(a, offset, axis1, axis2)
 
 
-def trace(a: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Variable:
+def trace(a: TensorLike, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Variable:
     """The sum of a diagonal of each matrix, as ``numpy.linalg.trace``; arguments as `diagonal`.
 
     Examples:

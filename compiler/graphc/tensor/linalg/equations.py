@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.ops.canonical import SolveContinuousARE, SolveDiscreteARE
@@ -17,6 +17,9 @@ from graphc.tensor.linalg.products import matrix_kron
 from graphc.tensor.linalg.solving import solve
 from graphc.tensor.products import matmul
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
 __all__ = [
     "solve_continuous_are",
     "solve_continuous_lyapunov",
@@ -27,7 +30,7 @@ __all__ = [
 ]
 
 
-def solve_sylvester(A: Any, B: Any, Q: Any) -> Variable:
+def solve_sylvester(A: TensorLike, B: TensorLike, Q: Any) -> Variable:
     """Solution X of ``A X + X B = Q``.
 
     Args:
@@ -46,7 +49,7 @@ def solve_sylvester(A: Any, B: Any, Q: Any) -> Variable:
     return Sylvester()(square(A, name), square(B, name), matrix(Q, name))
 
 
-def solve_continuous_lyapunov(A: Any, Q: Any) -> Variable:
+def solve_continuous_lyapunov(A: TensorLike, Q: Any) -> Variable:
     """Solution X of ``A X + X A^H = Q``; square matrices (..., n, n).
 
     Examples:
@@ -61,7 +64,7 @@ def solve_continuous_lyapunov(A: Any, Q: Any) -> Variable:
 solve_lyapunov = solve_continuous_lyapunov
 
 
-def solve_discrete_lyapunov(A: Any, Q: Any, method: str = "bilinear") -> Variable:
+def solve_discrete_lyapunov(A: TensorLike, Q: Any, method: str = "bilinear") -> Variable:
     """Solution X of ``A X A^H - X + Q = 0``.
 
     Args:
@@ -91,7 +94,7 @@ def solve_discrete_lyapunov(A: Any, Q: Any, method: str = "bilinear") -> Variabl
     return pt.reshape(flat, (*batch, n, n))
 
 
-def solve_discrete_are(A: Any, B: Any, Q: Any, R: Any) -> Variable:
+def solve_discrete_are(A: TensorLike, B: TensorLike, Q: Any, R: Any) -> Variable:
     """Stabilizing solution X of ``A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0``.
 
     It runs in Python, by ``scipy.linalg.solve_discrete_are``. The gradient, for real matrices, is that of
@@ -111,7 +114,7 @@ def solve_discrete_are(A: Any, B: Any, Q: Any, R: Any) -> Variable:
     return SolveDiscreteARE()(square(A, name), matrix(B, name), square(Q, name), square(R, name))
 
 
-def solve_continuous_are(a: Any, b: Any, q: Any, r: Any) -> Variable:
+def solve_continuous_are(a: TensorLike, b: TensorLike, q: TensorLike, r: Any) -> Variable:
     """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``; as `solve_discrete_are`.
 
     Examples:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,14 @@ from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.products import matmul
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorConstant
+
 __all__ = ["det", "expm", "inv", "lstsq", "matrix_inverse", "matrix_power", "pinv", "slogdet", "tensorinv"]
 
 
-def det(x: Any) -> Variable:
+def det(x: TensorLike) -> Variable:
     """Determinants of square matrices (..., n, n); the gradient inverts them.
 
     Examples:
@@ -30,7 +34,7 @@ def det(x: Any) -> Variable:
     return Det()(square(x, "det"))
 
 
-def slogdet(x: Any) -> tuple[Variable, Variable]:
+def slogdet(x: TensorLike) -> tuple[Variable, Variable]:
     """Sign (of modulus 1 or 0) and logarithm of the absolute value of determinants.
 
     Examples:
@@ -41,7 +45,7 @@ def slogdet(x: Any) -> tuple[Variable, Variable]:
     return sign, logdet
 
 
-def inv(x: Any) -> Variable:
+def inv(x: TensorLike) -> Variable:
     """Inverses of square matrices (..., n, n).
 
     Raises:
@@ -76,7 +80,7 @@ def pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Variable:
     return Pinv()(x, pt.cast(pt.as_tensor_variable(limit), real_dtype(float_dtype(x.type.dtype))))
 
 
-def expm(A: Any) -> Variable:
+def expm(A: TensorLike) -> Variable:
     """Exponentials of square matrices.
 
     Examples:
@@ -154,7 +158,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Variable, Variable, Variab
     return x, residuals, pt.cast(rank, "int32"), values
 
 
-def _product(sizes: Sequence[Any]) -> Any:
+def _product(sizes: Sequence[TensorConstant]) -> Any:
     result: Any = pt.constant(1, dtype="int64")
     for size in sizes:
         result = result * size

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,12 +17,16 @@ from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.decompositions import svd
 from graphc.tensor.linalg.functions import inv
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
 _INFINITIES = {"inf": np.inf, "-inf": -np.inf}
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
+def norm(x: Any, ord: Any = None, axis: AxisLike = None, keepdims: bool = False) -> Variable:
     """Norms of vectors or matrices, as ``numpy.linalg.norm`` of each matrix.
 
     Args:
@@ -56,12 +60,12 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
     raise ValueError(f"norm takes one or two different axes, got {axis!r}")
 
 
-def _floats(x: Any) -> Any:
+def _floats(x: Any) -> TensorVariable:
     x = as_tensor_variable(x)
     return pt.cast(x, "float64") if x.type.numpy_dtype.kind in "biu" else x
 
 
-def _squares(x: Any) -> Any:
+def _squares(x: TensorVariable) -> TensorVariable:
     if x.type.numpy_dtype.kind == "c":
         return pt.sqr(pt.real(x)) + pt.sqr(pt.imag(x))
     return pt.sqr(x)
@@ -84,7 +88,9 @@ def _vector(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     return pt.pow(pt.sum(pt.pow(size, ord), axis=axis, keepdims=keepdims), 1.0 / ord)
 
 
-def _matrix(x: Any, ord: Any, row: int, column: int, keepdims: bool) -> Any:
+def _matrix(
+    x: TensorVariable, ord: float | str | None, row: int, column: int, keepdims: bool
+) -> TensorVariable:
     axes = (row, column)
     if ord is None or ord == "fro":
         return pt.sqrt(pt.sum(_squares(x), axis=axes, keepdims=keepdims))
@@ -130,7 +136,7 @@ def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 
     return pt.expand_dims(found, tuple(axes)) if keepdims else found
 
 
-def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Variable:
+def matrix_norm(x: TensorLike, *, keepdims: bool = False, ord: Any = "fro") -> Variable:
     """Norms of matrices (..., m, n), as ``numpy.linalg.matrix_norm``.
 
     Examples:
@@ -161,7 +167,7 @@ def cond(x: Any, p: Any = None) -> Variable:
     return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
 
 
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Variable:
+def matrix_rank(A: TensorLike, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Variable:
     """Number of singular values that are larger than a limit, int64.
 
     Args:

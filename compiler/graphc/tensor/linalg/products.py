@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -15,6 +15,10 @@ from graphc.ops.sizes import size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.products import dot, matmul
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "block_diag", "cross", "kron", "matrix_dot", "matvec", "multi_dot", "vdot", "vecdot", "vecmat",
@@ -30,7 +34,8 @@ def matrix_dot(*args: Any) -> Variable:
     """
     if not args:
         raise ValueError("matrix_dot takes at least one matrix")
-    return reduce(dot, args[1:], as_tensor_variable(args[0]))
+    first: Variable = as_tensor_variable(args[0])
+    return reduce(dot, args[1:], first)
 
 
 def multi_dot(arrays: Sequence[Any]) -> Variable:
@@ -61,7 +66,7 @@ def multi_dot(arrays: Sequence[Any]) -> Variable:
     return pt.squeeze(result, 0) if row else result
 
 
-def _chain(tensors: list[Any]) -> Any:
+def _chain(tensors: list[TensorVariable]) -> TensorVariable:
     """Dynamic programming over the places to split."""
     sizes = [size or 100 for size in (tensors[0].type.shape[0], *(x.type.shape[1] for x in tensors))]
     best: dict[tuple[int, int], tuple[int, Any]] = {(i, i): (0, x) for i, x in enumerate(tensors)}
@@ -109,7 +114,7 @@ def vecdot(x1: Any, x2: Any, dtype: Any = None, axis: int = -1) -> Variable:
     return pt.squeeze(product, (-2, -1))
 
 
-def vdot(a: Any, b: Any) -> Variable:
+def vdot(a: TensorLike, b: TensorLike) -> Variable:
     """Sum of the products of all elements, those of a conjugated.
 
     Examples:
@@ -119,7 +124,7 @@ def vdot(a: Any, b: Any) -> Variable:
     return dot(pt.ravel(conj(as_tensor_variable(a))), pt.ravel(b))
 
 
-def kron(a: Any, b: Any) -> Variable:
+def kron(a: TensorLike, b: TensorLike) -> Variable:
     """Kronecker product.
 
     Args:
@@ -138,7 +143,7 @@ def kron(a: Any, b: Any) -> Variable:
     return pt.reshape(wide * tall, tuple(m * n for m, n in zip(sizes_of(a), sizes_of(b), strict=True)))
 
 
-def matrix_kron(a: Any, b: Any) -> Any:
+def matrix_kron(a: TensorLike, b: TensorLike) -> Any:
     """`kron` of the last two axes, for equal batches."""
     *batch, m, n = sizes_of(a)
     p, q = sizes_of(b)[-2:]
@@ -171,7 +176,9 @@ def block_diag(*matrices: Any) -> Variable:
     return pt.concatenate(rows, axis=-2)
 
 
-def _zeros(x: Any, outside: list[Any], columns: list[Any]) -> list[Any]:
+def _zeros(
+    x: TensorVariable, outside: list[TensorVariable], columns: list[TensorVariable]
+) -> list[TensorVariable]:
     """Zeros beside a block, nothing where there are no columns."""
     return [pt.zeros((*outside, reduce(add, columns)), dtype=x.type.dtype)] if columns else []
 

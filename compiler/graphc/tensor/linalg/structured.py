@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -12,6 +12,9 @@ from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import as_size, size_of, sizes_of
 from graphc.public import pt
 from graphc.tensor.linalg.checks import matrix
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 __all__ = ["circulant", "companion", "hankel", "hilbert", "khatri_rao", "toeplitz"]
 
@@ -106,7 +109,7 @@ def companion(a: Any) -> Variable:
     return pt.concatenate([pt.expand_dims(first, 0), shifted], axis=0)
 
 
-def hilbert(n: Any) -> Variable:
+def hilbert(n: TensorLike) -> Variable:
     """The float64 matrix with elements ``1 / (i + j + 1)``.
 
     Examples:
@@ -118,7 +121,7 @@ def hilbert(n: Any) -> Variable:
     return 1.0 / (pt.expand_dims(each, 1) + pt.expand_dims(each, 0) + 1)
 
 
-def khatri_rao(a: Any, b: Any) -> Variable:
+def khatri_rao(a: TensorLike, b: TensorLike) -> Variable:
     """Kronecker products of the columns of matrices (m, k) and (n, k): (m n, k); leading axes are a batch.
 
     Examples:

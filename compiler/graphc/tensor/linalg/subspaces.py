@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +18,14 @@ from graphc.tensor.linalg.checks import matrix
 from graphc.tensor.linalg.decompositions import cholesky, svd
 from graphc.tensor.linalg.solving import solve
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+
 __all__ = ["cho_factor", "null_space", "orth", "polar", "tensorsolve"]
 
 
-def _with_rank(A: Any, rcond: Any, what: str) -> tuple[Any, Any, Any]:
+def _with_rank(A: Any, rcond: Any, what: str) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
     """Singular vectors of one matrix, and how many of its singular values count."""
     a = matrix(A, what)
     if a.type.ndim != 2:
@@ -36,7 +40,7 @@ def _with_rank(A: Any, rcond: Any, what: str) -> tuple[Any, Any, Any]:
     return u, vh, pt.sum(pt.gt(s, rcond * top))
 
 
-def orth(A: Any, rcond: Any = None) -> Variable:
+def orth(A: TensorLike, rcond: Any = None) -> Variable:
     """An orthonormal basis (m, r) of the range of a matrix (m, n) of rank r.
 
     Args:
@@ -63,7 +67,7 @@ def null_space(A: Any, rcond: Any = None) -> Variable:
     return adjoint(vh[rank:, :])
 
 
-def polar(a: Any, side: str = "right") -> tuple[Variable, Variable]:
+def polar(a: TensorLike, side: str = "right") -> tuple[Variable, Variable]:
     """Polar decomposition: U with orthonormal columns or rows, and P Hermitian and positive semidefinite.
 
     Args:
@@ -82,7 +86,9 @@ def polar(a: Any, side: str = "right") -> tuple[Variable, Variable]:
     return pt.matmul(w, vh), p
 
 
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = False) -> Any:
+def cho_factor(
+    a: TensorLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = False
+) -> Any:
     """A Cholesky factor for `cho_solve`: the factor, with zeros in the other triangle, and ``lower``.
 
     Examples:

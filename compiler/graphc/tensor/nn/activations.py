@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -12,6 +12,10 @@ from graphc.ops.axes import normalize_axis
 from graphc.ops.elementwise import OPS
 from graphc.ops.sizes import known_size, size_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "celu",
@@ -40,12 +44,12 @@ sigmoid, softplus = OPS["sigmoid"], OPS["softplus"]
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848, 1.0507009873554804934
 
 
-def _floating(x: Any) -> Any:
+def _floating(x: Any) -> TensorVariable:
     x = as_tensor_variable(x)
     return x if x.type.numpy_dtype.kind in "fc" else pt.cast(x, "float64")
 
 
-def relu(x: Any, alpha: Any = 0) -> Variable:
+def relu(x: TensorLike, alpha: TensorLike = 0) -> Variable:
     """x where it is positive, ``alpha * x`` elsewhere.
 
     Examples:
@@ -56,7 +60,7 @@ def relu(x: Any, alpha: Any = 0) -> Variable:
     return pt.switch(pt.gt(x, 0), x, 0 if isinstance(alpha, int) and alpha == 0 else alpha * x)
 
 
-def relu6(x: Any) -> Variable:
+def relu6(x: TensorLike) -> Variable:
     """x between 0 and 6, and the nearer of these elsewhere.
 
     Examples:
@@ -66,7 +70,7 @@ def relu6(x: Any) -> Variable:
     return pt.clip(as_tensor_variable(x), 0, 6)
 
 
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Variable:
+def leaky_relu(x: TensorLike, negative_slope: Any = 0.01) -> Variable:
     """x where it is positive, ``negative_slope * x`` elsewhere.
 
     Examples:
@@ -76,7 +80,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Variable:
     return relu(x, negative_slope)
 
 
-def prelu(x: Any, alpha: Any, axis: int = 1) -> Variable:
+def prelu(x: TensorLike, alpha: TensorLike, axis: int = 1) -> Variable:
     """`leaky_relu` with a slope for each channel.
 
     Args:
@@ -95,7 +99,7 @@ def prelu(x: Any, alpha: Any, axis: int = 1) -> Variable:
     return relu(x, alpha)
 
 
-def elu(x: Any, alpha: Any = 1) -> Variable:
+def elu(x: TensorLike, alpha: TensorLike = 1) -> Variable:
     """x where it is positive, ``alpha * (exp(x) - 1)`` elsewhere.
 
     Examples:
@@ -193,7 +197,7 @@ def hard_sigmoid(x: Any) -> Variable:
     return pt.clip(_floating(x) / 6 + 0.5, 0, 1)
 
 
-def hard_tanh(x: Any) -> Variable:
+def hard_tanh(x: TensorLike) -> Variable:
     """x between -1 and 1, the nearer of these elsewhere.
 
     Examples:

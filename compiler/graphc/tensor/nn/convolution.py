@@ -89,7 +89,9 @@ def correlated(
     return _result(op(x, f, *(w.count for w in windows)), x, f)
 
 
-def _operands(what: str, x: Any, filters: Any, ndim: int, flip: bool) -> tuple[Any, Any]:
+def _operands(
+    what: str, x: Any, filters: Any, ndim: int, flip: bool
+) -> tuple[TensorVariable, TensorVariable]:
     x, f = as_tensor_variable(x), as_tensor_variable(filters)
     if x.type.ndim != ndim or f.type.ndim != ndim:
         raise ValueError(
@@ -104,7 +106,7 @@ def _result(out: Any, x: Any, f: Any) -> Any:
     return cast_to(out, "float16") if x.type.dtype == f.type.dtype == "float16" else out
 
 
-def _with_channels(what: str, x: Any, f: Any, groups: int) -> TensorVariable:
+def _with_channels(what: str, x: TensorVariable, f: TensorVariable, groups: int) -> TensorVariable:
     """The images with as many channels as the filters take, which is checked at run time if need be."""
     (groups,) = per_axis(groups, 1, f"{what}: groups")
     of_x, of_f, filters = x.type.shape[1], f.type.shape[1], f.type.shape[0]

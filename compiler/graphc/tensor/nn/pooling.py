@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc.ops.pooling import MaxPool, WindowSum
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 from graphc.tensor.nn.windows import Window, known, parse_padding, per_axis, window
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
 
 __all__ = ["avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]
 
@@ -40,7 +43,7 @@ def _windows(
     return sizes, strides, windows, [known(w.low) for w in windows]
 
 
-def _filled(x: Any, windows: Sequence[Window], lows: list[int | None], value: Any) -> Any:
+def _filled(x: Any, windows: Sequence[Window], lows: list[int | None], value: float) -> Any:
     """x with elements in front where only the graph knows how many."""
     widths: list[Any] = [(0, 0)] * (x.type.ndim - 2)
     widths += [(w.low, 0) if low is None else (0, 0) for w, low in zip(windows, lows, strict=True)]
@@ -48,7 +51,7 @@ def _filled(x: Any, windows: Sequence[Window], lows: list[int | None], value: An
 
 
 def max_pool2d(
-    x: Any, window: Numbers, stride: Numbers | None = None, padding: Padding = "valid"
+    x: TensorLike, window: Numbers, stride: Numbers | None = None, padding: Padding = "valid"
 ) -> Variable:
     """Maxima of windows over the last two axes; NaN wherever a window has one.
 
@@ -124,7 +127,7 @@ def _line(x: Any, what: str, size: int, stride: int | None, padding: Any) -> tup
     return pt.expand_dims(x, -2), (1, taps), (1, step), padding
 
 
-def max_pool1d(x: Any, window: int, stride: int | None = None, padding: Padding = "valid") -> Variable:
+def max_pool1d(x: TensorLike, window: int, stride: int | None = None, padding: Padding = "valid") -> Variable:
     """Maxima of windows along the last axis; arguments as `max_pool2d`.
 
     Examples:

@@ -106,7 +106,7 @@ def window(x: TensorLike, axis: int, taps: Any, stride: int, padding: Any, dilat
     return Window(size, low, high, reach, stride)
 
 
-def sides(padding: Any, size: Any, reach: Any, stride: int) -> tuple[Any, Any]:
+def sides(padding: Any, size: Any, reach: Any, stride: int) -> tuple[int, int]:
     """Elements before and after, by a rule or as given."""
     if padding == "valid":
         return 0, 0

@@ -8,10 +8,14 @@ see `RandomVariable.__call__`. Names and parameters follow PyTensor, those it do
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.tensor.random.op import RandomVariable
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.tensor.random.type import RandomGeneratorVariable
 
 
 def _draw(distribution: str, parameters: tuple[Any, ...], size: Any, options: dict[str, Any]) -> Any:
@@ -29,7 +33,9 @@ def random(size: Any = None, **options: Any) -> Any:
     return _draw("standard_uniform", (), () if size is None else size, options)
 
 
-def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def uniform(
+    low: Any = 0.0, high: Any = 1.0, size: Any = None, **options: Any
+) -> tuple[RandomGeneratorVariable, TensorVariable]:
     """Uniform on [low, high).
 
     Examples:

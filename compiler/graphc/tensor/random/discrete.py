@@ -178,7 +178,7 @@ def multivariate_normal(
     return MultivariateNormal(method, options.pop("dtype", None))(mean, cov, size=size, **options)
 
 
-def permutation(x: Any, size: Any = None, *, axis: int = 0, **options: Any) -> Any:
+def permutation(x: TensorLike, size: Any = None, *, axis: int = 0, **options: Any) -> Any:
     """The numbers below an integer, or the slices of an array along an axis, in random order.
 
     Args:

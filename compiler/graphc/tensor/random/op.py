@@ -28,6 +28,9 @@ from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.type import as_generator, generator_type
 
 if TYPE_CHECKING:
+    from graphc.tensor.random.distributions import Parameter
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 # Dtypes that integers are drawn in; all others are cast from the default.
@@ -160,7 +163,7 @@ class RandomVariable(Op):
             sizes = self._sizes_of(inputs, batch)
         return sizes, inputs
 
-    def _converted(self, parameter: Any, x: Any) -> Any:
+    def _converted(self, parameter: Parameter, x: TensorVariable | float) -> TensorVariable:
         x = as_tensor_variable(x)
         if x.type.ndim < parameter.core:
             raise ValueError(
