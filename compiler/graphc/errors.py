@@ -55,7 +55,16 @@ class NullTypeGradError(GraphcError, TypeError):
 
 
 class DisconnectedInputError(GraphcError, ValueError):
-    """A gradient was asked for with respect to a variable that the cost does not depend on."""
+    """A gradient was asked for with respect to a variable that the cost does not depend on.
+
+    Examples:
+        >>> x, y = pt.scalar("x"), pt.scalar("y")
+        >>> try:
+        ...     graphc.grad(x**2, y)
+        ... except graphc.gradient.DisconnectedInputError:
+        ...     print("the cost does not depend on y")
+        the cost does not depend on y
+    """
 
 
 class UndefinedGradientError(GraphcError, NotImplementedError):

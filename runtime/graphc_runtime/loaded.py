@@ -49,6 +49,15 @@ def load(
         OSError: the file cannot be read.
         ArtifactError: it is not such a file, damaged, of another version, or not signed by a trusted key.
         LoadError: it has no code for this machine.
+
+    Examples:
+        >>> import graphc_runtime, os, tempfile
+        >>> x = pt.vector("x")
+        >>> f = graphc.function([x], x * 2, mode="fast_run")
+        >>> path = os.path.join(tempfile.mkdtemp(), "double.gcx")
+        >>> written = graphc.export({"double": f}, path)
+        >>> graphc_runtime.load(path).double(np.array([1.0, 2.0]))
+        array([2., 4.])
     """
     in_memory = isinstance(source, bytes | bytearray | memoryview)
     container = Container(memoryview(source)) if in_memory else Container.open(source)  # type: ignore[arg-type]

@@ -22,6 +22,11 @@ class Thunk:
 
     A thunk keeps nothing from one call of its program to the next but what it can use for any inputs: values
     and progress belong into registers and flags, which the linker clears when the call ends or fails.
+
+    Examples:
+        >>> import graphc_runtime
+        >>> issubclass(graphc_runtime.FunctionThunk, graphc_runtime.Thunk)
+        True
     """
 
     __slots__ = ("__dict__", "__weakref__")
@@ -84,6 +89,14 @@ def value_thunk(
         input_registers: where these are.
         output_register: where the result goes.
         output_computed: flag of the output.
+
+    Examples:
+        >>> import graphc_runtime
+        >>> x, y, done = [3.0], [None], [False]
+        >>> thunk = graphc_runtime.value_thunk(lambda v: v + 1, [x], y, done)
+        >>> thunk()
+        >>> y, done
+        ([4.0], [True])
     """
     # One or two inputs spare the list of arguments, a third of the time of a small call.
     kind = {1: _OfOne, 2: _OfTwo}.get(len(input_registers), _OfMany)

@@ -70,7 +70,13 @@ class Paths:
 
 
 def io_connection_pattern(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> Pattern:
-    """``pattern[i][j]``: whether output j of a graph depends on the elements of input i."""
+    """``pattern[i][j]``: whether output j of a graph depends on the elements of input i.
+
+    Examples:
+        >>> x, y = pt.scalar("x"), pt.scalar("y")
+        >>> graphc.gradient.io_connection_pattern([x, y], [x * 2])
+        [[True], [False]]
+    """
     columns = []
     for x in inputs:
         depends = Paths(outputs, [x]).depends

@@ -47,6 +47,11 @@ def to_svg(
 
     Raises:
         TypeError: ``graph`` is none of these.
+
+    Examples:
+        >>> picture = graphc.to_svg(pt.exp(pt.vector("x")).sum())
+        >>> picture[:4]
+        '<svg'
     """
     if isinstance(graph, str):
         picture = picture_of_module(graph, print_type)

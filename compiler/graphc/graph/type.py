@@ -194,6 +194,10 @@ def transfer(variable: Variable, target: str) -> Variable:
 
     Raises:
         ValueError: no registered transfer knows the target.
+
+    Examples:
+        >>> pt.transfer(pt.constant([1, 2]), "cpu").eval()
+        array([1, 2])
     """
     for fn in _transfers:
         result = fn(variable, target)

@@ -81,6 +81,12 @@ def grad_not_implemented(op: Any, x_pos: int, x: Variable, comment: str = "") ->
         x_pos: position of the input.
         x: the input.
         comment: the reason, for the error message.
+
+    Examples:
+        >>> x = pt.scalar("x")
+        >>> op = pt.exp(x).owner.op
+        >>> type(graphc.gradient.grad_not_implemented(op, 0, x).type).__name__
+        'NullType'
     """
     return _null("not implemented", op, x_pos, x, comment)
 
@@ -88,6 +94,12 @@ def grad_not_implemented(op: Any, x_pos: int, x: Variable, comment: str = "") ->
 def grad_undefined(op: Any, x_pos: int, x: Variable, comment: str = "") -> Variable:
     """What `pullback` returns for an input in which the op is not differentiable; arguments as
     `grad_not_implemented`.
+
+    Examples:
+        >>> x = pt.scalar("x")
+        >>> op = pt.exp(x).owner.op
+        >>> type(graphc.gradient.grad_undefined(op, 0, x, "there is none").type).__name__
+        'NullType'
     """
     return _null("undefined", op, x_pos, x, comment)
 

@@ -42,6 +42,11 @@ class OpFactory:
 
     Args:
         env: the environment.
+
+    Examples:
+        >>> env = graphc.immediate.Environment()
+        >>> float(env.operation("sum", axis=0)(env.as_tensor([1.0, 3.0])))
+        4.0
     """
 
     def __init__(self, env: Environment) -> None:
@@ -245,6 +250,12 @@ class Operation:
     Attributes:
         wrapper: the function.
         attributes: the attributes by name.
+
+    Examples:
+        >>> env = graphc.immediate.Environment()
+        >>> total = env.operation("sum", axis=0)
+        >>> float(total(env.as_tensor([1.0, 3.0])))
+        4.0
     """
 
     def __init__(self, wrapper: OpWrapper, attributes: dict[str, Any]) -> None:

@@ -81,6 +81,14 @@ class Recording:
     Attributes:
         steps: the operations in order.
         leaves: tensors that were there before, in order of first use, by token.
+
+    Examples:
+        >>> env = graphc.immediate.Environment()
+        >>> x = env.as_tensor([1.0, 3.0])
+        >>> with env.record() as recording:
+        ...     y = (x**2).sum()
+        >>> float(y)
+        10.0
     """
 
     def __init__(self, env: Environment) -> None:

@@ -303,6 +303,13 @@ def roles(scan: Scan | Apply) -> dict[str, RoleName]:
     """The kind of each role of a scan, by name.
 
     A name that is both read and computed without being a state counts as what is computed.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> h = graphc.scan(lambda v, h: h + v, [x], [pt.constant(0.0)], return_updates=False)
+        >>> loop = h.owner.inputs[0].owner
+        >>> type(graphc.scan.roles(loop.op)).__name__
+        'dict'
     """
     op = scan.op if isinstance(scan, Apply) else scan
     if not isinstance(op, Scan):

@@ -108,7 +108,12 @@ class Invariant(Role):
 
 @dataclass(frozen=True)
 class ScanSpec:
-    """All roles of a scan. Names are unique among states and outputs, and among everything that is read."""
+    """All roles of a scan. Names are unique among states and outputs, and among everything that is read.
+
+    Examples:
+        >>> graphc.scan.ScanSpec().is_while
+        False
+    """
 
     sequences: tuple[Sequence, ...] = ()
     states: tuple[State, ...] = ()

@@ -42,7 +42,12 @@ __all__ = [
 
 
 def atleast_Nd(arry: Any, *, n: int = 1, left: bool = True) -> Variable:
-    """The array with leading axes of size 1 (or trailing ones), so that it has at least ``n``."""
+    """The array with leading axes of size 1 (or trailing ones), so that it has at least ``n``.
+
+    Examples:
+        >>> pt.atleast_Nd([1, 2], n=2).eval()
+        array([[1, 2]])
+    """
     x = as_tensor_variable(arry)
     more = max(n - x.type.ndim, 0)
     return (pt.shape_padleft if left else pt.shape_padright)(x, more) if more else x

@@ -30,6 +30,12 @@ def map_batches(
 
     Raises:
         TypeError: the function has updates, or is not one of one array to one array as Dask arrays need.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> f = graphc.function([x], x.sum(), mode="fast_run")
+        >>> [float(v) for v in graphc.distributed.map_batches(f, [[1.0, 2.0], [3.0]])]
+        [3.0, 3.0]
     """
     shipped = Shipped(fn)
     shipped.require_fixed("map_batches")
