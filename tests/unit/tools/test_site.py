@@ -39,23 +39,25 @@ class Document(HTMLParser):
             self.fetched.append(values[FETCHED[tag]])
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Path:
+def test_the_site(tmp_path):
+    """One test, as the site is built once and pytest's workers share nothing."""
     pytest.importorskip("mkdocs", reason="the site needs the extra `docs`")
-    folder = tmp_path_factory.mktemp("site")
+    build(tmp_path)
+    documents = {path: Document(path.read_text(encoding="utf-8")) for path in tmp_path.rglob("*.html")}
+    links_and_anchors_lead_somewhere(tmp_path, documents)
+    nothing_is_fetched_from_elsewhere(tmp_path, documents)
+    search_finds_pages_and_public_names(tmp_path)
+    the_reference_shows_every_public_name(tmp_path)
+
+
+def build(folder: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder
 
 
-@pytest.fixture(scope="module")
-def documents(site) -> dict[Path, Document]:
-    return {path: Document(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
-
-
-def test_links_and_anchors_lead_somewhere(site, documents):
+def links_and_anchors_lead_somewhere(site: Path, documents: dict[Path, Document]) -> None:
     missing = []
     for page, document in documents.items():
         for link in document.links + document.fetched:
@@ -73,7 +75,7 @@ def test_links_and_anchors_lead_somewhere(site, documents):
     assert missing == []
 
 
-def test_nothing_is_fetched_from_elsewhere(documents, site):
+def nothing_is_fetched_from_elsewhere(site: Path, documents: dict[Path, Document]) -> None:
     outside = {
         (page.name, name)
         for page, document in documents.items()
@@ -85,14 +87,14 @@ def test_nothing_is_fetched_from_elsewhere(documents, site):
     assert not any("url(http" in text or "@import" in text for text in styles)
 
 
-def test_search_finds_pages_and_public_names(site):
+def search_finds_pages_and_public_names(site: Path) -> None:
     text = (site / "search" / "search_index.js").read_text(encoding="utf-8")
     entries = json.loads(text.partition("=")[2].strip().rstrip(";"))["docs"]
     titles = {entry["title"] for entry in entries}
     assert {"Five minutes", "Coming from JAX", "graphc.grad"} <= titles
 
 
-def test_the_reference_shows_every_public_name(site):
+def the_reference_shows_every_public_name(site: Path) -> None:
     for namespace, names in public_names().items():
         if names:
             page = (site / "reference" / f"{namespace}.html").read_text(encoding="utf-8")
