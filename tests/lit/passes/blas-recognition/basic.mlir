@@ -40,3 +40,17 @@ func.func @matrix_vector(%a: tensor<?x?xf64>, %b: tensor<?x1xf64>) -> tensor<?x1
   %0 = "graphc.matmul"(%a, %b) {transpose_a = false, transpose_b = false} : (tensor<?x?xf64>, tensor<?x1xf64>) -> tensor<?x1xf64>
   return %0 : tensor<?x1xf64>
 }
+
+// -----
+
+// What a cast says of the sizes of the transpose is said of the matrix.
+// CHECK-LABEL: @cast_of_a_transpose
+// CHECK: %[[B:.*]] = tensor.cast %arg1 : tensor<?x?xf64> to tensor<3x4xf64>
+// CHECK: "graphc.matmul"(%arg0, %[[B]]) {transpose_a = false, transpose_b = true}
+// CHECK-NEXT: return
+func.func @cast_of_a_transpose(%a: tensor<1x4xf64>, %b: tensor<?x?xf64>) -> tensor<1x3xf64> {
+  %0 = "graphc.dimshuffle"(%b) {order = array<i64: 1, 0>} : (tensor<?x?xf64>) -> tensor<?x?xf64>
+  %1 = tensor.cast %0 : tensor<?x?xf64> to tensor<4x3xf64>
+  %2 = "graphc.matmul"(%a, %1) {transpose_a = false, transpose_b = false} : (tensor<1x4xf64>, tensor<4x3xf64>) -> tensor<1x3xf64>
+  return %2 : tensor<1x3xf64>
+}

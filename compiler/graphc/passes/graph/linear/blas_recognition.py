@@ -65,13 +65,20 @@ def _swaps_last_two(order: list[int]) -> bool:
     return rank >= 2 and order == [*range(rank - 2), rank - 1, rank - 2]
 
 
-def _untransposed(rewriter: Rewriter, value: ir.Value) -> Any:
-    """The matrix whose transpose `value` is, or None."""
-    op = rewriter.defining(value, "graphc.dimshuffle")
+def _untransposed(rewriter: Rewriter, value: ir.Value) -> ir.Value | None:
+    """The matrix whose transpose `value` is, or None. What is known of the transpose's sizes is kept."""
+    cast = rewriter.defining(value, "tensor.cast")
+    op = rewriter.defining(value if cast is None else cast.operands[0], "graphc.dimshuffle")
     if op is None or not _swaps_last_two(list(op.attributes["order"])):
         return None
     source = op.operands[0]
-    return source if len(source.type.shape) == len(value.type.shape) else None
+    if len(source.type.shape) != len(value.type.shape):
+        return None
+    if cast is None:
+        return source
+    shape = list(value.type.shape)
+    known = tensor_type([*shape[:-2], shape[-1], shape[-2]], value.type.element_type)
+    return source if source.type == known else rewriter.create("tensor.cast", [source], known)
 
 
 def _fold_operand_transpose(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
