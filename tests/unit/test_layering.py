@@ -137,6 +137,7 @@ LATE = {
     "graphc.function.modes": 1,
     "graphc.function.shared": 1,
     "graphc.function.types": 2,
+    "graphc.ir.references": 1,
     "graphc.ops.external": 1,
     "graphc.ops.fourier": 1,
     "graphc.ops.kernel": 1,

@@ -17,7 +17,6 @@ from graphc.ir.kernels import attributes_of
 from graphc.ir.traits.interfaces import REFERENCE
 from graphc.library.registry import find
 from graphc.ops.elementwise import ROWS
-from graphc.tensor.random.native import draw_native
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -76,6 +75,9 @@ def random_reference(op: ir.Operation, operands: list[Any]) -> tuple[np.ndarray,
     cores = list(op.attributes["cores"])
     state, *rest = operands
     parameters, sizes = rest[: len(cores)], rest[len(cores) :]
+    # The distributions, and NumPy's generators with them, take as long to import as the passes.
+    from graphc.tensor.random.native import draw_native
+
     return draw_native(op.attributes["distribution"].value, state, parameters, sizes)
 
 
