@@ -40,6 +40,7 @@ def build_artifact(
     memory: Sequence[dict[str, Any]] = (),
     keep_bytes: int = 1 << 30,
     poison: bool = False,
+    arena: bool = True,
     flush: str = "",
     threads: int = 0,
     on_ir: Callable[[str, str], None] | None = None,
@@ -62,6 +63,7 @@ def build_artifact(
         memory: the memory plans of the kernel's functions (see `graphc.passes.buffer.memory._record`).
         keep_bytes: largest workspace that is kept for the next call.
         poison: see `graphc.backends.target.CompileOptions`.
+        arena: whether the kernel takes memory of the call's arena.
         flush: as `graphc.backends.cpu.kernel.kernel_wrappers` had it.
         threads: see `compile_to_object`.
         on_ir: see `compile_to_object`.
@@ -72,7 +74,7 @@ def build_artifact(
     """
     best = layout.tier()
     entries = tiers if tiers is not None else (best,) if best != "python" else ()
-    memory_text = _memory_ir(memory, keep_bytes, poison) + poll_ir(polling or [], flush)
+    memory_text = _memory_ir(memory, keep_bytes, poison, arena) + poll_ir(polling or [], flush)
     parts = [Part(memory_text, MEMORY_EXPORTS, finished=True, level=1), *parts]
     if entries:
         text = entry.entry_ir(signature, entries, interruptible=bool(polling))
@@ -104,6 +106,6 @@ def build_artifact(
     return Artifact(manifest, code)
 
 
-def _memory_ir(memory: Sequence[dict[str, Any]], keep_bytes: int, poison: bool) -> str:
+def _memory_ir(memory: Sequence[dict[str, Any]], keep_bytes: int, poison: bool, arena: bool) -> str:
     tables = [workspace_table(entry) for record in memory for entry in record["workspaces"]]
-    return memory_ir(tables, keep_bytes=keep_bytes, poison=poison)
+    return memory_ir(tables, keep_bytes=keep_bytes, poison=poison, arena=arena)

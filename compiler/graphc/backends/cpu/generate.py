@@ -14,6 +14,7 @@ from graphc.backends.cpu.pipeline import OPT_LEVEL
 from graphc.backends.target import CompileLog, CompileOptions, Resources
 from graphc.backends.toolchain import toolchain
 from graphc.library.define import kernel_parts
+from graphc.library.helpers import Allocation, Arena
 from graphc.library.interrupts import polls, tick_ir
 from graphc.library.memory.access import places_ir
 from graphc.library.products.define import define_products
@@ -84,6 +85,7 @@ def generate(
         extra={"kept": kept} if kept else None,
         keep_bytes=options.workspace_limit_mb << 20,
         poison=options.poison_memory,
+        arena=any(isinstance(helper, (Allocation, Arena)) for helper in lowered.helpers),
         flush=made_for.triple if options.flush_denormals else "",
         threads=resources.threads,
         on_ir=None if stages is None else lambda name, ir: stages.append((name, ir)),

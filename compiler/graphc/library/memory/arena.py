@@ -27,15 +27,16 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 FILL = "  call void @llvm.memset.p0.i64(ptr %memory, i8 -1, i64 %bytes, i1 false)\n"
 
 
-def arena_ir(*, poison: bool, alone: bool) -> str:
+def arena_ir(*, poison: bool, alone: bool, used: bool = True) -> str:
     """The functions of the arena.
 
     Args:
         poison: fill memory with 0xFF before it is used.
         alone: define `graphc_release`, which otherwise gives back workspaces too.
+        used: whether a kernel takes memory of it.
     """
-    allocate = _ALLOCATE.replace("FILL", FILL if poison else "")
-    return "".join([DECLARATIONS, allocate, _GIVE_BACK, _RELEASE if alone else ""])
+    allocate = _ALLOCATE.replace("FILL", FILL if poison else "") + _GIVE_BACK if used else ""
+    return "".join([DECLARATIONS, allocate, _RELEASE if alone else ""])
 
 
 # A link is the address of a pointer to a block: that of the context, or of a block's first field.

@@ -54,18 +54,19 @@ def workspace_table(record: dict[str, Any]) -> WorkspaceTable:
     return WorkspaceTable(record["number"], len(record["keys"]), tuple(rows))
 
 
-def memory_ir(tables: Sequence[WorkspaceTable], *, keep_bytes: int, poison: bool) -> str:
+def memory_ir(tables: Sequence[WorkspaceTable], *, keep_bytes: int, poison: bool, arena: bool = True) -> str:
     """The functions by which kernels get memory.
 
     Args:
         tables: the workspaces.
         keep_bytes: largest workspace that is kept for the next call.
         poison: fill memory with 0xFF before each use, and test that nothing is written next to a workspace.
+        arena: whether the kernel takes memory of the arena besides.
     """
-    arena = arena_ir(poison=poison, alone=not tables)
+    beside = arena_ir(poison=poison, alone=not tables, used=arena)
     if not tables:
-        return arena + (INTACT if poison else "")
-    text = [arena, _COMMON.replace("KEEP", str(keep_bytes)).replace("SLOTS", str(SLOTS))]
+        return beside + (INTACT if poison else "")
+    text = [beside, _COMMON.replace("KEEP", str(keep_bytes)).replace("SLOTS", str(SLOTS))]
     text.append(POISONED if poison else PLAIN)
     text += [_pool(table.number) + (_plan(table) if table.rows else _fixed(table)) for table in tables]
     if any(table.rows for table in tables):

@@ -7,7 +7,7 @@ fallback in `self`, so a mistake made here in doubt costs time, never an answer.
 
 from __future__ import annotations
 
-from graphc.backends.cpu.entries.calls import COMMON
+from graphc.backends.cpu.entries.calls import CLOSE, COMMON
 from graphc.backends.cpu.entries.donation import COPY, Lender
 from graphc.backends.cpu.entries.runs import MANY_EQUAL, Readers, runs, sizes_of
 from graphc.backends.cpu.entries.tiers import ITEM_SIZE, BufferTier, StructTier, Tier
@@ -34,7 +34,7 @@ def entry_ir(
             `graphc_entry_buffer`.
         interruptible: whether the kernel polls for signals (see `graphc.library.interrupts`).
     """
-    text = [COMMON]
+    text = [COMMON, CLOSE] if "buffer" in tiers else [COMMON]
     if signature.donated:
         text.append(COPY)
     for name in tiers:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Objects define what their kernel and their entry call, and no more: each function costs a millisecond."""
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.tensor as pt
+from graphc.backends.cpu import build
+from graphc.backends.cpu.entries.entry import entry_ir
+from graphc.native.parts import Part
+from graphc_runtime.manifest import ArraySpec, Signature
+
+
+@pytest.fixture
+def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts of the parts that are made with a function."""
+    made: list[str] = []
+
+    def note(text: str, *arguments: object, **options: object) -> Part:
+        made.append(text)
+        return Part(text, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(build, "Part", note)
+    return made
+
+
+@pytest.mark.usefixtures("no_cache")
+def test_a_kernel_without_buffers_has_no_arena(texts: list[str]) -> None:
+    x = pt.dvector("x")
+    with graphc.config.change_flags(cache_dir=""):
+        f = graphc.function([x], x + 1)
+    np.testing.assert_array_equal(f([1.0, 2.0]), [2.0, 3.0])
+    assert any("define void @graphc_release(" in text for text in texts)
+    assert not any("@graphc_alloc(" in text or "@graphc_mark(" in text for text in texts)
+
+
+@pytest.mark.usefixtures("no_cache")
+def test_buffers_of_unknown_sizes_in_a_loop_bring_it(texts: list[str]) -> None:
+    x = pt.dmatrix("x")
+
+    def step(i: pt.TensorVariable, total: pt.TensorVariable) -> pt.TensorVariable:
+        return total + (x[:i] @ x[:i].T).sum()
+
+    total = graphc.scan(step, pt.arange(1, x.shape[0]), 0.0, return_updates=False)[-1]
+    with graphc.config.change_flags(cache_dir=""):
+        f = graphc.function([x], total)
+    value = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_allclose(f(value), sum((value[:i] @ value[:i].T).sum() for i in range(1, 4)))
+    assert any("define noalias ptr @graphc_alloc(" in text for text in texts)
+
+
+@pytest.mark.parametrize("tier", ["struct", "buffer"])
+def test_views_are_released_where_there_are_some(tier: str) -> None:
+    array = ArraySpec("float64", (None,))
+    text = entry_ir(Signature((array,), outputs=(array,)), (tier,), interruptible=False)
+    assert ("@graphc_close(" in text) == (tier == "buffer")
