@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.library.memory.places import Interval, aligned, pack
+from graphc.passes.buffer.memory._record import attached
 from graphc_dialects._mlir import ir
 
 _ARITH = {
@@ -51,9 +51,7 @@ class Machine:
 
     def __init__(self, module: Any) -> None:
         self._functions = {op.operation.attributes["sym_name"].value: op.operation for op in module.body}
-        attributes = module.operation.attributes
-        text = attributes["graphc.memory"].value if "graphc.memory" in attributes else "[]"
-        self._records = json.loads(text)
+        self._records = attached(module)
         self._values: dict[Any, Any] = {}
         self._position = 0
         self._owner: dict[int, int] = {}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import declared
 from graphc.library.helpers import Helper
 from graphc.native.parts import Piece
+from graphc.passes.buffer.memory._record import attached
 from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
@@ -143,7 +143,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 n_arguments,
                 tuple(_site(site) for site in module.operation.attributes["graphc.sites"]),
                 "@shapes(" in llvm_ir,
-                _memory(module),
+                attached(module),
                 outcome,
                 helpers,
                 cells.isdisjoint(argument for argument, _ in outcome.pairs) or takes_memory_first(module),
@@ -166,12 +166,3 @@ def _pieces(module: ir.Module) -> Iterator[Piece]:
 def _site(site: ir.Attribute) -> Site:
     message, error, node = (ir.StringAttr(site[name]).value for name in ("message", "error", "node"))
     return Site(message, error, node)
-
-
-def _memory(module: ir.Module) -> list[dict[str, Any]]:
-    """The memory plan; empty where a pipeline was asked for that makes none."""
-    attributes = module.operation.attributes
-    if "graphc.memory" not in attributes:
-        return []
-    records: list[dict[str, Any]] = json.loads(ir.StringAttr(attributes["graphc.memory"]).value)
-    return records

@@ -9,11 +9,11 @@ record of its own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterator
 from functools import reduce
 from typing import Any
 
+from graphc.ir import plain
 from graphc.ir.lifetimes import Lifetimes
 from graphc.ir.locations import node_of
 from graphc.ir.walk import walk_for
@@ -23,6 +23,7 @@ from graphc.passes.buffer.memory._workspace import Workspace
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
+MEMORY = "graphc.memory"
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
 _BINARY = frozenset(
     "addi subi muli maxsi minsi maxui minui andi ori xori "
@@ -40,8 +41,13 @@ def record_function(
 
 def attach(module: ir.Module, records: list[dict[str, Any]]) -> None:
     """Stores the records of all functions in the module's attribute `graphc.memory`."""
-    text = json.dumps(records, separators=(",", ":"))
-    module.operation.attributes["graphc.memory"] = ir.StringAttr.get(text)
+    module.operation.attributes[MEMORY] = plain.write(records)
+
+
+def attached(module: ir.Module) -> list[dict[str, Any]]:
+    """The records of all functions; empty where a pipeline was asked for that makes none."""
+    attributes = module.operation.attributes
+    return list(plain.read(attributes[MEMORY])) if MEMORY in attributes else []
 
 
 def _origin(alloc: ir.Operation, stored: list[ir.Value]) -> str:
