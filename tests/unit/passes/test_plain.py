@@ -9,7 +9,6 @@ from graphc.backends.contexts import new_context
 from graphc.ir import plain
 from graphc_dialects._mlir import ir
 
-
 RECORD = {"sizes": [["const", 3], ["?"]], "fixed": True, "peak": 2**65}
 NUMBERS = (0, -1, 2**63 - 1, -(2**63), 2**63, 2**70)
 
