@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -34,3 +35,20 @@ def test_settings_that_are_not_the_defaults_are_shown():
 def test_templates_of_issues_ask_for_versions():
     templates = list((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.md"))
     assert templates and all("graphc.show_versions()" in path.read_text() for path in templates)
+
+
+def test_the_changelog_has_a_place_for_what_comes():
+    """Its first heading is what is not released; those after it are versions, the newest first."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    first, *versions = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert first == "Unreleased"
+    numbers = [tuple(map(int, re.match(r"(\d+)\.(\d+)\.(\d+)", v).groups())) for v in versions]
+    assert numbers == sorted(numbers, reverse=True)
+
+
+def test_each_page_is_in_the_index_and_in_the_sites_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")} - {"index.md"}
+    assert [page for page in sorted(pages) if page not in navigation] == []
+    assert [page for page in sorted(pages) if page.startswith("guide/") and page not in index] == []
