@@ -6,6 +6,9 @@ the clock and sets the fuel so that polls are about a millisecond apart, and eve
 signal handlers that are due, and other threads (see `graphc_runtime.interrupts`, which has the words of
 context and table). A status other than 0 ends the kernel. `<name>` is the name of a loop in hex; its function
 also tells how far the loop is, whenever handlers have been looked after, and when the loop has ended.
+
+Text, and not in the kernel language, as the functions of the table are called by their addresses, which that
+cannot say, and as this code is not optimised either (`graphc.library.memory.packing`).
 """
 
 from __future__ import annotations

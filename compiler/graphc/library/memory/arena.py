@@ -11,6 +11,8 @@ after them: a mark is the first block in use, and everything before it that is i
 allocation takes the smallest free block that is large enough. Where there are only smaller ones, one of them
 is freed, and the new block gets a quarter more than asked for: a loop whose buffers grow thus calls malloc a
 few times, and never has more blocks than buffers alive at once.
+
+Text, and not in the kernel language, for the reason that `graphc.library.memory.packing` gives.
 """
 
 from __future__ import annotations

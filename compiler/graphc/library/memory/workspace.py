@@ -10,6 +10,9 @@ own.
 
 `graphc.passes.buffer.memory.plan_memory` writes the calls of these functions. Their attributes keep LLVM from
 spending time on them: they are the same in every object, and none is in a loop.
+
+Text, and not in the kernel language, for the reason that `graphc.library.memory.packing` gives, and as that
+has no atomic operations.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@
   the step before, not worth waking any. So regions are done alone while all workers sleep, until that has
   taken ten times as long as calling them; the region after that calls them. A loop has their help from then
   on, and single calls lose at most a tenth.
+
+Text, as all of the pool: the kernel language has no atomic operations and no calls of addresses. The code is
+compiled once, before it ships.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ tile may extend beyond the last row: there the last row stands in for those that
 several times, and written with the same values. Columns beyond the last one are masked.
 
 If b is transposed its rows are transposed into a buffer on the stack first, in squares of registers.
+
+Text, and not in the kernel language: vectors have the length of the target's registers, and the code is in
+its final form, as `graphc.library.products.define` explains.
 """
 
 from __future__ import annotations
