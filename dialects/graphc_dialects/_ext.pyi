@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from graphc_dialects._ir import Module, OpResult, OpView, Value
+from graphc_dialects._ir import Type as IrType
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=IrType)
 
 class Operand(Value, Generic[_T]):
     @property
-    def type(self) -> _T: ...  # type: ignore[override]
+    def type(self) -> _T: ...
 
 class Result(OpResult, Generic[_T]):
     @property
-    def type(self) -> _T: ...  # type: ignore[override]
+    def type(self) -> _T: ...
 
 class Operation(OpView):
     OPERATION_NAME: ClassVar[str]

@@ -102,5 +102,5 @@ def tile(x: TensorLike, repetitions: Any, /) -> Any:
 
 def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices along an axis of static size."""
-    moved = pt.moveaxis(as_array(x), axis, 0)
+    moved: Any = pt.moveaxis(as_array(x), axis, 0)
     return builtins.tuple(moved)

@@ -18,7 +18,7 @@ from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 
 if TYPE_CHECKING:
-    from graphc.graph.op import Op
+    pass
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -71,7 +71,7 @@ def _reference(v: Variable, numbers: dict[Variable, str]) -> str:
     return f"{_type(v)}{v.data.tobytes().hex()}"
 
 
-def _op(op: Op) -> str | None:
+def _op(op: Any) -> str | None:
     inner = getattr(op, "compiled_graph", None)
     if inner is not None:
         body = _lines(inner)

@@ -12,7 +12,7 @@ def why_not_native(node: Apply) -> str | None:
     obstacle = getattr(node.op, "body_obstacle", None)
     if obstacle is not None:
         return str(obstacle)
-    if not hasattr(node.op, "emit"):
+    if node.op.emit is None:
         return "the op has no emit method"
     for v in (*node.inputs, *node.outputs):
         if not isinstance(v.type, TensorType):

@@ -109,7 +109,7 @@ def _fits(v: Variable, after: frozenset[Variable]) -> bool:
     if not isinstance(v.type, TensorType) or None in v.type.shape or not after:
         return False
     size = prod(n for n in v.type.shape if n is not None)
-    if size <= sum(c.data.size for c in after):
+    if size <= sum(c.data.size for c in after if isinstance(c, Constant)):
         return True
     return size <= _MOST_ELEMENTS and _takes_long(v, v.type.shape)
 

@@ -147,7 +147,7 @@ def _refuse_undefined(outputs: list[Variable]) -> None:
 
 def _inlined(fgraph: FunctionGraph, inputs: list[Variable]) -> FunctionGraph:
     """The graph with ops such as `OpFromGraph` replaced by their graphs, whose constants become cells too."""
-    if not any(hasattr(node.op, "inline_on") for node in fgraph.nodes):
+    if not any(node.op.inline_on is not None for node in fgraph.nodes):
         return fgraph
     results = expand(fgraph.outputs)
     return FunctionGraph([*inputs, *_cells(inputs, results)], results)

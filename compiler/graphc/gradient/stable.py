@@ -349,6 +349,6 @@ def sum_of_exp(v: Variable) -> ExpSum | None:
     axes, ndim = total.owner.op.axes, x[0].type.ndim
     kept = iter(range(ndim))
     order = tuple("x" if axis in axes else next(kept) for axis in range(ndim))
-    put_back = [view.op.new_order for view in views] == ([order] if axes else [])
+    put_back = [getattr(view.op, "new_order", None) for view in views] == ([order] if axes else [])
     between = [*(view.outputs[0] for view in views), total, e]
     return ExpSum(x[0], axes, views, between, _is_shifted(x[0]), put_back)

@@ -70,7 +70,7 @@ def pprint(variable: Variable, *, max_length: int = 10_000) -> str:
 
     def of(v: Variable) -> Text:
         if v.owner is None:
-            text = str(v.data.tolist()) if _is_number(v) else str(v)
+            text = str(v.data.tolist()) if isinstance(v, Constant) and _is_number(v) else str(v)
             return text, 6 if text.startswith("-") else _ATOM
         return texts[v]
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
@@ -43,9 +43,16 @@ class Op:
     itypes: Sequence[Any] | None = None
     otypes: Sequence[Any] | None = None
 
+    # What an operation may do besides, None where it does not: `emit(node, operands, e)` compiles it,
+    # `batch(node, inputs, batched, size)` applies it to a batch, `inline_on(inputs)` says what it stands for.
+    emit: Callable[..., list[str]] | None = None
+    batch: Callable[..., list[Variable]] | None = None
+    inline_on: Callable[..., list[Variable]] | None = None
+
     if TYPE_CHECKING:
-        # Attributes such as inner_outputs and emit belong to subclasses.
-        def __getattr__(self, name: str) -> Any: ...
+        # Operations with a graph inside have these (and `isinstance` or `hasattr` says which ops do).
+        inner_inputs: list[Variable]
+        inner_outputs: list[Variable]
 
     def make_node(self, *inputs: Any) -> Apply:
         """Check the inputs and build the node; the default uses ``itypes`` and ``otypes``."""

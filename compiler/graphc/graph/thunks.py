@@ -197,5 +197,6 @@ class LoopThunk(PerformThunk):
     def _iterate(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         if hasattr(self._body, "restart"):
             self._body.restart()
-        for register, value in zip(output_storage, node.op.run(inputs, self._body), strict=True):
+        op: Any = node.op  # a loop, which has `run`
+        for register, value in zip(output_storage, op.run(inputs, self._body), strict=True):
             register[0] = value

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from graphc.graph.tensor.type import TensorType
 
+if TYPE_CHECKING:
+    import numpy as np
+
 Transfer = Callable[[Variable, str], "Variable | None"]
 _transfers: list[Transfer] = []
 
@@ -38,8 +41,17 @@ class Type:
     __props__: tuple[str, ...] | None = None
 
     if TYPE_CHECKING:
-        # Attributes such as dtype and shape belong to subclasses.
-        def __getattr__(self, name: str) -> Any: ...
+        # What some types say besides: of tensors, sparse matrices, generators, undefined derivatives.
+        dtype: str
+        numpy_dtype: np.dtype
+        ndim: int
+        shape: Any
+        format: str
+        bit_generator: str
+        why_null: str
+
+        @property
+        def broadcastable(self) -> tuple[bool, ...]: ...
 
     # Values ------------------------------------------------------------------------------------------------
 

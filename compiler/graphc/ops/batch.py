@@ -112,7 +112,7 @@ def _without_rules(outputs: Sequence[Variable], roots: Collection[Variable]) -> 
             continue
         depends.update(node.outputs)
         inputs = [memo.get(x, x) for x in node.inputs]
-        if hasattr(node.op, "inline_on") and not hasattr(node.op, "inner_outputs"):
+        if node.op.inline_on is not None and not hasattr(node.op, "inner_outputs"):
             memo.update(zip(node.outputs, node.op.inline_on(inputs), strict=True))
         elif any(x in memo for x in node.inputs):
             memo.update(

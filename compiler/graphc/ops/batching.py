@@ -46,7 +46,7 @@ def _rule(op: Op, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], s
 
 def rule_of(op: Op) -> Rule | None:
     """The rule for an op: its own ``batch`` method, one of this module, or None."""
-    if hasattr(op, "batch"):
+    if op.batch is not None:
         return lambda op, *arguments: op.batch(*arguments)
     found = _rule.dispatch(type(op))
     return None if found is _rule.dispatch(Op) else found
@@ -144,7 +144,7 @@ def _(op: Iota, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], siz
 
 @_rule.register(Softmax)
 @_rule.register(LogSoftmax)
-def _(op: Op, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+def _(op: Any, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
     options = {**op._props_dict(), "axes": [axis + 1 for axis in op.axes]}
     return [type(op)(**options)(inputs[0])]
 

@@ -20,7 +20,6 @@ from graphc.ops.subtensor import IncSubtensor, Subtensor
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.op import Op
     from graphc.graph.tensor.variable import TensorVariable
 
 
@@ -89,7 +88,7 @@ def _between(rank: int, axis: int, ndim: int) -> list[int]:
 
 
 def _split_bounds(
-    op: Op, bounds: Sequence[TensorVariable], batched: Sequence[bool]
+    op: Any, bounds: Sequence[TensorVariable], batched: Sequence[bool]
 ) -> tuple[list[Entry], list[TensorVariable], dict[int, Any]]:
     """Entries and bounds that are the same for all, and the batched integers by axis.
 

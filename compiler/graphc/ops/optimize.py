@@ -142,7 +142,7 @@ class Solver(Op):
             raise ValueError(f"{what}: the {noun} not depend on {x}; build {value} from it")
 
     @property
-    def inner_inputs(self) -> list[Variable]:
+    def inner_inputs(self) -> list[Variable]:  # type: ignore[override]
         """The inner graph's inputs, the one that is solved for first."""
         return [self.inner_x, *self.inner_args]
 

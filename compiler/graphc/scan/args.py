@@ -285,7 +285,8 @@ class ScanArgs:
 
     def replacements(self, node: Apply) -> dict[Variable, Variable]:
         """For each output of the parsed node that is still there, that of the same name of a rebuilt node."""
-        new = dict(zip(node.op.spec.outer_output_names(), node.outputs, strict=True))
+        op: Any = node.op
+        new = dict(zip(op.spec.outer_output_names(), node.outputs, strict=True))
         found = {e.outer_out: new[e.name] for e in self._entries if e.outer_out is not None}
         if self._steps_taken is not None and "n_steps" in new:
             found[self._steps_taken] = new["n_steps"]

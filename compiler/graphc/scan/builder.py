@@ -239,11 +239,11 @@ class LoopBuilder:
     def steps_of(self, node: Apply, part: StatePart) -> TensorVariable:
         """Rows of a state that the iterations computed."""
         window, trace = -part.taps[0], self.trace(node, part)
-        return trace[:-window] if node.op.reverse else trace[window:]
+        return trace[:-window] if _reverses(node) else trace[window:]
 
     def last(self, node: Apply, part: StatePart) -> Any:
         """The newest row; the initial one where no iteration has run."""
-        return self.trace(node, part)[0 if node.op.reverse else -1]
+        return self.trace(node, part)[0 if _reverses(node) else -1]
 
     def collected(self, node: Apply, number: int) -> Any:
         """The rows of an output."""
@@ -265,3 +265,9 @@ def _is_part_of(v: Variable, given: list[Any]) -> bool:
     if any(isinstance(x.owner and x.owner.op, MakeVector) and v in x.owner.inputs for x in given):
         return True
     return v.owner is not None and set(explicit_graph_inputs([v])) <= set(given)
+
+
+def _reverses(node: Apply) -> bool:
+    """Whether a loop goes from the last row to the first."""
+    op: Any = node.op
+    return bool(op.reverse)

@@ -211,11 +211,9 @@ class Scan(Op):
         return None
 
     @property
-    def emit(self) -> Any:
-        """The dialect form, where every inner op has one; otherwise the op runs in Python."""
-        if self.body_obstacle is not None:
-            raise AttributeError(self.body_obstacle)
-        return emit
+    def emit(self) -> Any:  # type: ignore[override]
+        """The dialect form, where every inner op has one; otherwise None: the op runs in Python."""
+        return emit if self.body_obstacle is None else None
 
     # -- derivatives and queries -----------------------------------------------------------------------------
 

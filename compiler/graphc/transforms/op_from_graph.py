@@ -234,7 +234,7 @@ def expand(outputs: Sequence[Variable], memo: dict[Variable, Variable] | None = 
             if any(x.type != inner.type for x, inner in zip(inputs, op.inner_inputs, strict=True)):
                 op = op.make_node(*inputs).op  # type: ignore[assignment]
             replaced = expand(op.inline_on(inputs))
-        elif hasattr(node.op, "inline_on"):
+        elif node.op.inline_on is not None:
             replaced = node.op.inline_on(inputs)
         elif any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
             replaced = node.clone_with_new_inputs(inputs, strict=False).outputs

@@ -145,8 +145,9 @@ def as_tensor_variable(
         x = convert(x)
     if not isinstance(x, Variable) and has_variable(x):
         items = [as_tensor_variable(item) for item in x]
-        if all(isinstance(item, Constant) for item in items):
-            return constant(np.stack([item.data for item in items]), name, ndim, dtype)
+        known = [item.data for item in items if isinstance(item, Constant)]
+        if len(known) == len(items):
+            return constant(np.stack(known), name, ndim, dtype)
         x = pt.stack(items)
     if not isinstance(x, Variable):
         return constant(x, name, ndim, dtype)

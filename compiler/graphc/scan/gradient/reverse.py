@@ -155,7 +155,8 @@ def _has_rows(x: Any, n: Any) -> bool:
 
 def _is_first(node: Apply, n: Variable) -> bool:
     """Whether a node takes the first ``n`` rows of an array; the loop checks that there are as many."""
-    first, *others = node.op.idx_list
+    op: Any = node.op
+    first, *others = op.idx_list
     rows = (
         first.start in (None, 0) and first.stop == SYMBOLIC and first.step in (None, 1) and not first.single
     )

@@ -47,7 +47,8 @@ def pullback_with_traces(
         _trace(args, entry)
     traced = args.rebuild()
     found = traced.op.pullback(traced.inputs, traced.outputs, _cotangents(traced, given, wanted))
-    by_name = dict(zip(traced.op.spec.outer_input_names(), found, strict=True))
+    rebuilt: Any = traced.op
+    by_name = dict(zip(rebuilt.spec.outer_input_names(), found, strict=True))
     return [_as_given(by_name[name], name in wanted) for name in op.spec.outer_input_names()]
 
 
