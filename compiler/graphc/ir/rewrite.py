@@ -216,8 +216,8 @@ class Rewriter:
     def splat(self, value: ir.Value) -> Any:
         """The one NumPy scalar all elements equal, seen through views, else None. Empty tensors give None."""
         op = self.defs.get(value)
-        while op is not None and op.name in _VIEWS_OF_SPLATS:
-            value = op.operands[0]
+        while op is not None and (op.name in _VIEWS_OF_SPLATS or op.name == "graphc.second"):
+            value = op.operands[op.name == "graphc.second"]
             op = self.defs.get(value)
         array = None if op is None else self.constant(value)
         if not isinstance(array, np.ndarray) or array.size == 0:

@@ -13,7 +13,7 @@ from pytensor.scalar.loop import ScalarLoop
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, real_cast
 from graphc.interop.pytensor.loops import run_elements
-from graphc.interop.pytensor.stable import negative, product, quotient, total
+from graphc.interop.pytensor.stable import negative, product, quotient, summed, total
 
 # Scalar ops of PyTensor and the functions of the same meaning.
 FUNCTIONS = {
@@ -154,8 +154,12 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
         x, name = pt.switch(pt.eq(x, 0), pt.cast(1, x.type.dtype), x), "Mul"
     if name in ("Add", "Mul"):
         kept = accumulated if accumulated.startswith("complex") else dtype
-        reduced = (pt.sum if name == "Add" else pt.prod)(x, axis=axis, dtype=kept, acc_dtype=accumulated)
-        return real_cast(reduced, dtype)
+
+        def reduced(v: Any) -> Any:
+            return (pt.sum if name == "Add" else pt.prod)(v, axis=axis, dtype=kept, acc_dtype=accumulated)
+
+        axes = tuple(i % x.type.ndim for i in axis) if x.type.ndim else ()
+        return real_cast(summed(x, axes, reduced) if name == "Add" else reduced(x), dtype)
     if name in ("AND", "OR") and x.type.dtype != "bool":
         raise NoConversion(f"a reduction by the bitwise {name} of {x.type.dtype}")
     if name not in _REDUCTIONS:

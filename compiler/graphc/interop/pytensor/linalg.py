@@ -11,6 +11,7 @@ from pytensor.graph.basic import Apply
 import graphc
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, convert, converts
+from graphc.interop.pytensor.equal_rows import element
 from graphc.ops.bands import TridiagonalFactor
 from graphc.ops.solvers import Sylvester
 
@@ -46,11 +47,12 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     inner = Converter(c)
     core_inputs = [inner.new_input(variable) for variable in core_node.inputs]
     results = inner.convert(core_node.outputs)
-    made = graphc.vectorize_graph(results, dict(zip(core_inputs, inputs, strict=True)))
-    sizes = _batch_sizes(inputs, op.batch_ndim(node))
-    return [
-        _repeated(result, sizes, output.type.ndim) for output, result in zip(node.outputs, made, strict=True)
-    ]
+    batch = op.batch_ndim(node)
+    # Lengths of ranges, for one: with a length for each element there would be a loop over the batch.
+    given = [element(x, batch) if x.type.numpy_dtype.kind in "iu" else x for x in inputs]
+    made = graphc.vectorize_graph(results, dict(zip(core_inputs, given, strict=True)))
+    sizes = _batch_sizes(inputs, batch)
+    return [_repeated(result, sizes, out.type.ndim) for out, result in zip(node.outputs, made, strict=True)]
 
 
 def _batch_sizes(inputs: Values, batch: int) -> list[Any]:

@@ -7,6 +7,7 @@ These are made here as nodes are converted, which takes no time, in place of rew
 - what is added and subtracted again cancels: ``y + a - 1 - y + 1`` is ``a`` (`local_add_canonizer`);
 - so does what is multiplied and divided by: ``g / f(x) * f(x)`` is ``g`` (`local_mul_canonizer`);
 - ``(1 - a / s) * s`` is ``s - a`` (`local_greedy_distributor`);
+- what all terms of a sum are divided by is divided by afterwards (`local_sum_prod_of_mul_or_div`);
 - zeros of a `switch` stay zeros when they are multiplied or divided, also by infinities: derivatives of the
   side that was not chosen do not count (`local_mul_switch_sink`, `local_div_switch_sink`).
 
@@ -15,6 +16,7 @@ All differ from NumPy where an infinity or a NaN cancels; PyTensor's rewrites do
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -72,6 +74,26 @@ def total(terms: list[Term]) -> Any:
     if len(kept) == len(flat):
         return plain
     return _in_shape_of(plain, _sum(kept) if kept else _constant(0, plain))
+
+
+def summed(x: Any, axes: tuple[int, ...], reduce_sum: Callable[[Any], Any]) -> Any:
+    """The sum of a tensor of floats along axes.
+
+    Args:
+        x: the tensor.
+        axes: those that the sum removes.
+        reduce_sum: computes the sum as it stands.
+    """
+    factors = _factors(x, 1) if axes and x.type.numpy_dtype.kind == "f" else []
+    same = [power < 0 and all(v.type.shape[axis] == 1 for axis in axes) for v, power in factors]
+    common = [factor for factor, is_same in zip(factors, same, strict=True) if is_same]
+    rest = [factor for factor, is_same in zip(factors, same, strict=True) if not is_same]
+    if not common or not rest or len(factors) > _MOST_FACTORS:
+        return reduce_sum(x)
+    total = reduce_sum(_in_shape_of(x, _quotient(rest)))
+    left = [axis for axis in range(x.type.ndim) if axis not in axes]
+    outside = [(pt.cast(pt.dimshuffle(v, left), total.type.dtype), power) for v, power in common]
+    return _quotient([(total, 1), *outside])
 
 
 def _ratio(factors: list[Term]) -> Any:

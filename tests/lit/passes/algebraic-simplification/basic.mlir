@@ -125,3 +125,70 @@ func.func @of_a_number(%x: tensor<f64>) -> tensor<1x1xf64> {
   %2 = "graphc.sqr"(%1) : (tensor<1x1xf64>) -> tensor<1x1xf64>
   return %2 : tensor<1x1xf64>
 }
+
+// -----
+
+// Negations move to the end and cancel.
+// CHECK-LABEL: @signs
+// CHECK: %[[Q:.*]] = "graphc.true_div"(%arg0, %arg1)
+// CHECK: %[[P:.*]] = "graphc.mul"(%[[Q]], %arg1)
+// CHECK: return %[[P]]
+func.func @signs(%x: tensor<?xf64>, %y: tensor<?xf64>) -> tensor<?xf64> {
+  %0 = "graphc.neg"(%x) : (tensor<?xf64>) -> tensor<?xf64>
+  %1 = "graphc.true_div"(%0, %y) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %2 = "graphc.mul"(%1, %y) : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %3 = "graphc.neg"(%2) : (tensor<?xf64>) -> tensor<?xf64>
+  return %3 : tensor<?xf64>
+}
+
+// -----
+
+// One number in the place of many equal ones; ones that are multiplied by disappear.
+// CHECK-LABEL: @repeated
+// CHECK-DAG: %[[M:.*]] = arith.constant dense<-2.000000e+02> : tensor<f64>
+// CHECK: return %arg0, %[[M]]
+func.func @repeated(%x: tensor<200xf64>) -> (tensor<200xf64>, tensor<f64>) {
+  %one = arith.constant dense<1.0> : tensor<1xf64>
+  %ones = "graphc.second"(%x, %one) : (tensor<200xf64>, tensor<1xf64>) -> tensor<200xf64>
+  %0 = "graphc.mul"(%ones, %x) : (tensor<200xf64>, tensor<200xf64>) -> tensor<200xf64>
+  %1 = "graphc.neg"(%ones) : (tensor<200xf64>) -> tensor<200xf64>
+  %2 = "graphc.reduce_sum"(%1) {axes = array<i64: 0>} : (tensor<200xf64>) -> tensor<f64>
+  return %0, %2 : tensor<200xf64>, tensor<f64>
+}
+
+// -----
+
+// CHECK-LABEL: @repeated_operand
+// CHECK: %[[C:.*]] = arith.constant dense<3.000000e+00> : tensor<1xf64>
+// CHECK: "graphc.maximum"(%arg0, %[[C]])
+func.func @repeated_operand(%x: tensor<200xf64>, %n: index) -> tensor<200xf64> {
+  %c200 = arith.constant 200 : index
+  %three = arith.constant dense<3.0> : tensor<f64>
+  %all = "graphc.broadcast_to"(%three, %c200) : (tensor<f64>, index) -> tensor<200xf64>
+  %0 = "graphc.maximum"(%x, %all) : (tensor<200xf64>, tensor<200xf64>) -> tensor<200xf64>
+  return %0 : tensor<200xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @unit_reshape
+// CHECK: "graphc.dimshuffle"(%arg0) {order = array<i64: -1, 1>}
+// CHECK-NOT: graphc.reshape
+func.func @unit_reshape(%x: tensor<1x5xf64>) -> tensor<1x5xf64> {
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %0 = "graphc.reshape"(%x, %c1, %c5) : (tensor<1x5xf64>, index, index) -> tensor<1x5xf64>
+  return %0 : tensor<1x5xf64>
+}
+
+// -----
+
+// CHECK-LABEL: @negative_powers
+// CHECK: %[[R:.*]] = "graphc.reciprocal"(%arg0)
+// CHECK: %[[S:.*]] = "graphc.sqr"(%[[R]])
+// CHECK: "graphc.true_div"(%[[S]], %arg0)
+func.func @negative_powers(%x: tensor<?xf64>) -> tensor<?xf64> {
+  %three = arith.constant dense<-3.0> : tensor<1xf64>
+  %0 = "graphc.pow"(%x, %three) : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+  return %0 : tensor<?xf64>
+}

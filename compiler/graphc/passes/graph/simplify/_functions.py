@@ -37,6 +37,8 @@ _FLOAT_POWERS: dict[float, Callable[[Rewriter, Any], Any]] = {
     **_POWERS,
     -1: lambda rw, x: unary(rw, "reciprocal", x),
     -2: lambda rw, x: unary(rw, "sqr", unary(rw, "reciprocal", x)),
+    -3: lambda rw, x: _POWERS[3](rw, unary(rw, "reciprocal", x)),
+    -4: lambda rw, x: _POWERS[4](rw, unary(rw, "reciprocal", x)),
     0.5: _root,
     -0.5: lambda rw, x: unary(rw, "reciprocal", _root(rw, x)),
     1.5: lambda rw, x: rw.create("graphc.mul", [unary(rw, "abs", x), _root(rw, x)], x.type),

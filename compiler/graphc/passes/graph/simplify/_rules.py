@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from graphc.ir.rewrite import RuleTable
-from graphc.passes.graph.simplify import _arithmetic, _functions, _logic, _structure
+from graphc.passes.graph.simplify import _arithmetic, _functions, _logic, _repeated, _signs, _structure
 
 RULES: RuleTable = {}
-for _module in (_arithmetic, _functions, _logic, _structure):
+for _module in (_repeated, _arithmetic, _functions, _logic, _structure, _signs):
     for _name, _rules in _module.RULES.items():
         RULES.setdefault(_name, []).extend(_rules)

@@ -130,3 +130,18 @@ def reshape_of_reshape(rw: Rewriter, op: ir.Operation) -> Any:
     if rw.dims.count(rw.dims.shape(x)) != rw.dims.count(rw.dims.size(size) for size in sizes):
         return None
     return rw.create("graphc.reshape", [x, *list(op.operands)[1:]], op.results[0].type)
+
+
+@_rule("reshape")
+def reshape_of_units(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A reshape that only inserts and drops axes of size 1 is a view."""
+    x, type_ = op.operands[0], op.results[0].type
+    source, target = list(x.type.shape), list(type_.shape)
+    kept = [axis for axis, size in enumerate(source) if size != 1]
+    if min([*source, *target], default=1) < 0 or [source[axis] for axis in kept] != [
+        n for n in target if n != 1
+    ]:
+        return None
+    rest = iter(kept)
+    order = [-1 if size == 1 else next(rest) for size in target]
+    return rw.create("graphc.dimshuffle", [x], type_, order=_i64s(order))

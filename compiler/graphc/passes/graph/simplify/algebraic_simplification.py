@@ -39,16 +39,21 @@ class AlgebraicSimplification(Pass):
     * `second(x, y)` to y of that shape, `identity(x)`, `conj` and `real` of reals;
     * `cast` of a lossless `cast`, casts to the own dtype;
     * functions of a 0-d tensor that has got axes to functions of it before it gets them;
-    * dimshuffle of dimshuffle, reshape of reshape (where the inner one cannot fail).
+    * functions of what is repeated (`broadcast_to`) to repeated results; an operand with one number in all
+      places to the number; maxima, minima, `all` and `any` of one number to the number;
+    * `(-x) * y` to `-(x * y)`, `(-x) / y` and `x / (-y)` to `-(x / y)`, views of -x to negated views;
+    * dimshuffle of dimshuffle, reshape of reshape (where the inner one cannot fail); a reshape that inserts
+      and drops axes of size 1 to a dimshuffle.
 
     Rounding:
 
     * `(x + c) + d` to `x + (c + d)`: integers (exact), and floats if c and d have one sign, so that tricks
       with large constants keep working;
     * `sqr(abs(x))` of a complex x to the sum of the squares of its parts, infinite where one of them is;
-    * `x * x` to sqr; pow with exponent 0, 1, 2, 3, 4, -1, -2, 1/2, -1/2, 3/2 to products and roots;
+    * `x * x` to sqr; pow with exponent 0 to 4, -1 to -4, 1/2, -1/2, 3/2 to products and roots;
     * `exp(log(x))`, `exp(log1p(x))`, `expm1(log(x))`, `expm1(log1p(x))`, `sqr(sqrt(x))` to x, 1 + x, x - 1,
       x, x, with NaN outside the domain as before;
+    * sums of a number that is repeated a known number of times to a product;
     * `sum(-x)` to `-sum(x)`; `sum(x * c)` to `sum(x) * c` for integers, and floats with finite abs(c) >= 1;
     * reductions of reductions, over no axes, over axes of size 1; sums over a permuted operand.
 

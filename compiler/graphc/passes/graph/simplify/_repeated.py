@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Work on one number in the place of many equal ones; the algebraic-simplification pass lists the rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphc.ir.algebra import is_unit, kind, registrar
+from graphc.ir.references import evaluate
+from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
+
+RULES: RuleTable = {}
+_rule = registrar(RULES)
+_FUNCTIONS = "cast exp log log1p expm1 sqr sqrt neg abs sigmoid softplus tanh reciprocal".split()
+_OF_SEVERAL = "add sub mul true_div pow maximum minimum eq ne lt le gt ge switch".split()
+# Elements of a literal that is computed here; what is larger bloats the program.
+_LITERAL = 64
+
+
+def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    return {name: op.attributes[name] for name in op.attributes}
+
+
+@_rule(*_FUNCTIONS, "dimshuffle")
+def function_of_literal(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """What other rules make of literals: constants have been folded before."""
+    array = rw.constant(op.operands[0])
+    if not isinstance(array, np.ndarray) or array.size > _LITERAL:
+        return None
+    result = evaluate(op, [array], rw.dtype(op.results[0]))
+    return rw.literal(result, tensor_type(result.shape, op.results[0].type.element_type))
+
+
+@_rule(*_FUNCTIONS)
+def function_of_repeated(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """f(broadcast_to(x, ...)) -> broadcast_to(f(x), ...)."""
+    view = rw.defining(op.operands[0], "graphc.broadcast_to")
+    if view is None:
+        return None
+    x, *sizes = view.operands
+    type_ = op.results[0].type
+    narrow = tensor_type(x.type.shape, type_.element_type)
+    return rw.create(
+        "graphc.broadcast_to", [rw.create(op.name, [x], narrow, **_attributes(op)), *sizes], type_
+    )
+
+
+@_rule(*_OF_SEVERAL)
+def repeated_operand(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """An operand with one number in all places, where another has the result's shape: the number alone."""
+    operands = list(op.operands)
+    for i, v in enumerate(operands):
+        number = None if is_unit(v) else rw.splat(v)
+        others = operands[:i] + operands[i + 1 :]
+        if number is None or not any(not is_unit(x) and rw.can_replace(op, x) for x in others):
+            continue
+        operands[i] = rw.scalar_like(number, v)
+        return rw.create(op.name, operands, op.results[0].type, **_attributes(op))
+    return None
+
+
+@_rule("reduce_sum", "reduce_max", "reduce_min", "reduce_and", "reduce_or")
+def reduction_of_repeated(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """Of one number, a known number of times."""
+    x, result = op.operands[0], op.results[0]
+    number = rw.splat(x)
+    count = 1
+    for axis in op.attributes["axes"]:
+        count *= max(x.type.shape[axis], 0)
+    if number is None or not count or kind(rw, x) not in "biuf" or rw.dtype(x) != rw.dtype(result):
+        return None
+    if op.name == "graphc.reduce_sum":
+        if kind(rw, x) == "b":
+            return None
+        with np.errstate(all="ignore"):
+            number = np.multiply(number, np.asarray(count).astype(number.dtype))
+    return rw.full_like(number, result)
