@@ -45,12 +45,17 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
         return convert(core, node, inputs, c)
     core_node = op._create_dummy_core_node(node.inputs)
     inner = Converter(c)
-    core_inputs = [inner.new_input(variable) for variable in core_node.inputs]
-    results = inner.convert(core_node.outputs)
     batch = op.batch_ndim(node)
-    # Lengths of ranges, for one: with a length for each element there would be a loop over the batch.
-    given = [element(x, batch) if x.type.numpy_dtype.kind in "iu" else x for x in inputs]
-    made = graphc.vectorize_graph(results, dict(zip(core_inputs, given, strict=True)))
+    replaced = {}
+    for variable, x in zip(core_node.inputs, inputs, strict=True):
+        # Lengths of ranges, for one: with a length for each element there would be a loop over the batch.
+        found = element(x, batch) if x.type.numpy_dtype.kind in "iu" else x
+        if found is x:
+            replaced[inner.new_input(variable)] = x
+        else:
+            inner.bind([variable], [found])
+    results = inner.convert(core_node.outputs)
+    made = graphc.vectorize_graph(results, replaced) if replaced else results
     sizes = _batch_sizes(inputs, batch)
     return [_repeated(result, sizes, out.type.ndim) for out, result in zip(node.outputs, made, strict=True)]
 

@@ -52,10 +52,15 @@ def function_of_repeated(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 @_rule(*_OF_SEVERAL)
 def repeated_operand(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """An operand with one number in all places, where another has the result's shape: the number alone."""
+    """An operand with one number in all places, where another has the result's shape: the number alone. Of
+    nothing but such operands: one number.
+    """
     operands = list(op.operands)
+    numbers = [rw.splat(v) for v in operands]
+    if all(number is not None for number in numbers) and any(rw.can_replace(op, v) for v in operands):
+        return rw.full_like(evaluate(op, numbers, rw.dtype(op.results[0])), op.results[0])
     for i, v in enumerate(operands):
-        number = None if is_unit(v) else rw.splat(v)
+        number = None if is_unit(v) else numbers[i]
         others = operands[:i] + operands[i + 1 :]
         if number is None or not any(not is_unit(x) and rw.can_replace(op, x) for x in others):
             continue
