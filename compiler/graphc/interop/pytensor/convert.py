@@ -22,8 +22,9 @@ from pytensor.tensor.basic import get_underlying_scalar_constant_value
 from pytensor.tensor.exceptions import NotScalarConstantError
 
 import graphc.tensor as pt
+from graphc.interop.pytensor.equal_rows import settled
 from graphc.interop.pytensor.fallback import run_in_python
-from graphc.interop.pytensor.types import constant_value, is_tensor, new_input, share
+from graphc.interop.pytensor.types import constant_value, is_dense, is_tensor, new_input, share
 from graphc.interop.pytensor.where import located
 
 if TYPE_CHECKING:
@@ -123,7 +124,10 @@ class Converter:
         if not isinstance(results, (list, tuple)):
             results = [results]
         for output, result in zip(node.outputs, results, strict=True):
-            self._known[output] = _refined(output, result)
+            refined = _refined(output, result)
+            # Sizes, and what is computed of them: types of what has these sizes are static then.
+            is_size = is_dense(output.type) and output.type.ndim < 2 and output.type.dtype == "int64"
+            self._known[output] = settled(refined) if is_size else refined
         self._nodes[key] = [self._known[output] for output in node.outputs]
 
 

@@ -6,6 +6,7 @@ PyTensor's batches of ops that take sizes have a row of sizes for each element, 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,15 @@ from graphc.ops.bounds import FULL
 from graphc.ops.dimshuffle import DimShuffle
 from graphc.ops.elementwise import Elementwise
 from graphc.ops.reshape import BroadcastTo, SpecifyShape
+from graphc.ops.shape import MakeVector, Shape, Shape_i
 from graphc.ops.subtensor import Subtensor
 
 # Deeper expressions are not looked into.
 _DEPTH = 16
+# How many operations the conversion of one makes, about.
+_STEPS = 4
+# What sizes are computed with, and how many elements of a result are literals.
+_OF_SIZES, _LITERAL = (Elementwise, Subtensor, DimShuffle, BroadcastTo, MakeVector), 16
 
 
 def element(x: Any, batch: int) -> Any:
@@ -74,9 +80,24 @@ def _of_broadcast(node: Apply, depth: int) -> Any:
 
 
 def _known(x: Any) -> Any:
+    return settled(x)
+
+
+def settled(x: Any, depth: int = _STEPS) -> Any:
+    """A variable that is computed from constants and static sizes as a constant; others as they are."""
     node = x.owner
-    if node is None or not all(isinstance(v, Constant) for v in node.inputs):
+    if node is None or not depth:
+        return x
+    if isinstance(node.op, (Shape, Shape_i)):
+        shape = node.inputs[0].type.shape
+        sizes = shape if isinstance(node.op, Shape) else shape[node.op.i : node.op.i + 1]
+        data = None if None in sizes else np.asarray(sizes, np.int64).reshape(x.type.shape)
+        return x if data is None else pt.constant(data)
+    if not isinstance(node.op, _OF_SIZES) or None in x.type.shape or math.prod(x.type.shape) > _LITERAL:
+        return x
+    inputs = [settled(v, depth - 1) for v in node.inputs]
+    if not all(isinstance(v, Constant) for v in inputs):
         return x
     cell: list[Any] = [None]
-    node.op.perform(node, [v.data for v in node.inputs], [cell])
+    node.op.perform(node, [v.data for v in inputs], [cell])
     return pt.constant(np.asarray(cell[0], x.type.numpy_dtype))
