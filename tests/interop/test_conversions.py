@@ -85,6 +85,14 @@ def test_batches_of_results_that_do_not_depend_on_all_of_them():
         np.testing.assert_allclose(got, want, strict=True)
 
 
+def test_batches_of_equal_sizes_need_no_loop():
+    m, x = pt.tensor("m", shape=(3, 3)), pt.tensor("x", shape=(4, 3, 3))
+    masked = pytensor.function([x], pytensor.graph.vectorize_graph(pt.tril(m), {m: x}), mode="GRAPHC_RAW")
+    values = np.arange(36.0).reshape(4, 3, 3)
+    np.testing.assert_array_equal(masked(values), np.tril(values))
+    assert "scan" not in dict(masked.vm.jit_fn.ir_stages())["graph"]
+
+
 def test_slices_and_scalars_are_those_of_python():
     i, number = pytensor.scalar.int64("i"), pytensor.scalar.float64("number")
     for mode in ("GRAPHC", "GRAPHC_RAW"):
