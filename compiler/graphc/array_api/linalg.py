@@ -13,6 +13,9 @@ from graphc.array_api.types import as_array
 from graphc.tensor import linalg
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
 
 __all__ = [
@@ -121,7 +124,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Any:
     return linalg.matrix_power(x, n)
 
 
-def matrix_rank(x: TensorLike, /, *, rtol: Any = None) -> Any:
+def matrix_rank(x: TensorLike, /, *, rtol: Any = None) -> Variable:
     """Numbers of singular values above a limit relative to the largest."""
     return linalg.matrix_rank(x, rtol=rtol)
 

@@ -90,7 +90,7 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: AxisLike = None) -> Any
     return pt.take(x, indices, axis=0 if axis is None else axis)
 
 
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: int = -1) -> Any:
     """Along an axis, the element that the index in its place names."""
     return pt.take_along_axis(x, indices, axis)
 

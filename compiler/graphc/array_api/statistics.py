@@ -11,6 +11,9 @@ import graphc.tensor as pt
 from graphc.array_api.types import as_array
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
 
 __all__ = [
@@ -88,7 +91,7 @@ def std(x: TensorLike, /, *, axis: AxisLike = None, correction: Any = 0.0, keepd
     return pt.sqrt(_spread(x, axis, correction, keepdims))
 
 
-def count_nonzero(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
+def count_nonzero(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Variable:
     """Numbers of elements that are not zero."""
     return pt.count_nonzero(x, axis, keepdims)
 

@@ -105,7 +105,7 @@ disconnected_grad_ = DisconnectedGrad()
 undefined_grad_ = UndefinedGrad()
 
 
-def zero_grad(x: Any) -> Variable:
+def zero_grad(x: Variable) -> Variable:
     """``x`` with a zero derivative; the cost still counts as depending on it.
 
     Examples:

@@ -218,7 +218,7 @@ def grad(
     return _like(wrt, result)
 
 
-def _known_grad(v: Variable, g: Any) -> Variable:
+def _known_grad(v: Variable, g: Variable) -> Variable:
     if not isinstance(g, Variable):
         raise TypeError(f"known_grads[{v}] must be a variable, got {g!r} of type {type(g).__name__}")
     if is_discrete(g):

@@ -34,7 +34,7 @@ class Weak:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: float) -> None:
         self.value = value
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc.function.function import function
 from graphc.function.io import OutputForm
 from graphc.immediate.kinds import Kind
 from graphc_runtime.worker import renew_in_children
+
+if TYPE_CHECKING:
+    from graphc.function.types import Function
 
 _serials = itertools.count()
 
@@ -87,7 +90,7 @@ class Executable:
         self.hits = self.seen = 0
         self._places: list[tuple[dict[Any, Any], Any]] = []
 
-    def compile(self) -> Any:
+    def compile(self) -> Function:
         """The compiled function."""
         # Methods are new objects at each access, but they compare by what they are bound to.
         if self.run == self._compile_and_run:

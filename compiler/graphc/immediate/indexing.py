@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 
-def _set(x: TensorVariable, index: Any, y: TensorVariable, **kwargs: Any) -> Any:
+def _set(x: TensorVariable, index: Any, y: TensorVariable, **kwargs: Any) -> Variable:
     return pt.set_subtensor(x[index], y, **kwargs)
 
 
-def _increase(x: TensorVariable, index: Any, y: TensorVariable, **kwargs: Any) -> Any:
+def _increase(x: TensorVariable, index: Any, y: TensorVariable, **kwargs: Any) -> Variable:
     return pt.inc_subtensor(x[index], y, **kwargs)
 
 
-def _multiply(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Any:
+def _multiply(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Variable:
     return pt.mul_subtensor(x[index], y)
 
 
-def _raise(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Any:
+def _raise(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Variable:
     return pt.max_subtensor(x[index], y)
 
 
-def _lower(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Any:
+def _lower(x: TensorVariable, index: TensorVariable, y: TensorVariable) -> Variable:
     return pt.min_subtensor(x[index], y)
 
 
@@ -78,7 +78,7 @@ class Indexing:
         """The tensor that x was indexed from, with that part multiplied by y."""
         return self._replace("mul_subtensor", _multiply, x, y, (), {})
 
-    def max_subtensor(self, x: Any, y: Any) -> Any:
+    def max_subtensor(self, x: Any, y: Any) -> Tensor:
         """The tensor that x was indexed from, with what is smaller than y in that part raised to y."""
         return self._replace("max_subtensor", _raise, x, y, (), {})
 

@@ -281,7 +281,7 @@ class Operation:
         except TypeError as error:
             raise TypeError(f"{name} of the operation {self.name}: {error}") from None
 
-    def __call__(self, *inputs: Any, **attributes: Any) -> Any:
+    def __call__(self, *inputs: Any, **attributes: Any) -> Tensor:
         """Run the operation on inputs.
 
         Raises:

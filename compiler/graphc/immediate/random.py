@@ -108,7 +108,9 @@ class Draw(OpWrapper):
             found = self._draws[length] = OpWrapper(self.env, f"{self.name}[{length}]", draw)
         return found
 
-    def __call__(self, *args: Any, rng: Any = None, return_next_rng: bool = False, **kwargs: Any) -> Any:
+    def __call__(
+        self, *args: Any, rng: Any = None, return_next_rng: bool = False, **kwargs: Any
+    ) -> Tensor | tuple[Generator, Tensor]:
         """The draws; with ``return_next_rng`` the generator after them, too."""
         if rng is None:
             rng = self.env._stream_generator()

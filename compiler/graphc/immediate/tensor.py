@@ -17,6 +17,9 @@ from graphc.immediate.protocols import Protocols
 from graphc.immediate.shape import Shape, Size
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+
+if TYPE_CHECKING:
     from graphc.immediate.standard import ArrayApi
 
 if TYPE_CHECKING:
@@ -223,7 +226,7 @@ class Tensor(Protocols):
 
     # Graphs ------------------------------------------------------------------------------------------------
 
-    def __as_tensor_variable__(self) -> Any:
+    def __as_tensor_variable__(self) -> Variable:
         """The tensor in a graph: an input of the function that is being traced, or a constant."""
         return self._kind.env._lift(self)
 

@@ -53,7 +53,7 @@ def dim(tensor: ir.Value, axis: int) -> ir.Value:
     return create(f"{dialect}.dim", [index_type()], [source, const_index(axis)]).result
 
 
-def dims(tensor: ir.Value) -> list[Any]:
+def dims(tensor: ir.Value) -> list[ir.Value]:
     return [dim(tensor, axis) for axis in range(len(tensor.type.shape))]
 
 
@@ -81,7 +81,7 @@ def cast(tensor: Any, tensor_type: Any) -> Any:
 
 def declare(
     op: Any, symbol: str, types: Sequence[ir.Type | str], results: Sequence[ir.Type], attributes: str = ""
-) -> Any | None:
+) -> ir.Operation | None:
     """Declares a function in the module around an operation, once; returns it if it was there.
 
     Args:

@@ -20,7 +20,9 @@ HELPER = "graphc.helper"
 _KIND_OF = {kind: name for name, kind in KINDS.items()}
 
 
-def declare_helper(op: Any, helper: Helper, types: Sequence[Any], results: Sequence[Any]) -> None:
+def declare_helper(
+    op: Any, helper: Helper, types: Sequence[ir.Type | str], results: Sequence[ir.Type]
+) -> None:
     """Declares a function in the module around an operation, if it is not yet.
 
     Args:
@@ -39,7 +41,7 @@ def declare_helper(op: Any, helper: Helper, types: Sequence[Any], results: Seque
             found.attributes[HELPER] = attribute_of(new)
 
 
-def declared(module: Any) -> dict[str, Helper]:
+def declared(module: ir.Module) -> dict[str, Helper]:
     """By name, what a module declares of these."""
     found = {}
     for op in module.body.operations:
@@ -59,7 +61,7 @@ def helper_of(op: ir.Operation) -> Helper | None:
     return _read(attributes[HELPER]) if HELPER in attributes else None
 
 
-def callee_of(call: Any) -> str:
+def callee_of(call: ir.Operation) -> str:
     """The name of the function that a call names; empty for calls of addresses."""
     attributes = call.attributes
     return str(ir.FlatSymbolRefAttr(attributes["callee"]).value) if "callee" in attributes else ""
@@ -71,7 +73,7 @@ def _required(op: ir.Operation) -> Helper:
     return helper
 
 
-def attribute_of(helper: Helper) -> Any:
+def attribute_of(helper: Helper) -> ir.Attribute:
     """The attribute for a function."""
     what = _KIND_OF[type(helper)]
     values = {"kind": ir.StringAttr.get(what)}
@@ -80,7 +82,7 @@ def attribute_of(helper: Helper) -> Any:
     return ir.DictAttr.get(values)
 
 
-def _read(attribute: Any) -> Helper:
+def _read(attribute: ir.Attribute) -> Helper:
     try:
         what = ir.StringAttr(attribute["kind"]).value
         return KINDS[what](**{name: _READ[kind](attribute[name]) for name, kind in _fields(what)})

@@ -139,7 +139,7 @@ class FunctionConverter:
         """Says what the sizes of a value are."""
         self._sizes[value] = sizes
 
-    def row_sizes(self, scan: Any, name: str) -> list[Any]:
+    def row_sizes(self, scan: ir.Operation, name: str) -> list[ir.Value]:
         """Sizes of the rows of an output of a scan."""
         return [self.index_of(size) for size in self._row_sizes[scan.results[0]][name]]
 

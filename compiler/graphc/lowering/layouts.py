@@ -21,7 +21,7 @@ def is_contiguous(buffer: ir.Value) -> bool:
     return bool(memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank)))
 
 
-def is_row_major(buffer: Any) -> bool:
+def is_row_major(buffer: ir.Value) -> bool:
     """Whether the elements lie side by side, wherever they begin; the operands of a view may tell."""
     if is_contiguous(buffer):
         return True
@@ -54,7 +54,7 @@ def _sizes_and_strides(buffer: ir.Value) -> tuple[list[Any], list[Any]]:
     return found[0], found[1]
 
 
-def product_of(value: Any) -> Product:
+def product_of(value: ir.Value | int | None) -> Product:
     """A size or stride as a number times other factors."""
     if value is None:
         return 1, Factors({object(): 1})  # equal to nothing else

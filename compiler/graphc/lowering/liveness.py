@@ -36,7 +36,7 @@ class Liveness:
         self._weight: dict[ir.Value, int] = {}
         self._readers: dict[ir.Value, set[Any]] = {}
         self._made: dict[tuple[str, int], list[ir.Value]] = {}
-        self._read: dict[Any, set[Any]] = {}
+        self._read: dict[tuple[str, int], set[ir.Value]] = {}
         for unit, operations in members.items():
             self._made[unit] = [r for op in operations for r in op.results if self._takes_memory(op, r)]
         for unit, operations in members.items():

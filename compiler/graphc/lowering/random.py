@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.library.helpers import Draws
@@ -13,9 +13,12 @@ from graphc.lowering.scan_buffers import allocate, read
 from graphc_dialects._mlir import ir
 from graphc_dialects.random import GENERATORS
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
+
 
 @lowers("graphc.random")
-def random(context: Any, op: ir.Operation) -> None:
+def random(context: FunctionConverter, op: ir.Operation) -> None:
     """Lowers one operation; defines the draws and the state after them."""
     cores = list(op.attributes["cores"])
     state, *rest = op.operands
@@ -51,7 +54,11 @@ def random(context: Any, op: ir.Operation) -> None:
 
 
 def _vector_length(
-    context: Any, parameters: list[Any], cores: list[int], sizes: list[Any], has_support: bool
+    context: FunctionConverter,
+    parameters: list[ir.Value],
+    cores: list[int],
+    sizes: list[ir.Value],
+    has_support: bool,
 ) -> Any:
     """The length of the vectors of draws over vectors; None for other draws."""
     for x, core in zip(parameters, cores, strict=True):
@@ -60,7 +67,9 @@ def _vector_length(
     return sizes[-1] if has_support else None
 
 
-def _parameter(context: Any, x: Any, batch: list[Any], core: int) -> tuple[Any, Any]:
+def _parameter(
+    context: FunctionConverter, x: ir.Value, batch: list[ir.Value], core: int
+) -> tuple[ir.Value, ir.Value]:
     """The tensor of a parameter, and how many elements further each draw finds its own.
 
     One that is not the same for all draws is repeated along the dimensions in which it is 1.

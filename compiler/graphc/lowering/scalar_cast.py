@@ -44,7 +44,7 @@ class CastMixin:
             x = self._round_to_odd(x)
         return self.op("arith.truncf", dtype, x)
 
-    def _round_to_odd(self: Any, x: Any) -> Any:
+    def _round_to_odd(self: Any, x: Scalar) -> Scalar:
         """float64 to the float32 from which float16 is rounded right, without a library call.
 
         Rounding twice is wrong for values near a tie of the second rounding; an odd last bit in between keeps

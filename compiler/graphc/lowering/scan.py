@@ -111,7 +111,7 @@ def _true(i1: ir.Type) -> ir.Value:
     return build.create("arith.constant", [i1], [], value=ir.BoolAttr.get(True)).result
 
 
-def declared_sizes(op: ir.Operation) -> dict[str, list[Any]]:
+def declared_sizes(op: ir.Operation) -> dict[str, list[ir.Value]]:
     """Index values, before a scan that is not lowered yet, with the sizes of the rows of its outputs.
 
     Raises:

@@ -183,7 +183,7 @@ def _is_ambiguous(shape: list[int]) -> bool:
     return 1 in shape[1:] and min(shape[1:]) < 0
 
 
-def _without_first_axis(view: Any) -> Any:
+def _without_first_axis(view: ir.Value) -> Any:
     """A memref without its first axis, which has size 1."""
     kind = ir.MemRefType(view.type)
     shape, strides = list(kind.shape), kind.get_strides_and_offset()[0]

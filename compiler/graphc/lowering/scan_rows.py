@@ -57,7 +57,7 @@ class Rows:
     width: int
 
     def __init__(
-        self, context: FunctionConverter, view: ScanView, name: str, declaration: Any, bounds: Bounds
+        self, context: FunctionConverter, view: ScanView, name: str, declaration: ir.Operation, bounds: Bounds
     ) -> None:
         self.context = context
         self.bounds = bounds
@@ -195,7 +195,7 @@ class Rows:
         return rows
 
 
-def _static_sizes(storage: Any) -> list[Any]:
+def _static_sizes(storage: ir.Type) -> list[Any]:
     return [build.const_index(size) if size >= 0 else None for size in storage.shape]
 
 
@@ -312,7 +312,7 @@ class BufferRows(Rows):
             write(initial_row(self.context, self.initial, k), pointer)
         return pointers if carried else []
 
-    def _slot(self, row: Any) -> ir.Value:
+    def _slot(self, row: ir.Value | int) -> ir.Value:
         assert self.trace is not None
         return self.trace.row(self.stored_index(row), self._pointer)
 
@@ -334,7 +334,7 @@ class BufferRows(Rows):
             self.context.define(op.results[0], read(pointer, kind))
             self.context.define_sizes(op.results[0], self.sizes)
 
-    def _earlier(self, tap: int) -> Any:
+    def _earlier(self, tap: int) -> ir.Value:
         row = build.index_op("addi", self._step, build.const_index(self.known + tap))
         return self._slot(row)
 

@@ -54,7 +54,7 @@ class _Loops:
 
 def _write(
     dtype: np.dtype, accumulate: bool, value: ir.Value, tensor: ir.Value, where: list[ir.Value]
-) -> Any:
+) -> ir.Value:
     element = ir.RankedTensorType(tensor.type).element_type
     if accumulate:
         old = build.create("tensor.extract", [element], [tensor, *where]).result

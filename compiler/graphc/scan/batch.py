@@ -113,7 +113,7 @@ class _Batch:
             result.append(value)
         return result
 
-    def _place(self, x: Any) -> Variable:
+    def _place(self, x: Variable) -> Variable:
         """A root for a batched inner input."""
         if not isinstance(x.type, TensorType):
             raise VectorizeError(f"{x} of {self.op}, of type {x.type}, cannot be batched")

@@ -75,7 +75,7 @@ def loop_over_batch(
     return [found[names[j]] for j in range(len(results))]
 
 
-def _last(y: Any, node: Apply, rows: int | None) -> Variable:
+def _last(y: Variable, node: Apply, rows: int | None) -> Variable:
     """The last rows of the trace of a loop; all of any other variable."""
     return y[-rows:] if rows is not None and isinstance(node.op, Scan) and not node.op.reverse else y
 

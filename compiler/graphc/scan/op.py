@@ -242,7 +242,7 @@ class Scan(Op):
 
     # -- identity --------------------------------------------------------------------------------------------
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[ScanSpec | int, ...]:
         """What the op's code depends on besides the inner graph."""
         return (self.spec, self.reverse, self.unroll, *((self.name,) if self.progress else ()))
 

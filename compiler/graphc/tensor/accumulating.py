@@ -52,7 +52,7 @@ def _running(kind: str, x: Any, axis: Any) -> TensorVariable:
     return pt.moveaxis(Cumulative(kind)(pt.moveaxis(x, axis, 0)), 0, axis)
 
 
-def _accumulated(kind: str, x: Any, axis: Any, dtype: Any) -> Any:
+def _accumulated(kind: str, x: Any, axis: Any, dtype: Any) -> Variable:
     x = as_tensor_variable(x)
     if dtype is None:
         given = x.type.numpy_dtype
@@ -105,7 +105,7 @@ def cummin(x: TensorLike, axis: AxisLike = None) -> Variable:
     return _running("min", as_tensor_variable(x), axis)
 
 
-def _without_nan(x: Any, value: int) -> Any:
+def _without_nan(x: Any, value: int) -> TensorVariable:
     x = as_tensor_variable(x)
     return pt.switch(pt.isnan(x), value, x) if x.type.numpy_dtype.kind in "fc" else x
 
@@ -281,7 +281,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     return pt.concatenate([first, rest + cumsum(change, axis)], axis=axis)
 
 
-def convolve(a: Any, v: Any, mode: str = "full") -> Variable:
+def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Variable:
     """Convolution of two vectors.
 
     Args:
@@ -307,14 +307,14 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Variable:
     return _middle(a, pt.conj(v[::-1]), mode, mirrored=True)
 
 
-def _vectors(a: Any, v: Any, what: str) -> tuple[Any, Any]:
+def _vectors(a: Any, v: Any, what: str) -> tuple[Variable, Variable]:
     a, v = as_tensor_variable(a), as_tensor_variable(v)
     if a.type.ndim != 1 or v.type.ndim != 1:
         raise ValueError(f"{what} takes two vectors, got types {a.type} and {v.type}")
     return a, v
 
 
-def _middle(a: Any, v: Any, mode: str, mirrored: bool) -> Any:
+def _middle(a: Variable, v: Variable, mode: str, mirrored: bool) -> Any:
     """The part of the full convolution that a mode asks for."""
     from graphc.tensor.signal import convolve1d
 

@@ -112,7 +112,7 @@ def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> Any:
     return x
 
 
-def _as_n(n: Any, default: Any, what: str) -> Any:
+def _as_n(n: Any, default: Variable, what: str) -> Any:
     if n is None:
         return default
     size = as_size(n, what)
@@ -369,7 +369,7 @@ def rfftfreq(n: TensorLike, d: Any = 1.0) -> Variable:
     return pt.arange(size // 2 + 1) / (size * as_tensor_variable(d))
 
 
-def _shifted(x: Any, axes: Any, what: str, sign: int) -> Any:
+def _shifted(x: Any, axes: Any, what: str, sign: int) -> Variable:
     x = as_tensor_variable(x)
     if axes is None:
         axes = range(x.type.ndim)

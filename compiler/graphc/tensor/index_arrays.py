@@ -128,7 +128,7 @@ def tril_indices_from(a: TensorLike, k: int = 0) -> tuple[Variable, Variable]:
     return _triangle_of(a, k, pt.le)
 
 
-def triu_indices_from(a: Any, k: int = 0) -> tuple[Variable, Variable]:
+def triu_indices_from(a: TensorLike, k: int = 0) -> tuple[Variable, Variable]:
     """Row and column indices of the upper triangle of a matrix; `triu_indices` if the sizes are known.
 
     Examples:

@@ -216,7 +216,7 @@ def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> Any:
     return pt.switch(inside, flat, product_of([sizes_of(x)[axis] for axis in axes]))
 
 
-def _size_entries(x: Any, index: Any) -> Any:
+def _size_entries(x: Variable, index: Any) -> Any:
     """Elements of a vector of sizes, without building the vector; None when it is not one."""
     node = x.owner
     if node is None or not isinstance(node.op, Shape | MakeVector) or isinstance(index, tuple):
@@ -313,7 +313,9 @@ def _replace(target: Any, y: Any, accumulate: bool) -> Any:
     return result
 
 
-def set_subtensor(x: Any, y: Any, inplace: bool = False, tolerate_inplace_aliasing: bool = False) -> Variable:
+def set_subtensor(
+    x: TensorLike, y: TensorLike, inplace: bool = False, tolerate_inplace_aliasing: bool = False
+) -> Variable:
     """A copy of an array in which an indexed part is set.
 
     Args:

@@ -73,7 +73,7 @@ def flatnonzero(a: TensorLike) -> Variable:
     return true_positions(pt.ravel(_mask(a)))
 
 
-def nonzero(a: Any, return_matrix: bool = False) -> Any:
+def nonzero(a: TensorLike, return_matrix: bool = False) -> Any:
     """Positions (int64) of the nonzero elements, as a tuple with a vector for each axis, in row-major order.
 
     Args:

@@ -64,7 +64,7 @@ def minimize(
     hess: bool = False,
     use_vectorized_jac: bool = False,
     optimizer_kwargs: Options = None,
-) -> tuple[Any, Variable]:
+) -> tuple[Variable | list[Variable], Variable]:
     """A local minimum of an objective (``scipy.optimize.minimize``).
 
     Args:

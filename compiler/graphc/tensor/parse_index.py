@@ -81,7 +81,7 @@ def with_mask_axes(x: Any, index: Any) -> tuple[tuple[Any, ...], Any]:
     return (*order, *range(axis, x.type.ndim)), tuple(given)
 
 
-def _items(x: Any, index: Any) -> tuple[list[Any], list[Any]]:
+def _items(x: Variable, index: Any) -> tuple[list[Any], list[Any]]:
     """The index with masks replaced by arrays, and full slices for the ellipsis and missing dimensions; and
     the sizes that masks demand.
     """
@@ -158,7 +158,7 @@ def _check_mask(x: Any, mask: Any, axis: int) -> None:
         )
 
 
-def mask_of(x: TensorLike, index: TensorLike) -> Any:
+def mask_of(x: TensorLike, index: TensorLike) -> TensorVariable | None:
     """The boolean variable that is the whole index, with `x` having its shape there; else None."""
     items = index if isinstance(index, tuple) else (index,)
     while len(items) > 1 and (

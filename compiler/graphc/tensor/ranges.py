@@ -173,7 +173,7 @@ class _Grid:
     def __init__(self, sparse: bool) -> None:
         self._sparse = sparse
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Variable | list[Variable]:
         slices = key if isinstance(key, tuple) else (key,)
         axes = [self._axis(s) for s in slices]
         if not isinstance(key, tuple):

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-def _along(axis: int, index: Any) -> tuple[Any, ...]:
+def _along(axis: int, index: Any) -> tuple[slice, ...]:
     return (*[slice(None)] * axis, index)
 
 
@@ -66,7 +66,7 @@ def flipud(m: TensorLike) -> Variable:
     return flip(_at_least(m, 1, "flipud"), 0)
 
 
-def fliplr(m: Any) -> Variable:
+def fliplr(m: TensorLike) -> Variable:
     """`flip` along the second axis.
 
     Examples:

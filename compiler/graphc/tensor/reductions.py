@@ -66,7 +66,7 @@ def _keep(x: TensorVariable, axes: tuple[int, ...], ndim: int) -> TensorVariable
     return pt.dimshuffle(x, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
 
 
-def _accumulate(kind: str, x: Any, axis: Axis, dtype: Any, keepdims: bool, acc_dtype: Any) -> Any:
+def _accumulate(kind: str, x: Any, axis: Axis, dtype: Any, keepdims: bool, acc_dtype: Any) -> Variable:
     x = as_tensor_variable(x)
     given = x.type.numpy_dtype
     if dtype is None:
@@ -211,7 +211,7 @@ def argmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable
     return _arg("argmax", x, axis, keepdims)
 
 
-def argmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+def argmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
     """Position (int64) of the first smallest element; the first NaN counts as smallest. Axes as `argmax`.
 
     Examples:
@@ -242,7 +242,7 @@ def ptp(a: TensorLike, axis: Axis = None) -> Variable:
     return max(a, axis) - min(a, axis)
 
 
-def _count(x: Any, axes: tuple[int, ...], dtype: str) -> Any:
+def _count(x: Variable, axes: tuple[int, ...], dtype: str) -> Any:
     """Number of elements over the axes, as a 0-d variable."""
     sizes = [x.type.shape[axis] for axis in axes]
     if None not in sizes:  # also where there are no axes

@@ -252,7 +252,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, assert_nonneg: boo
     return SumBins()(numbers, cast_to(values, "float64"), length)
 
 
-def _edges(a: TensorVariable, bins: Any, range_: tuple[float, float] | None) -> tuple[Any, bool]:
+def _edges(a: TensorVariable, bins: Any, range_: tuple[float, float] | None) -> tuple[Variable, bool]:
     """The edges of bins, and whether they have equal distances."""
     if not isinstance(bins, int | np.integer):
         given = as_tensor_variable(bins)

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-def _along(axis: int, index: Any) -> tuple[Any, ...]:
+def _along(axis: int, index: Any) -> tuple[int | slice, ...]:
     return (slice(None),) * axis + (index,)
 
 
@@ -171,7 +171,7 @@ def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Variable:
     return pt.compress(keep, x, axis)
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable:
+def insert(arr: TensorLike, obj: Any, values: TensorLike, axis: int | None = None) -> Variable:
     """The array with values before some of its parts, as ``numpy.insert``.
 
     Args:

@@ -182,7 +182,7 @@ def vmap(func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Calla
     label = getattr(func, "__name__", type(func).__name__)
 
     @functools.wraps(func)
-    def mapped(*args: Any) -> Any:
+    def mapped(*args: Any) -> Variable | tuple[Variable, Variable, Variable]:
         tensors = [as_tensor_variable(x) for x in args]
         replace: dict[Variable, Variable] = {}
         inner: list[Variable] = list(tensors)

@@ -135,7 +135,7 @@ class _Batch:
             for y, levels, row in zip(result, present, self.rows, strict=True)
         ]
 
-    def _grown(self, x: Any, level: int) -> Variable:
+    def _grown(self, x: Variable, level: int) -> Variable:
         size = self.sizes[level]
         return _plain(x.type, (size if isinstance(size, int) else None, *x.type.shape))
 

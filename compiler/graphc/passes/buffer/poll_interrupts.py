@@ -63,7 +63,7 @@ class PollInterrupts(Pass):
                     self._place(call, call.parent.operation)
         self._forget_unused(module, polls)
 
-    def _forget_unused(self, module: ir.Module, polls: dict[str, Any]) -> None:
+    def _forget_unused(self, module: ir.Module, polls: dict[str, ir.Operation]) -> None:
         """Drops declarations of what nothing calls."""
         used = {callee_of(op) for op in walk_for(module.operation, ("func.call",))}
         for name, op in polls.items():

@@ -96,7 +96,7 @@ class ArenaAllocation(Pass):
         """`if (status) return status;` after a poll."""
         _return_if(ir, call, _NOT_EQUAL, lambda: call.result)
 
-    def _redeclare(self, ir: Any, module: ir.Module, calls: dict[str, Any]) -> None:
+    def _redeclare(self, ir: Any, module: ir.Module, calls: dict[str, ir.Operation]) -> None:
         """Gives the declarations of what takes the context that argument."""
         for op in [op.operation for op in module.body.operations]:
             name = ir.StringAttr(op.attributes["sym_name"]).value if "sym_name" in op.attributes else ""
@@ -182,7 +182,7 @@ class _Types(NamedTuple):
     real: Any
 
 
-def _number(ir: Any, type_: ir.Type, value: ir.Attribute) -> Any:
+def _number(ir: Any, type_: ir.Type, value: ir.Attribute) -> ir.Value:
     return ir.Operation.create("llvm.mlir.constant", [type_], attributes={"value": value}).result
 
 

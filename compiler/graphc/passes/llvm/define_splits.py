@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from graphc.ir.helpers import declared
 from graphc.library.helpers import Split
@@ -29,7 +28,7 @@ class DefineSplits(Pass):
 
     stage = "llvm"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         splits = [helper for helper in declared(module).values() if isinstance(helper, Split)]
         if not splits:
             return
@@ -50,7 +49,7 @@ class DefineSplits(Pass):
                 module.body.append(op)
 
 
-def _functions(module: Any) -> list[Any]:
+def _functions(module: ir.Module) -> list[ir.Operation]:
     return [op for op in module.body.operations if op.operation.name == "llvm.func"]
 
 
@@ -62,7 +61,7 @@ class _Sharing:
         body: the function of the loop, which takes a context, a range and what is captured.
     """
 
-    def __init__(self, split: Split, body: Any) -> None:
+    def __init__(self, split: Split, body: ir.Operation) -> None:
         self._split = split
         captured = list(body.regions[0].blocks[0].arguments)[3:]
         self._types = [str(value.type) for value in captured]

@@ -137,7 +137,7 @@ class _Division:
         """Whether a function refers to nothing that stays."""
         return all(self._may_be_copied(self._symbols[other]) for other in self._needs[name])
 
-    def _may_be_copied(self, op: Any) -> bool:
+    def _may_be_copied(self, op: ir.Operation) -> bool:
         """Whether a symbol may have several copies, and needs nothing else."""
         if op.name == "llvm.func":
             return not _is_defined(op)
@@ -226,11 +226,11 @@ class _Division:
                 self._symbols[nest.name].erase()
 
 
-def _is_defined(op: Any) -> bool:
+def _is_defined(op: ir.Operation) -> bool:
     return op.name == "llvm.func" and len(op.regions[0].blocks) > 0
 
 
-def _references(op: Any) -> set[str]:
+def _references(op: ir.Operation) -> set[str]:
     """The symbols that an operation names."""
     if op.name == "llvm.call":
         return {callee_of(op)} - {""}

@@ -112,7 +112,7 @@ class _Rewrite:
         self._positions: dict[_Position, ir.Attribute] = {}
         # In the functions with calls: the descriptors of buffers, and what was read of them.
         self._descriptors: dict[ir.Value, ir.Value] = {}
-        self._read: dict[tuple[Any, _Position], Any] = {}
+        self._read: dict[tuple[Any, _Position], ir.Value] = {}
         self._words: dict[ir.Value, ir.Value] = {}
 
     def define(self, function: ir.Operation) -> list[_Parts]:

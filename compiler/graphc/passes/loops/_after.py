@@ -37,7 +37,7 @@ class After:
         movable: declarations whose own needs do not keep work in the loop.
     """
 
-    def __init__(self, view: ScanView, growth: int, movable: Iterable[Any] = ()) -> None:
+    def __init__(self, view: ScanView, growth: int, movable: Iterable[ir.Operation] = ()) -> None:
         self.view = view
         self._limit = growth * loop_elements(view)
         self.needed = needed_in_loop(view, frozenset(movable))

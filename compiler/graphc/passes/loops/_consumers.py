@@ -43,7 +43,7 @@ class Consumer:
     def __init__(self, op: ir.Operation, trace: ir.Operation, position: int) -> None:
         self.op, self.trace = op, trace
         self.start: Any = None
-        self._size: Any = 1
+        self._size: ir.Value | int = 1
         self._stride: ir.Value | int = 1
         if position == 0 and op.name == "graphc.slice":
             self.start, self._size, self._stride = bounds_of(op)[0]
@@ -90,7 +90,7 @@ class Consumer:
         )
 
     @property
-    def consecutive(self) -> tuple[Any, Any] | None:
+    def consecutive(self) -> tuple[ir.Value, ir.Value | int] | None:
         """Offset and number of the rows, if they are consecutive."""
         stride = self._stride if isinstance(self._stride, int) else key_of(self._stride)
         return None if self.start is None or stride != 1 else (self.start, self._size)

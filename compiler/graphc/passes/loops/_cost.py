@@ -79,7 +79,7 @@ def users_of(view: ScanView, value: ir.Value) -> list[ir.Operation]:
     return users
 
 
-def needed_in_loop(view: ScanView, without: frozenset[Any] = frozenset()) -> set[ir.Operation]:
+def needed_in_loop(view: ScanView, without: frozenset[ir.Operation] = frozenset()) -> set[ir.Operation]:
     """The operations that states (without those of some `scan_carry`), the stop condition or checks need."""
     operations = [op.operation for op in view.block.operations]
     needed: set[Any] = set()

@@ -158,7 +158,7 @@ class LastRowUses:
         type_ = tensor_type([1, *shape], row.type.element_type)
         return ir.Operation.create("graphc.dimshuffle", [type_], [row], {"order": order}).result
 
-    def _read(self, op: ir.Operation, stack: ir.Value, row: ir.Value) -> Any:
+    def _read(self, op: ir.Operation, stack: ir.Value, row: ir.Value) -> ir.Value:
         if op.name == "graphc.scan_seq":
             return _cast(row, op.results[0].type)
         bounds = list(op.operands)[1:]

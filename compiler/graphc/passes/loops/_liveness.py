@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import is_removable
 from graphc.ir.scan_view import SCAN, name_of
@@ -26,7 +26,7 @@ class Liveness:
 
     def __init__(self, function: ir.Operation) -> None:
         self._operations = walk(function)
-        self._declared: dict[Any, dict[str, Any]] = {}
+        self._declared: dict[ir.Operation, dict[str, ir.Operation]] = {}
         self._effects: dict[ir.Operation, list[ir.Operation]] = {}
         self._live: set[ir.Operation] = set()
         self._pending: list[ir.Operation] = []

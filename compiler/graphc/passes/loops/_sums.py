@@ -99,7 +99,7 @@ class Accumulator:
             op.erase()
         return True
 
-    def _last_row(self, after: After) -> Any:
+    def _last_row(self, after: After) -> ir.Value:
         b, initial = after.batcher, self.carry.operands[0]
         shape = list(initial.type.shape)[1:]
         sizes = [dim_of(initial, axis) for axis in range(1, len(shape) + 1)]
@@ -224,7 +224,7 @@ class Summation:
         type_ = tensor_type(shape, stack.type.element_type)
         return self._b.create("graphc.reduce_sum", [stack], type_, axes=axes)
 
-    def _fit(self, stack: Any, sizes: list[Any], first: int) -> Any:
+    def _fit(self, stack: ir.Value, sizes: list[Any], first: int) -> ir.Value:
         for axis, size in enumerate(sizes, first):
             if stack.type.shape[axis] != 1:
                 stack = self._b.fit(stack, axis, size)

@@ -176,7 +176,7 @@ _CLOSER: dict[tuple[str, str], Callable[[Any, Any], tuple[Any, Any] | None]] = {
 }
 
 
-def _make_slice(x: ir.Value, bounds: Bounds, type_: ir.Type) -> Any:
+def _make_slice(x: ir.Value, bounds: Bounds, type_: ir.Type) -> ir.Operation:
     """A `graphc.slice` at the current insertion point; bounds are index values or ints."""
     values = [as_value(item) for part in zip(*bounds, strict=True) for item in part]
     return ir.Operation.create("graphc.slice", [type_], [x, *values])

@@ -97,7 +97,7 @@ class _Segments:
 
     def _body(
         self,
-        n_steps: Any,
+        n_steps: Variable,
         sequences: Mapping[Key, Variable],
         windows: Mapping[str, Variable],
         others: Mapping[str, Variable],

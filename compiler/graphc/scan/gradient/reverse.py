@@ -143,7 +143,7 @@ def _sequence(run: Run, name: str, taps: Mapping[int, Variable | None]) -> Varia
     return result
 
 
-def _has_rows(x: Any, n: Any) -> bool:
+def _has_rows(x: Variable, n: Variable) -> bool:
     """Whether an array is known to have ``n`` rows."""
     if isinstance(x, Constant) or x.type.shape[0] is not None:
         return known_size(n) == x.type.shape[0]

@@ -141,7 +141,7 @@ def logm(A: TensorLike, output: str = "real") -> Variable:
     return _real_if_principal(Logm()(a), a)
 
 
-def _exponentials(A: Any, what: str, turned: bool) -> tuple[Any, Any, bool]:
+def _exponentials(A: Any, what: str, turned: bool) -> tuple[Variable, Variable | None, bool]:
     """exp(A) and exp(-A), or exp(iA) and exp(-iA); and whether A is real."""
     a = square(A, what)
     a = pt.cast(a, float_dtype(a.type.dtype))
@@ -164,7 +164,7 @@ def cosm(A: TensorLike) -> Variable:
     return pt.real(up) if real else 0.5 * (up + down)
 
 
-def sinm(A: Any) -> Variable:
+def sinm(A: TensorLike) -> Variable:
     """Sines of matrices.
 
     Examples:

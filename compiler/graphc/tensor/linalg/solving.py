@@ -61,7 +61,7 @@ def _right_hand_side(
 
 def _with_columns(
     a: Any, b: Any, b_ndim: int | None, what: str, do: Callable[[Any, Any], Any], several: bool = True
-) -> Any:
+) -> Variable:
     """``do(a, b)`` for right-hand sides that may be vectors.
 
     Args:

@@ -56,7 +56,7 @@ def orth(A: TensorLike, rcond: Any = None) -> Variable:
     return u[:, :rank]
 
 
-def null_space(A: Any, rcond: Any = None) -> Variable:
+def null_space(A: TensorLike, rcond: Any = None) -> Variable:
     """An orthonormal basis (n, n - r) of the null space of a matrix (m, n) of rank r; arguments as `orth`.
 
     Examples:
@@ -88,7 +88,7 @@ def polar(a: TensorLike, side: str = "right") -> tuple[Variable, Variable]:
 
 def cho_factor(
     a: TensorLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = False
-) -> Any:
+) -> tuple[Variable, bool]:
     """A Cholesky factor for `cho_solve`: the factor, with zeros in the other triangle, and ``lower``.
 
     Examples:

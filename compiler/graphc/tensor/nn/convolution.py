@@ -101,7 +101,7 @@ def _operands(
     return x, (pt.flip(f, tuple(range(2, ndim))) if flip else f)
 
 
-def _result(out: Any, x: Any, f: Any) -> Any:
+def _result(out: Any, x: Any, f: Any) -> TensorVariable:
     """Half precision is computed in single precision."""
     return cast_to(out, "float16") if x.type.dtype == f.type.dtype == "float16" else out
 
@@ -136,7 +136,7 @@ def _padded(x: Any, windows: Sequence[Window], lows: list[int | None]) -> Tensor
 
 
 def conv2d_transpose(
-    x: Any,
+    x: TensorLike,
     filters: Any,
     stride: int | Sequence[int] = 1,
     padding: Padding = "valid",
@@ -193,7 +193,7 @@ def conv2d_transpose(
     return _result(op(x, f, folded(size_of(f, 1) * groups), *sizes), x, f)
 
 
-def _image(x: Any) -> Any:
+def _image(x: Variable) -> Any:
     """A sequence (n, c, w) as images of height 1."""
     return pt.dimshuffle(x, (0, 1, "x", 2))
 
@@ -238,7 +238,7 @@ def conv1d(
     return _result(pt.dimshuffle(op(_image(x), _image(f), 1, w.count), (0, 1, 3)), x, f)
 
 
-def _with_line_channels(x: TensorVariable, f: TensorVariable, groups: int) -> Any:
+def _with_line_channels(x: TensorVariable, f: TensorVariable, groups: int) -> TensorVariable:
     image = _with_channels("conv1d", _image(x), _image(f), groups)
     return pt.dimshuffle(image, (0, 1, 3))
 

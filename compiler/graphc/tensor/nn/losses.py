@@ -76,7 +76,7 @@ def sigmoid_binary_crossentropy(output: Any, target: Any) -> Variable:
     return pt.softplus(output) - target * output
 
 
-def _chosen(scores: Any, classes: Any) -> TensorVariable:
+def _chosen(scores: Variable, classes: Variable) -> TensorVariable:
     """The elements of the last axis at class numbers, which have one axis less."""
     count = size_of(scores, scores.type.ndim - 1)
     rows = pt.reshape(scores, (-1, count))

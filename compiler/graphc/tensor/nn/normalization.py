@@ -23,7 +23,9 @@ def _floating(x: Any) -> Any:
     return x if x.type.numpy_dtype.kind == "f" else pt.cast(x, "float64")
 
 
-def _standardized(x: TensorVariable, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
+def _standardized(
+    x: TensorVariable, axes: tuple[int, ...], eps: float
+) -> tuple[Variable, Variable, Variable]:
     """x less its mean and over its deviation; the mean; the variance."""
     mean = pt.mean(x, axis=axes, keepdims=True)
     apart = x - mean
@@ -31,7 +33,7 @@ def _standardized(x: TensorVariable, axes: tuple[int, ...], eps: float) -> tuple
     return apart / pt.sqrt(variance + eps), mean, variance
 
 
-def _scaled(x: Any, gamma: Any, beta: Any) -> Any:
+def _scaled(x: Variable, gamma: Variable | None, beta: Variable | None) -> Any:
     x = x if gamma is None else x * gamma
     return x if beta is None else x + beta
 
@@ -95,7 +97,7 @@ def group_norm(
     return _scaled(pt.reshape(normal, sizes), *channel)
 
 
-def _along(v: Any, axis: int, ndim: int) -> Any:
+def _along(v: Any, axis: int, ndim: int) -> TensorVariable | None:
     """A vector with an element for each channel, to broadcast; None and 0-d ones as they are."""
     if v is None:
         return None

@@ -25,7 +25,7 @@ Padding = str | int | Sequence[int] | Sequence[Sequence[int]]
 
 
 def _windows(
-    what: str, x: Any, size: Numbers, stride: Numbers | None, padding: Padding
+    what: str, x: Variable, size: Numbers, stride: Numbers | None, padding: Padding
 ) -> tuple[tuple[int, ...], tuple[int, ...], list[Window], list[int | None]]:
     """Sizes and strides of the windows, the windows along both axes, and the static numbers in front."""
     if x.type.ndim < 2:
@@ -43,7 +43,7 @@ def _windows(
     return sizes, strides, windows, [known(w.low) for w in windows]
 
 
-def _filled(x: Any, windows: Sequence[Window], lows: list[int | None], value: float) -> Any:
+def _filled(x: Variable, windows: Sequence[Window], lows: list[int | None], value: float) -> Any:
     """x with elements in front where only the graph knows how many."""
     widths: list[Any] = [(0, 0)] * (x.type.ndim - 2)
     widths += [(w.low, 0) if low is None else (0, 0) for w, low in zip(windows, lows, strict=True)]

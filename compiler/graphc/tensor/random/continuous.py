@@ -14,6 +14,9 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.tensor.random.op import RandomVariable
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+
+if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.tensor.random.type import RandomGeneratorVariable
 
@@ -34,7 +37,7 @@ def random(size: Any = None, **options: Any) -> Any:
 
 
 def uniform(
-    low: Any = 0.0, high: Any = 1.0, size: Any = None, **options: Any
+    low: TensorLike = 0.0, high: TensorLike = 1.0, size: Any = None, **options: Any
 ) -> tuple[RandomGeneratorVariable, TensorVariable]:
     """Uniform on [low, high).
 

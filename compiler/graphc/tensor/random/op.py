@@ -28,6 +28,9 @@ from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.type import as_generator, generator_type
 
 if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+
+if TYPE_CHECKING:
     from graphc.tensor.random.distributions import Parameter
 
 if TYPE_CHECKING:
@@ -142,7 +145,7 @@ class RandomVariable(Op):
 
     def _prepare(
         self, parameters: Sequence[TensorVariable | float], size: Any
-    ) -> tuple[list[Any], list[Any]]:
+    ) -> tuple[list[TensorVariable], list[TensorVariable]]:
         """Sizes of the batch, and the parameters with as many dimensions."""
         row = self.row
         if len(parameters) != len(row.parameters):
@@ -306,7 +309,7 @@ class RandomVariable(Op):
         return [after, found]
 
     def _check_sizes(
-        self, indices: Sequence[str], parameters: Sequence[str], variables: Sequence[Any], e: Any
+        self, indices: Sequence[str], parameters: Sequence[str], variables: Sequence[Any], e: Emitter
     ) -> None:
         zero = e.const_index(0)
         for index in indices:

@@ -136,7 +136,7 @@ def _is_invariant(value: ir.Value, loop: ir.Operation) -> bool:
     return all(_is_invariant(x, loop) for x in owner.operation.operands)
 
 
-def _give_back(module: Any, loop: ir.Operation) -> None:
+def _give_back(module: ir.Module, loop: ir.Operation) -> None:
     """Frees at the end of each iteration what it allocated."""
     i64 = ir.IntegerType.get_signless(64)
     # arena-allocation gives the two functions the context.

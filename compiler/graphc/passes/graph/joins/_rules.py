@@ -34,7 +34,7 @@ class JoinRules:
 
     # -- joins -----------------------------------------------------------------------------------------------
 
-    def trivial_join(self, rw: Rewriter, op: ir.Operation) -> Any:
+    def trivial_join(self, rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         """Of one operand; operands without elements along the axis go."""
         axis = _axis(op)
         operands = [uncast(rw, x) for x in op.operands]
@@ -106,7 +106,7 @@ class JoinRules:
 
     # -- readers of joins ------------------------------------------------------------------------------------
 
-    def slice_of_join(self, rw: Rewriter, op: Any) -> Any:
+    def slice_of_join(self, rw: Rewriter, op: ir.Operation) -> Any:
         """Within one operand."""
         value = op.operands[0]
         while rw.defining(value, "graphc.specify_shape") or rw.defining(value, "tensor.cast"):

@@ -53,7 +53,7 @@ class JoinWriter:
         self._placed: set[ir.Value] = set()
         self.counts: dict[str, int] = {}
 
-    def write(self, rw: Rewriter, op: Any) -> Any:
+    def write(self, rw: Rewriter, op: ir.Operation) -> Any:
         """The tensor of a `write_join` that replaces a join, or None."""
         axis = op.attributes["axis"].value
         streams = [self._stream(op, x, axis) for x in op.operands]
@@ -98,7 +98,7 @@ class JoinWriter:
             stream.value, stream.views, stream.eligible = value, views, True
         return stream
 
-    def _emit(self, rw: Rewriter, op: Any, axis: int, streams: list[_Stream]) -> Any:
+    def _emit(self, rw: Rewriter, op: Any, axis: int, streams: list[_Stream]) -> ir.Value:
         kind = self._kind(op, axis, streams)
         sizes = [size_of(rw, streams[0].operand, dim) for dim in range(len(kind.shape))]
         parts = [size_of(rw, stream.operand, axis) for stream in streams]
@@ -135,7 +135,7 @@ class JoinWriter:
             shape[dim] = next((size for size in (shape[dim], *known) if size >= 0), -1)
         return tensor_type(shape, kind.element_type)
 
-    def _write(self, rw: Rewriter, stream: _Stream, buffer: Any) -> Any:
+    def _write(self, rw: Rewriter, stream: _Stream, buffer: Any) -> ir.Value:
         for view in stream.views:
             buffer = self._inverse(rw, view, buffer)
         with ir.InsertionPoint(rw.anchor), _location_of(stream.value, rw.anchor):
@@ -163,7 +163,7 @@ def _create(name: str, results: list[str], operands: list[ir.Value], **attribute
     return ir.Operation.create(name, types, operands, attributes)
 
 
-def _sum(rw: Rewriter, a: Any, b: Any) -> Any:
+def _sum(rw: Rewriter, a: ir.Value, b: ir.Value) -> ir.Value:
     known = rw.constant(a), rw.constant(b)
     if None in known:
         return rw.index_op("addi", a, b)

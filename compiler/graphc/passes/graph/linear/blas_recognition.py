@@ -146,7 +146,7 @@ def _broadcasts(op: ir.Operation) -> bool:
     return any((m == 1) != (n == 1) for m, n in pairs)
 
 
-def _outer_product(rewriter: Rewriter, op: ir.Operation) -> Any:
+def _outer_product(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
     """A summed dimension of 1: every element is one product."""
     if _summed_sizes(op) != (1, 1) or _broadcasts(op):
         return None

@@ -21,7 +21,7 @@ def _is_float(rw: Rewriter, op: ir.Operation) -> bool:
     return kind(rw, op.results[0]) == "f"
 
 
-def _plus_one(rw: Rewriter, value: ir.Value) -> Any:
+def _plus_one(rw: Rewriter, value: ir.Value) -> ir.Value | None:
     """x of `1 + x` or `x + 1`, whose shape x must have."""
     op = rw.defining(value, "graphc.add")
     if op is None:

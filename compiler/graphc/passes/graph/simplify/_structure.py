@@ -52,7 +52,7 @@ def reduce_of_reduce(rw: Rewriter, op: ir.Operation) -> Any:
 
 
 @_rule(*_REDUCTIONS)
-def reduce_of_permutation(rw: Rewriter, op: ir.Operation) -> Any:
+def reduce_of_permutation(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Reduces before moving axes, if the kept axes come out in their old order."""
     view = rw.defining(op.operands[0], "graphc.dimshuffle")
     if view is None:
@@ -121,7 +121,7 @@ def function_of_one_number(rw: Rewriter, op: ir.Operation) -> Any:
 
 
 @_rule("reshape")
-def reshape_of_reshape(rw: Rewriter, op: ir.Operation) -> Any:
+def reshape_of_reshape(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Only the last shape counts, if the inner reshape is certain to succeed."""
     inner = rw.defining(op.operands[0], "graphc.reshape")
     if inner is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.walk import functions, walk
@@ -56,7 +55,7 @@ def _widen(op: ir.Operation) -> bool:
     return True
 
 
-def _wider(element: ir.Type) -> Any:
+def _wider(element: ir.Type) -> ir.Type | None:
     """The type that numbers are accumulated in; None for their own."""
     if isinstance(element, ir.ComplexType):
         part = _wider(element.element_type)

@@ -91,7 +91,7 @@ def _loop(header: Any) -> _Loop | None:
     return _Loop(header, body, compare.operands[1]) if long and only and signed else None
 
 
-def _last(block: Any) -> Any:
+def _last(block: ir.Block) -> Any:
     return list(block.operations)[-1].operation
 
 
@@ -104,7 +104,7 @@ def _is_block(bound: Any) -> bool:
     return not isinstance(end, ir.Block) and end.name == "llvm.add" and constant_of(end.operands[1]) == _BLOCK
 
 
-def constant_of(value: Any) -> int | None:
+def constant_of(value: ir.Value) -> int | None:
     """The number that a value is, if it is known."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "llvm.mlir.constant":
@@ -144,7 +144,7 @@ class _Outlining:
                     (constants if again else passed)[value] = None
         return list(passed), list(constants)
 
-    def _is_read_after(self, value: Any) -> bool:
+    def _is_read_after(self, value: ir.Value) -> bool:
         inside = (self._header, self._body)
         return any(use.owner.operation.block not in inside or use.owner == self._branch for use in value.uses)
 
@@ -219,7 +219,7 @@ class _Outlining:
             ]
         )
 
-    def _jump(self, block: Any, operands: list[Any]) -> None:
+    def _jump(self, block: ir.Block, operands: list[Any]) -> None:
         ir.Operation.create("llvm.br", [], operands, {}, [block])
 
     def _fill(self, made: Any, initial: list[Any]) -> None:
