@@ -105,9 +105,14 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("AllocDiag")
+def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+    return pt.alloc_diag(inputs[0], offset=op.offset, axis1=op.axis1, axis2=op.axis2)
+
+
 @converts("BatchedDiag", module="pymc")
 def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
-    return pt.alloc_diag(inputs[0], offset=getattr(op, "offset", 0))
+    """A diagonal matrix of each row."""
+    return pt.alloc_diag(inputs[0], axis1=-2, axis2=-1)
 
 
 @converts("FillDiagonal")
