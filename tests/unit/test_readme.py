@@ -25,7 +25,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     if page.name in NEEDS:
         pytest.importorskip(NEEDS[page.name], reason="`make bridge` runs this page")
     monkeypatch.chdir(tmp_path)
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     blocks = list(BLOCK.finditer(text))
     names: dict[str, object] = {"__name__": "page"}
     parser = doctest.DocTestParser()
@@ -60,6 +60,6 @@ def test_links_lead_somewhere(page):
 def test_the_settings_page_lists_every_setting():
     from graphc import config
 
-    page = (ROOT / "docs" / "settings.md").read_text()
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     for name, variable, _, doc in config.table():
         assert f"| `{name}` | `{variable}` |" in page and doc in page, name

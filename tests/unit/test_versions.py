@@ -34,7 +34,9 @@ def test_settings_that_are_not_the_defaults_are_shown():
 
 def test_templates_of_issues_ask_for_versions():
     templates = list((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.md"))
-    assert templates and all("graphc.show_versions()" in path.read_text() for path in templates)
+    assert templates and all(
+        "graphc.show_versions()" in path.read_text(encoding="utf-8") for path in templates
+    )
 
 
 def test_the_changelog_has_a_place_for_what_comes():

@@ -98,7 +98,7 @@ def _sources(text: str, mode: str) -> list[Source]:
     if text.endswith(".mlir"):
         path = Path(text)
         name = path.stem if path.stem.isidentifier() else "main"
-        return [mlir_source(name, path.read_text(), mode)]
+        return [mlir_source(name, path.read_text(encoding="utf-8"), mode)]
     file, _, name = text.rpartition(":")
     if not file.endswith(".py") or not name.isidentifier():
         raise _SourceError(f"a source is model.py:name or graph.mlir, got {text!r}")

@@ -50,14 +50,19 @@ def test_repeated_calls_allocate_nothing(form):
     a = np.ones(1000)
     for _ in range(100):
         f(a, out=out)
-    before = bytes_in_use()
-    tracemalloc.start()
-    for _ in range(10_000):
-        f(a, out=out)
-    now, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    rounds = []
+    for _ in range(5):
+        before = bytes_in_use()
+        tracemalloc.start()
+        for _ in range(10_000):
+            f(a, out=out)
+        now, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        rounds.append((peak, now, bytes_in_use() - before))
+    # Threads of other tests' libraries allocate at times, the calls would in every round.
+    peak, now, grown = map(min, zip(*rounds, strict=True))
     assert peak < 8000  # the size of one array: none is made at any time
-    assert now < 4000 and bytes_in_use() - before < 8000
+    assert now < 4000 and grown < 8000
 
 
 def test_the_forms_of_the_outputs(mode):

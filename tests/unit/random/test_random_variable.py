@@ -28,7 +28,7 @@ def new(seed=7):
 
 
 def test_the_guide_lists_every_function():
-    page = (Path(__file__).parents[3] / "docs" / "guide" / "random.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "guide" / "random.md").read_text(encoding="utf-8")
     listed = {
         name for line in page.splitlines() if line.startswith("| `") for name in re.findall("`(\\w+)`", line)
     }
