@@ -132,6 +132,22 @@ def test_conversion(name):
     assert in_pytensor(functions[1]) == []
 
 
+def test_masks_leave_sums() -> None:
+    """What masks each matrix of a batch masks their sum, in all the places where a mask may stand."""
+    m, given = pt.dmatrix("m"), pt.dtensor3("given")
+    lower = pytensor.graph.vectorize_graph(pt.tril(m), {m: given})
+    row = pt.cast(pt.eq(pt.arange(3), 1), "float64")
+    outputs = [
+        lower.sum(axis=0), (lower * given).sum(axis=0), (lower / given).sum(axis=(0, 1)), lower.sum(),
+        (given * row[None, None]).sum(axis=1), (given * row[:, None]).sum(axis=(0, 2)), (lower * row).sum(axis=2),
+    ]  # fmt: skip
+    functions = [pytensor.function([given], outputs, mode=mode) for mode in (REFERENCE, "GRAPHC_RAW")]
+    for shape in ((4, 3, 3), (1, 3, 3)):
+        value = np.random.default_rng(0).normal(size=shape)
+        for expected, found in zip(*(f(value) for f in functions), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
 DRAWS = {
     "pareto": lambda r: [pt.random.pareto(np.array([0.5, 2.0]), 2.0, rng=r), pt.random.pareto(3.0, 2.0, size=(2, 3), rng=r)],
     "choice": lambda r: [pt.random.choice(np.eye(5), size=(3,), replace=False, rng=r), pt.random.choice(9, size=(2, 2), replace=False, rng=r)],

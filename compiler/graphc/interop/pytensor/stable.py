@@ -7,7 +7,8 @@ These are made here as nodes are converted, which takes no time, in place of rew
 - what is added and subtracted again cancels: ``y + a - 1 - y + 1`` is ``a`` (`local_add_canonizer`);
 - so does what is multiplied and divided by: ``g / f(x) * f(x)`` is ``g`` (`local_mul_canonizer`);
 - ``(1 - a / s) * s`` is ``s - a`` (`local_greedy_distributor`);
-- what all terms of a sum are divided by is divided by afterwards (`local_sum_prod_of_mul_or_div`);
+- what all terms of a sum are divided by is divided by afterwards, and what masks all of them masks the sum
+  (`local_sum_prod_of_mul_or_div`; other factors stay, as sums without them can overflow);
 - zeros of a `switch` stay zeros when they are multiplied or divided, also by infinities: derivatives of the
   side that was not chosen do not count (`local_mul_switch_sink`, `local_div_switch_sink`).
 
@@ -24,8 +25,9 @@ import numpy as np
 
 import graphc.tensor as pt
 from graphc.graph.basic import Constant
+from graphc.interop.pytensor.equal_rows import equal_row
 from graphc.ops.dimshuffle import DimShuffle
-from graphc.ops.elementwise import Elementwise
+from graphc.ops.elementwise import Cast, Elementwise
 from graphc.ops.reshape import BroadcastTo
 
 # Longer sums and products are taken as they stand.
@@ -85,15 +87,39 @@ def summed(x: Any, axes: tuple[int, ...], reduce_sum: Callable[[Any], Any]) -> A
         reduce_sum: computes the sum as it stands.
     """
     factors = _factors(x, 1) if axes and x.type.numpy_dtype.kind == "f" else []
-    same = [power < 0 and all(v.type.shape[axis] == 1 for axis in axes) for v, power in factors]
-    common = [factor for factor, is_same in zip(factors, same, strict=True) if is_same]
-    rest = [factor for factor, is_same in zip(factors, same, strict=True) if not is_same]
-    if not common or not rest or len(factors) > _MOST_FACTORS:
+    outside = [_outside(v, power, axes) for v, power in factors]
+    rest = [factor for factor, found in zip(factors, outside, strict=True) if found is None]
+    if len(rest) in (0, len(factors)) or len(factors) > _MOST_FACTORS:
         return reduce_sum(x)
     total = reduce_sum(_in_shape_of(x, _quotient(rest)))
-    left = [axis for axis in range(x.type.ndim) if axis not in axes]
-    outside = [(pt.cast(pt.dimshuffle(v, left), total.type.dtype), power) for v, power in common]
-    return _quotient([(total, 1), *outside])
+    common = [
+        (pt.cast(found, total.type.dtype), power)
+        for found, (_, power) in zip(outside, factors, strict=True)
+        if found is not None
+    ]
+    return _quotient([(total, 1), *common])
+
+
+def _outside(v: Any, power: int, axes: tuple[int, ...]) -> Any:
+    """A factor of all terms of a sum as one of the sum, None if it stays inside."""
+    if power > 0 and not _is_mask(v):
+        return None
+    if all(v.type.shape[axis] == 1 for axis in axes):
+        return pt.dimshuffle(v, [axis for axis in range(v.type.ndim) if axis not in axes])
+    if power < 0 or axes != tuple(range(len(axes))):
+        return None
+    for _ in axes:
+        v = None if v is None else equal_row(v)
+    return v
+
+
+def _is_mask(v: Any) -> bool:
+    """Whether all elements are known to be 0 or 1."""
+    while v.owner is not None and isinstance(v.owner.op, (Cast, DimShuffle, BroadcastTo)):
+        v = v.owner.inputs[0]
+        if v.type.dtype == "bool":
+            return True
+    return False
 
 
 def _ratio(factors: list[Term]) -> Any:
