@@ -25,7 +25,7 @@ from graphc.errors import CompileError
 from graphc.library.interrupts import poll_ir, polls
 from graphc_runtime import elf
 
-# What graphc calls BLAS, LAPACK and NumPy's draws by, and what libraries have behind their own name.
+# What graphc calls BLAS, LAPACK and NumPy's draws by, and what libraries have after their own name.
 _LIBRARY_NAMES = {"blas_": "_", "lapack_": "_", "npyrandom_": ""}
 # What C programs can link with: the others are in a Python process only.
 _LINKABLE = ("", "BLAS", "LAPACK", "libm", "libmvec")

@@ -42,7 +42,7 @@ def bit_of_byte(value: ir.Value) -> ir.Value:
     return build.create("arith.cmpi", [bit], [value, zero], predicate=not_equal).result
 
 
-def bit_behind(value: ir.Value) -> ir.Value | None:
+def bit_in(value: ir.Value) -> ir.Value | None:
     """The bool that a byte is made of, None if it is not."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.extui":

@@ -24,7 +24,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc.lowering import partial_reductions
-from graphc.lowering.carried import bit_behind, bit_of_byte, byte_of_bit, carry, loop, stay_scalar
+from graphc.lowering.carried import bit_in, bit_of_byte, byte_of_bit, carry, loop, stay_scalar
 from graphc.lowering.layouts import collapse, is_row_major
 from graphc_dialects._mlir import ir
 
@@ -217,7 +217,7 @@ class LoopNest:
         """The body, wrapped in the trailing reduction loops if there are any."""
         accumulators = [operand for operand in self._outputs if self._accumulates(operand)]
         initial = [self._load(operand, indices) for operand in accumulators]
-        self._are_bits = [bit_behind(self._yielded(operand)) is not None for operand in accumulators]
+        self._are_bits = [bit_in(self._yielded(operand)) is not None for operand in accumulators]
         initial = [bit_of_byte(v) if bit else v for v, bit in zip(initial, self._are_bits, strict=True)]
         self._sum_positions = [
             i for i, operand in enumerate(accumulators) if self._combiner(operand) is not None
@@ -376,7 +376,7 @@ class LoopNest:
         results: list[Any] = []
         for operand, value in zip(self._outputs, yielded, strict=True):
             if any(operand is other for other in accumulators):
-                results.append(bit_behind(value) if self._are_bits[len(results)] else value)
+                results.append(bit_in(value) if self._are_bits[len(results)] else value)
             else:
                 build.create("memref.store", [], [value, operand.buffer, *self._where(operand, indices)])
         return results

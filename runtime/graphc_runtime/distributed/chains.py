@@ -41,7 +41,7 @@ def sample_chains(
         progress: whether lines on stderr say how many chains are done; or a function ``(done, total)``.
 
     Returns:
-        What ``step`` returns, with two axes in front of each array: chain and draw.
+        What ``step`` returns, with two more leading axes for each array: chain and draw.
 
     Raises:
         TypeError: ``step`` keeps no generator, or has no updates.
