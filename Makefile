@@ -135,7 +135,7 @@ bench: $(VENV)/.demo $(PEERS)/.peers
 bench-pymc: $(BRIDGE)/.bridge
 	$(BRIDGE)/bin/python tests/bench/pymc_models.py --jobs $(JOBS) $(BENCH_ARGS)
 
-# From model to posterior, with pm.sample and nutpie; `bench-pymc` writes the table of what is kept in results/.
+# From model to posterior, with pm.sample and nutpie: docs/benchmarks_sampling.md. Takes half an hour.
 bench-sampling: $(BRIDGE)/.bridge
 	$(BRIDGE)/bin/python tests/bench/pymc_sampling.py
 

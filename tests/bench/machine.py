@@ -43,3 +43,11 @@ def describe() -> dict[str, str | int]:
         "llvm": f"llvmlite {_version('llvmlite')}",
         "date": datetime.date.today().isoformat(),
     }
+
+
+def with_versions(*packages: str) -> str:
+    """What a benchmark ran on, in one line: processor, cores, Python, packages, date."""
+    found = describe()
+    versions = [f"{name} {_version(name)}" for name in packages]
+    ran = [found["processor"], f"{found['cores']} cores", found["python"], *versions, found["date"]]
+    return ", ".join(map(str, ran))

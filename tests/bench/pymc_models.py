@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pymc_sampling
 import pymc_tables
 import pymc_worker
 from bytecode import compile_sources
@@ -154,8 +153,7 @@ def main() -> None:
             for model in names:
                 step(model, call_times)
     if options.write or not options.only:
-        sampled = json.loads(pymc_sampling.RESULTS.read_text()) if pymc_sampling.RESULTS.exists() else {}
-        (ROOT / "docs" / "benchmarks_pymc.md").write_text(pymc_tables.page(kept, sampled))
+        (ROOT / "docs" / "benchmarks_pymc.md").write_text(pymc_tables.page(kept))
 
 
 if __name__ == "__main__":

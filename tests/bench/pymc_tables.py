@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import math
-from importlib.metadata import version
 from typing import Any
 
 import machine
-import pymc_sampling
 
 Row = dict[str, dict[str, Any]]
 PEERS = ("NUMBA", "JAX")
@@ -88,17 +86,6 @@ Measured on: {ran}.
 | model | us a call | cold, CPU s | cached, CPU s | times |
 |---|---|---|---|---|
 {lines}
-
-## Sampling
-
-Written by `make bench-sampling`: from the finished model to {draws} draws after {tune} of warm-up in each
-of {chains} chains, compilation included, every row in a fresh process with empty caches. ESS is the
-smallest bulk effective sample size of all variables. **Means apart**: differences of posterior means from
-the sampler's row without graphc, in their common Monte Carlo errors: root mean square of all variables (1 is
-expected of two samplings of one posterior) and, in brackets, the largest. The rows without graphc are PyMC's
-defaults: C with `pm.sample`, numba with nutpie.
-
-{sampling}
 """
 MEANS = (
     ("times as long a call", "best"),
@@ -107,23 +94,15 @@ MEANS = (
 )
 
 
-def page(rows: dict[str, Row], sampled: dict[str, Row]) -> str:
+def page(rows: dict[str, Row]) -> str:
     """docs/benchmarks_pymc.md."""
-    found = machine.describe()
-    versions = [f"{name} {version(name)}" for name in ("pymc", "pytensor", "numba", "jax", "llvmlite")]
-    ran = [found["processor"], f"{found['cores']} cores", found["python"], *versions, found["date"]]
     means = []
     for title, key in MEANS:
         cells = [title, *(_mean(rows, key, peers) for peers in (("NUMBA",), ("JAX",), PEERS))]
         means.append("| " + " | ".join(cells) + " |")
-    text = PAGE if sampled else PAGE[: PAGE.index("\n## Sampling")]
-    return text.format(
-        ran=", ".join(map(str, ran)),
+    return PAGE.format(
+        ran=machine.with_versions("pymc", "pytensor", "numba", "jax", "llvmlite"),
         means="\n".join(means),
         missed="\n".join(_missed(rows)),
         lines="\n".join(_line(name, row) for name, row in rows.items()),
-        draws=pymc_sampling.DRAWS,
-        tune=pymc_sampling.TUNE,
-        chains=pymc_sampling.CHAINS,
-        sampling=pymc_sampling.table(sampled),
     )
