@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model, compiled and as an artifact, and the engines that run it: real clusters of two processes."""
+"""A model, compiled and as an artifact, and the engines that run it: real clusters of two processes.
+
+They end with the module: what talks to them allocates memory, which other tests would take for that of calls.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +22,20 @@ import graphc_runtime
 ENGINES = ("pool", "dask", "ray")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def no_cache():
     """Workers cannot find code in a cache."""
     with graphc.config.change_flags(cache_dir=""):
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pool():
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         yield pool
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def dask_client():
     distributed = pytest.importorskip("distributed", reason="graphc[dask] is not installed")
     dask = pytest.importorskip("dask", reason="graphc[dask] is not installed")
@@ -46,7 +49,7 @@ def dask_client():
             yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ray_cluster():
     ray = pytest.importorskip("ray", reason="graphc[ray] is not installed")
     # Sockets have short paths; workers import these tests by name.
@@ -76,7 +79,7 @@ def exported(function, folder):
     return graphc_runtime.load(graphc.export(function, folder / f"{function.name}.gcx"))[function.name]
 
 
-@pytest.fixture(scope="session", params=["function", "artifact"])
+@pytest.fixture(scope="module", params=["function", "artifact"])
 def regression(request, tmp_path_factory):
     """Negative log likelihood and gradient, of parameters, rows and targets."""
     w, x, y = pt.dvector("w"), pt.dmatrix("x"), pt.dvector("y")
@@ -86,7 +89,7 @@ def regression(request, tmp_path_factory):
     return f if request.param == "function" else exported(f, tmp_path_factory.mktemp("regression"))
 
 
-@pytest.fixture(scope="session", params=["function", "artifact"])
+@pytest.fixture(scope="module", params=["function", "artifact"])
 def walk(request, tmp_path_factory):
     """A step of a random walk with two generators."""
     at = graphc.shared(np.zeros(3), name="at")

@@ -59,7 +59,7 @@ def test_repeated_calls_allocate_nothing(form):
         now, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         rounds.append((peak, now, bytes_in_use() - before))
-    # Threads of other tests' libraries allocate at times, the calls would in every round.
+    # Other threads allocate at times, the calls would in every round.
     peak, now, grown = map(min, zip(*rounds, strict=True))
     assert peak < 8000  # the size of one array: none is made at any time
     assert now < 4000 and grown < 8000
