@@ -44,12 +44,22 @@ _CHECKED = _LINUX_NAMES | {name: name for name in _SAME_NAMES}
 @functools.cache
 def host_flags() -> frozenset[str]:
     """Linux's names of this CPU's features; empty where the system does not tell."""
+    return frozenset(_field("flags|Features").split())
+
+
+def host_vendor() -> str:
+    """The vendor as x86 processors give it, such as "GenuineIntel"; empty where the system does not tell."""
+    return _field("vendor_id").strip()
+
+
+def _field(names: str) -> str:
+    """A field of the first processor in Linux's list."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
-        return frozenset()
-    match = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
-    return frozenset(match[1].split()) if match else frozenset()
+        return ""
+    match = re.search(rf"^(?:{names})\s*:(.*)$", text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def missing_features(target: dict[str, str]) -> list[str]:

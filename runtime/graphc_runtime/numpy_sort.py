@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from graphc_runtime.cpu import host_flags, host_vendor
 from graphc_runtime.libraries import numpy_api_table
 
 # Position of `sort[0]` (quicksort) in the table: after 21 casts and 12 other functions.
 _SORT = 33
-# The vendor, and the instructions that NumPy's sorts with AVX-512 are compiled for.
-_SKYLAKE = {"GenuineIntel", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}
+# The instructions that NumPy's sorts with AVX-512 are compiled for.
+_SKYLAKE = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}
 # Slot of `_PyDataType_GetArrFuncs` in NumPy's C API, which never changes within ABI 2.0.
 _GET_ARR_FUNCS = 365
 
@@ -55,11 +55,7 @@ def quickest() -> bool:
     ms on one core, and 20 ms by radix sort. AMD's family 25 has microcode for it: 53 ms, and 13 ms by radix
     sort. On other processors it was not measured.
     """
-    try:
-        words = set(Path("/proc/cpuinfo").read_text().partition("\n\n")[0].split())
-    except OSError:
-        return False
-    return words >= _SKYLAKE and available()
+    return host_vendor() == "GenuineIntel" and host_flags() >= _SKYLAKE and available()
 
 
 def available() -> bool:

@@ -72,7 +72,7 @@ CASES = [
 ]
 
 
-def _decompositions(linalg: Any) -> dict[str, Any]:
+def decompositions(linalg: Any) -> dict[str, Any]:
     """What does not depend on the signs of vectors, in one array that needs all results."""
 
     def eigen(a: Any) -> Any:
@@ -93,7 +93,7 @@ def _decompositions(linalg: Any) -> dict[str, Any]:
 def numpy_matrices() -> dict[str, Any]:
     """NumPy's functions."""
     plain = {"cholesky": np.linalg.cholesky, "solve": np.linalg.solve, "matmul": np.matmul}
-    return plain | _decompositions(np.linalg)
+    return plain | decompositions(np.linalg)
 
 
 def jax_matrices() -> dict[str, Any]:
@@ -101,7 +101,7 @@ def jax_matrices() -> dict[str, Any]:
     import jax.numpy as jnp
 
     plain = {"cholesky": jnp.linalg.cholesky, "solve": jnp.linalg.solve, "matmul": jnp.matmul}
-    return plain | _decompositions(jnp.linalg)
+    return plain | decompositions(jnp.linalg)
 
 
 def symbolic_matrices(tensor: Any) -> dict[str, Any]:
@@ -113,5 +113,5 @@ def symbolic_matrices(tensor: Any) -> dict[str, Any]:
         "cholesky": linalg.cholesky,
         "solve": lambda a, b: linalg.solve(a, b, b_ndim=2),
         "matmul": tensor.matmul,
-        **_decompositions(linalg),
+        **decompositions(linalg),
     }

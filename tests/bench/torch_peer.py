@@ -110,7 +110,7 @@ def _namespace(torch: Any) -> dict[str, Any]:
         "solve": torch.linalg.solve,
         "sparse_product": _no_sparse,
         "sparse_transposed_product": _no_sparse,
-        **linalg_lines._decompositions(torch.linalg),
+        **linalg_lines.decompositions(torch.linalg),
     }
 
 

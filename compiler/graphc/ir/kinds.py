@@ -9,8 +9,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ops.elementwise import ROWS
 
@@ -34,13 +33,7 @@ GATHERED_OPERANDS = {"graphc.take": (0, 1)}
 
 def is_elementwise(name: str) -> bool:
     """Whether the dialect operation computes one scalar per result element."""
-    return name in _NO_ROWS or (name.startswith("graphc.") and name[7:] in rows())
-
-
-@cache
-def rows() -> dict[str, Any]:
-    """The table of elementwise operations, by name."""
-    return ROWS
+    return name in _NO_ROWS or (name.startswith("graphc.") and name[7:] in ROWS)
 
 
 def reduced_axes(op: ir.Operation) -> tuple[int, ...]:

@@ -17,10 +17,11 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.build import fill
 from graphc.ir.constants import read_constant
-from graphc.ir.kinds import REDUCTIONS, VIEWS, reduced_axes, rows, static_shape
+from graphc.ir.kinds import REDUCTIONS, VIEWS, reduced_axes, static_shape
 from graphc.ir.types import dtype_of, storage_name
 from graphc.lowering.reductions import REDUCERS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
+from graphc.ops.elementwise import ROWS
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ class GenericBuilder:
         operands = [self.read(x, _broadcast(x.type, kind, coordinates)) for x in op.operands]
         if name == "graphc.cast":
             return self.scalar.cast(operands[0], dtype)
-        return self.scalar.cast(rows()[name[7:]].scalar(self.scalar, *operands), dtype)
+        return self.scalar.cast(ROWS[name[7:]].scalar(self.scalar, *operands), dtype)
 
     def _splat(self, value: Any, owner: Any) -> Scalar | None:
         array = read_constant(owner)

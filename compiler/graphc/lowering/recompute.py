@@ -8,7 +8,6 @@ operations on at most two arrays that are in memory in any case, and if nothing 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from graphc.ir.kinds import CHEAP, GATHERED_OPERANDS, REDUCTIONS, VIEWS, is_elementwise, static_shape
@@ -63,7 +62,6 @@ class Recomputation:
         ):
             return None
         mapping: dict[Any, Any] = {}
-        ir = _ir()
         for op in reversed(chain):
             if op.results[0] in mapping:
                 continue
@@ -88,7 +86,7 @@ class Recomputation:
             return self._array(value, arrays)
         owner = value.owner
         if other is None:
-            if isinstance(owner, _ir().Block) or owner.operation.block != self._block:
+            if isinstance(owner, ir.Block) or owner.operation.block != self._block:
                 # What comes from outside of a loop is in memory; computing it again in each iteration costs
                 # more.
                 return self._array(value, arrays)
@@ -114,7 +112,7 @@ class Recomputation:
     def _is_stored(self, value: ir.Value) -> bool:
         """Whether a view's operand is in memory (or no tensor at all) without this view."""
         owner = value.owner
-        if isinstance(owner, _ir().Block):
+        if isinstance(owner, ir.Block):
             return True
         return owner.name in REDUCTIONS or not (is_elementwise(owner.name) or owner.name in VIEWS)
 
@@ -136,8 +134,3 @@ class Recomputation:
 
     def _is_member(self, op: ir.Operation) -> bool:
         return len(op.results) > 0 and op.results[0] in self._clusters
-
-
-@cache
-def _ir() -> Any:
-    return ir
