@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether a schedule agrees with itself: registers are written once, before they are read, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.errors import ArtifactError
+from graphc_runtime.symbols import DTYPES
+
+DEVICE, HOST, NUMBER = "an array of the device", "an array of the host", "a number"
+_ARITY = {"select": 3, "power_of_2": 1}
+
+
+def check(schedule: sc.Schedule) -> None:
+    """Checks a schedule.
+
+    Raises:
+        ArtifactError: a step reads what no step before it has written, or what is of another kind, or refers
+            to a stream, an event or a function that there is not. The message names the step.
+    """
+    if not 1 <= schedule.streams <= 64:
+        raise ArtifactError(f"a schedule with {schedule.streams} streams")
+    for program in (schedule.main, schedule.shapes):
+        _Check(schedule, program).run()
+
+
+class _Check:
+    def __init__(self, schedule: sc.Schedule, program: sc.Program) -> None:
+        self._schedule, self._program = schedule, program
+        self._written: set[int] = set()
+        self._step: sc.Step | None = None
+
+    def run(self) -> None:
+        program = self._program
+        if program.parameters > program.registers:
+            self._fail(f"{program.parameters} parameters in {program.registers} registers")
+        known = dict.fromkeys(range(program.parameters), DEVICE)
+        self._written.update(known)
+        self._block(program.steps, known)
+        for result in program.results:
+            self._read(known, result)
+
+    def _block(self, steps: Sequence[sc.Step], known: dict[int, str]) -> None:
+        for step in steps:
+            self._step = step
+            if not 0 <= step.stream < self._schedule.streams:
+                self._fail(f"stream {step.stream}")
+            self._one(step, known)
+
+    def _one(self, step: sc.Step, known: dict[int, str]) -> None:
+        if isinstance(step, sc.If | sc.Loop | sc.While):
+            self._control(step, known)
+        elif isinstance(step, sc.Constant):
+            self._write(known, step.result, NUMBER)
+        elif isinstance(step, sc.Dim):
+            self._read(known, step.array, DEVICE, HOST)
+            self._write(known, step.result, NUMBER)
+        elif isinstance(step, sc.Compute):
+            if step.operation not in sc.OPERATIONS or len(step.operands) != _ARITY.get(step.operation, 2):
+                self._fail(f"{len(step.operands)} operands of {step.operation!r:.50}")
+            self._reads(known, step.operands, NUMBER)
+            self._write(known, step.result, NUMBER)
+        elif isinstance(step, sc.Allocate):
+            self._dtype(step.dtype)
+            self._reads(known, step.sizes, NUMBER)
+            self._write(known, step.result, DEVICE)
+        elif isinstance(step, sc.Free):
+            self._read(known, step.array, DEVICE)
+        elif isinstance(step, sc.View):
+            self._view(step, known)
+        elif isinstance(step, sc.Launch):
+            self._launch(step, known)
+        else:
+            self._rest(step, known)
+
+    def _rest(self, step: sc.Step, known: dict[int, str]) -> None:
+        if isinstance(step, sc.Copy):
+            self._reads(known, (step.source, step.target), DEVICE)
+        elif isinstance(step, sc.Upload):
+            self._read(known, step.source, HOST)
+            self._write(known, step.result, DEVICE)
+        elif isinstance(step, sc.Download):
+            self._read(known, step.source, DEVICE)
+            self._write(known, step.result, HOST)
+        elif isinstance(step, sc.HostCall):
+            if not 0 <= step.function < self._schedule.functions:
+                self._fail(f"function {step.function} of {self._schedule.functions}")
+            self._reads(known, step.arguments, HOST, NUMBER)
+            for result in step.results:
+                self._write(known, result, HOST)
+        elif isinstance(step, sc.Read):
+            self._read(known, step.array, DEVICE, HOST)
+            self._reads(known, step.indices, NUMBER)
+            self._write(known, step.result, NUMBER)
+        elif isinstance(step, sc.Check):
+            self._reads(known, (step.condition, step.given, step.expected), NUMBER)
+        elif isinstance(step, sc.Record | sc.Wait) and not 0 <= step.event < self._schedule.events:
+            self._fail(f"event {step.event} of {self._schedule.events}")
+
+    def _view(self, step: sc.View, known: dict[int, str]) -> None:
+        if step.dtype:
+            self._dtype(step.dtype)
+        if len(step.sizes) != len(step.strides):
+            self._fail(f"{len(step.sizes)} sizes and {len(step.strides)} strides")
+        self._read(known, step.array, DEVICE)
+        self._reads(known, (step.offset, *step.sizes, *step.strides), NUMBER)
+        self._write(known, step.result, DEVICE)
+
+    def _launch(self, step: sc.Launch, known: dict[int, str]) -> None:
+        if len(step.grid) != 3 or len(step.block) != 3:
+            self._fail("a grid or a block that has not three sizes")
+        if step.types and len(step.types) != len(step.arguments):
+            self._fail(f"{len(step.types)} types of {len(step.arguments)} arguments")
+        self._reads(known, (*step.grid, *step.block), NUMBER)
+        for i, argument in enumerate(step.arguments):
+            if step.types and step.types[i]:
+                self._dtype(step.types[i])
+                self._read(known, argument, NUMBER)
+            else:
+                self._read(known, argument, *((DEVICE,) if step.types else (DEVICE, NUMBER)))
+
+    def _control(self, step: sc.If | sc.Loop | sc.While, known: dict[int, str]) -> None:
+        if isinstance(step, sc.If):
+            self._read(known, step.condition, NUMBER)
+            found = [self._body(block, known, ()) for block in (step.then, step.otherwise)]
+            if found[0] != found[1]:
+                self._fail("its blocks yield different things")
+            kinds = found[0]
+        elif isinstance(step, sc.Loop):
+            self._reads(known, (step.lower, step.upper, step.step), NUMBER)
+            kinds = [self._read(known, register) for register in step.initial]
+            if self._body(step.body, known, (NUMBER, *kinds)) != kinds:
+                self._fail("its body yields other things than it is given")
+        else:
+            initial = [self._read(known, register) for register in step.initial]
+            first, *kinds = self._body(step.before, known, initial) or [""]
+            if first != NUMBER or self._body(step.after, known, kinds) != initial:
+                self._fail("its blocks yield other things than they are given")
+        self._step = step
+        if len(step.results) != len(kinds):
+            self._fail(f"{len(step.results)} results of {len(kinds)} yields")
+        for result, kind in zip(step.results, kinds, strict=True):
+            self._write(known, result, kind)
+
+    def _body(self, block: sc.Block, known: dict[int, str], given: Sequence[str]) -> list[str]:
+        """What a block yields, by kind."""
+        if len(block.arguments) != len(given):
+            self._fail(f"a block with {len(block.arguments)} arguments, given {len(given)}")
+        inner = dict(known)
+        for register, kind in zip(block.arguments, given, strict=True):
+            self._write(inner, register, kind)
+        self._block(block.steps, inner)
+        return [self._read(inner, register) for register in block.yields]
+
+    def _reads(self, known: dict[int, str], registers: Sequence[int], *kinds: str) -> None:
+        for register in registers:
+            self._read(known, register, *kinds)
+
+    def _read(self, known: dict[int, str], register: int, *kinds: str) -> str:
+        found = known.get(register)
+        if found is None:
+            self._fail(f"register {register} has no value there")
+        elif kinds and found not in kinds:
+            self._fail(f"register {register} holds {found}, expected {' or '.join(kinds)}")
+        return found or ""
+
+    def _write(self, known: dict[int, str], register: int, kind: str) -> None:
+        if not 0 <= register < self._program.registers or register in self._written:
+            self._fail(f"register {register} is written twice, or is not there")
+        self._written.add(register)
+        known[register] = kind
+
+    def _dtype(self, dtype: str) -> None:
+        if dtype not in DTYPES:
+            self._fail(f"dtype {dtype!r:.50}")
+
+    def _fail(self, what: str) -> None:
+        step = self._step
+        where = f"{step.kind} of {step.op or 'no operation'}" if step is not None else "its head"
+        raise ArtifactError(f"the schedule does not agree with itself, in {where}: {what}")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Schedules: JSON and back, code as bytes, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.code import DeviceCode
+from graphc_runtime.cuda.schedule_json import from_json, to_json
+from graphc_runtime.errors import ArtifactError
+
+LAUNCH = sc.Launch("add", (4, 3, 3), (5, 3, 3), (0, 6, 2), op="n1", line="model.py:3")
+MAIN = sc.Program(
+    2,
+    24,
+    (
+        sc.Dim(2, 0, 0),
+        sc.Constant(3, 1),
+        sc.Compute(4, "ceildivsi", (2, 3)),
+        sc.Constant(5, 256),
+        sc.Allocate(6, "float32", (2,)),
+        LAUNCH,
+        sc.Record(0),
+        sc.Wait(0, stream=1),
+        sc.View(7, 6, 3, (2,), (3,)),
+        sc.Copy(6, 1),
+        sc.Read(8, 6, (3,)),
+        sc.Check(1, 8, 2, 3),
+        sc.If(8, sc.Block((), (), (6,)), sc.Block((), (), (7,)), (9,)),
+        sc.Loop(3, 2, 3, (9,), sc.Block((10, 11), (LAUNCH,), (11,)), (12,)),
+        sc.While((8,), sc.Block((13,), (), (13, 13)), sc.Block((14,), (sc.Constant(15, 0.5),), (15,)), (16,)),
+        sc.Download(17, 6),
+        sc.HostCall(0, (17, 2), (18,)),
+        sc.Upload(19, 18),
+        sc.Free(19),
+        sc.Free(6),
+    ),
+)
+SHAPES = sc.Program(1, 2, (sc.Dim(1, 0, 0),), (1,))
+SCHEDULE = sc.Schedule(MAIN, SHAPES, streams=2, events=1, functions=1)
+
+
+def test_json_and_back_is_the_same_schedule():
+    assert from_json(json.loads(json.dumps(to_json(SCHEDULE)))) == SCHEDULE
+
+
+def test_code_and_back_is_the_same_code():
+    code = DeviceCode(SCHEDULE, ".version 8.0", "sm_90", {"sm_90": b"\x7fELF"}, (b"artifact",))
+    assert DeviceCode.from_bytes(code.to_bytes()) == code
+    with pytest.raises(ArtifactError, match="bytes that begin"):
+        DeviceCode.from_bytes(b"PTX")
+
+
+@pytest.mark.parametrize("operation", sorted(sc.OPERATIONS))
+def test_arithmetic_stays_in_64_bits(operation):
+    source = random.Random(1)
+    for _ in range(50):
+        a, b = (source.choice([3, -7, (1 << 63) - 1, -(1 << 63), source.randrange(1, 99)]) for _ in range(2))
+        operands = {"select": (1, a, b), "power_of_2": (a,)}.get(operation, (a, b))
+        assert -(1 << 63) <= sc.OPERATIONS[operation](*operands) < 1 << 63
+    if operation == "divsi":
+        assert sc.OPERATIONS[operation](-7, 2) == -3
+    if operation == "power_of_2":
+        assert [sc.OPERATIONS[operation](n) for n in (0, 1, 2, 3, 4, 5, 1000)] == [1, 1, 2, 4, 4, 8, 1024]
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (sc.Free(20), "register 20 has no value"),
+        (sc.Free(2), "register 2 holds a number"),
+        (sc.Free(15), "register 15 has no value"),
+        (sc.Constant(2, 1), "register 2 is written twice"),
+        (sc.Constant(24, 1), "is not there"),
+        (sc.Free(6, stream=2), "stream 2"),
+        (replace(LAUNCH, types=("", "", "")), "expected an array of the device"),
+        (replace(LAUNCH, types=("int64",)), "1 types of 3 arguments"),
+        (replace(LAUNCH, grid=(3, 3)), "three sizes"),
+        (replace(LAUNCH, grid=(6, 3, 3)), "expected a number"),
+        (sc.Compute(20, "power", (2, 2)), "operands of 'power'"),
+        (sc.Compute(20, "select", (2, 2)), "2 operands of 'select'"),
+        (sc.Allocate(20, "float8", ()), "dtype 'float8'"),
+        (sc.HostCall(1, (), ()), "function 1 of 1"),
+        (sc.Record(1), "event 1 of 1"),
+        (sc.Upload(20, 6), "expected an array of the host"),
+        (sc.If(8, sc.Block((), (), (6,)), sc.Block((), (), (8,)), (20,)), "different things"),
+        (sc.If(8, sc.Block((), (), ()), sc.Block((), (), ()), (20,)), "1 results of 0"),
+        (sc.Loop(3, 2, 3, (6,), sc.Block((20, 21), (), (20,)), (22,)), "other things than it is given"),
+        (sc.While((8,), sc.Block((20,), (), ()), sc.Block((), (), ()), ()), "other things"),
+    ],
+)
+def test_parts_that_do_not_agree_are_named(step, message):
+    with pytest.raises(ArtifactError, match=message):
+        to_json(replace(SCHEDULE, main=replace(MAIN, steps=(*MAIN.steps[:-1], step))))
+
+
+def test_changed_json_is_read_or_refused():
+    source = random.Random(0)
+    refused = 0
+    for _ in range(1500):
+        raw = json.loads(json.dumps(to_json(SCHEDULE)))
+        places, parents = [], [raw]
+        while parents:
+            parent = parents.pop()
+            for key, value in list(parent.items() if isinstance(parent, dict) else enumerate(parent)):
+                places.append((parent, key))
+                if isinstance(value, dict | list):
+                    parents.append(value)
+        parent, key = source.choice(places)
+        parent[key] = copy.deepcopy(source.choice([None, -1, 1 << 70, "x", [], {}, [[1]], 1.5, True, 30]))
+        try:
+            from_json(raw)
+        except ArtifactError as error:
+            refused += 1
+            assert 10 < len(str(error)) < 400
+    assert refused > 1000
