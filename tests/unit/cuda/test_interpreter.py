@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The interpreter of kernels: results of kernels that are right, and what it says of those that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphc_tools.gpu.kernels import Kernels, run_kernel
+from graphc_tools.gpu.memory import (
+    BoundsError,
+    DivergenceError,
+    KernelError,
+    LaunchError,
+    RaceError,
+    UninitialisedError,
+)
+
+KERNELS = Path(__file__).with_name("kernels")
+SIZES = (1, 2, 31, 32, 37, 64, 65, 200)
+
+
+@pytest.fixture(scope="module")
+def right():
+    return Kernels((KERNELS / "right.mlir").read_text())
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    return Kernels((KERNELS / "wrong.mlir").read_text())
+
+
+def normal(*shape, dtype=np.float32):
+    return np.random.default_rng(0).normal(size=shape).astype(dtype)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_a_loop_over_the_grid(right, n):
+    x, y = normal(n), normal(n)[::-1].copy()
+    expected = (np.float64(np.float32(0.3)) * x + y).astype(np.float32)
+    run_kernel(right["axpy"], (2, 1, 1), (32, 1, 1), [0.3, x, y])
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_vectors_and_the_rest(right, n):
+    x, y = normal(n, dtype=np.float64), np.zeros(n)
+    blocks = -(-n // 64)
+    run_kernel(right["square"], (blocks, 1, 1), (32, 1, 1), [x, y], initialised=[True, False])
+    np.testing.assert_array_equal(y, x * x)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_sums_of_rows_by_shuffles(right, n):
+    x, y = normal(3, n), np.zeros(3, np.float32)
+    run_kernel(right["row_sums"], (3, 1, 1), (64, 1, 1), [x, y], initialised=[True, False])
+    padded = np.zeros((3, -(-n // 64) * 64), np.float32)
+    padded[:, :n] = x
+    own = np.zeros((3, 64), np.float32)
+    for part in np.split(padded, padded.shape[1] // 64, axis=1):
+        own += part
+    tree = own.reshape(3, 2, 32)
+    for distance in (16, 8, 4, 2, 1):
+        tree = tree + tree[..., np.arange(32) ^ distance]
+    np.testing.assert_array_equal(y, tree[:, 0, 0] + tree[:, 1, 0])
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (8, 8), (9, 7), (20, 3), (13, 17)])
+def test_transposition_through_shared_memory(right, shape):
+    x, y = normal(*shape), np.zeros(shape[::-1], np.float32)
+    grid = (-(-shape[1] // 8), -(-shape[0] // 8), 1)
+    run_kernel(right["transpose"], grid, (8, 8, 1), [x, y], initialised=[True, False])
+    np.testing.assert_array_equal(y, x.T)
+
+
+def test_atomics_of_several_blocks(right):
+    x = np.random.default_rng(1).integers(0, 5, 300).astype(np.int32)
+    counts = np.zeros(5, np.int32)
+    run_kernel(right["histogram"], (5, 1, 1), (64, 1, 1), [x, counts])
+    np.testing.assert_array_equal(counts, np.bincount(x, minlength=5))
+
+
+def test_threads_take_their_own_ways(right):
+    x, y = np.arange(1, 41), np.zeros(40, np.int64)
+    run_kernel(right["collatz"], (1, 1, 1), (40, 1, 1), [x, y])
+
+    def steps(n):
+        return 0 if n == 1 else 1 + steps(3 * n + 1 if n % 2 else n // 2)
+
+    assert y.tolist() == [steps(int(n)) for n in x]
+
+
+def test_views(right):
+    x, y = normal(4, 6), np.zeros(12, np.float32)
+    run_kernel(right["views"], (1, 1, 1), (12, 1, 1), [x, y])
+    rows = np.arange(12) // 3
+    expected = ((x[:, 3:].ravel() + x[rows, 0]) + x[rows, 1]) + x[0, 2]
+    np.testing.assert_array_equal(y, expected + expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "grid", "error", "parts"),
+    [
+        ("race_in_global", 1, RaceError, ["memref.store", "memref.load", "thread 1 of block 0 writes"]),
+        ("race_in_shared", 1, RaceError, ["shared memory", "memref.load", "memref.store", "writes it"]),
+        ("race_of_blocks", 2, RaceError, ["thread 0 of block 1", "of block 0"]),
+        ("race_of_lanes", 1, RaceError, ["memref.store", "thread 0"]),
+        ("divergent_barrier", 1, DivergenceError, ["16 of 64 threads", "thread 16 does not"]),
+        ("divergent_shuffle", 1, DivergenceError, ["16 of 32 threads of warp 0"]),
+        ("outside", 2, BoundsError, ["index [65]", "shape [65]"]),
+        ("outside_of_memory", 1, BoundsError, ["bytes 400 to 403", "which has 260"]),
+        ("never_written", 1, UninitialisedError, ["shared memory at byte 0"]),
+        ("unaligned", 1, KernelError, ["no multiple of 16"]),
+    ],
+)
+def test_what_is_wrong_is_found(wrong, name, grid, error, parts):
+    with pytest.raises(error) as caught:
+        run_kernel(wrong[name], (grid, 1, 1), (64, 1, 1), [normal(65)])
+    assert all(part in str(caught.value) for part in parts), caught.value
+    assert "loc(" in str(caught.value)
+
+
+def test_one_block_does_not_race_with_itself(wrong):
+    x = np.zeros(3, np.float32)
+    run_kernel(wrong["race_of_blocks"], (1, 1, 1), (64, 1, 1), [x])
+    assert x[0] == 1
+
+
+def test_loops_of_different_lengths_with_barriers(wrong):
+    run_kernel(wrong["divergent_loop"], (1, 1, 1), (8, 1, 1), [np.full(8, 3)])
+    with pytest.raises(DivergenceError, match="7 of 8 threads"):
+        run_kernel(wrong["divergent_loop"], (1, 1, 1), (8, 1, 1), [np.array([3] * 7 + [2])])
+
+
+def test_division_by_zero(wrong):
+    with pytest.raises(KernelError, match="division by 0"):
+        run_kernel(wrong["division"], (1, 1, 1), (8, 1, 1), [np.ones(8, np.int32)])
+
+
+def test_memory_that_nobody_has_written_is_not_read(right):
+    with pytest.raises(UninitialisedError, match="argument 2"):
+        run_kernel(
+            right["axpy"], (1, 1, 1), (32, 1, 1), [1.0, normal(5), normal(5)], initialised=[True, True, False]
+        )
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "message"),
+    [
+        ((1, 1, 1), (32, 1, 1), "is for blocks of"),
+        ((1, 1, 1), (2048, 1, 1), "a grid of"),
+        ((1, 70_000, 1), (64, 1, 1), "65535"),
+    ],
+)
+def test_launches_that_devices_refuse(right, grid, block, message):
+    with pytest.raises(LaunchError, match=message):
+        run_kernel(right["row_sums"], grid, block, [normal(1, 5), normal(1)])
+
+
+def test_arguments_are_counted(right):
+    with pytest.raises(LaunchError, match="takes 11 arguments, given 6"):
+        run_kernel(right["axpy"], (1, 1, 1), (32, 1, 1), [1.0, normal(5)])

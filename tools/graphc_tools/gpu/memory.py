@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Memory that kernels see, with who has read and written each byte since when.
+
+Threads of a block are ordered by barriers only, threads of different blocks not at all. Each byte knows its
+last writer and its readers since then; an access that conflicts with one of these is a race, whatever order
+the interpreter happens to run threads in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_NOBODY, _SEVERAL = -1, -2
+
+
+class KernelError(Exception):
+    """What a kernel does is wrong or undefined; the message has the operation and its location."""
+
+
+class RaceError(KernelError):
+    """Two threads access the same byte, one of them writes it, and no barrier is between."""
+
+
+class BoundsError(KernelError):
+    """An index is outside of the array, or an address outside of its memory."""
+
+
+class UninitialisedError(KernelError):
+    """Memory is read that nothing was written to."""
+
+
+class DivergenceError(KernelError):
+    """Not all threads that have to reach an operation reach it."""
+
+
+class LaunchError(KernelError):
+    """A launch asks for what a device refuses, or passes other arguments than the kernel has."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who accesses memory.
+
+    Attributes:
+        where: the operation, for messages.
+        block: number of the block in the grid.
+        interval: number of the time between two barriers; every block has intervals of its own.
+        threads: numbers of the threads in their block, in the order of the addresses.
+    """
+
+    where: str
+    block: int
+    interval: int
+    threads: np.ndarray
+
+
+class Region:
+    """Bytes at consecutive addresses.
+
+    Args:
+        address: of the first byte.
+        data: the bytes, which are written in place.
+        name: how messages call it.
+        initialised: whether the content counts as written.
+    """
+
+    def __init__(self, address: int, data: np.ndarray, name: str, *, initialised: bool = True) -> None:
+        self.address, self.data, self.name = address, data, name
+        self.initialised = np.full(data.size, initialised)
+        self.forget()
+
+    def forget(self) -> None:
+        """Another kernel begins: all accesses so far are ordered before it."""
+        size = self.data.size
+        self._write_thread = np.full(size, _NOBODY, np.int32)
+        self._write_block = np.full(size, _NOBODY, np.int32)
+        self._write_interval = np.zeros(size, np.int32)
+        self._write_atomic = np.zeros(size, bool)
+        self._write_where = np.zeros(size, np.int32)
+        self._read_thread = np.full(size, _NOBODY, np.int32)
+        self._read_block = np.full(size, _NOBODY, np.int32)
+        self._read_interval = np.zeros(size, np.int32)
+        self._read_where = np.zeros(size, np.int32)
+        self._places: dict[str, int] = {"": 0}
+
+    def load(self, start: np.ndarray, dtype: np.dtype, count: int, access: Access) -> np.ndarray:
+        """Elements that begin at byte `start` of the region, `count` in a row for each thread."""
+        at = self._bytes(start, dtype.itemsize * count, access)
+        missing = ~self.initialised[at]
+        if missing.any():
+            thread = int(access.threads[np.nonzero(missing)[0][0]])
+            raise UninitialisedError(
+                f"{access.where}: thread {thread} of block {access.block} reads {self.name} at byte "
+                f"{int(at[missing][0])}, which nothing was written to"
+            )
+        self._check_read(at, access)
+        return np.ascontiguousarray(self.data[at]).view(dtype)
+
+    def store(self, start: np.ndarray, values: np.ndarray, access: Access) -> None:
+        """Writes a row of elements for each thread."""
+        raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
+        at = self._bytes(start, raw.shape[1], access)
+        first, where = np.unique(start, return_index=True)
+        if len(first) < len(start):
+            twice = np.setdiff1d(np.arange(len(start)), where)[0]
+            threads = access.threads[start == start[twice]][:2]
+            self._race(access, int(at[twice, 0]), access.where, int(threads[0]), access.block, "writes")
+        self._check_write(at, access, atomic=False)
+        self.data[at] = raw
+        self.initialised[at] = True
+
+    def update(self, start: int, dtype: np.dtype, access: Access) -> np.ndarray:
+        """One element that one thread is about to change atomically, as a view."""
+        at = self._bytes(np.array([start]), dtype.itemsize, access)
+        if not self.initialised[at].all():
+            raise UninitialisedError(f"{access.where}: {self.name} at byte {start} has not been written")
+        self._check_write(at, access, atomic=True)
+        return self.data[start : start + dtype.itemsize].view(dtype)
+
+    def _bytes(self, start: np.ndarray, width: int, access: Access) -> np.ndarray:
+        wrong = (start < 0) | (start + width > self.data.size)
+        if wrong.any():
+            thread, first = int(access.threads[wrong][0]), int(start[wrong][0])
+            raise BoundsError(
+                f"{access.where}: thread {thread} of block {access.block} accesses bytes {first} to "
+                f"{first + width - 1} of {self.name}, which has {self.data.size}"
+            )
+        found: np.ndarray = start[:, None] + np.arange(width)
+        return found
+
+    def _check_read(self, at: np.ndarray, access: Access) -> None:
+        threads = access.threads[:, None]
+        block, thread = self._write_block[at], self._write_thread[at]
+        self._refuse(
+            (block != _NOBODY)
+            & (
+                (block != access.block)
+                | ((self._write_interval[at] == access.interval) & (thread != threads))
+            ),
+            at,
+            access,
+            "reads",
+            written=True,
+        )
+        same = (self._read_block[at] == access.block) & (self._read_interval[at] == access.interval)
+        other = self._read_thread[at]
+        # Lanes of this very load may read one byte together: the last assignment below wins, then the count.
+        flat = at.ravel()
+        who = np.broadcast_to(threads, at.shape).ravel()
+        self._read_thread[at] = np.where(same & (other != threads), _SEVERAL, threads)
+        mixed = self._read_thread[flat] != who
+        self._read_thread[flat[mixed]] = _SEVERAL
+        seen = self._read_block[at]
+        self._read_block[at] = np.where((seen == _NOBODY) | (seen == access.block), access.block, _SEVERAL)
+        self._read_interval[at] = access.interval
+        self._read_where[at] = self._place(access.where)
+
+    def _check_write(self, at: np.ndarray, access: Access, *, atomic: bool) -> None:
+        threads = access.threads[:, None]
+        block, thread = self._write_block[at], self._write_thread[at]
+        now = self._write_interval[at] == access.interval
+        clash = (block != _NOBODY) & ((block != access.block) | (now & (thread != threads)))
+        if atomic:
+            clash &= ~self._write_atomic[at]
+        self._refuse(clash, at, access, "writes", written=True)
+        block, thread = self._read_block[at], self._read_thread[at]
+        now = self._read_interval[at] == access.interval
+        clash = (block != _NOBODY) & ((block != access.block) | (now & (thread != threads)))
+        self._refuse(clash, at, access, "writes", written=False)
+        self._write_thread[at], self._write_block[at] = threads, access.block
+        self._write_interval[at], self._write_atomic[at] = access.interval, atomic
+        self._write_where[at] = self._place(access.where)
+        self._read_block[at] = self._read_thread[at] = _NOBODY
+
+    def _refuse(self, clash: np.ndarray, at: np.ndarray, access: Access, what: str, *, written: bool) -> None:
+        if not clash.any():
+            return
+        row, column = (int(i) for i in np.argwhere(clash)[0])
+        byte = int(at[row, column])
+        threads, blocks, places = (
+            (self._write_thread, self._write_block, self._write_where)
+            if written
+            else (self._read_thread, self._read_block, self._read_where)
+        )
+        place = list(self._places)[places[byte]]
+        alone = Access(access.where, access.block, access.interval, access.threads[row : row + 1])
+        did = "writes" if written else "reads"
+        self._race(alone, byte, place, int(threads[byte]), int(blocks[byte]), did, what)
+
+    def _race(
+        self, access: Access, byte: int, place: str, thread: int, block: int, did: str, what: str = "writes"
+    ) -> None:
+        other = "several threads" if thread == _SEVERAL else f"thread {thread}"
+        where = "of several blocks" if block == _SEVERAL else f"of block {block}"
+        last = int(access.threads[-1])
+        raise RaceError(
+            f"{access.where}: thread {last} of block {access.block} {what} {self.name} at byte {byte}, and "
+            f"{other} {where} {did} it, with no barrier between, at {place}"
+        )
+
+    def _place(self, where: str) -> int:
+        return self._places.setdefault(where, len(self._places))
+
+
+class Memory:
+    """The regions that there are.
+
+    Args:
+        regions: of global memory, which do not overlap.
+    """
+
+    def __init__(self, regions: dict[int, Region] | None = None) -> None:
+        self.regions = {} if regions is None else regions
+
+    def find(self, address: int) -> Region | None:
+        """The region that an address lies in, or at the end of; None if there is none."""
+        for region in self.regions.values():
+            if region.address <= address < region.address + max(region.data.size, 1):
+                return region
+        return None

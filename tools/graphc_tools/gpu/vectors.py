@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operations of vectors with one axis, which is axis 1 of a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from graphc_dialects._mlir import ir
+from graphc_tools.gpu.interpreter import Decoder, Frame, Run
+from graphc_tools.gpu.memory import KernelError
+from graphc_tools.gpu.values import spread
+
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+def _where(op: ir.Operation) -> str:
+    return f"{op.name} at {op.location}"
+
+
+def _alignment(op: ir.Operation) -> int:
+    return int(op.attributes["alignment"].value) if "alignment" in op.attributes else 1
+
+
+def _require_aligned(address: np.ndarray, alignment: int, where: str) -> None:
+    if (address % alignment).any():
+        raise KernelError(f"{where}: an address is no multiple of {alignment}")
+
+
+def _load(decoder: Decoder, op: ir.Operation) -> Run:
+    array, *indices = decoder.slots_of(list(op.operands))
+    result, where, count = decoder.slot(op.results[0]), _where(op), op.results[0].type.shape[0]
+    alignment = _alignment(op)
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        memref = frame.memref(array)
+        region, starts = memref.starts([frame.array(i) for i in indices], lanes, count, where)
+        _require_aligned(starts + region.address, alignment, where)
+        values = np.zeros((frame.threads, count), memref.dtype)
+        values[lanes] = region.load(starts, memref.dtype, count, frame.access(where, lanes))
+        frame.values[result] = values
+
+    return run
+
+
+def _store(decoder: Decoder, op: ir.Operation) -> Run:
+    value, array, *indices = decoder.slots_of(list(op.operands))
+    where, count, alignment = _where(op), op.operands[0].type.shape[0], _alignment(op)
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        memref = frame.memref(array)
+        region, starts = memref.starts([frame.array(i) for i in indices], lanes, count, where)
+        _require_aligned(starts + region.address, alignment, where)
+        region.store(starts, spread(frame.array(value), lanes), frame.access(where, lanes))
+
+    return run
+
+
+def _extract(decoder: Decoder, op: ir.Operation) -> Run:
+    vector, *dynamic = decoder.slots_of(list(op.operands))
+    result, (position,) = decoder.slot(op.results[0]), list(op.attributes["static_position"])
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        values = frame.array(vector)
+        if position != _DYNAMIC:
+            frame.values[result] = values[:, position]
+        else:
+            at = spread(frame.array(dynamic[0]), frame.all)
+            frame.values[result] = spread(values, frame.all)[frame.all, at]
+
+    return run
+
+
+def _insert(decoder: Decoder, op: ir.Operation) -> Run:
+    value, vector, *dynamic = decoder.slots_of(list(op.operands))
+    result, (position,) = decoder.slot(op.results[0]), list(op.attributes["static_position"])
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        values = np.array(spread(frame.array(vector), frame.all))
+        at = spread(frame.array(dynamic[0]), frame.all) if position == _DYNAMIC else position
+        values[frame.all, at] = spread(frame.array(value), frame.all)
+        frame.values[result] = values
+
+    return run
+
+
+def _from_elements(decoder: Decoder, op: ir.Operation) -> Run:
+    elements, result = decoder.slots_of(list(op.operands)), decoder.slot(op.results[0])
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        frame.values[result] = np.stack([spread(frame.array(slot), frame.all) for slot in elements], axis=1)
+
+    return run
+
+
+def _broadcast(decoder: Decoder, op: ir.Operation) -> Run:
+    operand, result, count = (
+        decoder.slot(op.operands[0]),
+        decoder.slot(op.results[0]),
+        op.results[0].type.shape[0],
+    )
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        value = frame.array(operand)
+        frame.values[result] = np.repeat(
+            value.reshape(len(value), -1), count // max(value[0].size, 1), axis=1
+        )
+
+    return run
+
+
+def _to_elements(decoder: Decoder, op: ir.Operation) -> Run:
+    operand, results = decoder.slot(op.operands[0]), decoder.slots_of(list(op.results))
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        for i, result in enumerate(results):
+            frame.values[result] = frame.array(operand)[:, i]
+
+    return run
+
+
+_KINDS: dict[str, Callable[..., np.ndarray]] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "maximumf": np.maximum,
+    "minimumf": np.minimum,
+    "maxnumf": np.fmax,
+    "minnumf": np.fmin,
+    "maxsi": np.maximum,
+    "minsi": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def _reduction(decoder: Decoder, op: ir.Operation) -> Run:
+    """In order, starting from the accumulator."""
+    vector, *start = decoder.slots_of(list(op.operands))
+    result = decoder.slot(op.results[0])
+    combine = _KINDS[str(op.attributes["kind"]).removeprefix("#vector.kind<").removesuffix(">")]
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        values = frame.array(vector)
+        found = frame.array(start[0]) if start else None
+        for i in range(values.shape[1]):
+            found = values[:, i] if found is None else combine(found, values[:, i])
+        frame.values[result] = found
+
+    return run
+
+
+VECTORS: dict[str, Callable[[Decoder, ir.Operation], Run]] = {
+    "vector.load": _load,
+    "vector.store": _store,
+    "vector.extract": _extract,
+    "vector.insert": _insert,
+    "vector.from_elements": _from_elements,
+    "vector.to_elements": _to_elements,
+    "vector.broadcast": _broadcast,
+    "vector.reduction": _reduction,
+}
