@@ -136,7 +136,7 @@ LATE = {
     "graphc.function.compiled": 1,
     "graphc.function.modes": 1,
     "graphc.function.shared": 1,
-    "graphc.function.types": 2,
+    "graphc.function.types": 3,
     "graphc.ir.references": 1,
     "graphc.ops.external": 1,
     "graphc.ops.fourier": 1,

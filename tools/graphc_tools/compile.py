@@ -13,28 +13,23 @@ a function `main`. The exit code is 1 for what cannot be compiled, 2 for wrong a
 from __future__ import annotations
 
 import argparse
-import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.artifacts.emit import emit_sources
 from graphc.artifacts.export import LICENCE, export_sources
 from graphc.artifacts.source import mlir_source, sources
 from graphc.artifacts.targets import NAMES
 from graphc.errors import GraphcError
-from graphc.function.types import Function
+from graphc_tools._functions import SourceError, functions_of
 
 if TYPE_CHECKING:
     from graphc.artifacts.source import Source
 
 PROGRAM = "graphc-compile"
 _EMIT = ("artifact", "object", "shared", "header", "llvm", "asm", "mlir")
-
-
-class _SourceError(ValueError):
-    """A source names no function."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -67,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = [source for text in options.sources for source in _sources(text, options.mode)]
         _write(given, targets, options)
-    except _SourceError as error:
+    except SourceError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2
     except (GraphcError, TypeError, ValueError, OSError, ImportError) as error:
@@ -99,20 +94,7 @@ def _sources(text: str, mode: str) -> list[Source]:
         path = Path(text)
         name = path.stem if path.stem.isidentifier() else "main"
         return [mlir_source(name, path.read_text(encoding="utf-8"), mode)]
-    file, _, name = text.rpartition(":")
-    if not file.endswith(".py") or not name.isidentifier():
-        raise _SourceError(f"a source is model.py:name or graph.mlir, got {text!r}")
-    sys.path.insert(0, str(Path(file).resolve().parent))
-    found = runpy.run_path(file, run_name="graphc_model")
-    if name not in found:
-        raise _SourceError(f"{file} does not define {name}")
-    return sources(_functions(name, found[name]))
-
-
-def _functions(name: str, value: Any) -> dict[str, Any]:
-    if callable(value) and not isinstance(value, Function):
-        value = value()
-    return dict(value) if isinstance(value, dict) else {name: value}
+    return sources(functions_of(text, "model.py:name or graph.mlir"))
 
 
 if __name__ == "__main__":

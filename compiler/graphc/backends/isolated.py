@@ -35,10 +35,9 @@ class IsolatedTarget(Target):
             CompileError: as there; also where the process crashed or took too long. The message names a file
                 with which it happens again.
         """
-        want_stages = log.stages is not None
         try:
             artifact, found = worker.call(
-                _COMPILE, self._inner, text, signature, options, want_stages, seconds=self._seconds
+                _COMPILE, self._inner, text, signature, options, log.empty(), seconds=self._seconds
             )
         except worker.WorkerDied as death:
             raise CompileError(self._report(text, signature, options, death)) from None
@@ -73,8 +72,7 @@ class IsolatedTarget(Target):
 
 
 def compile_here(
-    target: Target, text: str, signature: Signature, options: CompileOptions, want_stages: bool
+    target: Target, text: str, signature: Signature, options: CompileOptions, log: CompileLog
 ) -> tuple[Artifact, CompileLog]:
-    """What the helper process runs."""
-    log = CompileLog(stages=[] if want_stages else None)
+    """What the helper process runs, with an empty log."""
     return target.compile(text, signature, options, log), log

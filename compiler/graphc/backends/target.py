@@ -61,6 +61,25 @@ class Resources:
     renew: bool = False
 
 
+@dataclass(frozen=True)
+class PassView:
+    """The IR after a pass.
+
+    Attributes:
+        name: the pass with its options; empty for the module before the first one.
+        reason: why the pipeline has it.
+        stage: of the pipeline.
+        seconds: what it took.
+        text: the module with locations; None where the pass changed nothing.
+    """
+
+    name: str
+    reason: str
+    stage: str
+    seconds: float
+    text: str | None
+
+
 @dataclass
 class CompileLog:
     """What a target says of its work.
@@ -69,11 +88,19 @@ class CompileLog:
         phases: seconds spent in each step.
         passes: name and seconds of each pass that ran.
         stages: name and text of the IR at each stage; None where nobody asks for it, as it takes time.
+        views: the IR after each pass; None where nobody asks for it. With it, what LLVM gets has locations.
     """
 
     phases: dict[str, float] = field(default_factory=dict)
     passes: list[tuple[str, float]] = field(default_factory=list)
     stages: list[tuple[str, str]] | None = None
+    views: list[PassView] | None = None
+
+    def empty(self) -> CompileLog:
+        """A log that asks for as much as this one."""
+        return CompileLog(
+            stages=None if self.stages is None else [], views=None if self.views is None else []
+        )
 
     def add_phase(self, name: str, seconds: float) -> None:
         """Add time to a step."""
@@ -95,6 +122,8 @@ class CompileLog:
         self.passes += other.passes
         if self.stages is not None:
             self.stages += other.stages or ()
+        if self.views is not None:
+            self.views += other.views or ()
 
 
 class Target(ABC):

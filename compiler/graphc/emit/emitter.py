@@ -17,7 +17,7 @@ from graphc.emit.types import NAMES
 from graphc.errors import CompileError
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
-from graphc.graph.location import describe
+from graphc.graph.location import SourceLocation, describe
 from graphc.graph.tensor.type import TensorType
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Larger constants are arguments, so that code depends on the structure of a graph and not on data.
 MAX_LITERAL = 16
+# The file of `node_line`.
+NODES_FILE = "graph"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class EmittedModule:
 class Emitter(IndexCode):
     """Writes the operations of one function. Operands and results are SSA names."""
 
-    def __init__(self, nodes: Sequence[Apply] = ()) -> None:
+    def __init__(self, nodes: Sequence[Apply] = (), *, numbered: bool = False) -> None:
+        self._numbered = numbered
         self._numbers = {node: number for number, node in enumerate(nodes)}
         self.lines: list[str] = []
         self.locations: dict[str, None] = {}
@@ -61,7 +64,8 @@ class Emitter(IndexCode):
 
     def at(self, number: int, node: Apply) -> None:
         """Make node ``number`` the location of what follows."""
-        line = f"#n{number} = {location(f'n{number}', node.location)}"
+        place = node_line(number) if self._numbered else node.location
+        line = f"#n{number} = {location(f'n{number}', place)}"
         self.locations[line] = None
         self._location = f" loc(#n{number})"
 
@@ -284,11 +288,17 @@ def all_nodes(graph: FunctionGraph) -> list[Apply]:
     return list(found)
 
 
-def emit_module(graph: FunctionGraph) -> EmittedModule:
+def node_line(number: int) -> SourceLocation:
+    """The line that stands for a node where lines are all that a tool keeps, such as LLVM's."""
+    return SourceLocation(NODES_FILE, number + 1, "")
+
+
+def emit_module(graph: FunctionGraph, *, numbered: bool = False) -> EmittedModule:
     """Write a graph as a module.
 
     Args:
         graph: a graph of tensors whose ops all have ``emit``.
+        numbered: locations have the lines of `node_line`, in the place of the user's.
 
     Returns:
         The text and the meaning of its arguments.
@@ -297,7 +307,7 @@ def emit_module(graph: FunctionGraph) -> EmittedModule:
         CompileError: an op has no ``emit``, or a variable is no tensor.
     """
     nodes = all_nodes(graph)
-    e = Emitter(nodes)
+    e = Emitter(nodes, numbered=numbered)
     constants = large_constants(graph)
     arguments = [*graph.inputs, *constants]
     for number, variable in enumerate(arguments):

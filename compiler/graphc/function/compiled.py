@@ -175,10 +175,19 @@ class Compiled(Executor):
         """Name and text of the IR at each stage, from the graph to assembly. Compiles again, without the
         cache.
         """
-        log = CompileLog(stages=[])
-        text, signature = emit.emit_module(self.fgraph).text, self.executable.manifest.signature
+        return self.views(CompileLog(stages=[])).stages or []
+
+    def views(self, log: CompileLog) -> CompileLog:
+        """Compiles again, without the cache, for what a log asks for; locations are numbers of nodes if that
+        is the IR after each pass.
+
+        Returns:
+            The log.
+        """
+        text = emit.emit_module(self.fgraph, numbered=log.views is not None).text
+        signature = self.executable.manifest.signature
         apart(_target(self.options).compile, text, signature, self.options, log)
-        return log.stages or []
+        return log
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_run_call": None}

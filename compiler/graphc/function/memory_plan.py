@@ -44,6 +44,7 @@ class PlannedBuffer:
         offset: where it begins in its workspace, None where that depends on sizes that were not given.
         first, last: numbers of the first and the last step that use it.
         op: the op it comes from, as text. location: the user's line that applied the op.
+        node: its number among the nodes of the graph and its loops; None where it comes from none.
     """
 
     place: str
@@ -56,6 +57,7 @@ class PlannedBuffer:
     last: int
     op: str
     location: str
+    node: int | None = None
 
 
 @dataclass
@@ -86,6 +88,7 @@ class Step:
     what: str
     op: str
     location: str
+    node: int | None = None
 
 
 @dataclass
@@ -234,7 +237,7 @@ class _Reader:
         positions = [position for position, _, _ in record["steps"]]
         for _, node, what in record["steps"]:
             kind = _KINDS.get(what, "loop" if what.startswith("scf.") else what)
-            self._plan.steps.append(Step(kind, *self._origin(node)))
+            self._plan.steps.append(Step(kind, *self._origin(node), self._number(node)))
 
         def step(position: int, *, last: bool = False) -> int:
             """The step at or after a position in the function, or at or before it."""
@@ -292,13 +295,20 @@ class _Reader:
         dtype = _DTYPES.get(entry["dtype"], entry["dtype"].replace("i", "int"))
         origin = self._origin(entry["node"])
         self._plan.buffers.append(
-            PlannedBuffer(place, workspace, dtype, shape, bytes_, offset, *life, *origin)
+            PlannedBuffer(
+                place, workspace, dtype, shape, bytes_, offset, *life, *origin, self._number(entry["node"])
+            )
         )
 
-    def _origin(self, node: str) -> tuple[str, str]:
-        """Op and line of a node such as `n12`."""
+    def _number(self, node: str) -> int | None:
+        """The number of a node such as `n12`."""
         index = int(node[1:]) if node else len(self._nodes)
-        if index >= len(self._nodes):
+        return index if index < len(self._nodes) else None
+
+    def _origin(self, node: str) -> tuple[str, str]:
+        """Op and line of a node."""
+        index = self._number(node)
+        if index is None:
             return "", ""
         found = self._nodes[index]
         return str(found.op), "" if found.location is None else str(found.location)

@@ -106,7 +106,7 @@ class _Drawing:
         width = (buffer.last - buffer.first + 1) * self._step
         place = f"{number}: {kind(buffer)}, {human(buffer.bytes)}, steps {buffer.first} to {buffer.last}"
         origin = f"{buffer.op} at {short(buffer.location)}" if buffer.location else buffer.op
-        yield f"<g><title>{escape(place)}\n{escape(origin)}</title>"
+        yield f"<g{_node(buffer.node)}><title>{escape(place)}\n{escape(origin)}</title>"
         colour = _COLOURS[number % len(_COLOURS)]
         box = (x + 1, y, max(width - 2, 2), max(height, 1))
         yield _rectangle("buffer", box, f' rx="2" style="fill:{colour}"')
@@ -127,8 +127,12 @@ class _Drawing:
             text = name if len(name) <= 12 else name[:11] + "…"
             title = f"step {i}: {step.what}, {step.op} {short(step.location)}"
             place = f'x="{x:.1f}" y="{y:.1f}" transform="rotate(-55 {x:.1f} {y:.1f})"'
-            yield f"<g><title>{escape(title)}</title>"
+            yield f"<g{_node(step.node)}><title>{escape(title)}</title>"
             yield f'<text class="axis right" {place}>{escape(f"{i} {text}")}</text></g>'
+
+
+def _node(number: int | None) -> str:
+    return "" if number is None else f' data-n="{number}"'
 
 
 def _op(text: str) -> str:

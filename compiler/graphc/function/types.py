@@ -26,6 +26,7 @@ from graphc_runtime.callable_type import NativeCallable, enable
 from graphc_runtime.machine_code import MachineCode
 
 if TYPE_CHECKING:
+    from graphc.function.explorer.page import Page
     from graphc.function.memory_plan import MemoryPlan
     from graphc.function.trace import Trace
 
@@ -227,6 +228,26 @@ class Function(NativeCallable):
         from graphc.function.memory_plan import memory_plan
 
         return memory_plan(self, args)
+
+    def explore(self, *args: object) -> Page:
+        """A page that shows this function from your lines to machine code; it compiles again for that.
+
+        The page has the source, the graph, the IR after every pass with what changed, kernels, the memory
+        plan over time, LLVM IR and assembly. Pointing at an operation highlights where it came from and went
+        to in all of them. It is one file that needs no network.
+
+        Args:
+            args: for inputs in order: example values, or their shapes as tuples of int, for the memory plan.
+
+        Returns:
+            The page: notebooks show it, ``f.explore().save("page.html")`` writes it.
+
+        Raises:
+            TypeError: an example has another number of dimensions than its input.
+        """
+        from graphc.function.explorer.page import explore
+
+        return explore(self, args)
 
     def trace(self, *, per_op: bool = False) -> Trace:
         """Records what calls do: ``with f.trace() as t: f(x)``, then ``print(t)`` or ``t.save(path)``.

@@ -63,11 +63,16 @@ def to_svg(
         )
     else:
         picture = picture_of_graph(graph, print_type)
-    layout(picture)
-    text = "\n".join(_draw(picture))
+    text = draw(picture)
     if file is not None:
         Path(file).write_text(text, encoding="utf-8")
     return text
+
+
+def draw(picture: Picture) -> str:
+    """The text of a picture whose boxes have no places yet."""
+    layout(picture)
+    return "\n".join(_draw(picture))
 
 
 def _stage_of(function: Any, stage: str) -> str:
@@ -119,7 +124,8 @@ def _edge(a: Box, b: Box) -> str:
 
 
 def _box(box: Box) -> Iterator[str]:
-    yield f"<g><title>{escape(box.title)}</title>" if box.title else "<g>"
+    nodes = f' data-n="{" ".join(map(str, box.nodes))}"' if box.nodes else ""
+    yield f"<g{nodes}><title>{escape(box.title)}</title>" if box.title else f"<g{nodes}>"
     radius = 10 if box.kind != "op" else 3
     yield (
         f'<rect class="box {box.kind}" x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '

@@ -28,6 +28,7 @@ class Box:
         kind: style class: ``input``, ``constant``, ``op``, ``output``.
         group: key of the group it belongs to, or None.
         title: text shown when the pointer rests on the box.
+        nodes: numbers of the nodes that it stands for, in attributes of the picture.
         x, y, width, height: place of the top left corner, and size.
     """
 
@@ -36,6 +37,7 @@ class Box:
     kind: str = "op"
     group: str | None = None
     title: str = ""
+    nodes: tuple[int, ...] = ()
     x: float = 0.0
     y: float = 0.0
     width: float = 0.0

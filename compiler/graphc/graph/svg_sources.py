@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable
@@ -37,8 +37,8 @@ def _graph_ends(graph: Any) -> tuple[list[Variable], list[Variable]]:
     )
 
 
-def picture_of_graph(graph: Any, print_type: bool) -> Picture:
-    """Boxes for the nodes, roots and outputs of a graph."""
+def picture_of_graph(graph: Any, print_type: bool, numbers: Mapping[Apply, int] | None = None) -> Picture:
+    """Boxes for the nodes, roots and outputs of a graph; with ``numbers`` they say which node they are."""
     inputs, outputs = _graph_ends(graph)
     picture = Picture()
     keys: dict[Variable, str] = {}
@@ -68,7 +68,8 @@ def picture_of_graph(graph: Any, print_type: bool) -> Picture:
         if print_type:
             lines += [_short(str(y.type)) for y in node.outputs]
         sources = [root(x) if x not in keys else keys[x] for x in node.inputs]
-        picture.add(Box(key, lines, title=_title(first)))
+        number = () if numbers is None else (numbers[node],)
+        picture.add(Box(key, lines, title=_title(first), nodes=number))
         picture.edges += [(source, key) for source in dict.fromkeys(sources)]
         keys.update(dict.fromkeys(node.outputs, key))
     for i, y in enumerate(outputs):
@@ -116,8 +117,16 @@ def _main_body(text: str) -> tuple[list[str], list[tuple[str, str]]]:
     return body, arguments
 
 
-def picture_of_module(text: str, print_type: bool) -> Picture:
-    """Boxes for the operations of ``@main``; operations with the same ``cluster`` attribute share a frame."""
+def picture_of_module(
+    text: str, print_type: bool, nodes: Mapping[str, tuple[int, ...]] | None = None
+) -> Picture:
+    """Boxes for the operations of ``@main``; operations with the same ``cluster`` attribute share a frame.
+
+    Args:
+        text: the module.
+        print_type: show types in the boxes.
+        nodes: of lines of the text, the numbers of the nodes that they stand for.
+    """
     body, arguments = _main_body(text)
     picture = Picture()
     keys: dict[str, str] = {}
@@ -129,6 +138,8 @@ def picture_of_module(text: str, print_type: bool) -> Picture:
         if match is None or ("." not in match.group(2) and match.group(2) != "return"):
             continue
         _add_operation(picture, keys, line, match, print_type)
+        if nodes is not None:
+            next(reversed(picture.boxes.values())).nodes = nodes.get(line, ())
     return picture
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from graphc.backends.cpu.build import build_artifact
 from graphc.backends.cpu.entries.tiers import ITEM_SIZE
-from graphc.backends.cpu.kernel import kernel_wrappers, load_arguments
+from graphc.backends.cpu.kernel import kernel_wrappers, load_arguments, with_scope
 from graphc.backends.cpu.lower import Lowered
 from graphc.backends.cpu.object import Machine, this_machine
 from graphc.backends.cpu.pipeline import OPT_LEVEL
@@ -122,6 +122,7 @@ def wrap(
         flush=machine.triple if options.flush_denormals else "",
         interruptible=bool(polling),
     )
+    text = with_scope(text)
     parts = kernel_parts(lowered.helpers)
     finished = define_products(lowered.helpers, machine.features)
     define_random(lowered.helpers, finished)

@@ -73,6 +73,43 @@ def kernel_wrappers(
     return "\n".join([*text, ""])
 
 
+_UNIT = "!llvm.dbg.cu = !{"
+
+
+def with_scope(text: str) -> str:
+    """Gives `graphc_run` and its call of `main` a place in the debug information of a module, if it has any:
+    the lines of what is inlined into a function without one are lost.
+
+    Args:
+        text: the module, with what `kernel_wrappers` defines.
+    """
+    _, mark, rest = text.partition(_UNIT)
+    if not mark:
+        return text
+    unit = rest.partition(",")[0].partition("}")[0]
+    lines = text.split("\n")
+    first = 1 + max(
+        int(line[1:].partition(" ")[0]) for line in lines if line[:1] == "!" and line[1:2].isdigit()
+    )
+    for i, line in enumerate(lines):
+        if line.startswith("define i64 @graphc_run"):
+            lines[i] = f"{line.removesuffix('{')}!dbg !{first} {{"
+        elif line.startswith("  %status = call i64 @main("):
+            lines[i] = f"{line}, !dbg !{first + 1}"
+    lines += [
+        (
+            f'!{first} = distinct !DISubprogram(name: "graphc_run", scope: !{first + 2}, '
+            f"file: !{first + 2}, type: !{first + 3}, spFlags: DISPFlagDefinition | DISPFlagOptimized, "
+            f"unit: {unit})"
+        ),
+        f"!{first + 1} = !DILocation(line: 0, scope: !{first})",
+        f'!{first + 2} = !DIFile(filename: "-", directory: "")',
+        f"!{first + 3} = !DISubroutineType(types: !{{}})",
+        "",
+    ]
+    return "\n".join(lines)
+
+
 def load_arguments(
     text: str,
     inputs: Sequence[Shape],

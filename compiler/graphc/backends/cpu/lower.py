@@ -6,13 +6,14 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 from graphc.backends.contexts import pooled_context
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cpu.memory_order import takes_memory_first
-from graphc.backends.cpu.pipeline import pipeline_of
-from graphc.backends.target import CompileLog, CompileOptions
+from graphc.backends.cpu.pipeline import Entry, pipeline_of
+from graphc.backends.target import CompileLog, CompileOptions, PassView
 from graphc.errors import CompileError
 from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import declared
@@ -20,6 +21,7 @@ from graphc.library.helpers import Helper
 from graphc.native.parts import Piece
 from graphc.passes.buffer.memory._record import attached
 from graphc.passes.llvm.divide_kernel import EXPORTS
+from graphc.passes.manager.parse import normalise
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
 from graphc_runtime.manifest import Site
@@ -53,14 +55,33 @@ class Lowered:
 
 
 class _Snapshots:
-    """An instrument that keeps the IR at the end of each stage."""
+    """An instrument that keeps the IR at the end of each stage, and after each pass.
 
-    def __init__(self, module: ir.Module) -> None:
+    Args:
+        module: before the first pass.
+        entries: the passes and why they run.
+        log: says whether the IR after each pass is kept, too.
+    """
+
+    def __init__(self, module: ir.Module, entries: list[Entry], log: CompileLog) -> None:
         self.stages: list[tuple[str, str]] = [("graph", str(module))]
         self._stage = "graph"
+        self._reasons = ["", *(reason for text, reason in entries for _ in normalise([text]))]
+        self._views, self._start, self._last = log.views, 0.0, ""
+        self._view("", module)
+
+    def _view(self, name: str, module: ir.Module, seconds: float = 0.0) -> None:
+        if self._views is None:
+            return
+        text = module.operation.get_asm(enable_debug_info=True)
+        changed = None if text == self._last else text
+        self._last = text
+        reason = self._reasons[len(self._views)]
+        self._views.append(PassView(name, reason, self._stage, seconds, changed))
 
     def before(self, name: str, module: ir.Module) -> None:
         """A pass that leads into another stage closes the one before it."""
+        self._start = perf_counter()
         stage = _ENTERED.get(name.split("{")[0], self._stage)
         if stage != self._stage:
             self.stages.append(
@@ -69,7 +90,8 @@ class _Snapshots:
             self._stage = stage
 
     def after(self, name: str, module: ir.Module) -> None:
-        """Nothing to do: the next `before` sees the result."""
+        """Keeps the result; for stages, the next `before` sees it."""
+        self._view(name, module, perf_counter() - self._start)
 
     def failed(self, name: str, module: Any) -> None:
         """Keeps what there is."""
@@ -83,6 +105,10 @@ _ENTERED = {
     "graphc-kernel-pointers": "buffer",
     "convert-scf-to-cf": "llvm",
 }
+_LINES: Entry = (
+    "ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}",
+    "LLVM IR and assembly say which operation they come from",
+)
 
 
 def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> Lowered:
@@ -106,8 +132,9 @@ def lower(text: str, options: CompileOptions, log: CompileLog | None = None) -> 
         lowered = _lower(text, options, log)
         if lowered.takes_memory_first:
             return lowered
-        if log.stages:
-            log.stages.clear()
+        for kept_views in (log.stages, log.views):
+            if kept_views:
+                kept_views.clear()
         cells = [donation.argument for donation in options.donations if donation.keeps_on_failure]
         others = tuple(donation for donation in options.donations if not donation.keeps_on_failure)
         lowered = _lower(text, replace(options, donations=others), log)
@@ -125,8 +152,10 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 module = ir.Module.parse(with_donations(text, options.donations))
                 n_arguments = len(ir.SymbolTable(module.operation)["main"].regions[0].blocks[0].arguments)
             with log.phase("passes"):
-                snapshots = _Snapshots(module) if log.stages is not None else None
                 entries = pipeline_of(text, options.mode, options.fastmath)
+                if log.views is not None:
+                    entries.append(_LINES)
+                snapshots = _Snapshots(module, entries, log) if log.stages is not None else None
                 report = run_pipeline(module, entries, instrument=snapshots, managers=managers)
             log.passes += [(run.name, run.seconds) for run in report.runs]
             if snapshots is not None and log.stages is not None:
