@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from graphc.ir.constants import CONSTANTS
+from graphc.ir.views import order_of
 from graphc_dialects._mlir import ir
 
 Found = TypeVar("Found")
 _DEPTH = 64
 _MAX_REGIONS = 24
-_VIEWS = frozenset({"graphc.dimshuffle", "tensor.cast"})
 
 
 class Linear(NamedTuple):
@@ -130,10 +130,10 @@ def _dimension(value: ir.Value, axis: int) -> Any:
     """A name of a dimension: its size, or that of what a view with moved axes or a cast is made of."""
     while value.type.shape[axis] < 0:
         op = _defining(value)
-        if op is None or op.name not in _VIEWS:
+        order = order_of(op)
+        if op is None or (order is None and op.name != "tensor.cast"):
             return value, axis
-        if op.name == "graphc.dimshuffle":
-            axis = op.attributes["order"][axis]
+        axis = axis if order is None else order[axis]
         value = op.operands[0]
     return value.type.shape[axis]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.traits.interfaces import SIZES
+from graphc.ir.traits.interfaces import SIZES, Sizes
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import read_results
 from graphc_dialects.elementwise import ELEMENTWISE
@@ -222,10 +222,21 @@ class DimKeys:
             return self._kernel(value, op)
         rule = SIZES.get(name)
         if rule is not None:
-            return rule(self, op, operands)
+            return self._as_long_as(value, static, rule(op))
         if name.startswith("graphc.") and len(operands) and self._is_elementwise(operands, len(static)):
             return self._joint(operands)
         return None
+
+    def _as_long_as(self, value: ir.Value, static: list[int], sizes: Sizes) -> list[Key]:
+        """The keys of dimensions that are as long as others."""
+        keys: list[Key] = []
+        for axis, (known, equal) in enumerate(zip(static, sizes, strict=True)):
+            if known >= 0 or not equal:
+                keys.append(known if known >= 0 else ("dim", value, axis))
+            else:
+                x, place = equal[0]
+                keys.append(self.size(x) if place < 0 else self.shape(x)[place])
+        return keys
 
     def _either(self, value: ir.Value, op: ir.Operation) -> list[Key]:
         """What both possible values have in common, where that is known before the operation."""

@@ -11,29 +11,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from graphc.ir.views import GATHERS
 from graphc.ops.elementwise import ROWS
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
-VIEWS = frozenset(
-    {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.iota", "graphc.slice", "graphc.scan_seq"}
-)
 REDUCTIONS = frozenset(
     {f"graphc.reduce_{kind}" for kind in ("sum", "prod", "max", "min", "and", "or")}
     | {"graphc.argmax", "graphc.argmin"}
 )
-# Elementwise operations that are not in the table of functions.
-_NO_ROWS = ("graphc.cast", "graphc.take")
 # Elementwise operations that take no longer than reading their result from memory.
 CHEAP = frozenset(f"graphc.{row.name}" for row in ROWS.values() if row.cheap) | {"graphc.cast"}
-# Operands of these that are read at computed positions, so they must be materialised first.
-GATHERED_OPERANDS = {"graphc.take": (0, 1)}
 
 
 def is_elementwise(name: str) -> bool:
     """Whether the dialect operation computes one scalar per result element."""
-    return name in _NO_ROWS or (name.startswith("graphc.") and name[7:] in ROWS)
+    return name == "graphc.cast" or (name.startswith("graphc.") and name[7:] in ROWS) or name in GATHERS
 
 
 def reduced_axes(op: ir.Operation) -> tuple[int, ...]:

@@ -10,15 +10,13 @@ import numpy as np
 from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import tensor_type
+from graphc.ir.views import SAME_ELEMENTS, order_of, stacked_order
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 
 # What a tensor value is known to be: ("splat", dtype, bytes of an element), ("value", an SSA value),
 # ("row", a stack of which it is any row), or None.
 Known = tuple[Any, ...] | None
-_KEEP_SPLATS = frozenset(
-    {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape", "tensor.cast"}
-)
 
 
 def definition(value: ir.Value) -> Any:
@@ -30,7 +28,7 @@ def definition(value: ir.Value) -> Any:
 def known_splat(value: Any) -> Known:
     """The element that all elements of a value equal, seen through views of constants."""
     op = definition(value)
-    while op is not None and op.name in _KEEP_SPLATS:
+    while op is not None and op.name in SAME_ELEMENTS:
         op = definition(op.operands[0])
     if op is None or op.name not in CONSTANTS or not isinstance(op.results[0].type, ir.RankedTensorType):
         return None
@@ -60,10 +58,9 @@ def known_row(stack: ir.Value) -> Known:
         return found
     op = definition(stack)
     shape = list(stack.type.shape)
-    if op is not None and op.name == "graphc.dimshuffle":
-        # Axes of size 1 may be dropped besides: then the operand is no row.
-        if list(op.attributes["order"]) == [-1, *range(len(op.operands[0].type.shape))]:
-            return ("value", _uncast(op.operands[0]))
+    # Axes of size 1 may be dropped besides: then the operand is no row.
+    if op is not None and order_of(op) == stacked_order(len(op.operands[0].type.shape)):
+        return ("value", _uncast(op.operands[0]))
     if op is not None and op.name == "graphc.broadcast_to":
         source = op.operands[0].type
         if (
@@ -119,7 +116,7 @@ def known_result(op: ir.Operation, known: dict[Any, Known]) -> Known:
         return known_splat(op.results[0]) if isinstance(op.results[0].type, ir.RankedTensorType) else None
     if name == "tensor.cast":
         return known[op.operands[0]]
-    if name in _KEEP_SPLATS:
+    if name in SAME_ELEMENTS:
         source = known[op.operands[0]]
         return source if source is not None and source[0] == "splat" else None
     if name.removeprefix("graphc.") not in ELEMENTWISE:

@@ -8,14 +8,11 @@ that was put into a result, or into a part of a join, has no reader there any mo
 from __future__ import annotations
 
 from graphc.ir.scan_view import ScanView, name_of
+from graphc.ir.views import INLINED, RENAMES, keeps_order
 from graphc_dialects._mlir import ir
 
-# Operations whose result is their operand's memory: the same elements in the same order.
-RENAMES = frozenset({"graphc.dimshuffle", "graphc.reshape", "graphc.specify_shape", "tensor.cast"})
-# Results that may be the memory of something else: a literal, a part or a row of another array.
-_BORROWED = frozenset(
-    {"graphc.slice", "graphc.broadcast_to", "graphc.scan_seq", "graphc.scan_prev", "graphc.constant"}
-)
+# Besides what is inlined: a literal, a row of another array.
+_BORROWED = frozenset({"graphc.scan_prev", "graphc.constant"})
 
 
 def owns_memory(value: ir.Value, block: ir.Block) -> bool:
@@ -32,7 +29,8 @@ def owns_memory(value: ir.Value, block: ir.Block) -> bool:
         if op.name == "tensor.empty":
             return True
         if op.name not in RENAMES:
-            return op.name.startswith("graphc.") and op.name not in _BORROWED and not _is_shared_trace(op)
+            borrowed = op.name in INLINED or op.name in _BORROWED
+            return op.name.startswith("graphc.") and not borrowed and not _is_shared_trace(op)
         if not keeps_order(op):
             return False
         value = op.operands[0]
@@ -46,14 +44,6 @@ def updates_in_place(op: ir.Operation) -> bool:
 def renames(op: ir.Operation) -> bool:
     """Whether the result of an operation has its operand's elements in the same order, in the same memory."""
     return op.name in RENAMES and keeps_order(op)
-
-
-def keeps_order(op: ir.Operation) -> bool:
-    """Whether an operation permutes no axes."""
-    if op.name != "graphc.dimshuffle":
-        return True
-    axes = [axis for axis in op.attributes["order"] if axis >= 0]
-    return axes == sorted(axes)
 
 
 def _is_shared_trace(op: ir.Operation) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from graphc.ir.constants import CONSTANTS, constant_attribute, element_dtype, read_constant
 from graphc.ir.dims import DimKeys, broadcasts
+from graphc.ir.views import SAME_ELEMENTS
 from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of
@@ -25,9 +26,6 @@ RuleTable = dict[str, list[Rule]]
 
 # Unused operations of these dialects are erased: at the graph stage all but `graphc.check` are pure.
 _PURE_DIALECTS = ("graphc.", "arith.", "tensor.", "math.", "complex.")
-_VIEWS_OF_SPLATS = frozenset(
-    {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape"}
-)
 
 # Operations that have regions, and their ends.
 _AROUND_REGIONS = frozenset({"graphc.scan", "graphc.scan_end", "scf.if", "scf.yield"})
@@ -216,7 +214,7 @@ class Rewriter:
     def splat(self, value: ir.Value) -> Any:
         """The one NumPy scalar all elements equal, seen through views, else None. Empty tensors give None."""
         op = self.defs.get(value)
-        while op is not None and (op.name in _VIEWS_OF_SPLATS or op.name == "graphc.second"):
+        while op is not None and (op.name in SAME_ELEMENTS or op.name == "graphc.second"):
             value = op.operands[op.name == "graphc.second"]
             op = self.defs.get(value)
         array = None if op is None else self.constant(value)

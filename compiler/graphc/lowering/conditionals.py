@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
-from graphc.ir.kinds import VIEWS
 from graphc.ir.types import dtype_of
+from graphc.ir.views import INLINED
 from graphc.ir.walk import walk
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
@@ -61,7 +61,7 @@ def _as_regions(select: Any) -> Any:
 def _view_again(value: ir.Value) -> Any:
     """A copy of the view that defines a value: in a region it is only computed if the region is chosen."""
     owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name not in VIEWS:
+    if isinstance(owner, ir.Block) or owner.name not in INLINED:
         return value
     return owner.operation.clone(ip=ir.InsertionPoint.current).operation.results[0]
 

@@ -10,8 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from graphc.ir import build
-from graphc.ir.kinds import REDUCTIONS, VIEWS, static_shape
+from graphc.ir.kinds import REDUCTIONS, static_shape
 from graphc.ir.scan_view import scans
+from graphc.ir.traits.interfaces import SIZES, broadcast_sizes
+from graphc.ir.views import INLINED, MOVES_AXES, TAKES_PART
 from graphc.lowering.destinations import Destinations
 from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
@@ -26,7 +28,6 @@ from graphc.lowering.structural import reshape
 from graphc.lowering.unit_axes import unit_dimshuffle
 from graphc.lowering.units import Units
 from graphc_dialects._mlir import ir
-from graphc_dialects.write import buffer_sizes
 
 
 class FunctionConverter:
@@ -62,7 +63,7 @@ class FunctionConverter:
 
     def has_tensor(self, value: ir.Value) -> bool:
         """Whether a value is in memory in any case."""
-        return self.is_materialised(value) or value.owner.name not in VIEWS
+        return self.is_materialised(value) or value.owner.name not in INLINED
 
     def scalar_of(self, value: ir.Value) -> Scalar | None:
         """The SSA scalar of a one-element value that never was a tensor."""
@@ -150,7 +151,7 @@ class FunctionConverter:
         that, when the argument still has readers.
         """
         argument = self.donations.lent.get(value)
-        if argument is None or (value.owner.name in VIEWS and not self.is_ending):
+        if argument is None or (value.owner.name in INLINED and not self.is_ending):
             return None
         tensor, kind = self._values[argument], build.storage_type(value.type)
         return tensor if tensor.type == kind else reshape(tensor, kind, self.sizes_of(value))
@@ -281,7 +282,7 @@ class FunctionConverter:
                 emit_return(self, op)
             elif (rule := LOWERING.get(op.name)) is not None:
                 rule(self, op)
-            elif op.name not in VIEWS:
+            elif op.name not in INLINED:
                 self._clone(op)
             self.destinations.finish(placed)
 
@@ -336,12 +337,12 @@ class FunctionConverter:
         if value.owner.name == "graphc.scan_seq" and self.has_tensor(value.owner.operands[0]):
             self.define(value, row_of(self, value.owner))
             return
-        if value.owner.name == "graphc.slice":
+        if value.owner.name in TAKES_PART:
             part = slice_in_place(self, value.owner)
             if part is not None:
                 self.define(value, part)
                 return
-        if value.owner.name == "graphc.dimshuffle":
+        if value.owner.name in MOVES_AXES:
             renamed = unit_dimshuffle(self, value.owner)
             if renamed is not None:
                 self.define(value, renamed)
@@ -357,39 +358,15 @@ class FunctionConverter:
         op = value.owner
         if all(size is not None for size in shape):
             return [build.const_index(size) for size in shape]
-        sizes = self._sizes_by_operation(op, len(shape))
+        rule = SIZES.get(op.name)
+        equal = broadcast_sizes(op) if rule is None else rule(op)
         return [
-            build.const_index(known) if known is not None else size
-            for known, size in zip(shape, sizes, strict=True)
+            build.const_index(known) if known is not None else self._size(*sizes[0])
+            for known, sizes in zip(shape, equal, strict=True)
         ]
 
-    def _sizes_by_operation(self, op: ir.Operation, rank: int) -> list[ir.Value]:
-        name, operands = op.name, list(op.operands)
-        if name == "graphc.dimshuffle":
-            source = self.sizes_of(operands[0])
-            return [source[axis] if axis >= 0 else build.const_index(1) for axis in op.attributes["order"]]
-        if name == "graphc.broadcast_to":
-            return [self.index_of(x) for x in operands[1:]]
-        if name == "graphc.iota":
-            return [self.index_of(operands[2])]
-        if name == "graphc.scan_seq":
-            return self.sizes_of(operands[0])[1:]
-        if name == "graphc.write_join":
-            return [self.index_of(x) for x in buffer_sizes(operands[0])]
-        if name == "graphc.slice":
-            return [self.index_of(x) for x in operands[1 + rank : 1 + 2 * rank]]
-        if name == "graphc.take":
-            axis = op.attributes["axis"].value
-            source = self.sizes_of(operands[0])
-            return [*source[:axis], *self.sizes_of(operands[1]), *source[axis + 1 :]]
-        shapes = [x.type.shape for x in operands]
-        if 1 not in shapes[0]:
-            return self.sizes_of(operands[0])
-        sizes = []
-        for axis in range(rank):
-            wide = [x for x, shape in zip(operands, shapes, strict=True) if shape[axis] != 1]
-            sizes.append(self.sizes_of((wide or operands)[0])[axis])
-        return sizes
+    def _size(self, x: ir.Value, axis: int) -> ir.Value:
+        return self.index_of(x) if axis < 0 else self.sizes_of(x)[axis]
 
 
 def _argument_attributes(type_: ir.Type) -> ir.Attribute:

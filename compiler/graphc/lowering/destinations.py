@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
 from graphc.ir.kinds import CHEAP, static_shape
+from graphc.ir.views import GATHERS, inverse_order, order_of
 from graphc.lowering.destination import Destination, Size
 from graphc.lowering.inheritance import computed_with, last, successor
 from graphc.lowering.rules import STARTS_ANYWHERE
@@ -221,7 +222,7 @@ class Destinations:
         if owner.name == "graphc.matmul":
             return part.has_rows and not isinstance(value.type.element_type, ir.ComplexType)
         return part.has_rows or all(
-            op.name in CHEAP or not Units.is_loop(op) or op.name == "graphc.take"
+            op.name in CHEAP or not Units.is_loop(op) or op.name in GATHERS
             for op in self._context.fused_with(owner.operation)
         )
 
@@ -296,12 +297,11 @@ class Destinations:
         if view.name == "graphc.reshape" and sizes is not None and view.operands[0] == value:
             found = self._find(view.results[0], None, True)
             return None if found is None else (found[0].reshaped(sizes), found[1])
-        if view.name == "graphc.dimshuffle":
+        order = order_of(view)
+        if order is not None:
             found = self._find(view.results[0], None, False)
             if found is not None:
-                places = {axis: position for position, axis in enumerate(view.attributes["order"])}
-                order = [places.get(axis, -1) for axis in range(len(static_shape(value)))]
-                part = found[0].permuted(order)
+                part = found[0].permuted(inverse_order(order, len(static_shape(value))))
                 return None if contiguous and not part.contiguous else (part, found[1])
         return None
 

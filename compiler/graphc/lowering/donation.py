@@ -18,9 +18,8 @@ from typing import Any
 
 from graphc.ir.diagnostics import fail
 from graphc.ir.donations import OFFERED, Donated, Donation, offered
-from graphc.ir.kinds import VIEWS
-from graphc.ir.ownership import RENAMES
 from graphc.ir.scan_view import scans
+from graphc.ir.views import INLINED, RENAMES
 from graphc.ir.walk import walk
 from graphc.lowering.donation_starts import Reads, Refused, Start, find_start, require_harmless
 from graphc.lowering.equal_sizes import have_same_sizes
@@ -31,7 +30,7 @@ from graphc.lowering.units import Units, ancestors
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
-_ALIASES = VIEWS | RENAMES
+_ALIASES = frozenset({*INLINED, *RENAMES})
 
 
 class Donations:

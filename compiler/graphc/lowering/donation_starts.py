@@ -6,9 +6,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
-from graphc.ir.kinds import REDUCTIONS, VIEWS, static_shape
-from graphc.ir.ownership import RENAMES, renames, updates_in_place
+from graphc.ir.kinds import REDUCTIONS, static_shape
+from graphc.ir.ownership import renames, updates_in_place
 from graphc.ir.scan_view import ScanView, name_of, retention, writes_of
+from graphc.ir.views import GATHERS, INLINED, RENAMES
 from graphc.lowering.recurrences import RECURRENCES
 from graphc.lowering.units import Units
 from graphc.lowering.vector_products import is_vector_product
@@ -96,7 +97,7 @@ def _start_at(value: ir.Value, op: ir.Operation, x: ir.Value) -> Start:
         return Start(value, root_of(op.operands[0]), Reads.NOTHING, waits=True)
     if op.name == "graphc.scan_trace":
         return _start_of_trace(value, op)
-    if op.name in VIEWS:
+    if op.name in INLINED:
         return Start(value, list(op.block.operations)[-1].operation, Reads.NOTHING)
     raise Refused(f"the result of its type comes from {op.name}, which has memory of its own")
 
@@ -145,7 +146,7 @@ def _require_same_position(use: Any, value: ir.Value, x: ir.Value) -> None:
             raise Refused(f"{op.name} reads it while it is updated")
         return
     domain = x if op.name in REDUCTIONS else op.results[0]
-    if value != x or op.name == "graphc.take" or static_shape(domain) != static_shape(x):
+    if value != x or op.name in GATHERS or static_shape(domain) != static_shape(x):
         raise Refused(f"{op.name} reads other elements of it than the one it writes")
 
 
@@ -170,7 +171,7 @@ def _is_of_row(value: ir.Value) -> bool:
         op = value.owner
         if op.name == "graphc.scan_seq":
             return True
-        if op.name not in VIEWS and op.name not in RENAMES:
+        if op.name not in INLINED and op.name not in RENAMES:
             return False
         value = op.operands[0]
     return False

@@ -17,8 +17,9 @@ import numpy as np
 from graphc.ir import build
 from graphc.ir.build import fill
 from graphc.ir.constants import read_constant
-from graphc.ir.kinds import REDUCTIONS, VIEWS, reduced_axes, static_shape
+from graphc.ir.kinds import REDUCTIONS, reduced_axes, static_shape
 from graphc.ir.types import dtype_of, storage_name
+from graphc.ir.views import GATHERS, INLINED
 from graphc.lowering.reductions import REDUCERS
 from graphc.lowering.scalar import Scalar, ScalarBuilder
 from graphc.ops.elementwise import ROWS
@@ -251,7 +252,7 @@ class GenericBuilder:
                 splat = self._splat(value, owner)
                 if splat is not None:
                     return splat
-            if owner.name in VIEWS and not self._context.is_materialised(value):
+            if owner.name in INLINED and not self._context.is_materialised(value):
                 return getattr(self, "_" + owner.name[7:])(owner, coordinates)
         tensor = self._context.tensor_of(value)
         if self._is_donor(value, coordinates):
@@ -267,7 +268,7 @@ class GenericBuilder:
     def _compute(self, op: ir.Operation, value: ir.Value, coordinates: Coordinates) -> Scalar:
         name, kind = op.name, value.type
         dtype = dtype_of(kind.element_type)
-        if name == "graphc.take":
+        if name in GATHERS:
             return self._take(op, coordinates)
         operands = [self.read(x, _broadcast(x.type, kind, coordinates)) for x in op.operands]
         if name == "graphc.cast":

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.kinds import REDUCTIONS, VIEWS
+from graphc.ir.kinds import REDUCTIONS
+from graphc.ir.views import GATHERS, INLINED
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import root_of
 
@@ -40,9 +41,9 @@ def successor(value: Any) -> Any:
         read_once = list(users[0].operands).count(value) == 1
         return users[0].results[0] if read_once and users[0].operands[0] == value else None
     numbers = {_cluster(op) for op in users}
-    if len(numbers) != 1 or None in numbers or _cluster(owner.operation) in numbers or owner.name in VIEWS:
+    if len(numbers) != 1 or None in numbers or _cluster(owner.operation) in numbers or owner.name in INLINED:
         return None
-    if any(op.name in REDUCTIONS or op.name == "graphc.take" for op in users):
+    if any(op.name in REDUCTIONS or op.name in GATHERS for op in users):
         return None
     if any(list(op.results[0].type.shape) != list(value.type.shape) for op in users):
         return None

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphc.ir.kinds import VIEWS, static_shape
+from graphc.ir.kinds import static_shape
+from graphc.ir.views import INLINED, RENAMES
 from graphc.ir.walk import inputs_of
 from graphc_dialects._mlir import ir
 
 # Operations whose result is their first operand's memory.
-ALIASES = VIEWS | {"graphc.reshape", "graphc.specify_shape", "tensor.cast"}
+ALIASES = frozenset({*INLINED, *RENAMES})
 # What stands for a size that is not known; only the comparison of sums counts.
 UNKNOWN_SIZE = 512
 

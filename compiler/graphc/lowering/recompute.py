@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir.kinds import CHEAP, GATHERED_OPERANDS, REDUCTIONS, VIEWS, is_elementwise, static_shape
+from graphc.ir.kinds import CHEAP, REDUCTIONS, is_elementwise, static_shape
+from graphc.ir.views import GATHERS, INLINED
 from graphc_dialects._mlir import ir
 
 MAX_OPERATIONS = 3
@@ -35,11 +36,10 @@ class Recomputation:
         """Replaces operands of a cluster member by copies in its own cluster, where that pays."""
         number = self._clusters[op.results[0]]
         self._block = op.block
-        gathered = GATHERED_OPERANDS.get(op.name, ())
+        if op.name in GATHERS:
+            # Its operands are read at positions of their own, not at those of the loop.
+            return
         for position, operand in enumerate(op.operands):
-            if position in gathered:
-                # It is read at positions of its own, not at those of the loop.
-                continue
             if self._clusters.get(operand, number) == number:
                 continue
             key = (operand, number)
@@ -92,7 +92,7 @@ class Recomputation:
                 return self._array(value, arrays)
             if owner.name == "arith.constant":
                 return True
-            if owner.name in VIEWS:
+            if owner.name in INLINED:
                 return all(self._is_stored(x) for x in owner.operands) and self._array(value, arrays)
             return self._array(value, arrays)
         if owner.name in REDUCTIONS:
@@ -114,13 +114,13 @@ class Recomputation:
         owner = value.owner
         if isinstance(owner, ir.Block):
             return True
-        return owner.name in REDUCTIONS or not (is_elementwise(owner.name) or owner.name in VIEWS)
+        return owner.name in REDUCTIONS or not (is_elementwise(owner.name) or owner.name in INLINED)
 
     def _is_kept(self, value: ir.Value) -> bool:
         """Whether something that is no cluster, such as a matrix product, reads the value from memory."""
         users = [use.owner.operation for use in value.uses]
         return any(
-            op.block == self._block and not self._is_member(op) and op.name not in VIEWS for op in users
+            op.block == self._block and not self._is_member(op) and op.name not in INLINED for op in users
         )
 
     def _only_clusters_read(self, value: ir.Value) -> bool:

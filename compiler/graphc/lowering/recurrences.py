@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.ir import build
-from graphc.ir.kinds import CHEAP, VIEWS, is_elementwise, static_shape
+from graphc.ir.kinds import CHEAP, is_elementwise, static_shape
 from graphc.ir.types import dtype_of
+from graphc.ir.views import INLINED
 from graphc.lowering import partial_reductions
 from graphc.lowering.carried import loop
 from graphc.lowering.generic import ZERO, GenericBuilder
@@ -92,7 +93,7 @@ def cheap_chain(value: ir.Value) -> list[ir.Operation]:
         owner = pending.pop().owner
         if isinstance(owner, ir.Block) or owner.operation in chain:
             continue
-        if owner.name in VIEWS:
+        if owner.name in INLINED:
             pending.append(owner.operands[0])
         elif owner.name in CHEAP:
             chain.append(owner.operation)

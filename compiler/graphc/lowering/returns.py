@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
-from graphc.ir.kinds import VIEWS, static_shape
+from graphc.ir.kinds import static_shape
+from graphc.ir.views import INLINED
 from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import write, write_apart
@@ -55,7 +56,7 @@ def _return_lent(context: FunctionConverter, results: list[ir.Value]) -> None:
     donations = context.donations
     context.is_ending = True
     for value in donations.lent:
-        if value.owner.name in VIEWS and not context.is_materialised(value):
+        if value.owner.name in INLINED and not context.is_materialised(value):
             # As a loop: a part of another array would have to be copied twice.
             builder = GenericBuilder(context, static_shape(value), context.sizes_of(value), [])
             context.define(value, builder.copy(value))

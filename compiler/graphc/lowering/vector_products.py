@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from graphc.ir import build
 from graphc.ir.build import fill
 from graphc.ir.types import dtype_of
+from graphc.ir.views import order_of
 from graphc.lowering.contractions import contraction
 from graphc.lowering.scan_buffers import read, writable, write
 from graphc.lowering.unit_axes import drop_axes, insert_axes
@@ -69,7 +70,7 @@ def vector_product(context: FunctionConverter, op: ir.Operation, zero: ir.Value)
         product = read(memref, kind)
     for use in result.uses:
         reader = use.owner.operation
-        if reader.name == "graphc.dimshuffle" and list(reader.attributes["order"]) == [kept]:
+        if order_of(reader) == [kept]:
             view = reader.results[0]
             context.define(view, build.cast(product, build.storage_type(view.type)))
     context.define(result, build.cast(insert_axes(product, [axis == kept for axis in (0, 1)]), target))

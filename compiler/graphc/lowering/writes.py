@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir import build
-from graphc.ir.kinds import VIEWS, static_shape
+from graphc.ir.kinds import static_shape
+from graphc.ir.views import INLINED
 from graphc.lowering.destination import Destination, Size, add
 from graphc.lowering.destinations import is_empty
 from graphc.lowering.rules import lowers
@@ -115,7 +116,7 @@ def _put(context: FunctionConverter, value: ir.Value, block: ir.Block) -> None:
     owner = value.owner
     if (
         not isinstance(owner, ir.Block)
-        and owner.name in VIEWS
+        and owner.name in INLINED
         and owner.operation.block == block
         and not context.is_materialised(value)
     ):

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
 
 
+def emit_dimshuffle(e: Emitter, x: str, type_: str, order: Sequence[int], result: str) -> str:
+    """A value with moved axes.
+
+    Args:
+        e: the emitter. x: the value. type_: its type.
+        order: for each axis of the result, the operand's, or -1 for a new one. result: its type.
+    """
+    return e.op("graphc.dimshuffle", [x], [type_], result, attribute("order", order))
+
+
 class DimShuffle(Op):
     """Rearrange axes.
 
@@ -85,7 +95,5 @@ class DimShuffle(Op):
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         order = [-1 if axis == "x" else int(axis) for axis in self.new_order]
-        types = [e.type_of(node.inputs[0])]
-        return [
-            e.op("graphc.dimshuffle", operands, types, e.type_of(node.outputs[0]), attribute("order", order))
-        ]
+        type_, result = e.type_of(node.inputs[0]), e.type_of(node.outputs[0])
+        return [emit_dimshuffle(e, operands[0], type_, order, result)]

@@ -13,6 +13,7 @@ from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
 from graphc.ops.axes import normalize_axis
+from graphc.ops.dimshuffle import emit_dimshuffle
 from graphc.ops.elementwise import cast_to
 
 if TYPE_CHECKING:
@@ -126,9 +127,7 @@ class MakeVector(Op):
         # Buffers hold some element types in another form, which only operations of the dialect know.
         row, loose = (e.type_of(out).replace(f"{len(operands)}x", size, 1) for size in ("1x", "?x"))
         parts = [
-            e.cast_type(
-                e.op("graphc.dimshuffle", [x], [e.type_of(v)], row, "order = array<i64: -1>"), row, loose
-            )
+            e.cast_type(emit_dimshuffle(e, x, e.type_of(v), [-1], row), row, loose)
             for x, v in zip(operands, node.inputs, strict=True)
         ]
         return [e.op("graphc.join", parts, [loose] * len(parts), e.type_of(out), "axis = 0 : i64")]

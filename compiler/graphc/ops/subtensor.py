@@ -149,8 +149,16 @@ class Subtensor(_Basic):
         if all(entry == FULL for entry in self.idx_list):
             return [operands[0]]
         bounds = self._emit_bounds(node, operands, e)
-        types = [e.type_of(node.inputs[0])] + ["index"] * len(bounds)
-        return [e.op("graphc.slice", [operands[0], *bounds], types, e.type_of(node.outputs[0]))]
+        return [emit_slice(e, operands[0], e.type_of(node.inputs[0]), bounds, e.type_of(node.outputs[0]))]
+
+
+def emit_slice(e: Emitter, x: str, type_: str, bounds: Sequence[str], result: str) -> str:
+    """A part of a value.
+
+    Args:
+        e: the emitter. x: the value. type_: its type. bounds: offsets, sizes and strides. result: its type.
+    """
+    return e.op("graphc.slice", [x, *bounds], [type_, *["index"] * len(bounds)], result)
 
 
 class IncSubtensor(_Basic):

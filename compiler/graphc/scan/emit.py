@@ -10,6 +10,7 @@ from graphc.emit.conditionals import emit_graph
 from graphc.emit.literals import quoted
 from graphc.graph.basic import Apply
 from graphc.graph.tensor.type import TensorType
+from graphc.ops.dimshuffle import emit_dimshuffle
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
@@ -195,5 +196,4 @@ def _trace(scan: str, name: str, type_: str, e: Emitter) -> str:
 def _expand(value: str, type_: TensorType, text: str, e: Emitter) -> str:
     """A row as a stack of one."""
     stacked = e.tensor_type(type_.dtype, (1, *type_.shape))
-    order = ", ".join(map(str, (-1, *range(type_.ndim))))
-    return str(e.op("graphc.dimshuffle", [value], [text], stacked, f"order = array<i64: {order}>"))
+    return emit_dimshuffle(e, value, text, [-1, *range(type_.ndim)], stacked)

@@ -10,7 +10,6 @@ import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
 from graphc.ir.constants import CONSTANTS, read_constant
-from graphc.ir.dims import DimKeys, Key
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
@@ -23,11 +22,18 @@ from graphc.ir.traits.interfaces import (
     Batch,
     Batching,
     CannotBatch,
+    Sizes,
+    given_sizes,
+    sizes_of,
 )
+from graphc.ir.views import GATHERS, INLINED, TAKES_PART, bounds_of
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 
 POSITIONAL("graphc.slice", "graphc.update_slice")
+TAKES_PART("graphc.slice")
+GATHERS("graphc.take")
+INLINED("graphc.slice")
 
 
 def _axis(op: ir.Operation) -> int:
@@ -42,14 +48,13 @@ def _accumulates(op: ir.Operation) -> bool:
 
 
 @SIZES("graphc.slice")
-def _slice_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    rank = (len(operands) - 1) // 3
-    return [keys.size(size) for size in operands[1 + rank : 1 + 2 * rank]]
+def _slice_sizes(op: ir.Operation) -> Sizes:
+    return given_sizes(bound.size for bound in bounds_of(op))
 
 
 @SIZES("graphc.update_slice", "graphc.put")
-def _sizes_of_first(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    return keys.shape(operands[0])
+def _sizes_of_first(op: ir.Operation) -> Sizes:
+    return sizes_of(op.operands[0])
 
 
 def positions(x: np.ndarray, bounds: Sequence[int]) -> tuple[np.ndarray, ...]:
@@ -81,18 +86,16 @@ def _slice_is_total(totality: Totality, op: ir.Operation) -> bool:
 @TOTAL("graphc.update_slice")
 def _update_is_total(totality: Totality, op: ir.Operation) -> bool:
     """The new values have the size of the slice."""
-    x, y, *bounds = op.operands
-    rank = len(x.type.shape)
-    return all(totality.has_size((y, axis), bounds[rank + axis]) for axis in range(rank))
+    y = op.operands[1]
+    return all(totality.has_size((y, axis), bound.size) for axis, bound in enumerate(bounds_of(op, 2)))
 
 
 @CHECKS("graphc.update_slice")
 def _update_checks(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
-    x, y, *bounds = op.operands
-    rank = len(x.type.shape)
-    for axis, size in enumerate(bounds[rank : 2 * rank]):
+    y = op.operands[1]
+    for axis, bound in enumerate(bounds_of(op, 2)):
         message = f"set_subtensor: values have size {{given}} in dimension {axis}, the slice has {{expected}}"
-        checks.equal_size(rw, (y, axis), size, message)
+        checks.equal_size(rw, (y, axis), bound.size, message)
 
 
 @BATCH("graphc.slice")
@@ -149,9 +152,10 @@ def _require_safe_bounds(b: Batching, x: ir.Value, bounds: list[ir.Value]) -> No
 
 
 @SIZES("graphc.take")
-def _take_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    axis, shape = _axis(op), keys.shape(operands[0])
-    return [*shape[:axis], *keys.shape(operands[1]), *shape[axis + 1 :]]
+def _take_sizes(op: ir.Operation) -> Sizes:
+    axis = _axis(op)
+    source, indices = (sizes_of(x) for x in op.operands)
+    return [*source[:axis], *indices, *source[axis + 1 :]]
 
 
 @REFERENCE("graphc.take")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,12 +12,37 @@ from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
     from graphc.ir.checks import SizeChecks
-    from graphc.ir.dims import DimKeys, Key
+    from graphc.ir.dims import DimKeys
     from graphc.ir.rewrite import Rewriter
     from graphc.ir.totality import Totality
 
-# Of a result: the key of each dimension, from those of the operands (graphc.ir.dims).
-SIZES: Trait[Callable[[DimKeys, ir.Operation, list[ir.Value]], list[Key]]] = Trait()
+# A dimension of a tensor, or an index value, whose axis is -1.
+Size = tuple[ir.Value, int]
+# What each dimension of a result is as long as. The first names it (graphc.ir.dims); without any, it
+# is not known to be as long as anything else.
+Sizes = list[tuple[Size, ...]]
+SIZES: Trait[Callable[[ir.Operation], Sizes]] = Trait()
+
+
+def sizes_of(x: ir.Value) -> Sizes:
+    """`SIZES` of a result with the shape of a tensor."""
+    return [((x, axis),) for axis in range(len(x.type.shape))]
+
+
+def broadcast_sizes(op: ir.Operation) -> Sizes:
+    """`SIZES` of a result whose operands of equal rank broadcast."""
+    operands = list(op.operands)
+    wide = [
+        [x for x, size in zip(operands, sizes, strict=True) if size != 1]
+        for sizes in zip(*(x.type.shape for x in operands), strict=True)
+    ]
+    return [tuple((x, axis) for x in xs) for axis, xs in enumerate(wide)]
+
+
+def given_sizes(values: Iterable[ir.Value]) -> Sizes:
+    """`SIZES` of a result whose sizes are index values."""
+    return [((value, -1),) for value in values]
+
 
 # NumPy semantics: the result for arrays, and ints for index operands (graphc.ir.references).
 REFERENCE: Trait[Callable[..., Any]] = Trait()

@@ -6,10 +6,19 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.ir.checks import SizeChecks
-from graphc.ir.dims import DimKeys, Key
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import BATCH, CHECKS, REFERENCE, SIZES, TOTAL, Batch, Batching
+from graphc.ir.traits.interfaces import (
+    BATCH,
+    CHECKS,
+    REFERENCE,
+    SIZES,
+    TOTAL,
+    Batch,
+    Batching,
+    Sizes,
+    given_sizes,
+)
 from graphc_dialects._mlir import ir
 from graphc_dialects.write import buffer_sizes
 
@@ -19,10 +28,10 @@ def _axis(op: ir.Operation) -> int:
 
 
 @SIZES("graphc.join")
-def _sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    axis, shape = _axis(op), list(keys.shape(operands[0]))
-    shape[axis] = ("dim", op.results[0], axis)
-    return shape
+def _sizes(op: ir.Operation) -> Sizes:
+    joined, operands = _axis(op), list(op.operands)
+    rank = len(op.results[0].type.shape)
+    return [tuple((x, axis) for x in operands if axis != joined) for axis in range(rank)]
 
 
 @REFERENCE("graphc.join")
@@ -73,8 +82,8 @@ def _rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value:
 
 
 @SIZES("graphc.write_join")
-def _written_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    return [keys.size(size) for size in buffer_sizes(operands[0])]
+def _written_sizes(op: ir.Operation) -> Sizes:
+    return given_sizes(buffer_sizes(op.operands[0]))
 
 
 @CHECKS("graphc.write")

@@ -6,11 +6,10 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.ir.checks import SizeChecks
-from graphc.ir.dims import DimKeys, Key
 from graphc.ir.index_code import binary
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import BATCH, CHECKS, REFERENCE, SIZES, TOTAL, Batch, Batching
+from graphc.ir.traits.interfaces import BATCH, CHECKS, REFERENCE, SIZES, TOTAL, Batch, Batching, Sizes
 from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 
@@ -28,10 +27,11 @@ def _summed(op: ir.Operation, rank: int) -> tuple[int, int]:
 
 
 @SIZES("graphc.matmul")
-def _sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    a, b = (keys.shape(operand) for operand in operands)
-    flags = flags_of(op)
-    return [*a[:-2], a[-1] if flags[0] else a[-2], b[-2] if flags[1] else b[-1]]
+def _sizes(op: ir.Operation) -> Sizes:
+    a, b = op.operands
+    flags, rank = flags_of(op), len(a.type.shape)
+    batch: Sizes = [((a, axis), (b, axis)) for axis in range(rank - 2)]
+    return [*batch, ((a, rank - 2 + flags[0]),), ((b, rank - 1 - flags[1]),)]
 
 
 @REFERENCE("graphc.matmul")

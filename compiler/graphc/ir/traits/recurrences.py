@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
-from graphc.ir.dims import DimKeys, Key
 from graphc.ir.rewrite import Rewriter
-from graphc.ir.traits.interfaces import CHECKS, REFERENCE, SIZES
+from graphc.ir.traits.interfaces import CHECKS, REFERENCE, SIZES, Sizes, given_sizes, sizes_of
 from graphc_dialects._mlir import ir
 
 RUNNING, LINEAR = "graphc.cumulative", "graphc.linear_recurrence"
@@ -31,9 +30,10 @@ def recurrence(kind: str | None) -> tuple[str, dict[str, ir.Attribute]]:
 
 
 @SIZES(RUNNING, LINEAR)
-def _sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    rows = ("dim", op.results[0], 0) if op.attributes["keep_initial"].value else keys.size(operands[-1])
-    return [rows, *keys.shape(operands[-2])[1:]]
+def _sizes(op: ir.Operation) -> Sizes:
+    *_, initial, steps = op.operands
+    rows: Sizes = [()] if op.attributes["keep_initial"].value else given_sizes([steps])
+    return [*rows, *sizes_of(initial)[1:]]
 
 
 @CHECKS(RUNNING, LINEAR)

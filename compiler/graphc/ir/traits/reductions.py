@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
-from graphc.ir.dims import DimKeys, Key
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
@@ -19,7 +18,9 @@ from graphc.ir.traits.interfaces import (
     TOTAL,
     Batch,
     Batching,
+    Sizes,
     never_fails,
+    sizes_of,
 )
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
@@ -45,14 +46,14 @@ def _axes(op: ir.Operation) -> list[int]:
 
 
 @SIZES(*_FOLDS, *_EXTREMES)
-def _sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+def _sizes(op: ir.Operation) -> Sizes:
     removed = _axes(op)
-    return [key for axis, key in enumerate(keys.shape(operands[0])) if axis not in removed]
+    return [size for axis, size in enumerate(sizes_of(op.operands[0])) if axis not in removed]
 
 
 @SIZES(*_SAME_SHAPE)
-def _same_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    return keys.shape(operands[0])
+def _same_sizes(op: ir.Operation) -> Sizes:
+    return sizes_of(op.operands[0])
 
 
 @TOTAL(*_EXTREMES)

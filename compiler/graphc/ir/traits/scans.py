@@ -6,44 +6,53 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.ir.checks import SizeChecks
-from graphc.ir.dims import DimKeys, Key
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.scan_view import SCAN
 from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import CHECKS, POSITIONAL, REFERENCE, SIZES, TOTAL, never_fails
+from graphc.ir.traits.interfaces import (
+    CHECKS,
+    POSITIONAL,
+    REFERENCE,
+    SIZES,
+    TOTAL,
+    Sizes,
+    never_fails,
+    sizes_of,
+)
+from graphc.ir.views import INLINED
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_verify import carry_of, declarations
 
 TOTAL(*(f"graphc.scan_{name}" for name in ("prev", "trace", "steps", "collect", "end")))(never_fails)
 POSITIONAL(SCAN, "graphc.scan_seq")
+INLINED("graphc.scan_seq")
 
 
 @SIZES("graphc.scan_seq")
-def _row(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    return keys.shape(operands[0])[1:]
+def _row(op: ir.Operation) -> Sizes:
+    return sizes_of(op.operands[0])[1:]
 
 
 @SIZES("graphc.scan_prev")
-def _previous(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    return keys.shape(carry_of(op).operands[0])[1:]
+def _previous(op: ir.Operation) -> Sizes:
+    return sizes_of(carry_of(op).operands[0])[1:]
 
 
 @SIZES("graphc.scan_trace")
-def _trace(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
+def _trace(op: ir.Operation) -> Sizes:
     """As many rows as iterations, where that is known; the rows of a state are like its initial ones."""
-    result = op.results[0]
-    shape: list[Key] = [("dim", result, axis) for axis in range(len(result.type.shape))]
-    scan = operands[0].owner
+    shape: Sizes = [() for _ in op.results[0].type.shape]
+    scan = op.operands[0].owner
     declared = declarations(scan)[op.attributes["state"].value]
     is_state = declared.name == "graphc.scan_carry"
     keep = declared.attributes["keep"].value
     if is_state:
-        shape[1:] = keys.shape(declared.operands[0])[1:]
+        shape[1:] = sizes_of(declared.operands[0])[1:]
     if keep == "steps" or (keep == "all" and not is_state):
         end = list(scan.regions[0].blocks[0].operations)[-1]
         if not len(end.operands):
-            shape[0] = keys.size(scan.operands[0])
+            shape[0] = ((scan.operands[0], -1),)
     return shape
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
 from graphc.ir.constants import constant_attribute, element_dtype
-from graphc.ir.dims import DimKeys, Key, broadcasts
+from graphc.ir.dims import broadcasts
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import (
@@ -21,20 +21,26 @@ from graphc.ir.traits.interfaces import (
     Batch,
     Batching,
     CannotBatch,
+    Sizes,
+    given_sizes,
     never_fails,
 )
+from graphc.ir.views import INLINED, MOVES_AXES, RENAMES, SAME_ELEMENTS
 from graphc_dialects._mlir import ir
 
 TOTAL("graphc.dimshuffle", "graphc.iota")(never_fails)
+MOVES_AXES("graphc.dimshuffle")
+SAME_ELEMENTS("graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "graphc.specify_shape")
+RENAMES("graphc.dimshuffle", "graphc.reshape", "graphc.specify_shape")
+INLINED("graphc.dimshuffle", "graphc.broadcast_to", "graphc.iota")
 
 
 # -- dimshuffle ----------------------------------------------------------------------------------------------
 
 
 @SIZES("graphc.dimshuffle")
-def _dimshuffle_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    source = keys.shape(operands[0])
-    return [1 if axis < 0 else source[axis] for axis in op.attributes["order"]]
+def _dimshuffle_sizes(op: ir.Operation) -> Sizes:
+    return [() if axis < 0 else ((op.operands[0], axis),) for axis in op.attributes["order"]]
 
 
 @REFERENCE("graphc.dimshuffle")
@@ -56,9 +62,15 @@ def _dimshuffle_rows(b: Batching, op: ir.Operation, xs: list[Batch]) -> ir.Value
 # -- operations that are given sizes -------------------------------------------------------------------------
 
 
-@SIZES("graphc.reshape", "graphc.broadcast_to", "graphc.specify_shape")
-def _given_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    return [keys.size(size) for size in operands[1:]]
+@SIZES("graphc.reshape", "graphc.broadcast_to")
+def _new_sizes(op: ir.Operation) -> Sizes:
+    return given_sizes(list(op.operands)[1:])
+
+
+@SIZES("graphc.specify_shape")
+def _specified_sizes(op: ir.Operation) -> Sizes:
+    x, *sizes = op.operands
+    return [((size, -1), (x, axis)) for axis, size in enumerate(sizes)]
 
 
 @REFERENCE("graphc.reshape")
@@ -188,8 +200,8 @@ def _require_known(b: Batching, op: ir.Operation, sizes: list[ir.Value]) -> None
 
 
 @SIZES("graphc.iota")
-def _iota_sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    return [keys.size(operands[2])]
+def _iota_sizes(op: ir.Operation) -> Sizes:
+    return given_sizes([op.operands[2]])
 
 
 @REFERENCE("graphc.iota")

@@ -4,25 +4,37 @@
 from __future__ import annotations
 
 from graphc.ir.constants import CONSTANTS
-from graphc.ir.dims import DimKeys, Key
 from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import BATCH, POSITIONAL, SIZES, TOTAL, Batch, Batching, never_fails
+from graphc.ir.traits.interfaces import (
+    BATCH,
+    POSITIONAL,
+    SIZES,
+    TOTAL,
+    Batch,
+    Batching,
+    Sizes,
+    never_fails,
+    sizes_of,
+)
+from graphc.ir.views import RENAMES, SAME_ELEMENTS
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
 
 TOTAL(*CONSTANTS, "tensor.from_elements", "tensor.empty", "scf.yield")(never_fails)
 POSITIONAL("tensor.extract")
+SAME_ELEMENTS("tensor.cast")
+RENAMES("tensor.cast")
 
 
 @SIZES("tensor.empty")
-def _empty(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    sizes = iter(operands)
-    return [size if size >= 0 else keys.size(next(sizes)) for size in op.results[0].type.shape]
+def _empty(op: ir.Operation) -> Sizes:
+    sizes = iter(op.operands)
+    return [() if size >= 0 else ((next(sizes), -1),) for size in op.results[0].type.shape]
 
 
 @SIZES("tensor.cast")
-def _same(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    return keys.shape(operands[0])
+def _same(op: ir.Operation) -> Sizes:
+    return sizes_of(op.operands[0])
 
 
 @TOTAL("tensor.extract")

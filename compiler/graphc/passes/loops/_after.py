@@ -9,6 +9,7 @@ from typing import Any
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, name_of
 from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.views import MOVES_AXES
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._batch_rules import rule_of
 from graphc.passes.loops._batch_total import is_total
@@ -20,7 +21,7 @@ from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import steps_of
 
-_VIEWS = frozenset({"graphc.dimshuffle", "graphc.neg", "tensor.cast"})
+_VIEWS = frozenset({*MOVES_AXES, "graphc.neg", "tensor.cast"})
 # Longer chains are cut: rules call each other along them.
 _DEPTH = 64
 

@@ -21,6 +21,7 @@ from graphc.ir.index_code import binary, compare, select
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView
 from graphc.ir.traits.interfaces import Batch, CannotBatch
+from graphc.ir.views import TAKES_PART, Bound, bounds_of, dimshuffle, order_of, part_of
 from graphc.passes.loops._batch_total import is_total
 from graphc.passes.loops._index import copy_index
 from graphc_dialects._base import const_index, dim_of
@@ -158,15 +159,14 @@ class Batcher:
     def dimshuffle(self, value: ir.Value, order: Sequence[int]) -> Any:
         """`graphc.dimshuffle`, composed with one before it; nothing if nothing changes."""
         owner = value.owner
-        if not isinstance(owner, ir.Block) and owner.name == "graphc.dimshuffle":
-            inner = list(ir.DenseI64ArrayAttr(owner.attributes["order"]))
+        inner = None if isinstance(owner, ir.Block) else order_of(owner)
+        if inner is not None:
             order = [inner[axis] if axis >= 0 else -1 for axis in order]
             value = owner.operands[0]
         shape = value.type.shape
         if list(order) == list(range(len(shape))):
             return value
-        result = tensor_type([1 if axis < 0 else shape[axis] for axis in order], value.type.element_type)
-        return self.create("graphc.dimshuffle", [value], result, order=ir.DenseI64ArrayAttr.get(list(order)))
+        return dimshuffle(value, order, create=self.create)
 
     def reshape(self, value: ir.Value, sizes: Sequence[ir.Value], shape: Sequence[int]) -> Any:
         """`graphc.reshape` to index values whose static values, where known, are `shape`."""
@@ -205,23 +205,24 @@ class Batcher:
         owner = stack.owner
         name = "" if isinstance(owner, ir.Block) else owner.name
         rank = len(stack.type.shape)
-        if name == "graphc.dimshuffle":
-            order = list(ir.DenseI64ArrayAttr(owner.attributes["order"]))
+        order = None if isinstance(owner, ir.Block) else order_of(owner)
+        if order is not None:
             return self.dimshuffle(self.fit(owner.operands[0], order[axis], size), order)
         shape = list(stack.type.shape)
         shape[axis] = -1
         type_ = tensor_type(shape, stack.type.element_type)
-        if name == "graphc.slice":
-            operands = list(owner.operands)
-            operands[1 + rank + axis] = select(self.no_rows, size, operands[1 + rank + axis])
-            return self.create(name, operands, type_)
+        if name in TAKES_PART:
+            bounds = bounds_of(owner)
+            taken = select(self.no_rows, size, bounds[axis].size)
+            bounds[axis] = bounds[axis]._replace(size=taken)
+            return part_of(owner.operands[0], bounds, type_, self.create)
         sizes = [dim_of(stack, i) for i in range(rank)]
         sizes[axis] = select(self.no_rows, size, sizes[axis])
         # A view keeps fusion going; anything else is in memory already, where a reshape is free.
         if name in ("", "graphc.matmul", "graphc.scan_trace"):
             return self.reshape(stack, sizes, shape)
-        bounds = [const_index(0)] * rank + sizes + [const_index(1)] * rank
-        return self.create("graphc.slice", [stack, *bounds], type_)
+        bounds = [Bound(const_index(0), n, const_index(1)) for n in sizes]
+        return part_of(stack, bounds, type_, self.create)
 
     def agreeing(self, batches: Sequence[Batch], axes: Sequence[int] | None = None) -> list[ir.Value]:
         """Operands of an elementwise operation on stacks (or of one that needs equal sizes along `axes`).

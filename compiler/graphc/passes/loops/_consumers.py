@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, is_negative, key_of
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import name_of
+from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.passes.loops._length import Length
 from graphc_dialects._mlir import ir
 
 # Operations that read parts of a tensor, whatever is static in its type.
-_READERS = frozenset({"graphc.slice", "graphc.scan_seq", "tensor.dim"})
+_READERS = frozenset({*TAKES_PART, "graphc.scan_seq", "tensor.dim"})
 Bounds = list[tuple[Any, Any, Any]]
 
 
@@ -45,7 +46,7 @@ class Consumer:
         self.start: Any = None
         self._size: ir.Value | int = 1
         self._stride: ir.Value | int = 1
-        if position == 0 and op.name == "graphc.slice":
+        if position == 0 and op.name in TAKES_PART:
             self.start, self._size, self._stride = bounds_of(op)[0]
         elif position == 0 and op.name == "graphc.scan_seq":
             self.start = op.operands[1]
@@ -114,13 +115,6 @@ def _ends(offset: Range, size: Range, stride: int) -> tuple[Range, Range]:
     last = Range(*(f and g and f.plus(g) for f, g in zip(offset, span, strict=True)))
     low, high = (offset, last) if stride > 0 else (last, offset)
     return low, Range(*(f and f.plus(Linear(1)) for f in high))
-
-
-def bounds_of(op: ir.Operation) -> Bounds:
-    """(offset, size, stride) for each axis of a `graphc.slice`."""
-    values = list(op.operands)[1:]
-    rank = len(values) // 3
-    return [(values[a], values[rank + a], values[2 * rank + a]) for a in range(rank)]
 
 
 def set_rows(trace: ir.Operation, rows: int) -> None:

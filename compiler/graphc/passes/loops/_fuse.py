@@ -10,6 +10,7 @@ from graphc.ir.dims import DimKeys
 from graphc.ir.known_rows import cast_static, create, definition
 from graphc.ir.rewrite import is_removable, tensor_type
 from graphc.ir.scan_view import ScanView
+from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.ir.walk import inputs_of
 from graphc.names import unique_name
 from graphc.passes.loops._length import Length
@@ -175,9 +176,8 @@ def resolve_sizes(operations: list[ir.Operation]) -> None:
         if op.name != "tensor.dim":
             continue
         source, axis = definition(op.operands[0]), definition(op.operands[1])
-        if source is None or source.name != "graphc.slice" or axis is None or axis.name != "arith.constant":
+        if source is None or source.name not in TAKES_PART or axis is None or axis.name != "arith.constant":
             continue
-        rank = len(source.results[0].type.shape)
-        size = source.operands[1 + rank + axis.attributes["value"].value]
+        size = bounds_of(source)[axis.attributes["value"].value].size
         op.results[0].replace_all_uses_with(size)
         op.erase()

@@ -11,6 +11,7 @@ from graphc.ir.affine import same_size
 from graphc.ir.constants import constant_attribute, element_dtype
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, is_padded, name_of, retention, taps_of, writes_of
+from graphc.ir.views import order_of, stack_of_one, stacked_order
 from graphc.ir.walk import walk
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
@@ -178,7 +179,7 @@ class _Iterations:
         untouched = window and start == 0 and writes_of(self._declared[name]) == [0]
         if untouched and (window == 1 or not self._view.reverse):
             return [self._declared[name].operands[0], *self._parts(name, window, stop)]
-        return [_stacked(self._row(name, position)) for position in range(start, stop)]
+        return [stack_of_one(self._row(name, position)) for position in range(start, stop)]
 
     def _nothing(self, name: str, type_: Any) -> Any:
         """A result without rows."""
@@ -213,18 +214,11 @@ def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
     return ir.Operation.create("tensor.cast", [type_], [value]).result
 
 
-def _stacked(row: ir.Value) -> ir.Value:
-    shape = list(row.type.shape)
-    order = ir.DenseI64ArrayAttr.get([-1, *range(len(shape))])
-    type_ = tensor_type([1, *shape], row.type.element_type)
-    return ir.Operation.create("graphc.dimshuffle", [type_], [row], {"order": order}).result
-
-
 def _expanded_row(initial: ir.Value) -> Any:
     """The row that `initial` is a stack of one of, if that is how it was made."""
     owner = initial.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "graphc.dimshuffle":
+    if isinstance(owner, ir.Block):
         return None
-    row = owner.operation.operands[0]
-    order = list(owner.operation.attributes["order"])
-    return row if order == [-1, *range(len(row.type.shape))] else None
+    order = order_of(owner.operation)
+    row = None if order is None else owner.operation.operands[0]
+    return row if row is not None and order == stacked_order(len(row.type.shape)) else None

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.affine import Evaluator, Linear, Range, Region, exactly, key_of, over
-from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, retention, taps_of
+from graphc.ir.views import TAKES_PART, Bound, bounds_of, part_of, stack_of_one
 from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import trace_size
@@ -92,7 +92,7 @@ class LastRowUses:
                 if constant_value(op.operands[1]) is None:
                     return False
                 self._dims.append((op, value))
-            elif op.name in ("graphc.slice", "graphc.scan_seq") and use.operand_number == 0:
+            elif (op.name in TAKES_PART or op.name == "graphc.scan_seq") and use.operand_number == 0:
                 if not self._visit_rows(op, offsets):
                     return False
             else:
@@ -101,29 +101,28 @@ class LastRowUses:
 
     def _visit_rows(self, op: ir.Operation, offsets: list[Any]) -> bool:
         offsets = [*offsets, op.operands[1]]
-        rank = len(op.operands[0].type.shape)
         is_one = op.name == "graphc.scan_seq" or op.results[0].type.shape[0] == 1
-        if is_one or self._is_always([op.operands[1 + rank]], Linear(1)):
+        bounds = [] if is_one else bounds_of(op)
+        if is_one or self._is_always([bounds[0].size], Linear(1)):
             self._reads.append(op)
             return self._is_always(offsets, self._last)
-        bounds = list(op.operands)[1:]
-        if not self._keeps_rows_whole(op, bounds, rank):
+        if not self._keeps_rows_whole(op, bounds):
             return False
-        self._sizes[op.results[0]] = bounds[rank]
+        self._sizes[op.results[0]] = bounds[0].size
         self._slices.append(op)
         return self._visit(op.results[0], offsets)
 
-    def _keeps_rows_whole(self, op: ir.Operation, bounds: list[ir.Value], rank: int) -> bool:
+    def _keeps_rows_whole(self, op: ir.Operation, bounds: list[Bound]) -> bool:
         """Whether a slice selects whole rows, one after the other."""
-        if constant_value(bounds[2 * rank]) != 1:
+        if constant_value(bounds[0].stride) != 1:
             return False
-        for axis in range(1, rank):
-            size = bounds[rank + axis].owner
+        for axis, bound in enumerate(bounds[1:], 1):
+            size = bound.size.owner
             whole = not isinstance(size, ir.Block) and size.name == "tensor.dim"
             whole = whole and size.operands[0] in self._sizes and constant_value(size.operands[1]) == axis
             static = op.operands[0].type.shape[axis]
-            whole = whole or (static >= 0 and constant_value(bounds[rank + axis]) == static)
-            if not whole or constant_value(bounds[axis]) != 0 or constant_value(bounds[2 * rank + axis]) != 1:
+            whole = whole or (static >= 0 and constant_value(bound.size) == static)
+            if not whole or constant_value(bound.offset) != 0 or constant_value(bound.stride) != 1:
                 return False
         return True
 
@@ -134,7 +133,7 @@ class LastRowUses:
         for op, value in self._dims:
             op.results[0].replace_all_uses_with(self._size(value, constant_value(op.operands[1]) or 0))
             op.erase()
-        stack = self._stack(row)
+        stack = stack_of_one(row)
         for op in self._reads:
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(self._read(op, stack, row))
@@ -152,20 +151,12 @@ class LastRowUses:
             return size
         return trace_size(self._traces[0], axis)
 
-    def _stack(self, row: ir.Value) -> ir.Value:
-        shape = list(row.type.shape)
-        order = ir.DenseI64ArrayAttr.get([-1, *range(len(shape))])
-        type_ = tensor_type([1, *shape], row.type.element_type)
-        return ir.Operation.create("graphc.dimshuffle", [type_], [row], {"order": order}).result
-
     def _read(self, op: ir.Operation, stack: ir.Value, row: ir.Value) -> ir.Value:
         if op.name == "graphc.scan_seq":
             return _cast(row, op.results[0].type)
-        bounds = list(op.operands)[1:]
-        rank = len(stack.type.shape)
+        (_, size, _), *others = bounds_of(op)
         # The size stays: it is 1, or 0 where there is no iteration.
-        bounds[0], bounds[2 * rank] = const_index(0), const_index(1)
-        return ir.Operation.create("graphc.slice", [op.results[0].type], [stack, *bounds]).result
+        return part_of(stack, [(const_index(0), size, const_index(1)), *others], op.results[0].type)
 
 
 def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:

@@ -9,6 +9,8 @@ from typing import Any
 from graphc.ir.known_rows import cast_static, create, index
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, is_padded, name_of, retention, taps_of
+from graphc.ir.views import take_rows
+from graphc_dialects._base import dim_of
 from graphc_dialects._mlir import ir
 
 
@@ -87,21 +89,14 @@ def take_part(view: ScanView, source: str, part: Part, type_: ir.Type) -> ir.Val
 
 
 def _slice(trace: ir.Value, part: Part, reverse: bool) -> ir.Value:
-    shape = list(trace.type.shape)
-    zero, one = index(0), index(1)
-    sizes = [create("tensor.dim", [trace, index(axis)], ir.IndexType.get()) for axis in range(len(shape))]
-    dynamic = ir.ShapedType.get_dynamic_size()
+    rows = dim_of(trace, 0)
     if part.last is not None:
         size, static = index(part.last), part.last
-        front = zero if reverse else _minus(sizes[0], size)
+        first = index(0) if reverse else _minus(rows, size)
     else:
-        size, static = _minus(sizes[0], index(part.front + part.back)), dynamic
-        front = index(part.back if reverse else part.front)
-    offsets = [front, *[zero] * (len(shape) - 1)]
-    bounds = [*offsets, size, *sizes[1:], *[one] * len(shape)]
-    return create(
-        "graphc.slice", [trace, *bounds], tensor_type([static, *shape[1:]], trace.type.element_type)
-    )
+        size, static = _minus(rows, index(part.front + part.back)), -1
+        first = index(part.back if reverse else part.front)
+    return take_rows(trace, static, (first, size, index(1)))
 
 
 def _minus(a: ir.Value, b: ir.Value) -> ir.Value:

@@ -12,6 +12,7 @@ from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, is_padded, retention
 from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.ir.traits.recurrences import recurrence
+from graphc.ir.views import take_rows
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._last_row import LastRowUses
 from graphc.passes.loops._recognise import (
@@ -31,7 +32,7 @@ from graphc.passes.loops._stack import (
     replace_traces,
     state_dependences,
 )
-from graphc_dialects._base import add_index, const_index, dim_of
+from graphc_dialects._base import add_index, const_index
 from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
@@ -244,12 +245,7 @@ class _Rows:
 
 def _slice(x: ir.Value, offset: ir.Value, count: ir.Value, lead: int) -> ir.Value:
     """`count` rows of a tensor; `lead` is their number if it is static, else negative."""
-    shape = list(x.type.shape)
-    rest = range(1, len(shape))
-    bounds = [offset, *[const_index(0) for _ in rest], count, *[dim_of(x, axis) for axis in rest]]
-    bounds += [const_index(1) for _ in shape]
-    type_ = tensor_type([lead, *shape[1:]], x.type.element_type)
-    return ir.Operation.create("graphc.slice", [type_], [x, *bounds]).result
+    return take_rows(x, lead, (offset, count, const_index(1)))
 
 
 def _terms(step: Step) -> list[Term]:

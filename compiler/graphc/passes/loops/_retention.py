@@ -7,7 +7,8 @@ from typing import Any
 
 from graphc.ir.affine import Evaluator, Linear, Region, is_negative, key_of, same_size
 from graphc.ir.scan_view import ScanView, retention, set_retention, taps_of, writes_of
-from graphc.passes.loops._consumers import Consumer, Seen, bounds_of, consumers, set_rows
+from graphc.ir.views import TAKES_PART, bounds_of
+from graphc.passes.loops._consumers import Consumer, Seen, consumers, set_rows
 from graphc.passes.loops._index_code import as_value, larger, subtract
 from graphc.passes.loops._length import Length, head_of
 from graphc.passes.loops._move_up import move_up, operations_after
@@ -204,7 +205,7 @@ class Retention:
         events = []
         length = Length(self._view)
         for consumer in consumers(length)[self._name]:
-            if consumer.op.name == "graphc.slice" and self._is_whole(consumer, length):
+            if consumer.op.name in TAKES_PART and self._is_whole(consumer, length):
                 value, type_ = consumer.trace.results[0], consumer.op.results[0].type
                 if value.type != type_:
                     with ir.InsertionPoint(consumer.op), consumer.op.location:

@@ -8,9 +8,10 @@ from typing import Any
 from graphc.ir.index_code import binary
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
+from graphc.ir.views import take_rows
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._index import coefficient, copy_index
-from graphc_dialects._base import const_index, constant_value, dim_of
+from graphc_dialects._base import const_index, constant_value
 from graphc_dialects._mlir import ir
 
 
@@ -36,13 +37,7 @@ def rows_of(b: Batcher, x: ir.Value, offset: ir.Value, step: int = 1, from_start
     """`b.rows` rows of a tensor."""
     if from_start and b.dims.same(b.dims.shape(x)[0], b.dims.size(b.rows)):
         return x
-    shape = x.type.shape
-    rank = len(shape)
-    zero, one = const_index(0), const_index(1)
-    bounds = [offset, *[zero] * (rank - 1), b.rows, *(dim_of(x, axis) for axis in range(1, rank))]
-    strides = [one if step == 1 else const_index(step), *[one] * (rank - 1)]
-    type_ = tensor_type([b.static_rows, *shape[1:]], x.type.element_type)
-    return b.create("graphc.slice", [x, *bounds, *strides], type_)
+    return take_rows(x, b.static_rows, (offset, b.rows, const_index(step)), b.create)
 
 
 class SequenceRows:

@@ -14,6 +14,7 @@ from graphc.ir.kinds import REDUCTIONS, is_elementwise
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView
 from graphc.ir.traits.interfaces import Batch
+from graphc.ir.views import INLINED
 from graphc.ir.walk import inputs_of, walk
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._batch_rules import rule_of
@@ -24,9 +25,10 @@ from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
 
 # Operations that become part of the loop that reads them.
-_VIEWS = frozenset(
-    {"graphc.dimshuffle", "graphc.broadcast_to", "graphc.slice", "graphc.scan_seq", "tensor.cast"}
-)
+
+
+def _is_view(name: str) -> bool:
+    return name in INLINED or name == "tensor.cast"
 
 
 class Trial(AbstractContextManager["Trial"]):
@@ -155,7 +157,7 @@ def is_streamed(view: ScanView, values: Iterable[ir.Value]) -> bool:
     part of the loop that reads their result.
     """
     return all(
-        op.name in _VIEWS
+        _is_view(op.name)
         or op.name in REDUCTIONS
         or op.name in CONSTANTS
         or is_elementwise(op.name)
@@ -171,7 +173,7 @@ def stored_elements(view: ScanView, value: ir.Value) -> int:
             row_elements(op.results[0].type)
             for op in needed(view, [value])
             if op.results[0] != value
-            and not (op.name in _VIEWS or op.name in CONSTANTS or is_elementwise(op.name))
+            and not (_is_view(op.name) or op.name in CONSTANTS or is_elementwise(op.name))
         ),
         default=0,
     )

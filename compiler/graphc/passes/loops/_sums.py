@@ -14,6 +14,7 @@ from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, taps_of, writes_of
 from graphc.ir.traits.interfaces import Batch, CannotBatch
 from graphc.ir.traits.products import flags_of, product
+from graphc.ir.views import MOVES_AXES, SAME_ELEMENTS
 from graphc.passes.loops._after import After
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._cost import row_elements, users_of
@@ -21,8 +22,7 @@ from graphc.passes.loops._last_row import LastRowUses
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
 
-_VIEWS = frozenset({"graphc.dimshuffle", "graphc.neg", "tensor.cast"})
-_KEEP_SPLATS = frozenset({"graphc.dimshuffle", "graphc.broadcast_to", "graphc.reshape", "tensor.cast"})
+_VIEWS = frozenset({*MOVES_AXES, "graphc.neg", "tensor.cast"})
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Accumulator:
 def _is_zero(value: ir.Value) -> bool:
     """Whether all elements are zeros."""
     op = value.owner
-    while not isinstance(op, ir.Block) and op.name in _KEEP_SPLATS:
+    while not isinstance(op, ir.Block) and op.name in SAME_ELEMENTS:
         op = op.operands[0].owner
     if isinstance(op, ir.Block) or op.name not in CONSTANTS:
         return False
@@ -206,8 +206,8 @@ class Summation:
         if not found:
             return self._plain(value, sizes)
         with op.location:
-            if op.name == "graphc.dimshuffle":
-                return self._dimshuffle(op, sizes)
+            if op.name in MOVES_AXES:
+                return self._moved_axes(op, sizes)
             if op.name in _VIEWS:
                 return self._b.create(op.name, [self.of(op.operands[0], sizes)], op.results[0].type)
             if op.name == "graphc.matmul":
@@ -230,7 +230,7 @@ class Summation:
                 stack = self._b.fit(stack, axis, size)
         return stack
 
-    def _dimshuffle(self, op: ir.Operation, sizes: list[Any]) -> Any:
+    def _moved_axes(self, op: ir.Operation, sizes: list[Any]) -> Any:
         order = list(ir.DenseI64ArrayAttr(op.attributes["order"]))
         source = op.operands[0]
         axes = range(len(source.type.shape))

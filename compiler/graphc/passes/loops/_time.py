@@ -10,7 +10,7 @@ from graphc.ir.affine import Evaluator, Linear, key_of
 from graphc.ir.dims import DimKeys
 from graphc.ir.known_rows import definition
 from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
-from graphc.passes.loops._consumers import bounds_of
+from graphc.ir.views import TAKES_PART, bounds_of
 from graphc.passes.loops._length import Length
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def row_of_trace(
     source = definition(read.operands[0])
     if offset is None or source is None:
         return None
-    while source.name in ("graphc.slice", "tensor.cast"):
-        if source.name == "graphc.slice":
+    while source.name in TAKES_PART or source.name == "tensor.cast":
+        if source.name in TAKES_PART:
             start = _first_row(source, length, keys)
             if start is None:
                 return None

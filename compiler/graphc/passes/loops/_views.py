@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from graphc.ir.affine import key_of
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.rewrite import tensor_type
-from graphc.passes.loops._consumers import Bounds, bounds_of
+from graphc.ir.views import GATHERS, MOVES_AXES, TAKES_PART, bounds_of, dimshuffle, order_of, part_of
+from graphc.passes.loops._consumers import Bounds
 from graphc.passes.loops._index_code import add, as_value, multiply
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize
@@ -36,14 +36,14 @@ def flatten(trace: ir.Operation) -> int:
             if op.name == "tensor.dim":
                 changed += _resolve_size(op)
                 continue
-            if op.name == "graphc.take":
+            if op.name in GATHERS:
                 op = _slice_for_take(op) or op
-            while op.name in ("graphc.slice", "graphc.scan_seq"):
+            while op.name in TAKES_PART or op.name == "graphc.scan_seq":
                 closer = _closer(op)
                 if closer is None:
                     break
                 op, changed = closer, changed + 1
-            if op.name in ("graphc.slice", "graphc.dimshuffle") or _is_same_rank_cast(op):
+            if op.name in TAKES_PART or op.name in MOVES_AXES or _is_same_rank_cast(op):
                 views.append(op)
                 pending.append(op.results[0])
     for op in reversed(views):
@@ -82,9 +82,7 @@ def _slice_for_take(take: Any) -> Any:
         bounds: Bounds = [(start, 1, 1), *((0, size, 1) for size in sizes[1:])]
         new = _make_slice(x, bounds, tensor_type([1, *row], type_.element_type))
         order = [-1] * (rank - 1) + [0] * min(rank, 1) + list(range(1, len(row) + 1))
-        value = ir.Operation.create(
-            "graphc.dimshuffle", [type_], [new.results[0]], {"order": ir.DenseI64ArrayAttr.get(order)}
-        ).result
+        value = dimshuffle(new.results[0], order, type_)
     take.results[0].replace_all_uses_with(value)
     take.erase()
     return new
@@ -122,8 +120,9 @@ def _size(value: ir.Value, axis: int) -> Any:
         return as_value(static)
     if op.name == "tensor.cast":
         return _size(op.operands[0], axis)
-    if op.name == "graphc.dimshuffle":
-        return _size(op.operands[0], list(op.attributes["order"])[axis])
+    order = order_of(op)
+    if order is not None:
+        return _size(op.operands[0], order[axis])
     return op.opview.reify(axis, value.result_number)
 
 
@@ -133,9 +132,9 @@ def _closer(op: ir.Operation) -> Any:
     if _is_same_rank_cast(source):
         op.operands[0] = source.operands[0]
         return op
-    rule = _CLOSER.get((source.name, op.name))
-    if rule is None:
+    if op.name not in TAKES_PART or not (source.name in TAKES_PART or source.name in MOVES_AXES):
         return None
+    rule = _slice_of_slice if source.name in TAKES_PART else _slice_of_moved_axes
     with ir.InsertionPoint(op), op.location:
         new = rule(op, source)
     if new is None:
@@ -166,17 +165,10 @@ def _slice_of_moved_axes(op: ir.Operation, source: Any) -> tuple[Any, Any] | Non
         elif key_of(given[1]) != 1:
             return None
     new = _make_slice(x, bounds, tensor_type(shape, type_.element_type))
-    order_attribute = {"order": source.attributes["order"]}
-    return new, ir.Operation.create("graphc.dimshuffle", [type_], [new.results[0]], order_attribute).result
-
-
-_CLOSER: dict[tuple[str, str], Callable[[Any, Any], tuple[Any, Any] | None]] = {
-    ("graphc.slice", "graphc.slice"): _slice_of_slice,
-    ("graphc.dimshuffle", "graphc.slice"): _slice_of_moved_axes,
-}
+    return new, dimshuffle(new.results[0], order, type_)
 
 
 def _make_slice(x: ir.Value, bounds: Bounds, type_: ir.Type) -> ir.Operation:
     """A `graphc.slice` at the current insertion point; bounds are index values or ints."""
-    values = [as_value(item) for part in zip(*bounds, strict=True) for item in part]
-    return ir.Operation.create("graphc.slice", [type_], [x, *values])
+    values = [(as_value(o), as_value(size), as_value(s)) for o, size, s in bounds]
+    return ir.OpResult(part_of(x, values, type_)).owner

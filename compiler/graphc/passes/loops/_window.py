@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from graphc.ir.known_rows import create, index
-from graphc.ir.rewrite import tensor_type
+from graphc.ir.known_rows import index
 from graphc.ir.scan_view import ScanView, retention, taps_of, writes_of
+from graphc.ir.views import take_rows
 from graphc_dialects._mlir import ir
 
 
@@ -83,18 +83,7 @@ def _drop_taps(view: ScanView, carry: ir.Operation, read: set[int], traced: bool
 
 def newest_rows(stack: ir.Value, have: int, count: int) -> ir.Value:
     """The last `count` of `have` rows, at the current insertion point."""
-    shape = list(stack.type.shape)
-    sizes = [index(count)]
-    for axis in range(1, len(shape)):
-        static = shape[axis] >= 0
-        size = (
-            index(shape[axis]) if static else create("tensor.dim", [stack, index(axis)], ir.IndexType.get())
-        )
-        sizes.append(size)
-    zero, one = index(0), index(1)
-    offsets = [index(have - count), *[zero] * (len(shape) - 1)]
-    type_ = tensor_type([count, *shape[1:]], stack.type.element_type)
-    return create("graphc.slice", [stack, *offsets, *sizes, *[one] * len(shape)], type_)
+    return take_rows(stack, count, (index(have - count), index(count), index(1)))
 
 
 def _replace(carry: ir.Operation, operands: list[ir.Value], **arrays: list[int]) -> ir.Operation:

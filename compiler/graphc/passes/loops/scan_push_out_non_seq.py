@@ -6,9 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from graphc.ir.constants import CONSTANTS
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.totality import Totality
 from graphc.ir.traits.interfaces import POSITIONAL
+from graphc.ir.views import INLINED, RENAMES
 from graphc.ir.walk import functions, inputs_of, walk
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
@@ -18,12 +20,7 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 # They cost nothing where they are read, and would occupy memory during the whole loop.
-_VIEWS = frozenset(
-    {
-        *(f"graphc.{name}" for name in ("dimshuffle", "broadcast_to", "iota", "slice", "reshape")),
-        *("graphc.specify_shape", "graphc.constant", "arith.constant", "tensor.cast"),
-    }
-)
+_FREE = (INLINED, RENAMES, CONSTANTS)
 
 
 @dataclass
@@ -58,7 +55,7 @@ class ScanPushOutNonSeq(Pass):
         wanted: set[Any] = set()
         moved = []
         for op in reversed(invariant):
-            if op.name not in _VIEWS or any(result in wanted for result in op.results):
+            if not any(op.name in names for names in _FREE) or any(result in wanted for result in op.results):
                 wanted.update(inputs_of(op))
                 moved.append(op)
         for op in reversed(moved):

@@ -9,6 +9,7 @@ from typing import Any
 from graphc.ir.rewrite import erase_unused
 from graphc.ir.scan_view import ScanView, scans
 from graphc.ir.traits.interfaces import CannotBatch
+from graphc.ir.views import GATHERS
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._batch_rules import rule_of
 from graphc.passes.loops._batch_total import is_total
@@ -119,7 +120,7 @@ class _Plan:
     def _decide(self, op: ir.Operation, result: ir.Value, tensors: list[ir.Value]) -> None:
         size = row_elements(result.type)
         # A row that is gathered is read by the loop as well, so it does not count as growth.
-        if size > self._limit and op.name != "graphc.take":
+        if size > self._limit and op.name not in GATHERS:
             return
         self._stackable.add(result)
         heavy = [x for x in tensors if x in self._heavy]

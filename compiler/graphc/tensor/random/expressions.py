@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.ops.subtensor import emit_slice
+
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
 
@@ -109,8 +111,7 @@ class Traced:
         bounds = [*[e.const_index(0)] * rank, *sizes, *[e.const_index(1)] * rank]
         known = None if self.shape[-1] is None else self.shape[-1] - 1
         result = Traced(e, "", self.dtype, (*self.shape[:-1], known))
-        types = [self.type, *["index"] * (3 * rank)]
-        result.name = e.op("graphc.slice", [self.name, *bounds], types, result.type)
+        result.name = emit_slice(e, self.name, self.type, bounds, result.type)
         return result.total()
 
     def truth(self, every: bool) -> str:

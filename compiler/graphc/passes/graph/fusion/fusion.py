@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.ir.kinds import (
-    GATHERED_OPERANDS,
     REDUCTIONS,
     is_elementwise,
     reduced_axes,
     static_shape,
 )
+from graphc.ir.views import GATHERS
 from graphc.ir.walk import functions, inputs_of, walk
 from graphc.lowering.recompute import Recomputation
 from graphc.passes.graph.fusion._clusters import UnitGraph
@@ -125,12 +125,9 @@ class _Planner:
         reduction = name in REDUCTIONS
         member = reduction or is_elementwise(name)
         domain = self._shape(operands[0] if reduction else results[0]) if member else ()
-        gathered = GATHERED_OPERANDS.get(name, ())
-        inline = [
-            position
-            for position, operand in enumerate(operands)
-            if member and position not in gathered and self._covers(operand, domain)
-        ]
+        # Operands that are read at computed positions must be in memory first.
+        inlines = member and name not in GATHERS
+        inline = [k for k, operand in enumerate(operands) if inlines and self._covers(operand, domain)]
         needed = self._dependences(operands, set(inline) if member else None)
         if not member and not needed and name != "graphc.check":
             return  # constants and views of arguments lie on no path between units

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.scan_view import mark_reread
+from graphc.ir.views import INLINED, SAME_ELEMENTS, TAKES_PART, bounds_of
 from graphc.passes.graph.joins._lift_rules import Part, Parts, check_of, rule_of, slice_of
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
 _MOST_OPERATIONS = 200
 _MOST_SLICES = 4
-_VIEWS = frozenset(
-    f"graphc.{name}" for name in "dimshuffle broadcast_to specify_shape join slice".split()
-) | {"tensor.cast"}
 
 
 class Lifting:
@@ -52,18 +50,17 @@ class Lifting:
 def is_only_reader(op: ir.Operation) -> bool:
     """Whether a slice is all that reads its operand, or one of few slices of one row."""
     readers = [user for user in _users(op.operands[0]) if user != op.operation]
-    thin = all(user.name == "graphc.slice" and 1 in user.results[0].type.shape for user in readers)
+    thin = all(user.name in TAKES_PART and 1 in user.results[0].type.shape for user in readers)
     one = 1 in op.results[0].type.shape
     return not readers or (thin and one and len(readers) < _MOST_SLICES)
 
 
 def parts_of(rw: Rewriter, op: ir.Operation) -> Parts:
     """What a slice takes along the axes that it does not leave as they are."""
-    x, *bounds = op.operands
-    rank, shape = len(x.type.shape), op.results[0].type.shape
+    shape = op.results[0].type.shape
     found: Parts = {}
-    for axis, have in enumerate(rw.dims.shape(x)):
-        part = Part(bounds[axis], bounds[rank + axis], bounds[2 * rank + axis], shape[axis])
+    for axis, (bound, have) in enumerate(zip(bounds_of(op), rw.dims.shape(op.operands[0]), strict=True)):
+        part = Part(*bound, shape[axis])
         whole = rw.dims.same(rw.dims.size(part.size), have)
         if not (whole and rw.constant(part.offset) == 0 and rw.constant(part.stride) == 1):
             found[axis] = part
@@ -99,7 +96,10 @@ class _Cone:
     @property
     def pays(self) -> bool:
         """Whether there is work, and not only views."""
-        return any(op.name not in _VIEWS for op in self.wanted)
+        return any(
+            op.name not in SAME_ELEMENTS and op.name not in INLINED and op.name != "graphc.join"
+            for op in self.wanted
+        )
 
     def _first_axes(self, parts: Parts) -> list[int]:
         """The axes of the slice along which its operand can be computed in part."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from graphc.ir.checks import SizeChecks
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.traits.interfaces import CHECKS
+from graphc.ir.views import MOVES_AXES, TAKES_PART, bounds_of, part_of
 from graphc.passes.graph.shapes._check_rules import elementwise
 from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
@@ -59,9 +60,8 @@ def slice_of(rw: Rewriter, x: ir.Value, parts: Parts) -> ir.Value:
         parts[axis] if axis in parts else Part(zero, rw.dim(x, axis), one, size)
         for axis, size in enumerate(shape)
     ]
-    operands = [x, *(bound[i] for i in range(3) for bound in bounds)]
     type_ = tensor_type([bound.static for bound in bounds], x.type.element_type)
-    return rw.create("graphc.slice", operands, type_)
+    return part_of(x, [bound[:3] for bound in bounds], type_, rw.create)
 
 
 def part_type(type_: ir.Type, parts: Parts) -> ir.Type:
@@ -113,7 +113,7 @@ def _of_reduction(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] |
     return [{kept[axis]: part for axis, part in parts.items()}]
 
 
-def _of_dimshuffle(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
+def _of_moved_axes(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     order = list(op.attributes["order"])
     if any(order[axis] < 0 for axis in parts):
         return None
@@ -144,11 +144,10 @@ def _of_broadcast(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] |
 
 def _of_slice(rw: Rewriter, op: ir.Operation, parts: Parts) -> list[Parts] | None:
     """Parts of parts; along other axes nothing changes."""
-    rank = len(op.results[0].type.shape)
-    bounds = list(op.operands)[1:]
+    bounds = bounds_of(op)
     found = {}
     for axis, part in parts.items():
-        offset, stride = bounds[axis], bounds[2 * rank + axis]
+        offset, _, stride = bounds[axis]
         if rw.constant(stride) != 1:
             part = part._replace(
                 offset=rw.index_op("muli", part.offset, stride),
@@ -215,15 +214,11 @@ def _sized(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value
 
 def _slice(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
     """What it takes along other axes."""
-    x, *bounds = operands
     type_ = op.results[0].type
-    rank = len(type_.shape)
     others = {
-        axis: Part(bounds[axis], bounds[rank + axis], bounds[2 * rank + axis], type_.shape[axis])
-        for axis in range(rank)
-        if axis not in parts
+        axis: Part(*bound, type_.shape[axis]) for axis, bound in enumerate(bounds_of(op)) if axis not in parts
     }
-    return rw.cast_static(slice_of(rw, x, others), part_type(type_, parts))
+    return rw.cast_static(slice_of(rw, operands[0], others), part_type(type_, parts))
 
 
 def _reshape(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Value]) -> ir.Value:
@@ -235,12 +230,12 @@ def _reshape(rw: Rewriter, op: ir.Operation, parts: Parts, operands: list[ir.Val
 _ELEMENTWISE_RULE = LiftRule(_of_elementwise, _again, relies=True)
 _RULES = {
     "tensor.cast": LiftRule(_of_cast, _cast),
-    "graphc.dimshuffle": LiftRule(_of_dimshuffle, _again),
+    **{name: LiftRule(_of_moved_axes, _again) for name in MOVES_AXES},
     "graphc.join": LiftRule(_of_join, _again, relies=True),
     "graphc.matmul": LiftRule(_of_matmul, _again, relies=True),
     "graphc.broadcast_to": LiftRule(_of_broadcast, _sized, relies=True),
     "graphc.specify_shape": LiftRule(_same, _sized, relies=True),
-    "graphc.slice": LiftRule(_of_slice, _slice),
+    **{name: LiftRule(_of_slice, _slice) for name in TAKES_PART},
     "graphc.reshape": LiftRule(_of_reshape, _reshape),
     **{f"graphc.{name}": LiftRule(_of_softmax, _again) for name in ("softmax", "log_softmax")},
     **{

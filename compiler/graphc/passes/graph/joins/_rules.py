@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.ir.views import TAKES_PART, Bound, bounds_of, part_of
 from graphc.passes.graph.joins._linear_sizes import Form, LinearSizes, constant, plus
 from graphc.passes.graph.joins._tiling import MAX_TILES, Joined, Tile, arrange
 from graphc_dialects._mlir import ir
@@ -21,7 +22,7 @@ class JoinRules:
         """The rules by operation."""
         return {
             "graphc.join": [self.trivial_join, self.join_of_joins, self.join_of_slices],
-            "graphc.slice": [self.slice_of_join],
+            **{name: [self.slice_of_join] for name in TAKES_PART},
             "graphc.reduce_sum": [self.sum_of_join],
             "graphc.update_slice": [self.updates_as_join],
             "graphc.broadcast_to": [self.useless_broadcast],
@@ -60,48 +61,49 @@ class JoinRules:
     def join_of_slices(self, rw: Rewriter, op: ir.Operation) -> Any:
         """Neighbouring slices of one array are a slice."""
         axis, sizes = _axis(op), self._sizes(rw)
-        slices = [rw.defining(uncast(rw, x), "graphc.slice") for x in op.operands]
-        if any(x is None for x in slices):
+        made = (rw.defs.get(uncast(rw, x)) for x in op.operands)
+        slices = [part for part in made if part is not None and part.name in TAKES_PART]
+        if len(slices) < len(op.operands):
             return None
-        source = slices[0].operands[0]
-        rank = len(source.type.shape)
-        first, position, total = _Bounds(slices[0], rank), None, None
+        source, first = slices[0].operands[0], bounds_of(slices[0])
+        position, total = None, None
         for each in slices:
-            bounds = _Bounds(each, rank)
-            start = sizes.of(sizes.without_empty(bounds.offsets[axis], bounds.sizes[axis]))
-            if each.operands[0] != source or rw.constant(bounds.strides[axis]) != 1:
+            bounds = bounds_of(each)
+            start = sizes.of(sizes.without_empty(bounds[axis].offset, bounds[axis].size))
+            if each.operands[0] != source or rw.constant(bounds[axis].stride) != 1:
                 return None
             if not self._same_elsewhere(rw, bounds, first, axis) or position not in (None, start):
                 return None
-            position = plus(start, sizes.of(bounds.sizes[axis]))
-            size = bounds.sizes[axis]
+            size = bounds[axis].size
+            position = plus(start, sizes.of(size))
             total = size if total is None else rw.index_op("addi", total, size)
-        offset = sizes.without_empty(first.offsets[axis], first.sizes[axis])
-        return self._slice(rw, source, first.replaced(axis, offset, total), op.results[0].type)
+        offset = sizes.without_empty(first[axis].offset, first[axis].size)
+        return self._slice(rw, source, _replaced(first, axis, offset, total), op.results[0].type)
 
-    def _same_elsewhere(self, rw: Rewriter, a: _Bounds, b: _Bounds, axis: int) -> bool:
+    def _same_elsewhere(self, rw: Rewriter, a: list[Bound], b: list[Bound], axis: int) -> bool:
         sizes = self._sizes(rw)
-        pairs = (
-            pair
-            for dim in range(len(a.sizes))
+        return all(
+            sizes.of(x) == sizes.of(y)
+            for dim, bounds in enumerate(zip(a, b, strict=True))
             if dim != axis
-            for pair in zip(a.along(dim), b.along(dim), strict=True)
+            for x, y in zip(*bounds, strict=True)
         )
-        return all(sizes.of(x) == sizes.of(y) for x, y in pairs)
 
-    def _slice(self, rw: Rewriter, source: ir.Value, bounds: _Bounds, kind: ir.Type) -> ir.Value:
+    def _slice(self, rw: Rewriter, source: ir.Value, bounds: list[Bound], kind: ir.Type) -> ir.Value:
         """A slice, or the array itself where it is all of it."""
         if self._is_whole(rw, source, bounds):
             return source
-        return rw.create("graphc.slice", [source, *bounds.offsets, *bounds.sizes, *bounds.strides], kind)
+        return part_of(source, bounds, kind, rw.create)
 
-    def _is_whole(self, rw: Rewriter, source: ir.Value, bounds: _Bounds) -> bool:
+    def _is_whole(self, rw: Rewriter, source: ir.Value, bounds: list[Bound], but: int | None = None) -> bool:
+        """Whether all of an array is taken, along all axes but one if it is given."""
         sizes = self._sizes(rw)
         return all(
-            sizes.of(bounds.offsets[axis]) == constant(0)
-            and rw.constant(bounds.strides[axis]) == 1
-            and sizes.of(bounds.sizes[axis]) == sizes.of_dim(source, axis)
-            for axis in range(len(bounds.sizes))
+            sizes.of(offset) == constant(0)
+            and rw.constant(stride) == 1
+            and sizes.of(size) == sizes.of_dim(source, axis)
+            for axis, (offset, size, stride) in enumerate(bounds)
+            if axis != but
         )
 
     # -- readers of joins ------------------------------------------------------------------------------------
@@ -115,11 +117,11 @@ class JoinRules:
         if source is None:
             return None
         axis, sizes = _axis(source), self._sizes(rw)
-        bounds = _Bounds(op, len(value.type.shape))
-        if rw.constant(bounds.strides[axis]) != 1:
+        bounds = bounds_of(op)
+        if rw.constant(bounds[axis].stride) != 1:
             return None
-        offset = sizes.without_empty(bounds.offsets[axis], bounds.sizes[axis])
-        start, size = sizes.of(offset), sizes.of(bounds.sizes[axis])
+        offset = sizes.without_empty(bounds[axis].offset, bounds[axis].size)
+        start, size = sizes.of(offset), sizes.of(bounds[axis].size)
         position = constant(0)
         for operand in source.operands:
             x = uncast(rw, operand)
@@ -130,25 +132,23 @@ class JoinRules:
         return None
 
     def _part(
-        self, rw: Rewriter, op: ir.Operation, x: ir.Value, axis: int, where: tuple[_Bounds, ir.Value, Form]
+        self,
+        rw: Rewriter,
+        op: ir.Operation,
+        x: ir.Value,
+        axis: int,
+        at: tuple[list[Bound], ir.Value, Form],
     ) -> Any:
         """The slice in terms of the operand it is within."""
-        bounds, offset, inside = where
+        bounds, offset, inside = at
         sizes = self._sizes(rw)
-        others = [dim for dim in range(len(bounds.sizes)) if dim != axis]
-        whole = all(
-            sizes.of(bounds.offsets[dim]) == constant(0)
-            and rw.constant(bounds.strides[dim]) == 1
-            and sizes.of(bounds.sizes[dim]) == sizes.of_dim(op.operands[0], dim)
-            for dim in others
-        )
-        if whole and inside == constant(0) and sizes.of(bounds.sizes[axis]) == sizes.of_dim(x, axis):
+        whole = self._is_whole(rw, op.operands[0], bounds, axis)
+        if whole and inside == constant(0) and sizes.of(bounds[axis].size) == sizes.of_dim(x, axis):
             return x
-        if inside[1] or offset != bounds.offsets[axis]:
+        if inside[1] or offset != bounds[axis].offset:
             return None
-        moved = bounds.replaced(axis, rw.index(inside[0]), bounds.sizes[axis])
-        operands = [x, *moved.offsets, *moved.sizes, *moved.strides]
-        return rw.create("graphc.slice", operands, op.results[0].type)
+        moved = _replaced(bounds, axis, rw.index(inside[0]), bounds[axis].size)
+        return part_of(x, moved, op.results[0].type, rw.create)
 
     def sum_of_join(self, rw: Rewriter, op: ir.Operation) -> Any:
         """Sums of the operands, added or joined, where the join is only summed."""
@@ -190,7 +190,7 @@ class JoinRules:
         whole = [sizes.of_dim(value, axis) for axis in range(rank)]
         first = last = False
         while update is not None and len(tiles) < MAX_TILES:
-            tile = self._tile(rw, update, rank)
+            tile = self._tile(rw, update)
             if tile is None:
                 return None
             tiles.insert(0, tile)
@@ -204,18 +204,15 @@ class JoinRules:
             update = rw.defining(inner, "graphc.update_slice") if _is_used_once(inner) else None
         return None
 
-    def _tile(self, rw: Rewriter, update: ir.Operation, rank: int) -> Tile | None:
+    def _tile(self, rw: Rewriter, update: ir.Operation) -> Tile | None:
         y = update.operands[1]
         if update.attributes["accumulate"].value:
             return None
-        sizes, bounds = self._sizes(rw), _Bounds(update, rank, tensors=2)
-        if any(rw.constant(stride) != 1 for stride in bounds.strides):
+        sizes, bounds = self._sizes(rw), bounds_of(update, 2)
+        if any(rw.constant(bound.stride) != 1 for bound in bounds):
             return None
-        offsets = [
-            sizes.without_empty(offset, size)
-            for offset, size in zip(bounds.offsets, bounds.sizes, strict=True)
-        ]
-        return Tile([sizes.of(x) for x in offsets], [sizes.of(x) for x in bounds.sizes], y)
+        offsets = [sizes.without_empty(bound.offset, bound.size) for bound in bounds]
+        return Tile([sizes.of(x) for x in offsets], [sizes.of(bound.size) for bound in bounds], y)
 
     def _emit(self, rw: Rewriter, found: Any, kind: ir.Type | None) -> Any:
         if isinstance(found, Tile):
@@ -226,23 +223,9 @@ class JoinRules:
         return join(rw, parts, found.axis, kind)
 
 
-class _Bounds:
-    """Offsets, sizes and strides of a slice or update."""
-
-    def __init__(self, op: ir.Operation, rank: int, tensors: int = 1) -> None:
-        values = list(op.operands)[tensors:]
-        self.offsets, self.sizes, self.strides = values[:rank], values[rank : 2 * rank], values[2 * rank :]
-
-    def along(self, axis: int) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """Offset, size and stride of one axis."""
-        return self.offsets[axis], self.sizes[axis], self.strides[axis]
-
-    def replaced(self, axis: int, offset: Any, size: Any) -> _Bounds:
-        """With another offset and size along an axis."""
-        new = object.__new__(_Bounds)
-        new.offsets, new.sizes, new.strides = list(self.offsets), list(self.sizes), list(self.strides)
-        new.offsets[axis], new.sizes[axis] = offset, size
-        return new
+def _replaced(bounds: list[Bound], axis: int, offset: Any, size: Any) -> list[Bound]:
+    """With another offset and size along an axis."""
+    return [*bounds[:axis], Bound(offset, size, bounds[axis].stride), *bounds[axis + 1 :]]
 
 
 def _axis(op: ir.Operation) -> int:

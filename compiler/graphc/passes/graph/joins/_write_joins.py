@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.ir.checks import size_of
-from graphc.ir.kinds import VIEWS
 from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.views import INLINED, RENAMES, inverse_order, keeps_order, order_of
 from graphc_dialects._mlir import ir
 
 # Results that are not computed where they could be written: arguments of the operation, literals, sizes.
-_NOT_COMPUTED = VIEWS | {
+_NOT_COMPUTED = {
+    *INLINED,
     "graphc.constant",
     "graphc.reshape",
     "graphc.specify_shape",
     "graphc.scan_prev",
 }
-_ABSORBED = frozenset({"graphc.dimshuffle", "graphc.reshape", "graphc.specify_shape", "tensor.cast"})
 
 
 @dataclass
@@ -86,11 +86,11 @@ class JoinWriter:
         stream = _Stream(operand, operand)
         value = operand
         views: list[Any] = []
-        while _defining(value) in _ABSORBED and value.owner.operation.block == join.block:
+        while _defining(value) in RENAMES and value.owner.operation.block == join.block:
             view = value.owner.operation
             if view.name == "graphc.reshape" and not contiguous:
                 break
-            if view.name == "graphc.dimshuffle" and not _keeps_order(view):
+            if not keeps_order(view):
                 contiguous = False
             views.append(view)
             value = view.operands[0]
@@ -148,12 +148,11 @@ class JoinWriter:
         source = view.operands[0]
         attributes: dict[str, ir.Attribute] = {"type": ir.TypeAttr.get(_known_type(source))}
         sizes = []
-        if view.name == "graphc.dimshuffle":
-            places = {axis: position for position, axis in enumerate(view.attributes["order"])}
-            order = [places.get(axis, -1) for axis in range(len(source.type.shape))]
-            attributes["order"] = ir.DenseI64ArrayAttr.get(order)
+        order, rank = order_of(view), len(source.type.shape)
+        if order is not None:
+            attributes["order"] = ir.DenseI64ArrayAttr.get(inverse_order(order, rank))
         else:
-            sizes = [size_of(rw, source, axis) for axis in range(len(source.type.shape))]
+            sizes = [size_of(rw, source, axis) for axis in range(rank)]
         with ir.InsertionPoint(rw.anchor), view.location:
             return _create("graphc.write_view", ["buffer"], [buffer, *sizes], **attributes).result
 
@@ -188,11 +187,6 @@ def _defining(value: ir.Value) -> str:
 def _location_of(value: ir.Value, otherwise: Any) -> ir.Location:
     owner = value.owner
     return otherwise.location if isinstance(owner, ir.Block) else owner.location
-
-
-def _keeps_order(dimshuffle: ir.Operation) -> bool:
-    axes = [axis for axis in dimshuffle.attributes["order"] if axis >= 0]
-    return axes == sorted(axes)
 
 
 def _is_computed(value: ir.Value, block: ir.Block) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import Rewriter
+from graphc.ir.views import TAKES_PART
 from graphc.ir.walk import functions, walk
 from graphc.passes.graph.joins._lift_cones import Lifting
 from graphc.passes.manager.base import Pass
@@ -42,11 +43,11 @@ class LiftSlices(Pass):
 
     def run(self, module: ir.Module) -> None:
         for function in functions(module):
-            if not any(op.name == "graphc.slice" for op in walk(function)):
+            if not any(op.name in TAKES_PART for op in walk(function)):
                 continue
             for _ in range(_ROUNDS):
                 lifting = Lifting()
-                Rewriter(function, {"graphc.slice": [lifting.lift]}).run()
+                Rewriter(function, {name: [lifting.lift] for name in TAKES_PART}).run()
                 if not lifting.lifted:
                     break
                 self.count("slices lifted", lifting.lifted)

@@ -9,6 +9,7 @@ from typing import Any
 from graphc.ir.algebra import kind, registrar
 from graphc.ir.diagnostics import integer
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.ir.views import dimshuffle, order_of, transposed_order
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
@@ -39,25 +40,16 @@ def _has_one_use(value: ir.Value) -> bool:
 
 def _swapped(rw: Rewriter, x: ir.Value) -> ir.Value:
     """The matrices transposed."""
-    shape = list(x.type.shape)
-    rank = len(shape)
-    order = [*range(rank - 2), rank - 1, rank - 2]
-    type_ = tensor_type([shape[axis] for axis in order], x.type.element_type)
-    return rw.create("graphc.dimshuffle", [x], type_, order=ir.DenseI64ArrayAttr.get(order))
+    return dimshuffle(x, transposed_order(len(x.type.shape)), create=rw.create)
 
 
 def _unswapped(rw: Rewriter, x: ir.Value) -> tuple[ir.Value, bool]:
     """The matrices that x is the transpose of, or x; and whether it is."""
-    view = rw.defining(x, "graphc.dimshuffle")
-    if view is None:
+    view, rank = rw.defs.get(x), len(x.type.shape)
+    if view is None or rank < 2 or order_of(view) != transposed_order(rank):
         return x, False
-    order = list(view.attributes["order"])
-    rank = len(order)
-    if rank < 2 or rank != len(view.operands[0].type.shape):
-        return x, False
-    if order != [*range(rank - 2), rank - 1, rank - 2]:
-        return x, False
-    return view.operands[0], True
+    source = view.operands[0]
+    return (source, True) if len(source.type.shape) == rank else (x, False)
 
 
 def _result_type(a: ir.Value, b: ir.Value) -> ir.Type:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.views import MOVES_AXES, dimshuffle, order_of, transposed_order
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -41,7 +42,7 @@ class BlasRecognition(Pass):
                     _inner_product,
                     _pull_out_negation,
                 ],
-                "graphc.dimshuffle": [_fold_result_transpose],
+                **{name: [_fold_result_transpose] for name in MOVES_AXES},
             }
             rewriter = Rewriter(function, rules)
             rewriter.run()
@@ -60,19 +61,15 @@ def _matmul(
     return rewriter.create("graphc.matmul", [a, b], type_, **flags)
 
 
-def _swaps_last_two(order: list[int]) -> bool:
-    rank = len(order)
-    return rank >= 2 and order == [*range(rank - 2), rank - 1, rank - 2]
-
-
 def _untransposed(rewriter: Rewriter, value: ir.Value) -> ir.Value | None:
     """The matrix whose transpose `value` is, or None. What is known of the transpose's sizes is kept."""
     cast = rewriter.defining(value, "tensor.cast")
-    op = rewriter.defining(value if cast is None else cast.operands[0], "graphc.dimshuffle")
-    if op is None or not _swaps_last_two(list(op.attributes["order"])):
+    op = rewriter.defs.get(value if cast is None else cast.operands[0])
+    rank = len(value.type.shape)
+    if op is None or rank < 2 or order_of(op) != transposed_order(rank):
         return None
     source = op.operands[0]
-    if len(source.type.shape) != len(value.type.shape):
+    if len(source.type.shape) != rank:
         return None
     if cast is None:
         return source
@@ -100,8 +97,9 @@ def _fold_operand_transpose(rewriter: Rewriter, op: ir.Operation) -> ir.Value | 
 
 def _fold_result_transpose(rewriter: Rewriter, op: ir.Operation) -> Any:
     """transpose(matmul(a, b)) -> matmul(b, a) with both flags toggled and swapped; also through a neg."""
-    value, order = op.operands[0], list(op.attributes["order"])
-    if not _swaps_last_two(order) or len(order) != len(value.type.shape):
+    value = op.operands[0]
+    rank = len(value.type.shape)
+    if rank < 2 or order_of(op) != transposed_order(rank):
         return None
     negated = rewriter.operand_of(value, "graphc.neg")
     product = rewriter.defining(value if negated is None else negated, "graphc.matmul")
@@ -123,11 +121,7 @@ def _oriented(rewriter: Rewriter, value: ir.Value, transposed: bool) -> ir.Value
     """The operand as the product reads it."""
     if not transposed:
         return value
-    shape = value.type.shape
-    rank = len(shape)
-    order = [*range(rank - 2), rank - 1, rank - 2]
-    type_ = tensor_type([shape[axis] for axis in order], value.type.element_type)
-    return rewriter.create("graphc.dimshuffle", [value], type_, order=ir.DenseI64ArrayAttr.get(order))
+    return dimshuffle(value, transposed_order(len(value.type.shape)), create=rewriter.create)
 
 
 def _summed_sizes(op: ir.Operation) -> tuple[int, int]:
@@ -174,8 +168,7 @@ def _inner_product(rewriter: Rewriter, op: ir.Operation) -> Any:
     # As accurate as BLAS's.
     narrow = {} if str(result.element_type) in ("f64", "complex<f64>") else {"narrow": ir.UnitAttr.get()}
     total = rewriter.create("graphc.reduce_sum", [product], summed, axes=axes, **narrow)
-    order = ir.DenseI64ArrayAttr.get([*range(rank - 1), -1])
-    return rewriter.create("graphc.dimshuffle", [total], result, order=order)
+    return dimshuffle(total, [*range(rank - 1), -1], result, rewriter.create)
 
 
 def _pull_out_negation(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:

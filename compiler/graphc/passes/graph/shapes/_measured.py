@@ -12,24 +12,19 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ir.checks import SizeChecks, size_of
+from graphc.ir.kinds import REDUCTIONS
 from graphc.ir.rewrite import Rewriter, is_tensor
+from graphc.ir.views import RENAMES, TAKES_PART
 from graphc.passes.graph.shapes._check_rules import rules
 from graphc_dialects._mlir import ir
 
 # They have the sizes of an operand, or fewer elements.
-_NO_LARGER = (
-    "graphc.reduce_",
-    "graphc.dimshuffle",
-    "graphc.slice",
-    "graphc.reshape",
-    "graphc.arg",
-    "tensor.",
-)
+_NO_LARGER = (RENAMES, TAKES_PART, REDUCTIONS)
 
 
 def _results_fit(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
     """There can be arrays as large as the results, so that products of their sizes are right."""
-    if op.name.startswith(_NO_LARGER):
+    if op.name.startswith("tensor.") or any(op.name in names for names in _NO_LARGER):
         return
     for result in op.results:
         if is_tensor(result) and len(result.type.shape) > 1 and min(result.type.shape) < 0:

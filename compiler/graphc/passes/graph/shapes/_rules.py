@@ -8,6 +8,7 @@ from typing import Any
 from graphc.ir.algebra import registrar
 from graphc.ir.checks import says_sizes, size_of
 from graphc.ir.rewrite import Rewriter, RuleTable
+from graphc.ir.views import MOVES_AXES, TAKES_PART, bounds_of
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
@@ -149,21 +150,19 @@ def second_as_broadcast(rw: Rewriter, op: ir.Operation) -> ir.Value:
     return rw.create("graphc.broadcast_to", [y, *sizes], op.results[0].type)
 
 
-@_rule("dimshuffle")
+@_rule(*MOVES_AXES)
 def useless_dimshuffle(rw: Rewriter, op: ir.Operation) -> Any:
     x = op.operands[0]
     return x if list(op.attributes["order"]) == list(range(len(x.type.shape))) else None
 
 
-@_rule("slice")
+@_rule(*TAKES_PART)
 def useless_slice(rw: Rewriter, op: Any) -> Any:
-    x, *bounds = op.operands
-    rank = len(x.type.shape)
-    offsets, sizes, strides = bounds[:rank], bounds[rank : 2 * rank], bounds[2 * rank :]
-    if any(rw.constant(offset) != 0 for offset in offsets):
+    x, bounds = op.operands[0], bounds_of(op)
+    if any(rw.constant(bound.offset) != 0 for bound in bounds):
         return None
-    keys = [rw.dims.size(size) for size in sizes]
-    if any(rw.constant(stride) != 1 and key != 1 for stride, key in zip(strides, keys, strict=True)):
+    keys = [rw.dims.size(bound.size) for bound in bounds]
+    if any(rw.constant(b.stride) != 1 and key != 1 for b, key in zip(bounds, keys, strict=True)):
         return None
     return x if keys == rw.dims.shape(x) else None
 

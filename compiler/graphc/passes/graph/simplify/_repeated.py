@@ -10,6 +10,7 @@ import numpy as np
 from graphc.ir.algebra import is_unit, kind, registrar
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.ir.views import MOVES_AXES
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -26,7 +27,7 @@ def _attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
     return {name: op.attributes[name] for name in op.attributes}
 
 
-@_rule(*_FUNCTIONS, "dimshuffle")
+@_rule(*_FUNCTIONS, *MOVES_AXES)
 def function_of_literal(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """What other rules make of literals: constants have been folded before."""
     array = rw.constant(op.operands[0])

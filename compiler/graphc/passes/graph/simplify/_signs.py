@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphc.ir.algebra import kind, negated, registrar
 from graphc.ir.rewrite import Rewriter, RuleTable
+from graphc.ir.views import MOVES_AXES, dimshuffle
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -28,10 +29,10 @@ def sign_of_product(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return negated(rw, rw.create(op.name, operands, op.results[0].type))
 
 
-@_rule("dimshuffle")
+@_rule(*MOVES_AXES)
 def sign_of_view(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """A view of -x, but of numbers: these are negated before they get axes."""
     x = rw.operand_of(op.operands[0], "graphc.neg")
     if x is None or not x.type.shape or kind(rw, x) != "f":
         return None
-    return negated(rw, rw.create("graphc.dimshuffle", [x], op.results[0].type, order=op.attributes["order"]))
+    return negated(rw, dimshuffle(x, list(op.attributes["order"]), op.results[0].type, rw.create))

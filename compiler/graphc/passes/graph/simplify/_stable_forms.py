@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.ir.algebra import is_normal, kind, negated, registrar, split_constant, unary
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.ir.views import SAME_ELEMENTS, dimshuffle, order_of, restored_order
 from graphc.passes.graph.simplify._arithmetic import add_of_neg, mul_one
 from graphc_dialects._mlir import ir
 
@@ -186,12 +187,7 @@ def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
     if difference is None:
         return False
     op = rw.defs.get(difference.operands[1])
-    while op is not None and op.name in (
-        "graphc.dimshuffle",
-        "graphc.switch",
-        "graphc.identity",
-        "graphc.broadcast_to",
-    ):
+    while op is not None and (op.name in SAME_ELEMENTS or op.name in ("graphc.switch", "graphc.identity")):
         op = rw.defs.get(op.operands[1 if op.name == "graphc.switch" else 0])
     return op is not None and op.name == "graphc.reduce_max"
 
@@ -199,11 +195,10 @@ def _is_shifted(rw: Rewriter, x: ir.Value) -> bool:
 def _with_axes_back(rw: Rewriter, value: ir.Value, like: ir.Value, axes: list[int]) -> ir.Value:
     """Inserts axes of size 1 where a reduction of `like` removed them."""
     type_ = like.type
-    shape = type_.shape
-    kept = [axis for axis in range(len(shape)) if axis not in axes]
-    order = [-1 if axis in axes else kept.index(axis) for axis in range(len(shape))]
-    result = tensor_type([1 if axis in axes else size for axis, size in enumerate(shape)], type_.element_type)
-    return rw.create("graphc.dimshuffle", [value], result, order=ir.DenseI64ArrayAttr.get(order))
+    result = tensor_type(
+        [1 if axis in axes else size for axis, size in enumerate(type_.shape)], type_.element_type
+    )
+    return dimshuffle(value, restored_order(len(type_.shape), axes), result, rw.create)
 
 
 def _log_sum_exp(rw: Rewriter, x: ir.Value, reduction: ir.Operation) -> ir.Value:
@@ -222,20 +217,20 @@ def log_of_sum_of_exp(rw: Rewriter, op: ir.Operation) -> Any:
     if not _is_float(rw, op):
         return None
     value = op.operands[0]
-    view = rw.defining(value, "graphc.dimshuffle")
-    found = _exp_sum(rw, value if view is None else view.operands[0])
+    view = rw.defs.get(value)
+    order = order_of(view)
+    found = _exp_sum(rw, value if view is None or order is None else view.operands[0])
     if found is None:
         return None
     result = _log_sum_exp(rw, *found)
-    if view is None:
-        return result
-    return rw.create("graphc.dimshuffle", [result], op.results[0].type, order=view.attributes["order"])
+    return result if order is None else dimshuffle(result, order, op.results[0].type, rw.create)
 
 
 def _softmax_of(rw: Rewriter, exp: Any, denominator: Any) -> Any:
     """softmax(x, axes) for exp(x) / sum(exp(x), axes, keepdims)."""
-    view = rw.defining(denominator, "graphc.dimshuffle")
-    found = _exp_sum(rw, denominator if view is None else view.operands[0])
+    view = rw.defs.get(denominator)
+    order = order_of(view)
+    found = _exp_sum(rw, denominator if view is None or order is None else view.operands[0])
     if found is None:
         return None
     x, reduction = found
@@ -245,10 +240,7 @@ def _softmax_of(rw: Rewriter, exp: Any, denominator: Any) -> Any:
         return None
     axes = list(reduction.attributes["axes"])
     rank = len(x.type.shape)
-    kept = [axis for axis in range(rank) if axis not in axes]
-    wanted = [-1 if axis in axes else kept.index(axis) for axis in range(rank)]
-    order = list(view.attributes["order"]) if view is not None else list(range(rank - len(axes)))
-    if order != wanted:
+    if (order or list(range(rank - len(axes)))) != restored_order(rank, axes):
         return None
     guarded = ir.BoolAttr.get(True)
     return rw.create("graphc.softmax", [x], x.type, axes=reduction.attributes["axes"], guarded=guarded)

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.ir.algebra import kind, registrar, unit_splat
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
+from graphc.ir.views import MOVES_AXES, dimshuffle, order_of
 from graphc_dialects._mlir import ir
 
 RULES: RuleTable = {}
@@ -37,7 +38,7 @@ def reduce_trivial(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     if any(shape[axis] != 1 for axis in axes):
         return None
     order = [axis for axis in range(len(shape)) if axis not in axes]
-    return rw.create("graphc.dimshuffle", [x], op.results[0].type, order=_i64s(order))
+    return dimshuffle(x, order, op.results[0].type, rw.create)
 
 
 @_rule(*_REDUCTIONS)
@@ -54,10 +55,11 @@ def reduce_of_reduce(rw: Rewriter, op: ir.Operation) -> Any:
 @_rule(*_REDUCTIONS)
 def reduce_of_permutation(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """Reduces before moving axes, if the kept axes come out in their old order."""
-    view = rw.defining(op.operands[0], "graphc.dimshuffle")
-    if view is None:
+    view = rw.defs.get(op.operands[0])
+    order = order_of(view)
+    if view is None or order is None:
         return None
-    x, order = view.operands[0], list(view.attributes["order"])
+    x = view.operands[0]
     axes = list(op.attributes["axes"])
     kept = [axis for position, axis in enumerate(order) if position not in axes]
     reduced = sorted(order[axis] for axis in axes if order[axis] >= 0)
@@ -95,29 +97,30 @@ def sum_of_scaled(rw: Rewriter, op: Any) -> Any:
     return None
 
 
-@_rule("dimshuffle")
+@_rule(*MOVES_AXES)
 def dimshuffle_of(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """A view of a view; a view that changes nothing."""
     x, order = op.operands[0], list(op.attributes["order"])
     if order == list(range(len(x.type.shape))):
         return x
-    inner = rw.defining(x, "graphc.dimshuffle")
-    if inner is None:
+    inner = rw.defs.get(x)
+    first = order_of(inner)
+    if inner is None or first is None:
         return None
-    first = list(inner.attributes["order"])
     composed = [-1 if axis < 0 else first[axis] for axis in order]
-    return rw.create("graphc.dimshuffle", [inner.operands[0]], op.results[0].type, order=_i64s(composed))
+    return dimshuffle(inner.operands[0], composed, op.results[0].type, rw.create)
 
 
 @_rule(*_OF_NUMBERS)
 def function_of_one_number(rw: Rewriter, op: ir.Operation) -> Any:
     """Of a 0-d tensor before it gets axes, so that what reads the number in other ranks shares the work."""
-    view = rw.defining(op.operands[0], "graphc.dimshuffle")
-    if view is None or len(view.operands[0].type.shape) != 0:
+    view = rw.defs.get(op.operands[0])
+    order = order_of(view)
+    if view is None or order is None or len(view.operands[0].type.shape) != 0:
         return None
     type_ = op.results[0].type
     value = rw.create(op.name, [view.operands[0]], tensor_type([], type_.element_type))
-    return rw.create("graphc.dimshuffle", [value], type_, order=view.attributes["order"])
+    return dimshuffle(value, order, type_, rw.create)
 
 
 @_rule("reshape")
@@ -144,4 +147,4 @@ def reshape_of_units(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         return None
     rest = iter(kept)
     order = [-1 if size == 1 else next(rest) for size in target]
-    return rw.create("graphc.dimshuffle", [x], type_, order=_i64s(order))
+    return dimshuffle(x, order, type_, rw.create)

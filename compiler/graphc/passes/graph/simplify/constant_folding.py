@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.ir.references import evaluate
 from graphc.ir.rewrite import Rewriter, is_tensor, tensor_type
+from graphc.ir.views import GATHERS
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
 
@@ -71,7 +72,7 @@ class ConstantFolding(Pass):
         name = op.name
         if name in ("graphc.broadcast_to", "graphc.iota"):
             return all(size >= 0 for size in sizes) and int(np.prod(sizes, dtype=object)) <= self.max_elements
-        if name in ("graphc.matmul", "graphc.take"):
+        if name == "graphc.matmul" or name in GATHERS:
             shape = op.results[0].type.shape
             return all(size >= 0 for size in shape) and int(np.prod(shape)) <= self.max_elements
         return True

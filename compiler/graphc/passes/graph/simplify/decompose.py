@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.rewrite import Rewriter, tensor_type
+from graphc.ir.views import dimshuffle, restored_order
 from graphc.ir.walk import functions
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
@@ -85,15 +86,8 @@ class _Normaliser:
         return self._rw.create(name, [value], type_, axes=self._axes, **attributes)
 
     def _keep_dims(self, value: ir.Value) -> ir.Value:
-        removed, shape = set(self._axes), self.x.type.shape
-        kept = [axis for axis in range(len(shape)) if axis not in removed]
-        order = [-1 if axis in removed else kept.index(axis) for axis in range(len(shape))]
-        type_ = self._tensor_type(
-            [1 if axis in removed else size for axis, size in enumerate(shape)], value.type.element_type
-        )
-        return self._rw.create(
-            "graphc.dimshuffle", [value], type_, order=self._ir.DenseI64ArrayAttr.get(order)
-        )
+        order = restored_order(len(self.x.type.shape), list(self._axes))
+        return dimshuffle(value, order, create=self._rw.create)
 
 
 def _softmax(rewriter: Rewriter, op: ir.Operation) -> ir.Value:

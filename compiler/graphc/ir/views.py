@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Views: operations whose results hold elements of an operand. Passes ask here, and know no names.
+
+The markers are filled by the files of `graphc.ir.traits`. What moves axes has an attribute `order`: for each
+axis of the result the operand's, -1 for one of size 1 that is inserted; an axis that is not named has size 1
+and is dropped. What takes a part has a tensor and then offsets, sizes and strides, an index value for each
+axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from graphc.ir.traits.registry import Marker
+from graphc_dialects._base import const_index, dim_of
+from graphc_dialects._mlir import ir
+
+MOVES_AXES = Marker()
+TAKES_PART = Marker()
+# All elements of the result are elements of the first operand, and all of those are in it.
+SAME_ELEMENTS = Marker()
+# Besides, each is in it once and in memory they are in the same place, as long as no axes are permuted.
+RENAMES = Marker()
+# Elements of the first operand along the attribute `axis`, at positions that the second one holds.
+GATHERS = Marker()
+# They compute nothing: each reader takes the elements from where they are.
+INLINED = Marker()
+
+Create = Callable[..., ir.Value]
+
+
+class Bound(NamedTuple):
+    """What is taken along one axis, as index values."""
+
+    offset: ir.Value
+    size: ir.Value
+    stride: ir.Value
+
+
+def create_here(
+    name: str, operands: Sequence[ir.Value], type_: ir.Type, **attributes: ir.Attribute
+) -> ir.Value:
+    """The result of a new operation at the current insertion point."""
+    return ir.Operation.create(name, [type_], list(operands), attributes).result
+
+
+# -- moved axes ----------------------------------------------------------------------------------------------
+
+
+def order_of(op: ir.Operation | None) -> list[int] | None:
+    """The order of an operation that moves axes, else None."""
+    return list(op.attributes["order"]) if op is not None and op.name in MOVES_AXES else None
+
+
+def moved_type(type_: ir.Type, order: Sequence[int]) -> ir.RankedTensorType:
+    """The type of a tensor with moved axes."""
+    shape, dynamic = type_.shape, ir.ShapedType.get_dynamic_size()
+    sizes = [1 if axis < 0 else shape[axis] for axis in order]
+    return ir.RankedTensorType.get([n if n >= 0 else dynamic for n in sizes], type_.element_type)
+
+
+def dimshuffle(
+    x: ir.Value, order: Sequence[int], type_: ir.Type | None = None, create: Create = create_here
+) -> ir.Value:
+    """A tensor with moved axes.
+
+    Args:
+        x: the tensor. order: see above.
+        type_: of the result, if it is more than what follows from that of x.
+        create: makes operations, such as `Rewriter.create`; by default at the current insertion point.
+    """
+    attribute = ir.DenseI64ArrayAttr.get(list(order))
+    return create("graphc.dimshuffle", [x], type_ or moved_type(x.type, order), order=attribute)
+
+
+def stacked_order(rank: int) -> list[int]:
+    """The order that makes an array a stack of one row."""
+    return [-1, *range(rank)]
+
+
+def stack_of_one(row: ir.Value) -> ir.Value:
+    """A stack of one row, at the current insertion point."""
+    return dimshuffle(row, stacked_order(len(row.type.shape)))
+
+
+def transposed_order(rank: int) -> list[int]:
+    """The order that swaps the last two axes."""
+    return [*range(rank - 2), rank - 1, rank - 2]
+
+
+def restored_order(rank: int, removed: Sequence[int]) -> list[int]:
+    """The order that inserts axes where a reduction of `rank` axes removed them."""
+    kept = [axis for axis in range(rank) if axis not in removed]
+    return [-1 if axis in removed else kept.index(axis) for axis in range(rank)]
+
+
+def inverse_order(order: Sequence[int], rank: int) -> list[int]:
+    """The order that leads back to an operand of `rank` axes."""
+    places = {axis: position for position, axis in enumerate(order)}
+    return [places.get(axis, -1) for axis in range(rank)]
+
+
+def keeps_order(op: ir.Operation) -> bool:
+    """Whether an operation permutes no axes."""
+    axes = [axis for axis in order_of(op) or () if axis >= 0]
+    return axes == sorted(axes)
+
+
+# -- parts ---------------------------------------------------------------------------------------------------
+
+
+def bounds_of(op: ir.Operation, tensors: int = 1) -> list[Bound]:
+    """What an operation takes along each axis; it must be one whose operands end in what they take.
+
+    Args:
+        op: takes a part, or replaces one. tensors: how many operands come before.
+    """
+    values = list(op.operands)[tensors:]
+    rank = len(values) // 3
+    return [Bound(*values[axis::rank]) for axis in range(rank)]
+
+
+def part_of(
+    x: ir.Value,
+    bounds: Sequence[tuple[ir.Value, ir.Value, ir.Value]],
+    type_: ir.Type,
+    create: Create = create_here,
+) -> ir.Value:
+    """The part of a tensor with these offsets, sizes and strides; see `dimshuffle` for `create`."""
+    return create(
+        "graphc.slice", [x, *(value for kind in zip(*bounds, strict=True) for value in kind)], type_
+    )
+
+
+def take_rows(
+    x: ir.Value, static: int, rows: tuple[ir.Value, ir.Value, ir.Value], create: Create = create_here
+) -> ir.Value:
+    """Some rows of a tensor, of which the other axes stay whole.
+
+    Args:
+        x: the tensor. static: how many rows are taken, negative if that is not static.
+        rows: offset, number and stride. create: see `dimshuffle`.
+    """
+    shape, zero, one = list(x.type.shape), const_index(0), const_index(1)
+    others = [(zero, dim_of(x, axis), one) for axis in range(1, len(shape))]
+    sizes = [static if static >= 0 else ir.ShapedType.get_dynamic_size(), *shape[1:]]
+    return part_of(x, [rows, *others], ir.RankedTensorType.get(sizes, x.type.element_type), create)
