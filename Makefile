@@ -128,6 +128,7 @@ bridge: $(BRIDGE)/.bridge
 	  'tests/unit/test_readme.py::test_code_blocks_run[pymc.md]' $(BRIDGE_ARGS)
 	$(BRIDGE)/bin/python tests/conformance/linked.py --quick --jobs $(JOBS) --suites $(SUITES)
 
+# BENCH_ARGS="--part arrays" measures a part: arrays, loops or fresh (processes); the page is written after the last.
 bench: $(VENV)/.demo $(PEERS)/.peers
 	$(BIN)/python tests/bench/run.py --peers-python $(PEERS)/bin/python $(BENCH_ARGS)
 

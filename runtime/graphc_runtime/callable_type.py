@@ -19,7 +19,6 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-import sysconfig
 from typing import Any
 
 ADDRESS_OFFSET = 16
@@ -72,8 +71,8 @@ def _trusted_interpreter() -> bool:
     return (
         sys.implementation.name == "cpython"
         and struct.calcsize("P") == 8
-        and not sysconfig.get_config_var("Py_GIL_DISABLED")
-        and not sysconfig.get_config_var("Py_TRACE_REFS")
+        and "t" not in sys.abiflags  # with the GIL
+        and not hasattr(sys, "getobjects")  # without lists of all objects
     )
 
 

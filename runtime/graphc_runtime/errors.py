@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_runtime.manifest import Site
@@ -34,7 +35,7 @@ ERRORS: dict[str, type[Exception]] = {
 }
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Origin:
     """What the graph knows of a check, and an artifact does not.
 

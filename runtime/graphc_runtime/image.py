@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphc_runtime import elf, relocate
 from graphc_runtime.errors import LoadError, SymbolError
+from graphc_runtime.record import record
 
 _CODE, _CONSTANTS, _DATA = range(3)
 _MAX_IMAGE = 1 << 30
@@ -16,7 +17,7 @@ _MAX_IMAGE = 1 << 30
 Resolver = Callable[[str], int]
 
 
-@dataclass
+@record()
 class Image:
     """The memory picture of an object: code (with stubs), constants (with the GOT), then writable data.
 

@@ -12,7 +12,6 @@ import functools
 import os
 import struct
 import sys
-import sysconfig
 
 import numpy as np
 
@@ -81,7 +80,7 @@ def struct_problem() -> str:
     problem = buffer_problem()
     if problem:
         return problem
-    if sysconfig.get_config_var("Py_GIL_DISABLED") or sysconfig.get_config_var("Py_TRACE_REFS"):
+    if "t" in sys.abiflags or hasattr(sys, "getobjects"):
         return "a free-threaded or reference-tracing build"
     if object.__basicsize__ != 16:
         return "the object header is not 16 bytes"

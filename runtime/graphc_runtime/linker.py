@@ -10,15 +10,16 @@ calls are re-entrant, from several threads or from within a thunk.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc_runtime.errors import LinkError
 from graphc_runtime.lazy_program import LazyProgram
+from graphc_runtime.record import record
 from graphc_runtime.thunk import Flag, MakeThunk, Register, Thunk
 
 
-@dataclass
+@record()
 class Step:
     """One piece of work; values are known by their numbers.
 
@@ -42,7 +43,7 @@ class Step:
     after: tuple[int, ...] = ()
 
 
-@dataclass
+@record()
 class Layout:
     """Steps and the values between them.
 

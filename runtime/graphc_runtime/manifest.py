@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from graphc_runtime.errors import ArtifactError
+from graphc_runtime.record import record
 from graphc_runtime.symbols import DTYPES
 
 ABI = 1
@@ -40,7 +41,7 @@ class ArraySpec:
         return None not in self.shape
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Update:
     """The new value of a cell, computed like an output."""
 
@@ -48,7 +49,7 @@ class Update:
     value: ArraySpec
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Site:
     """A place in the graph that a check can fail at. `node` is the position in the emitted toposort."""
 

@@ -8,7 +8,7 @@ loader that also maps our own code; nothing is copied and nothing is linked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from graphc_runtime import elf
 from graphc_runtime.errors import LoadError, SymbolError
 from graphc_runtime.libraries import c_function
 from graphc_runtime.loader import LoadedObject, host_machine, load_object
+from graphc_runtime.record import record
 
 _MAGIC, _HEADER_SIZE = b"!<arch>\n", 60
 # Members of an archive that are tables of the archiver.
@@ -56,7 +57,7 @@ def members(data: bytes) -> list[bytes]:
     return found
 
 
-@dataclass
+@record()
 class _Library:
     """The objects of an archive; each is loaded when it is needed."""
 

@@ -84,10 +84,9 @@ def register(name: str, address: int, keep_alive: Any = None) -> None:
 def _find(name: str) -> int:
     if name in _REGISTERED:
         return _REGISTERED[name]
-    for pattern, find in _FINDERS:
-        match = re.fullmatch(pattern, name)
-        if match:
-            address = find(match)
+    for prefix, find in _FINDERS:
+        if name.startswith(prefix):
+            address = find(name)
             if address:
                 return address
     raise SymbolError(
@@ -96,24 +95,25 @@ def _find(name: str) -> int:
     )
 
 
-def _descriptor(match: re.Match[str]) -> int | None:
-    return id(DESCRIPTORS[match[1]]) if match[1] in DESCRIPTORS else None
+def _descriptor(name: str) -> int | None:
+    dtype = DESCRIPTORS.get(name.removeprefix("descr_"))
+    return None if dtype is None else id(dtype)
 
 
-def _interned(match: re.Match[str]) -> int:
-    return id(_INTERNED.setdefault(match[1], sys.intern(match[1])))
+def _interned(name: str) -> int:
+    text = name.removeprefix("str_")
+    return id(_INTERNED.setdefault(text, sys.intern(text)))
 
 
-def _numpy(match: re.Match[str]) -> int | None:
-    if match[0] == "PyArray_Type":
+def _numpy(name: str) -> int | None:
+    if name == "PyArray_Type":
         return id(np.ndarray)
-    slot = NUMPY_API.get(match[0])
+    slot = NUMPY_API.get(name)
     return None if slot is None else ctypes.c_uint64.from_address(numpy_api_table() + 8 * slot).value
 
 
-def _python(match: re.Match[str]) -> int | None:
-    name = match[0]
-    if re.fullmatch(r"PyExc_\w+|_Py_\w+Struct|Py\w+_Type", name):
+def _python(name: str) -> int | None:
+    if name.startswith("PyExc_") or name.endswith(("Struct", "_Type")):
         try:
             return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
         except ValueError:
@@ -122,7 +122,7 @@ def _python(match: re.Match[str]) -> int | None:
 
 
 # Subroutines: functions that return numbers are called in a way of their own through cython_blas.
-_SUBROUTINES = re.compile(r"[sdcz](ge|sy|he|tr|po|or|un|gg)\w+")
+_SUBROUTINES = r"[sdcz](ge|sy|he|tr|po|or|un|gg)\w+"
 
 
 @cache
@@ -138,37 +138,35 @@ def _bundled_openblas() -> ctypes.CDLL | None:
         return None
 
 
-def _linear_algebra(match: re.Match[str]) -> int | None:
-    bundled = _bundled_openblas() if _SUBROUTINES.fullmatch(match[2]) else None
-    address = None if bundled is None else function(bundled, f"scipy_{match[2]}_")
+def _linear_algebra(name: str) -> int | None:
+    kind, _, routine = name.partition("_")
+    bundled = _bundled_openblas() if re.fullmatch(_SUBROUTINES, routine) else None
+    address = None if bundled is None else function(bundled, f"scipy_{routine}_")
     if address is not None:
         return address
     try:
-        module = importlib.import_module(f"scipy.linalg.cython_{match[1]}")
+        module = importlib.import_module(f"scipy.linalg.cython_{kind}")
     except ImportError:
-        address = _wide_linear_algebra(match)
+        # The library that NumPy's wheels bring along, whose integers have 64 bits.
+        address = wide_integers.address(name)
         if address is None:
-            what = f"the compiled code calls {match[1].upper()} ({match[2]})"
+            what = f"the compiled code calls {kind.upper()} ({routine})"
             raise SymbolError(f"{what}: install SciPy") from None
         return address
-    capsule = module.__pyx_capi__.get(match[2])
+    capsule = module.__pyx_capi__.get(routine)
     return None if capsule is None else _capsule_pointer(capsule)
 
 
-def _wide_linear_algebra(match: re.Match[str]) -> int | None:
-    """As `_linear_algebra`, of the library that NumPy's wheels bring along, whose integers have 64 bits."""
-    return wide_integers.address(match[0])
-
-
-def _special(match: re.Match[str]) -> int | None:
+def _special(name: str) -> int | None:
+    _, operands, function_name = name.split("_", 2)
     try:
         module = importlib.import_module("scipy.special.cython_special")
     except ImportError:
-        raise SymbolError(f"the compiled code calls scipy.special.{match[2]}: install SciPy") from None
+        raise SymbolError(f"the compiled code calls scipy.special.{function_name}: install SciPy") from None
     # Functions for several types have one capsule for each, whose name is the C type. Cython's last parameter
     # is not read by functions of a module.
-    wanted = f"double ({', '.join(['double'] * len(match[1]))}, int __pyx_skip_dispatch)"
-    names = re.compile(rf"(?:__pyx_fuse(?:_\d+)+)?{match[2]}")
+    wanted = f"double ({', '.join(['double'] * len(operands))}, int __pyx_skip_dispatch)"
+    names = re.compile(rf"(?:__pyx_fuse(?:_\d+)+)?{function_name}")
     for key, capsule in module.__pyx_capi__.items():
         if names.fullmatch(key) and _capsule_name(capsule) == wanted.encode():
             return _capsule_pointer(capsule)
@@ -188,8 +186,8 @@ def _capsule_pointer(capsule: Any) -> int:
     return int(get(capsule, _capsule_name(capsule)))
 
 
-def _random(match: re.Match[str]) -> int:
-    return npyrandom.address(match[1])
+def _random(name: str) -> int:
+    return npyrandom.address(name.removeprefix("npyrandom_"))
 
 
 def has_vector_math() -> bool:
@@ -197,33 +195,29 @@ def has_vector_math() -> bool:
     return library("libmvec.so.1") is not None
 
 
-def _vector_math(match: re.Match[str]) -> int | None:
+def _vector_math(name: str) -> int | None:
     found = library("libmvec.so.1")
-    return None if found is None else function(found, match[0])
+    return None if found is None else function(found, name)
 
 
-def _c_library(match: re.Match[str]) -> int | None:
-    return c_function(match[0])
+def _numpy_sort(name: str) -> int | None:
+    return numpy_sort.address(name.removeprefix("numpy_sort_"))
 
 
-def _numpy_sort(match: re.Match[str]) -> int | None:
-    return numpy_sort.address(match[1])
+def finder(prefix: str, find: Callable[[str], int | None]) -> None:
+    """Says how symbols are found whose name begins so, before all other ways."""
+    _FINDERS.insert(0, (prefix, find))
 
 
-def finder(pattern: str, find: Callable[[re.Match[str]], int | None]) -> None:
-    """Says how symbols are found whose name fits a pattern, before all other ways."""
-    _FINDERS.insert(0, (pattern, find))
-
-
-_FINDERS: list[tuple[str, Callable[[re.Match[str]], int | None]]] = [
-    (r"descr_(\w+)", _descriptor),
-    (r"str_(\w+)", _interned),
-    (r"PyArray_\w+", _numpy),
-    (r"_?Py\w+", _python),
-    (r"(blas|lapack)_(\w+)", _linear_algebra),
-    (r"special_(d+)_(\w+)", _special),
-    (r"_ZGV\w+", _vector_math),
-    (r"npyrandom_(\w+)", _random),
-    (r"numpy_sort_(\w+)", _numpy_sort),
-    (r"\w+", _c_library),
+_FINDERS: list[tuple[str | tuple[str, ...], Callable[[str], int | None]]] = [
+    ("descr_", _descriptor),
+    ("str_", _interned),
+    ("PyArray_", _numpy),
+    (("Py", "_Py"), _python),
+    (("blas_", "lapack_"), _linear_algebra),
+    ("special_d", _special),
+    ("_ZGV", _vector_math),
+    ("npyrandom_", _random),
+    ("numpy_sort_", _numpy_sort),
+    ("", c_function),
 ]

@@ -201,4 +201,4 @@ def _after_fork() -> None:
     _reset()
 
 
-finder(r"graphc_share(_blas|_short)?", lambda match: address(match[0]))
+finder("graphc_share", address)

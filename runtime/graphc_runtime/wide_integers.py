@@ -7,9 +7,7 @@ Compiled code passes 32-bit ones. Small functions between the two convert them: 
 
 from __future__ import annotations
 
-import base64
 import ctypes
-import zlib
 from functools import cache
 from pathlib import Path
 
@@ -44,6 +42,9 @@ def address(name: str) -> int | None:
 @cache
 def _code() -> LoadedObject | None:
     """The functions, which stay loaded: compiled code has their addresses."""
+    import base64
+    import zlib
+
     if library() is None:
         return None
     machine = "aarch64" if host_machine() == elf.AARCH64 else "x86_64"

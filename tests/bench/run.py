@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Run the benchmark: `make bench`, or `python tests/bench/run.py [--quick] [--only NAME ...]`.
+"""Run the benchmark: `make bench`, or `python tests/bench/run.py [--part PART] [--quick] [--only NAME ...]`.
 
 Every library has a process of its own, and each line is measured in turns (graphc, PyTensor, JAX,
 torch.compile, NumPy, code by hand, and again), so that a busy moment of the machine hits all of them. The
-best time counts. Writes `results/bench.json` and, for a full run, `docs/benchmarks.md`. A peer that is not
+best time counts. Writes `results/bench.json` and, once all parts are in it, `docs/benchmarks.md`; parts may
+be measured one after the other (`--part arrays`, `--part loops`, `--part fresh`). A peer that is not
 installed is left out.
 """
 
@@ -22,11 +23,14 @@ import machine
 import tables
 from all_cases import CASES
 from bytecode import compile_sources
+from cases import Case
 from libraries import BY_HAND, NAMES
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TOO_SLOW = 3.0  # seconds: a compilation that takes longer is not repeated
+# What can be measured apart: lines of arrays, loops and models, and what needs fresh processes.
+PARTS = ("arrays", "loops", "fresh")
 
 
 class Process:
@@ -59,12 +63,19 @@ class Process:
         self._process.communicate()
 
 
-def steady(workers: list[Process], only: list[str], rounds: int, seconds: float) -> dict[str, dict[str, Any]]:
+def chosen(parts: list[str], only: list[str]) -> list[Case]:
+    """The lines of these parts, or those of these names."""
+    if only:
+        return [case for case in CASES if case.name in only]
+    return [case for case in CASES if ("arrays" if case.section == "other" else "loops") in parts]
+
+
+def steady(
+    workers: list[Process], cases: list[Case], rounds: int, seconds: float
+) -> dict[str, dict[str, Any]]:
     """The best time of every case and library, in seconds."""
     found: dict[str, dict[str, Any]] = {}
-    for case in CASES:
-        if only and case.name not in only:
-            continue
+    for case in cases:
         row = found.setdefault(case.name, {})
         for _ in range(rounds):
             for worker in workers:
@@ -172,7 +183,12 @@ def main() -> int:
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="NAME", help="these lines, and no page is written"
     )
-    parser.add_argument("--no-cold", action="store_true", help="leave out what needs fresh processes")
+    parser.add_argument(
+        "--part",
+        nargs="+",
+        choices=PARTS,
+        help="only these: lines of arrays; loops and models; what needs fresh processes",
+    )
     parser.add_argument("--json", type=Path, default=ROOT / "results" / "bench.json")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks.md")
     arguments = parser.parse_args()
@@ -189,33 +205,53 @@ def main() -> int:
         pythons.pop(worker.name)
     if "graphc" not in pythons:
         return 1
-    result: dict[str, Any] = {
-        "machine": machine.describe(),
-        "versions": {w.name: w.hello["version"] for w in workers},
-    }
-    rounds, seconds = (1, 0.1) if arguments.quick else (4, 0.5)
-    result["steady"] = steady(workers, arguments.only, rounds, seconds)
+    parts = arguments.part or list(PARTS)
+    result: dict[str, Any] = {"machine": machine.describe(), "versions": _versions(workers)}
+    rounds, seconds = (1, 0.1) if arguments.quick else (4, 0.3)
+    result["steady"] = steady(workers, chosen(parts, arguments.only), rounds, seconds)
     add_memory(workers, result["steady"])
     for worker in workers:
         worker.close()
-    if not arguments.only:
+    if "fresh" in parts and not arguments.only:
         result["switch"] = switch(2 * seconds)
-    if not arguments.no_cold and not arguments.only:
         result["cold"] = cold(pythons, 1 if arguments.quick else 4)
         if not arguments.quick:
             result["cold"] |= long(pythons)
+    return _write(result, arguments, parts)
 
+
+def _versions(workers: list[Process]) -> dict[str, str]:
+    return {worker.name: worker.hello["version"] for worker in workers}
+
+
+def _write(result: dict[str, Any], arguments: argparse.Namespace, parts: list[str]) -> int:
+    """Adds to what was measured of other parts, by the same versions on the same machine; the page is written
+    when nothing is missing.
+    """
+    whole = not (arguments.quick or arguments.only)
+    result["parts"] = parts if whole else []
+    if whole and arguments.part and arguments.json.exists():
+        result = _merged(json.loads(arguments.json.read_text()), result)
     result["lines"] = tables.lines(result)
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(result, indent=1) + "\n")
     page = tables.page(result)
     print("\n" + page)
-    if not (arguments.quick or arguments.only or arguments.no_cold):
+    if set(result["parts"]) == set(PARTS):
         arguments.page.write_text(page)
     measured = [
         a for part in ("steady", "cold") for row in result.get(part, {}).values() for a in row.values()
     ]
     return 1 if any("error" in answer for answer in [*measured, *result.get("switch", [])]) else 0
+
+
+def _merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    if any(before.get(key) != now[key] for key in ("machine", "versions")) or not before.get("parts"):
+        return now
+    merged = before | now
+    merged["steady"] = before["steady"] | now["steady"]
+    merged["parts"] = sorted({*before["parts"], *now["parts"]})
+    return merged
 
 
 if __name__ == "__main__":

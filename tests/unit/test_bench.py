@@ -120,3 +120,37 @@ def test_what_is_written_in_c_agrees_with_numpy(bench):
     for name in worker.library.functions:
         answer = worker.answer({"case": name, "seconds": 0.0})
         assert set(answer) == {"best"}, (name, answer)
+
+
+def test_parts_have_every_line_once_and_add_up(bench, tmp_path):
+    import argparse
+    import json
+
+    import run
+    from all_cases import CASES
+
+    assert [*run.chosen(["arrays"], []), *run.chosen(["loops"], [])] == sorted(
+        CASES, key=lambda case: case.section != "other"
+    )
+    assert [case.name for case in run.chosen(["loops"], ["exp"])] == ["exp"]
+    machine = dict.fromkeys(("processor", "cores", "system", "python", "mlir", "llvm", "date"), "?")
+    arguments = argparse.Namespace(
+        quick=False, only=[], part=["arrays"], json=tmp_path / "bench.json", page=tmp_path / "page.md"
+    )
+    row = {"graphc": {"best": 1e-6}}
+    for part, key, found in (
+        ("arrays", "steady", {"exp": row}),
+        ("loops", "steady", {"hmm": row}),
+        ("fresh", "cold", {"first_call": {"graphc": {"first": 0.04}}}),
+    ):
+        assert not arguments.page.exists()
+        arguments.part = [part]
+        measured = {"machine": machine, "versions": {"graphc": "1"}, "steady": {}} | {key: found}
+        assert run._write(measured, arguments, [part]) == 0
+    page = arguments.page.read_text()
+    assert (
+        "`exp(x) * y + 1`" in page and "hidden Markov" in page and "compile and first call of `x + 1`" in page
+    )
+    # What another version measured does not stay.
+    run._write({"machine": machine, "versions": {"graphc": "2"}, "steady": {}}, arguments, ["loops"])
+    assert json.loads(arguments.json.read_text())["parts"] == ["loops"]

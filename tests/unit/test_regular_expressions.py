@@ -23,7 +23,6 @@ ALLOWED = {
     # What people write: names, signatures, options, documentation.
     "graphc.artifacts.c_header": "names of models",
     "graphc.artifacts.names": "names of states",
-    "graphc.emit.literals": "strings that need no escapes",
     "graphc.passes.manager.parse": "options of passes",
     "graphc.tensor.einsum": "subscripts",
     "graphc.tensor.vectorize": "signatures of core dimensions",

@@ -20,6 +20,7 @@ from graphc.ir.donations import Donation
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import Signature
+from graphc_runtime.record import record
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class CompileOptions:
     poison_memory: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Resources:
     """What compiling may use. No code depends on it.
 
@@ -61,7 +62,7 @@ class Resources:
     renew: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PassView:
     """The IR after a pass.
 
@@ -80,7 +81,7 @@ class PassView:
     text: str | None
 
 
-@dataclass
+@record()
 class CompileLog:
     """What a target says of its work.
 

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import Literal
+from graphc_runtime.record import record
 
 Path = tuple[Literal, ...]
 Formula = tuple[Path, ...]
@@ -17,7 +18,7 @@ class NoOrder(Exception):
     """There is no plan; the text says why."""
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Alias:
     """A variable that is another one in this block.
 
@@ -30,7 +31,7 @@ class Alias:
     value: Variable
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Block:
     """Steps that run one after the other.
 
@@ -45,7 +46,7 @@ class Block:
     defined: dict[Variable, None] = field(default_factory=dict)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Conditional:
     """Runs one of two blocks.
 

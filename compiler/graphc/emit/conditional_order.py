@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphc.emit.conditional_blocks import ALWAYS, Alias, Block, Conditional, Formula, NoOrder
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.demand import Literal
+from graphc_runtime.record import record
 
 _CIRCLE = "a value is needed under a condition that depends on it"
 
@@ -43,7 +44,7 @@ class Unit:
         return self.position < other.position
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Group:
     """Units of one conditional.
 

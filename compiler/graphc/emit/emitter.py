@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import SourceLocation, describe
 from graphc.graph.tensor.type import TensorType
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -29,7 +29,7 @@ MAX_LITERAL = 16
 NODES_FILE = "graph"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class EmittedModule:
     """A module and what its arguments stand for.
 

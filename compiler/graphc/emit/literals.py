@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +11,6 @@ import numpy as np
 from graphc.emit.types import NAMES
 from graphc.graph.location import SourceLocation
 
-# Nothing in these strings is escaped.
-_PLAIN = re.compile(r"[ !#-\[\]-~]*")
 _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -55,7 +52,7 @@ def _element(value: Any) -> str:
 
 def quoted(text: str) -> str:
     """A string literal."""
-    if _PLAIN.fullmatch(text):
+    if text.isascii() and text.isprintable() and not {'"', "\\"} & set(text):
         return f'"{text}"'
     out = []
     for byte in text.encode():

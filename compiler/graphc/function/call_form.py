@@ -16,6 +16,7 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ir.donations import Donation
 from graphc_runtime import manifest
 from graphc_runtime.manifest import ArraySpec, Update
+from graphc_runtime.record import record
 
 Cell = list[Any]
 
@@ -46,7 +47,7 @@ class Signature:
         return [i for i, item in enumerate(self.inputs) if item.mutable]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class KernelForm:
     """How calls look to compiled code.
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
+from graphc_runtime.record import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Fallback:
     """An op that runs in Python.
 

@@ -7,7 +7,7 @@ Steps know nodes by their positions, since a pickled graph has nodes of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graphc.function.iterations import CountedBody
@@ -16,6 +16,7 @@ from graphc.graph.demand import sides
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.op import Op
 from graphc.graph.thunks import LoopThunk, user_thunk
+from graphc_runtime.record import record
 from graphc_runtime.thunk import Flag, FunctionThunk, Register, Thunk, value_thunk
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Observer(Protocol):
         ...
 
 
-@dataclass
+@record()
 class Cells:
     """Flags and registers of a thunk, as in `Op.make_thunk`."""
 
@@ -40,7 +41,7 @@ class Cells:
     output_registers: Sequence[Register]
 
 
-@dataclass
+@record()
 class Segment:
     """Nodes that run as one native executable.
 
@@ -91,7 +92,7 @@ class Segment:
         return replace(self, observer=observer)
 
 
-@dataclass
+@record()
 class NodeStep:
     """A node that runs in Python.
 

@@ -10,7 +10,7 @@ what lies between contribute their own terms.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,13 @@ from graphc.ops.elementwise import Elementwise
 from graphc.ops.reduce import Reduce
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.public import pt
+from graphc_runtime.record import record
 
 # Patterns are small; larger expressions are differentiated as they are.
 _MAX_NODES = 24
 
 
-@dataclass
+@record()
 class Stable:
     """What stands for a node's output.
 
@@ -44,7 +45,7 @@ class Stable:
     sums: ExpSum | None = None
 
 
-@dataclass
+@record()
 class _Search:
     """What was met while taking an expression apart."""
 
@@ -317,7 +318,7 @@ _RULES: dict[str, Callable[[_Search, Apply], Any]] = {
 # -- the sum of exponentials -------------------------------------------------------------------------------
 
 
-@dataclass
+@record()
 class ExpSum:
     """``sum(exp(x), axes)``, possibly with rearranged axes.
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import StringIO
 from typing import Any, TextIO
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.infix import pprint
 from graphc.graph.traversal import io_toposort
+from graphc_runtime.record import record
 
 __all__ = ["as_string", "debugprint", "dprint", "pprint"]
 
@@ -29,7 +30,7 @@ def letters(n: int) -> str:
     return text
 
 
-@dataclass
+@record()
 class _Options:
     """What is printed on each line; the fields are arguments of `debugprint`."""
 

@@ -8,10 +8,10 @@ kept = [{argument = 3 : i64, reason = "..."}]}``, pairs of an argument and a res
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OFFERED, DONATED = "graphc.donate", "graphc.donated"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Donation:
     """An argument that results may be computed in.
 
@@ -34,7 +34,7 @@ class Donation:
     keeps_on_failure: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Donated:
     """What became of donations.
 
@@ -50,6 +50,8 @@ class Donated:
 
     def to_text(self) -> str:
         """The attribute."""
+        import json
+
         kept = [f"{{argument = {i} : i64, reason = {json.dumps(reason)}}}" for i, reason in self.kept]
         pairs, spares = (", ".join(map(_numbers, each)) for each in (self.pairs, self.spares))
         return f"{{pairs = [{pairs}], spares = [{spares}], kept = [{', '.join(kept)}]}}"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from graphc_runtime.record import record
 
 # Modules of `graphc.library` with kernels and the names of these, so that finding one imports no other
 # module.
@@ -49,7 +50,7 @@ Reference = Callable[..., Any]
 Scratch = Callable[[Mapping[str, Any]], Any]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Kernel:
     """One operation.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
@@ -18,6 +17,7 @@ from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import product_of, size_of
 from graphc.public import pt
 from graphc.tensor.contraction_order import find_path
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
@@ -27,7 +27,7 @@ __all__ = ["einsum"]
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@dataclass
+@record()
 class _Term:
     """A tensor whose axes have labels, all different."""
 

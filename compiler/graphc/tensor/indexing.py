@@ -8,7 +8,6 @@ into it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -28,6 +27,7 @@ from graphc.ops.subtensor import IncSubtensor, Subtensor, fitting
 from graphc.public import pt
 from graphc.tensor.masks import masked, true_positions
 from graphc.tensor.parse_index import ParsedIndex, mask_of, parse_index, with_mask_axes
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SliceLens:
     """A slice of every dimension."""
 
@@ -56,7 +56,7 @@ class SliceLens:
         return IncSubtensor(self.entries, not accumulate)(x, y, *self.bounds)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class FitLens:
     """The array, whose sizes are checked; None stands for any size."""
 
@@ -70,7 +70,7 @@ class FitLens:
         return y
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ShuffleLens:
     """Axes dropped, inserted and permuted."""
 
@@ -84,7 +84,7 @@ class ShuffleLens:
         return pt.dimshuffle(y, DimShuffle(self.order).inverse(x.type.ndim))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class FlattenLens:
     """Neighbouring axes joined into one."""
 
@@ -101,7 +101,7 @@ class FlattenLens:
         return Reshape()(y, *sizes_of(x))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TakeLens:
     """Positions along one axis."""
 
@@ -116,7 +116,7 @@ class TakeLens:
         return Put(self.axis, not accumulate)(x, y, self.indices)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class MaskLens:
     """The rows where a vector of booleans is true."""
 

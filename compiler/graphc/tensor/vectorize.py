@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["vectorize", "vmap"]
 
 _GROUP = r"\(\s*(?:\w+\s*(?:,\s*\w+\s*)*)?\)"
-_SIGNATURE = re.compile(rf"\s*(?:{_GROUP}(?:\s*,\s*{_GROUP})*)?\s*->\s*{_GROUP}(?:\s*,\s*{_GROUP})*\s*")
+_SIGNATURE = rf"\s*(?:{_GROUP}(?:\s*,\s*{_GROUP})*)?\s*->\s*{_GROUP}(?:\s*,\s*{_GROUP})*\s*"
 
 
 def parse_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
@@ -34,7 +34,7 @@ def parse_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[s
     Raises:
         ValueError: it has another form.
     """
-    if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
+    if not isinstance(signature, str) or not re.fullmatch(_SIGNATURE, signature):
         raise ValueError(f"a signature has the form '(m,n),(n)->(m)', got {signature!r}")
     left, right = (
         [tuple(re.findall(r"\w+", group)) for group in re.findall(r"\([^)]*\)", side)]

@@ -10,7 +10,6 @@ Source: NEP 13 (``__array_ufunc__``) and NEP 18 (``__array_function__``).
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,6 +103,8 @@ def missing(target: Target, called: str, name: str, because: str = "") -> TypeEr
     """The error for a NumPy function without a counterpart."""
     advice = target.advice
     if advice is None:
+        import difflib
+
         made = pt.constructors.CONSTRUCTORS
         names = [each for each in dir(pt) if each not in made and callable(getattr(pt, each))]
         similar = difflib.get_close_matches(name.rpartition(".")[2], names, 3, 0.5)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Records are dataclasses from their first object on."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import threading
+from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphc_runtime.record import record
+
+
+@record(frozen=True)
+class Pair:
+    a: int
+    b: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plain:
+    a: int
+    b: tuple[int, ...] = ()
+
+
+@given(st.integers(), st.lists(st.integers()).map(tuple))
+def test_records_are_what_dataclasses_are(a, b):
+    made, plain = Pair(a, b), Plain(a, b)
+    assert repr(made) == repr(plain).replace("Plain", "Pair") and hash(made) == hash(plain)
+    assert made == Pair(a, b) and made != plain and made != Pair(a + 1, b)
+    assert replace(made, a=0) == Pair(0, b)
+    assert pickle.loads(pickle.dumps(made)) == made == copy.deepcopy(made)
+    assert [f.name for f in fields(made)] == ["a", "b"]
+    with pytest.raises(FrozenInstanceError):
+        made.a = 1
+
+
+def test_nothing_is_made_before_the_first_object():
+    @record()
+    class Later:
+        a: int = 0
+        b: list[int] = field(default_factory=list)
+
+    assert not is_dataclass(Later)
+    first = Later()
+    first.b.append(1)
+    assert is_dataclass(Later) and Later(1) == Later(1) != first
+    assert vars(Later).keys() & {"__setstate__", "__init_subclass__"} == set()
+
+
+def test_subclasses_have_the_fields_of_their_base():
+    @record()
+    class Base:
+        a: int
+
+    @record()
+    class Derived(Base):
+        b: int = 2
+
+    assert is_dataclass(Base) and "__dataclass_fields__" not in vars(Derived)
+    assert repr(Derived(1)).endswith("Derived(a=1, b=2)")
+    assert Base(3) == Base(3)
+
+
+def test_pickles_open_in_a_process_that_made_no_object():
+    code = (
+        "import pickle, sys; value = pickle.loads(bytes.fromhex(sys.argv[1])); "
+        "print(value, value == type(value)(value.a, value.b))"
+    )
+    sent = pickle.dumps(Pair(1, (2,))).hex()
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(sys.path[0])!r}); {code}", sent],
+        capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)}, check=True,
+    )  # fmt: skip
+    assert done.stdout == "Pair(a=1, b=(2,)) True\n"
+
+
+def test_threads_may_make_the_first_objects_at_once():
+    for _ in range(50):
+
+        @record(frozen=True)
+        class Shared:
+            a: int
+
+        found = []
+        start = threading.Barrier(4)
+
+        def first(made=Shared, found=found, start=start):
+            start.wait()
+            found.append(made(1).a)
+
+        threads = [threading.Thread(target=first) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [1] * 4
+
+
+def test_a_class_with_its_own_initialisation_is_refused():
+    with pytest.raises(TypeError, match="defines __init__"):
+
+        @record()
+        class Own:
+            def __init__(self):
+                pass
