@@ -59,7 +59,8 @@ def known_row(stack: ir.Value) -> Known:
     op = definition(stack)
     shape = list(stack.type.shape)
     # Axes of size 1 may be dropped besides: then the operand is no row.
-    if op is not None and order_of(op) == stacked_order(len(op.operands[0].type.shape)):
+    order = order_of(op)
+    if op is not None and order is not None and order == stacked_order(len(op.operands[0].type.shape)):
         return ("value", _uncast(op.operands[0]))
     if op is not None and op.name == "graphc.broadcast_to":
         source = op.operands[0].type
