@@ -72,7 +72,7 @@ def missing_features(target: dict[str, str]) -> list[str]:
 
 
 def best_target(targets: Mapping[str, TargetRecord]) -> str:
-    """The name of the target whose code uses most of what this CPU has.
+    """The name of the target whose code uses most of what this CPU has, else of one for other devices.
 
     Raises:
         LoadError: none of them can run here; the message says why for each.
@@ -88,6 +88,9 @@ def best_target(targets: Mapping[str, TargetRecord]) -> str:
             reasons.append(f"{name} needs {', '.join(missing)}")
         else:
             found.append((target.features.count("+"), name))
+    if not found:
+        # Code for devices runs on any CPU; whether there is one shows when a function is called.
+        found = [(0, name) for name, target in targets.items() if target.triple.startswith("nvptx64-")]
     if not found:
         raise LoadError(
             f"no code for this machine ({platform.machine()}): {'; '.join(reasons) or 'it has no targets'}"

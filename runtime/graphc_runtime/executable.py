@@ -118,7 +118,7 @@ class Executable(ABC):
 
     def _python_call(
         self, cells: Sequence[list[Any]], fallback: Callable[..., Any] | None, on_error: OnError
-    ) -> KernelCall:
+    ) -> Callable[..., Any]:
         expected = len(self.manifest.signature.cells)
         if len(cells) != expected or not all(type(cell) is list and len(cell) == 1 for cell in cells):
             raise TypeError(

@@ -18,7 +18,10 @@ from graphc_runtime.artifact import Artifact
 from graphc_runtime.callable_type import NativeCallable, enable, install
 from graphc_runtime.container import Container
 from graphc_runtime.cpu import best_target
+from graphc_runtime.cuda.code import TRIPLE
+from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.errors import ArtifactError, LoadError
+from graphc_runtime.executable import Executable
 from graphc_runtime.forms import build_form, flatten_form
 from graphc_runtime.machine_code import MachineCode
 from graphc_runtime.manifest import ArraySpec
@@ -41,7 +44,9 @@ def load(
     Args:
         source: a path; the file is mapped into memory, and must not change while it is used. Or its content.
         trusted_keys: public Ed25519 keys of 32 bytes: refuse what none of them has signed.
-        target: the name of the target whose code to use; by default the best for this machine.
+        target: the name of the target whose code to use; by default the best for this machine's CPU, and if
+            there is none, one for CUDA devices: its functions give arrays of the device
+            (`graphc_runtime.cuda.array.DeviceArray`), and take these and NumPy's.
         check_all: compare the SHA-256 of all parts. Otherwise those of the manifest and of the machine code
             that is used, but not of constants and states, which then are not read before they are needed.
 
@@ -81,7 +86,7 @@ class _Content:
     def __init__(self, container: Container, package: Package, target: str, check_all: bool) -> None:
         self.container, self.package, self.target = container, package, target
         self._check_all = check_all
-        self._executables: dict[str, MachineCode] = {}
+        self._executables: dict[str, Executable] = {}
         for name, function in package.functions.items():
             if target not in function.code:
                 raise LoadError(f"function {name!r} has no code for target {target!r}")
@@ -112,13 +117,14 @@ class _Content:
         content = self.container.blob(stored.blob, check=self._check_all)
         return np.frombuffer(content, DESCRIPTORS[stored.dtype]).reshape(stored.shape)
 
-    def executable(self, name: str) -> MachineCode:
+    def executable(self, name: str) -> Executable:
         """The code of a function, loaded when it is first asked for."""
         if name not in self._executables:
             function = self.package.functions[name]
             code = self.container.blob(function.code[self.target].blob)
             manifest = function.manifest(self.target, self.package.targets[self.target])
-            self._executables[name] = MachineCode(Artifact(manifest, bytes(code)))
+            made = DeviceExecutable if manifest.target["triple"] == TRIPLE else MachineCode
+            self._executables[name] = made(Artifact(manifest, bytes(code)))
         return self._executables[name]
 
     def __reduce__(self) -> Any:

@@ -37,8 +37,8 @@ class States(MutableMapping[str, np.ndarray]):
         return self._cells[number]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        value: np.ndarray = self._cells[self._number(name)][0]
-        return value.copy()
+        # Values of functions for a device are there.
+        return np.array(self._cells[self._number(name)][0])
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.update({name: value})

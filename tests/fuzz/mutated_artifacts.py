@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from graphc_runtime import elf, symbols
+from graphc_runtime.cuda.code import TRIPLE
 from graphc_runtime.errors import ArtifactError, LoadError
 from graphc_runtime.image import Image
 from graphc_runtime.loaded import load
@@ -151,8 +152,8 @@ def outcome(kind: str, data: bytes) -> str:
     try:
         module = load(data)
         for name in module:
-            if kind == "forged_code":
-                code = module.package.functions[name].code[module.target]
+            code = module.package.functions[name].code[module.target]
+            if kind == "forged_code" and module.package.targets[module.target].triple != TRIPLE:
                 container = module._content.container
                 Image(elf.parse(bytes(container.blob(code.blob))), symbols.resolve).relocate(1 << 21)
             else:

@@ -13,6 +13,7 @@ from graphc_runtime.cuda.schedule_json import from_json, to_json
 from graphc_runtime.errors import ArtifactError
 
 VERSION = 1
+TRIPLE = "nvptx64-nvidia-cuda"
 
 
 @dataclass(frozen=True)

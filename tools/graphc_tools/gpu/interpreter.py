@@ -24,6 +24,7 @@ from graphc_tools.gpu.values import Memref, Value, one
 
 WARP = 32
 SHARED_LIMIT = 48 << 10
+DYNAMIC_LIMIT = 163 << 10  # of sm_80, the least of all
 # A place that no region of global memory reaches.
 SHARED_BASE, LOCAL_BASE = 1 << 56, 1 << 57
 
@@ -199,7 +200,7 @@ class Kernel:
         Raises:
             KernelError: what the kernel does is wrong or undefined on a device.
         """
-        self._check(grid, block, arguments, shared)
+        self.check(grid, block, arguments, shared)
         values = self._values(arguments, memory)
         for region in memory.regions.values():
             region.forget()
@@ -213,20 +214,27 @@ class Kernel:
                     frame.values[self._decoder.slot(argument)] = value
                 run(frame, frame.all)
 
-    def _check(
+    def check(
         self,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         arguments: Sequence[int | float],
         shared: int,
     ) -> None:
+        """What a driver checks when a kernel is launched.
+
+        Raises:
+            LaunchError: a device refuses it.
+        """
         threads = block[0] * block[1] * block[2]
         if min(grid) < 1 or not 1 <= threads <= MAX_THREADS or min(block) < 1 or block[2] > 64:
             raise LaunchError(f"kernel {self.name}: a grid of {grid} blocks of {block} threads")
         if max(grid[1:]) > 65535:
             raise LaunchError(f"kernel {self.name}: a grid of {grid}; along y and z there are at most 65535")
-        if self.shared_bytes > SHARED_LIMIT:
-            raise LaunchError(f"kernel {self.name} declares {self.shared_bytes} bytes of shared memory")
+        if self.shared_bytes > SHARED_LIMIT or shared > DYNAMIC_LIMIT - self.shared_bytes:
+            raise LaunchError(
+                f"kernel {self.name}: {self.shared_bytes} bytes of shared memory, {shared} more at launch"
+            )
         attributes = self._op.attributes
         known = tuple(attributes["known_block_size"]) if "known_block_size" in attributes else block
         if known != block:

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays of the device, and the memory that they lie in.
+
+What computes them is asked for in stream order and not waited for: an array is read when it is converted to
+one of NumPy. Other libraries take and give arrays without copies, by `__cuda_array_interface__` and DLPack.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NotRequired, Protocol, TypedDict, runtime_checkable
+
+import numpy as np
+
+from graphc_runtime.cuda import dlpack
+from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.symbols import DESCRIPTORS
+
+
+class Interface(TypedDict):
+    """`__cuda_array_interface__`, version 3; strides are in bytes."""
+
+    shape: tuple[int, ...]
+    typestr: str
+    data: tuple[int, bool]
+    version: int
+    strides: NotRequired[tuple[int, ...] | None]
+    stream: NotRequired[int | None]
+
+
+@runtime_checkable
+class HasInterface(Protocol):
+    """An array of another library on the device."""
+
+    @property
+    def __cuda_array_interface__(self) -> Interface:
+        """Where it is."""
+
+
+class Memory:
+    """Memory of a device, which is given back when nothing refers to it any more.
+
+    Args:
+        driver: of the device.
+        nbytes: how many bytes.
+        stream: the stream that orders its life.
+        address: of memory that is there already.
+        owner: what keeps that alive; by default this object does, and gives it back.
+    """
+
+    def __init__(
+        self, driver: Driver, nbytes: int, stream: int, address: int | None = None, owner: object = None
+    ) -> None:
+        self.driver, self.nbytes, self.stream, self.owner = driver, nbytes, stream, owner
+        self._free: Callable[[int, int], None] | None = None
+        self.address = driver.allocate(nbytes, stream) if address is None else address
+        if address is None:
+            self._free = driver.free
+
+    def free(self) -> None:
+        """Gives it back, in stream order; nothing happens where it is not owned, or has been given back."""
+        give_back, self._free = self._free, None
+        if give_back is not None:
+            give_back(self.address, self.stream)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it has been given back."""
+        return self._free is None and self.owner is None
+
+    def __del__(self) -> None:
+        try:
+            self.free()
+        except Exception:  # at the interpreter's end there may be no driver any more
+            return
+
+
+class DeviceArray:
+    """An array of the device.
+
+    ``numpy.asarray(array)`` waits for what computes it, and copies.
+
+    Attributes:
+        memory: that it lies in.
+        dtype: NumPy's.
+        shape: its sizes.
+        strides: in elements.
+        offset: of its first element in the memory, in elements.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "memory", "offset", "shape", "strides")
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        memory: Memory,
+        dtype: np.dtype | str,
+        shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        offset: int = 0,
+    ) -> None:
+        self.memory, self.dtype, self.shape = memory, np.dtype(dtype), tuple(shape)
+        self.strides = row_major(self.shape) if strides is None else tuple(strides)
+        self.offset = offset
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def address(self) -> int:
+        """Of the first element."""
+        return self.memory.address + self.offset * self.dtype.itemsize
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order with nothing between."""
+        pairs = zip(self.shape, self.strides, row_major(self.shape), strict=True)
+        return self.size == 0 or all(n == 1 or stride == wanted for n, stride, wanted in pairs)
+
+    @property
+    def device(self) -> str:
+        """Where it is, such as "cuda:0"."""
+        return f"cuda:{self.memory.driver.ordinal}"
+
+    def synchronise(self) -> DeviceArray:
+        """Waits until it is computed."""
+        self.memory.driver.synchronise(self.memory.stream)
+        return self
+
+    def get(self) -> np.ndarray:
+        """Its value, as a new array of the host.
+
+        Raises:
+            DriverError: what computes it has failed.
+            TypeError: its elements do not lie in row-major order.
+        """
+        if not self.is_contiguous:
+            raise TypeError(
+                f"an array with strides {self.strides} of {self.shape} cannot be copied to the host"
+            )
+        found = np.empty(self.shape, self.dtype)
+        self.memory.driver.download(found, self.address, self.memory.stream)
+        return found
+
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("an array of the device is copied when NumPy reads it")
+        return self.get().astype(self.dtype if dtype is None else dtype, copy=False)
+
+    def __reduce__(self) -> tuple[Callable[..., np.ndarray], tuple[np.ndarray]]:
+        """Pickles as an array of the host."""
+        return np.asarray, (self.get(),)
+
+    def item(self) -> int | float | complex:
+        """The only element, as number of Python."""
+        found: int | float | complex = self.get().item()
+        return found
+
+    def __float__(self) -> float:
+        return float(self.get())
+
+    def __int__(self) -> int:
+        return int(self.get())
+
+    def __bool__(self) -> bool:
+        return bool(self.get())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<array of {self.device}, shape {self.shape}, {self.dtype}>"
+
+    @property
+    def __cuda_array_interface__(self) -> Interface:
+        """Version 3; consumers wait for the stream."""
+        strides = None
+        if not self.is_contiguous:
+            strides = tuple(stride * self.dtype.itemsize for stride in self.strides)
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address if self.size else 0, False),
+            "strides": strides,
+            "version": 3,
+            "stream": self.memory.stream or 1,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CUDA, self.memory.driver.ordinal
+
+    def __dlpack__(self, *, stream: int | None = None, **options: object) -> object:
+        """A capsule of DLPack's version 0.
+
+        Args:
+            stream: of the consumer, which is made to wait; None for the default stream, -1 for no wait.
+            options: `copy`, `dl_device` and `max_version` as the standard has them; only views are given.
+
+        Raises:
+            BufferError: a copy, or another device, is asked for.
+        """
+        here = options.get("dl_device") in (None, self.__dlpack_device__())
+        if options.get("copy") or not here:
+            raise BufferError("an array of the device is given as it is: without copies, on its device")
+        driver = self.memory.driver
+        if stream != -1:
+            event = driver.new_event()
+            driver.record(event, self.memory.stream)
+            driver.wait(event, 1 if stream is None else stream)
+            driver.drop_event(event)
+        tensor = dlpack.Tensor(
+            self.address if self.size else 0, driver.ordinal, self.dtype, self.shape, self.strides
+        )
+        return dlpack.to_capsule(tensor, self)
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides, in elements."""
+    found, stride = [], 1
+    for size in reversed(shape):
+        found.append(stride)
+        stride *= size
+    return tuple(reversed(found))
+
+
+def upload(driver: Driver, value: np.ndarray, stream: int) -> DeviceArray:
+    """A copy of an array of the host, on the device."""
+    array = np.ascontiguousarray(value)
+    memory = Memory(driver, array.nbytes, stream)
+    driver.upload(memory.address, array, stream)
+    return DeviceArray(memory, value.dtype, value.shape)
+
+
+def from_interface(driver: Driver, value: HasInterface, stream: int) -> DeviceArray:
+    """An array that another library has on the device, without a copy.
+
+    Args:
+        driver: of the device.
+        value: has `__cuda_array_interface__`.
+        stream: waits for the stream that the other library names.
+
+    Raises:
+        TypeError: its dtype is not one that kernels have.
+    """
+    raw = value.__cuda_array_interface__
+    dtype = np.dtype(raw["typestr"])
+    if dtype.name not in DESCRIPTORS:
+        raise TypeError(f"an array of the device with dtype {raw['typestr']}")
+    shape = tuple(raw["shape"])
+    strides = raw.get("strides")
+    theirs = raw.get("stream")
+    if theirs is not None and theirs != stream:
+        event = driver.new_event()
+        driver.record(event, theirs)
+        driver.wait(event, stream)
+        driver.drop_event(event)
+    nbytes = math.prod(shape) * dtype.itemsize
+    memory = Memory(driver, nbytes, stream, int(raw["data"][0]), value)
+    if strides is None:
+        return DeviceArray(memory, dtype, shape)
+    return DeviceArray(memory, dtype, shape, tuple(stride // dtype.itemsize for stride in strides))
+
+
+def from_dlpack(driver: Driver, value: dlpack.HasDlpack, stream: int) -> DeviceArray:
+    """An array that another library has on the device, without a copy.
+
+    Args:
+        driver: of the device.
+        value: has `__dlpack__` and `__dlpack_device__`.
+        stream: in which it will be used; the other library makes it wait.
+
+    Raises:
+        TypeError: it is not on this device, or its dtype is not one that kernels have.
+    """
+    kind, ordinal = value.__dlpack_device__()
+    if kind not in (dlpack.CUDA, dlpack.MANAGED) or ordinal != driver.ordinal:
+        raise TypeError(f"an array of device {ordinal} of kind {kind}; expected one of cuda:{driver.ordinal}")
+    tensor, owner = dlpack.read_capsule(value.__dlpack__(stream=stream or 1))
+    if tensor.dtype.name not in DESCRIPTORS:
+        raise TypeError(f"an array of the device with dtype {tensor.dtype}")
+    nbytes = math.prod(tensor.shape) * tensor.dtype.itemsize
+    memory = Memory(driver, nbytes, stream, tensor.address, owner)
+    return DeviceArray(memory, tensor.dtype, tensor.shape, tensor.strides or row_major(tensor.shape))

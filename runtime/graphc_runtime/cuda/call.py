@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of a compiled function for a device, from Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from graphc_runtime.commit import attempts, commit, snapshot
+from graphc_runtime.cuda.array import DeviceArray, HasInterface, Memory, from_dlpack, from_interface, upload
+from graphc_runtime.cuda.dlpack import CUDA, MANAGED, HasDlpack
+from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.registers import Cell, OnCheck
+from graphc_runtime.kernel import Shape
+from graphc_runtime.manifest import ArraySpec, Manifest
+from graphc_runtime.marshal import canonical, fits
+from graphc_runtime.symbols import DESCRIPTORS
+
+_Out: TypeAlias = "DeviceArray | np.ndarray"
+
+
+class Runs(Protocol):
+    """What a call needs of an executable."""
+
+    manifest: Manifest
+
+    @property
+    def driver(self) -> Driver:
+        """Of the device."""
+
+    def result_shapes(self, arguments: Sequence[DeviceArray | np.ndarray], on_check: OnCheck) -> list[Shape]:
+        """The shapes of the results."""
+
+    def run(
+        self, arguments: Sequence[DeviceArray], results: Sequence[DeviceArray], on_check: OnCheck
+    ) -> None:
+        """Asks for the results."""
+
+
+class DeviceCall:
+    """``f(*inputs, out=None)``: takes arrays of the host or the device, gives arrays of the device.
+
+    Args:
+        executable: what computes.
+        cells: one-element lists; their values move to the device in the first call, and stay there.
+        on_check: called when a check fails; raises.
+    """
+
+    def __init__(self, executable: Runs, cells: Sequence[Cell], on_check: OnCheck) -> None:
+        self._executable, self._cells, self._on_check = executable, cells, on_check
+        self._signature = executable.manifest.signature
+        self.__name__ = self._signature.name
+
+    def __call__(self, *args: object, out: object = None) -> _Out | list[_Out] | None:
+        """Calls the function.
+
+        Args:
+            args: one value for each input.
+            out: an array, or one for each output, of the host or the device, for the results.
+
+        Raises:
+            TypeError, ValueError: a value is of another type or shape.
+            DriverError: the device refuses.
+        """
+        signature, driver = self._signature, self._executable.driver
+        if len(args) != len(signature.inputs):
+            names = ", ".join(spec.name or f"input {i}" for i, spec in enumerate(signature.inputs)) or "none"
+            count = len(signature.inputs)
+            raise TypeError(f"{self.__name__}() takes {count} arguments ({names}), given {len(args)}")
+        outs = self._outs(out)
+        inputs = [
+            as_device(driver, value, spec, f"input {i} ({spec.name})" if spec.name else f"input {i}")
+            for i, (value, spec) in enumerate(zip(args, signature.inputs, strict=True))
+        ]
+        own = [array is not value for array, value in zip(inputs, args, strict=True)]
+        for last in attempts():
+            results = self._attempt(inputs, own, last)
+            if results is not None:
+                break
+        assert results is not None
+        outputs: list[_Out] = list(results)
+        if outs is not None:
+            outputs = [_stored(result, target) for result, target in zip(results, outs, strict=True)]
+        if signature.returns == "single":
+            return outputs[0]
+        return outputs if signature.returns == "list" else None
+
+    def _attempt(
+        self, inputs: Sequence[DeviceArray], own: Sequence[bool], last: bool
+    ) -> list[DeviceArray] | None:
+        """The results; None if another thread has replaced the value of a cell meanwhile."""
+        signature = self._signature
+        self._move_cells()
+        read: list[DeviceArray] = snapshot(self._cells)
+        arguments = [*inputs, *read]
+        shapes = self._executable.result_shapes(arguments, self._on_check)
+        results = self._results(arguments, shapes, own)
+        self._executable.run(arguments, results, self._on_check)
+        outputs, new = results[: len(signature.outputs)], results[len(signature.outputs) :]
+        if new:
+            targets = [self._cells[update.cell] for update in signature.updates]
+            if not commit(targets, new, self._cells, read):
+                if not last:
+                    return None
+                commit(targets, new, (), ())
+        return outputs
+
+    def _move_cells(self) -> None:
+        """Values that are not yet on the device go there, unless another thread was faster."""
+        for i, (cell, spec) in enumerate(zip(self._cells, self._signature.cells, strict=True)):
+            value = cell[0]
+            moved = as_device(self._executable.driver, value, spec, f"shared variable {i} ({spec.name})")
+            if moved is not value:
+                commit([cell], [moved], [cell], [value])
+
+    def _results(
+        self, arguments: list[DeviceArray], shapes: Sequence[Shape], own: Sequence[bool]
+    ) -> list[DeviceArray]:
+        """New arrays, or those of arguments that results are computed in.
+
+        Values of cells are copied: whoever has asked for one may still have it.
+        """
+        driver, lent = self._executable.driver, {}
+        for argument, result in self._signature.donated:
+            if argument >= len(own) or not own[argument]:
+                arguments[argument] = _copied(driver, arguments[argument])
+            lent[result] = arguments[argument]
+        found = []
+        for i, (spec, shape) in enumerate(zip(self._signature.results, shapes, strict=True)):
+            found.append(lent[i] if i in lent else empty(driver, spec.dtype, shape))
+        return found
+
+    def _outs(self, out: object) -> list[_Out] | None:
+        if out is None:
+            return None
+        found = [out] if self._signature.returns == "single" else out
+        specs = self._signature.outputs
+        if not isinstance(found, tuple | list) or len(found) != len(specs):
+            raise TypeError(f"{self.__name__}(out=): expected an array for each of {len(specs)} outputs")
+        for i, (target, spec) in enumerate(zip(found, specs, strict=True)):
+            if not isinstance(target, DeviceArray | np.ndarray) or target.dtype != spec.dtype:
+                given = type(target).__name__
+                raise TypeError(
+                    f"{self.__name__}(out=), output {i}: expected dtype {spec.dtype}, given {given}"
+                )
+        return list(found)
+
+
+def empty(driver: Driver, dtype: str, shape: Shape) -> DeviceArray:
+    """A new array; its content is undefined."""
+    memory = Memory(driver, math.prod(shape) * DESCRIPTORS[dtype].itemsize, driver.main_stream)
+    return DeviceArray(memory, DESCRIPTORS[dtype], shape)
+
+
+def as_device(driver: Driver, value: object, spec: ArraySpec, name: str) -> DeviceArray:
+    """A value as kernels take it: an array of the device as it is, all else as a copy there.
+
+    Args:
+        driver: of the device.
+        value: a `DeviceArray`, an array of another library on the device, or what NumPy makes an array of.
+        spec: what is wanted.
+        name: how errors call it.
+
+    Raises:
+        TypeError: dtype or number of axes cannot be used.
+        ValueError: a static size differs.
+    """
+    found = _on_device(driver, value)
+    if found is None:
+        return upload(driver, canonical(value, spec, name), driver.main_stream)
+    if found.memory.driver is not driver:
+        raise TypeError(f"{name}: an array of {found.device}, expected one of cuda:{driver.ordinal}")
+    if found.dtype != spec.dtype or found.ndim != spec.rank:
+        raise TypeError(
+            f"{name}: expected dtype {spec.dtype} and {spec.rank} axes, given {found.dtype} of shape "
+            f"{found.shape}; arrays of the device are not converted"
+        )
+    if not fits(found.shape, spec):
+        shape = ", ".join("?" if size is None else str(size) for size in spec.shape)
+        raise ValueError(f"{name}: expected shape ({shape}), given {found.shape}")
+    if not found.is_contiguous:
+        raise TypeError(f"{name}: an array of the device that is not contiguous, strides {found.strides}")
+    return found
+
+
+def _on_device(driver: Driver, value: object) -> DeviceArray | None:
+    if isinstance(value, DeviceArray):
+        return value
+    if isinstance(value, np.ndarray | np.generic | int | float | list | tuple):
+        return None
+    if isinstance(value, HasInterface):
+        return from_interface(driver, value, driver.main_stream)
+    if isinstance(value, HasDlpack) and value.__dlpack_device__()[0] in (CUDA, MANAGED):
+        return from_dlpack(driver, value, driver.main_stream)
+    return None
+
+
+def _copied(driver: Driver, array: DeviceArray) -> DeviceArray:
+    made = empty(driver, array.dtype.name, array.shape)
+    driver.copy(made.address, array.address, array.nbytes, driver.main_stream)
+    return made
+
+
+def _stored(result: DeviceArray, target: _Out) -> _Out:
+    """A result in the caller's array.
+
+    Raises:
+        ValueError: it has another shape.
+    """
+    if target.shape != result.shape:
+        raise ValueError(f"out=: expected shape {result.shape}, given {target.shape}")
+    if isinstance(target, np.ndarray):
+        target[...] = result.get()
+        return target
+    driver = result.memory.driver
+    driver.copy(target.address, result.address, result.nbytes, driver.main_stream)
+    return target

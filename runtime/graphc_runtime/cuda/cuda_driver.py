@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The CUDA driver: through cuda-bindings where that is installed, else its library by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+import threading
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from graphc_runtime.cuda.calls import Calls, find_calls
+from graphc_runtime.cuda.driver import DeviceMemoryError, DriverError, NoDeviceError
+
+_OUT_OF_MEMORY = 2
+# Numbers of the driver's interface (cuda.h).
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_MAX_DYNAMIC_SHARED, _RELEASE_THRESHOLD, _NO_TIMING, _THREAD_LOCAL = 8, 4, 2, 1
+_LOG_BYTES = 8192
+_ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
+_STATIC_SHARED = 48 << 10
+# Every argument has a slot of 8 bytes.
+_CODES = dict(
+    zip(
+        "pointer int64 uint64 float64 int32 uint32 float32 int16 uint16 float16 int8 uint8 bool".split(),
+        "Q q Q d i4x I4x f4x h6x H6x e6x b7x B7x ?7x".split(),
+        strict=True,
+    )
+)
+# After these, the context of the process is of no use.
+_STICKY = frozenset((700, 702, 704, 714, 715, 716, 717, 718, 719))
+
+
+class _Packer:
+    """Memory for the arguments of kernels with certain types."""
+
+    def __init__(self, types: tuple[str, ...]) -> None:
+        unknown = [name for name in types if name not in _CODES]
+        if unknown:
+            raise DriverError(f"kernels take no arguments of type {unknown[0]}")
+        self.pack_into = struct.Struct("<" + "".join(_CODES[name] for name in types)).pack_into
+        self.slots = ctypes.create_string_buffer(8 * max(len(types), 1))
+        first = ctypes.addressof(self.slots)
+        self._pointers = (ctypes.c_void_p * max(len(types), 1))(*(first + 8 * i for i in range(len(types))))
+        self.address = ctypes.addressof(self._pointers)
+
+
+class _Packers(threading.local):
+    def __init__(self) -> None:
+        self.by_types: dict[tuple[str, ...], _Packer] = {}
+
+
+class CudaDriver:
+    """A device of this machine; see `graphc_runtime.cuda.driver.Driver` for the methods.
+
+    Args:
+        ordinal: its number.
+        calls: functions of the driver.
+
+    Raises:
+        NoDeviceError: there is no driver, or no such device.
+    """
+
+    def __init__(self, ordinal: int = 0, calls: Calls | None = None) -> None:
+        self._calls = find_calls() if calls is None else calls
+        try:
+            self._call("cuInit", 0)
+            (count,) = self._call("cuDeviceGetCount")
+        except DriverError as error:
+            raise NoDeviceError(f"the CUDA driver does not start: {error}") from None
+        if not 0 <= ordinal < count:
+            raise NoDeviceError(f"there is no CUDA device {ordinal}; the driver has found {count}")
+        (self._device,) = self._call("cuDeviceGet", ordinal)
+        self.ordinal = ordinal
+        major, minor = (
+            self._call("cuDeviceGetAttribute", attribute, self._device)[0]
+            for attribute in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR)
+        )
+        self.arch = f"sm_{major}{minor}"
+        self.name = self._calls.device_name(self._device)
+        (self._context,) = self._call("cuDevicePrimaryCtxRetain", self._device)
+        self._threads = threading.local()
+        self._packers = _Packers()
+        self._keep_pool()
+        self.main_stream = self.new_stream()
+
+    def _keep_pool(self) -> None:
+        """Memory that is given back stays in the pool instead of going to the system at each wait."""
+        self._enter()
+        (pool,) = self._call("cuDeviceGetDefaultMemPool", self._device)
+        threshold = ctypes.c_uint64((1 << 64) - 1)
+        self._calls.pool_attribute(pool, _RELEASE_THRESHOLD, threshold)
+
+    def _enter(self) -> None:
+        """Makes the context current in this thread."""
+        if not getattr(self._threads, "entered", False):
+            self._call("cuCtxSetCurrent", self._context)
+            self._threads.entered = True
+
+    def _call(self, name: str, *arguments: int) -> tuple[int, ...]:
+        status, *found = self._calls.call(name, *arguments)
+        if status:
+            raise self._error(name, status)
+        return tuple(found)
+
+    def _error(self, name: str, status: int, more: str = "") -> DriverError:
+        if status == _OUT_OF_MEMORY:
+            return DeviceMemoryError(f"the device is out of memory ({name}){more}", status, name)
+        text = f"{self._calls.error_text(status)} ({name}, error {status}){more}"
+        if status in _STICKY:
+            text += (
+                "\n  A kernel launched before has failed. The device cannot be used by this process any more."
+            )
+        return DriverError(text, status, name)
+
+    def load(self, ptx: str, cubin: Mapping[str, bytes]) -> int:
+        self._enter()
+        image = ctypes.create_string_buffer(cubin.get(self.arch) or ptx.encode())
+        log = ctypes.create_string_buffer(_LOG_BYTES)
+        status, module = self._calls.load_module(image, {_ERROR_LOG: log, _ERROR_LOG_SIZE: _LOG_BYTES})
+        if status:
+            text = log.value.decode(errors="replace").strip()
+            raise self._error("cuModuleLoadDataEx", status, f" for {self.arch}: {text:.2000}")
+        return module
+
+    def unload(self, module: int) -> None:
+        self._enter()
+        self._call("cuModuleUnload", module)
+
+    def function(self, module: int, name: str, shared: int = 0) -> int:
+        self._enter()
+        status, function = self._calls.kernel(module, name)
+        if status:
+            raise self._error("cuModuleGetFunction", status, f" for the kernel {name!r}")
+        if shared > _STATIC_SHARED:
+            self._call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, shared)
+        return function
+
+    def allocate(self, nbytes: int, stream: int) -> int:
+        self._enter()
+        status, *found = self._calls.call("cuMemAllocAsync", max(nbytes, 1), stream)
+        if status == _OUT_OF_MEMORY:
+            free, total = self.memory()
+            more = f": {nbytes:,} bytes were asked for, {free:,} of {total:,} are free outside of the pool"
+            raise self._error("cuMemAllocAsync", status, more)
+        if status:
+            raise self._error("cuMemAllocAsync", status)
+        return found[0]
+
+    def free(self, address: int, stream: int) -> None:
+        self._enter()
+        self._call("cuMemFreeAsync", address, stream)
+
+    def upload(self, address: int, array: np.ndarray, stream: int) -> None:
+        if array.nbytes:
+            self._enter()
+            # Of memory that is not pinned, the driver has a copy when the call returns.
+            self._call("cuMemcpyHtoDAsync", address, array.ctypes.data, array.nbytes, stream)
+
+    def download(self, array: np.ndarray, address: int, stream: int) -> None:
+        self._enter()
+        if array.nbytes:
+            self._call("cuMemcpyDtoHAsync", array.ctypes.data, address, array.nbytes, stream)
+        self._call("cuStreamSynchronize", stream)
+
+    def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        if nbytes:
+            self._enter()
+            self._call("cuMemcpyDtoDAsync", target, source, nbytes, stream)
+
+    def launch(
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        types: Sequence[str],
+        values: Sequence[int | float],
+        stream: int,
+        *,
+        shared: int = 0,
+        cooperative: bool = False,
+    ) -> None:
+        self._enter()
+        key = tuple(types)
+        packer = self._packers.by_types.get(key)
+        if packer is None:
+            packer = self._packers.by_types[key] = _Packer(key)
+        packer.pack_into(packer.slots, 0, *values)
+        status = self._calls.launch(function, grid, block, shared, stream, packer.address, cooperative)
+        if status:
+            raise self._error("cuLaunchKernel", status, f" with a grid of {grid} blocks of {block} threads")
+
+    def new_stream(self) -> int:
+        self._enter()
+        return self._call("cuStreamCreate", 0)[0]
+
+    def synchronise(self, stream: int) -> None:
+        self._enter()
+        self._call("cuStreamSynchronize", stream)
+
+    def new_event(self, *, timing: bool = False) -> int:
+        self._enter()
+        return self._call("cuEventCreate", 0 if timing else _NO_TIMING)[0]
+
+    def record(self, event: int, stream: int) -> None:
+        self._enter()
+        self._call("cuEventRecord", event, stream)
+
+    def wait(self, event: int, stream: int) -> None:
+        self._enter()
+        self._call("cuStreamWaitEvent", stream, event, 0)
+
+    def elapsed(self, first: int, last: int) -> float:
+        self._enter()
+        self._call("cuEventSynchronize", last)
+        status, milliseconds = self._calls.elapsed(first, last)
+        if status:
+            raise self._error("cuEventElapsedTime", status)
+        return milliseconds
+
+    def drop_event(self, event: int) -> None:
+        self._enter()
+        self._call("cuEventDestroy", event)
+
+    def begin_capture(self, stream: int) -> None:
+        self._enter()
+        self._call("cuStreamBeginCapture", stream, _THREAD_LOCAL)
+
+    def end_capture(self, stream: int) -> int:
+        self._enter()
+        (graph,) = self._call("cuStreamEndCapture", stream)
+        try:
+            return self._call("cuGraphInstantiate", graph, 0)[0]
+        finally:
+            self._call("cuGraphDestroy", graph)
+
+    def replay(self, graph: int, stream: int) -> None:
+        self._enter()
+        self._call("cuGraphLaunch", graph, stream)
+
+    def drop_graph(self, graph: int) -> None:
+        self._enter()
+        self._call("cuGraphExecDestroy", graph)
+
+    def memory(self) -> tuple[int, int]:
+        self._enter()
+        free, total = self._call("cuMemGetInfo")
+        return free, total
+
+
+@functools.cache
+def device(ordinal: int = 0) -> CudaDriver:
+    """The driver of a device, of which a process has one.
+
+    Raises:
+        NoDeviceError: there is no driver, or no such device.
+    """
+    return CudaDriver(ordinal)

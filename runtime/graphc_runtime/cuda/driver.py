@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the runtime asks of a device: modules, memory, copies, launches, streams, events, captured graphs.
+
+`Driver` is the interface; `graphc_runtime.cuda.cuda_driver` does it with the CUDA driver. Handles and
+addresses are ints. Work is in stream order and asynchronous, unless a method says that it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from graphc_runtime.cuda.schedule import Step
+from graphc_runtime.errors import LoadError
+
+
+class NoDeviceError(LoadError):
+    """There is no CUDA device or driver here."""
+
+
+class DriverError(RuntimeError):
+    """The driver reports an error.
+
+    Attributes:
+        code: the driver's number; 2 is out of memory.
+        call: the function of the driver.
+    """
+
+    def __init__(self, message: str, code: int = 0, call: str = "") -> None:
+        super().__init__(message)
+        self.code, self.call = code, call
+
+    def at(self, step: Step) -> DriverError:
+        """The same error, with what was being done."""
+        return type(self)(f"{self}{place(step)}", self.code, self.call)
+
+
+class DeviceMemoryError(DriverError, MemoryError):
+    """The device has not enough memory; what else there is can still be used."""
+
+
+def place(step: Step) -> str:
+    """What a step is for and the user's line, as the end of a message."""
+    found = f"\n  in: {step.kind}" + (f" for {step.op}" if step.op else "")
+    return found + (f"\n  made at {step.line}" if step.line else "")
+
+
+class Driver(Protocol):
+    """A device.
+
+    Attributes:
+        name: of the device.
+        arch: its architecture, such as "sm_90".
+        ordinal: its number.
+        main_stream: the stream that arrays are ordered by; all functions share it.
+    """
+
+    name: str
+    arch: str
+    ordinal: int
+    main_stream: int
+
+    def load(self, ptx: str, cubin: Mapping[str, bytes]) -> int:
+        """A module of the machine code for `arch` if there is some, else of the PTX.
+
+        Raises:
+            DriverError: the driver cannot compile or load it; the message has its log.
+        """
+
+    def unload(self, module: int) -> None:
+        """Removes a module, whose kernels no longer run."""
+
+    def function(self, module: int, name: str, shared: int = 0) -> int:
+        """A kernel, which may be launched with `shared` bytes of dynamic shared memory."""
+
+    def allocate(self, nbytes: int, stream: int) -> int:
+        """Address of memory, a multiple of 256.
+
+        Raises:
+            DeviceMemoryError: there is not enough.
+        """
+
+    def free(self, address: int, stream: int) -> None:
+        """Gives memory back."""
+
+    def upload(self, address: int, array: np.ndarray, stream: int) -> None:
+        """Copies a contiguous array to the device; it may be changed at once."""
+
+    def download(self, array: np.ndarray, address: int, stream: int) -> None:
+        """Copies from the device to a contiguous array, and waits."""
+
+    def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copies within the device."""
+
+    def launch(
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        types: Sequence[str],
+        values: Sequence[int | float],
+        stream: int,
+        *,
+        shared: int = 0,
+        cooperative: bool = False,
+    ) -> None:
+        """Runs a kernel.
+
+        Args:
+            function: from `function`.
+            grid, block: blocks, and threads of a block.
+            types: "pointer" or the dtype of each argument.
+            values: the arguments.
+            stream: in which.
+            shared: bytes of dynamic shared memory.
+            cooperative: all blocks have to run at the same time.
+        """
+
+    def new_stream(self) -> int:
+        """A stream, ordered with the streams that other libraries use by default."""
+
+    def synchronise(self, stream: int) -> None:
+        """Waits for a stream."""
+
+    def new_event(self, *, timing: bool = False) -> int:
+        """An event; with `timing`, `elapsed` can be asked."""
+
+    def record(self, event: int, stream: int) -> None:
+        """Makes an event of all that a stream has been asked for."""
+
+    def wait(self, event: int, stream: int) -> None:
+        """What a stream is asked for from now on waits for an event."""
+
+    def elapsed(self, first: int, last: int) -> float:
+        """Milliseconds between two events, for which it waits."""
+
+    def drop_event(self, event: int) -> None:
+        """Forgets an event."""
+
+    def begin_capture(self, stream: int) -> None:
+        """From now on, what this thread asks of a stream is written down instead of done."""
+
+    def end_capture(self, stream: int) -> int:
+        """A graph of what has been written down."""
+
+    def replay(self, graph: int, stream: int) -> None:
+        """Does what a graph holds."""
+
+    def drop_graph(self, graph: int) -> None:
+        """Forgets a graph."""
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes of the device that are free, and all."""

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A compiled function for a device, in memory.
+
+Its calls take arrays of the host or of the device, and give arrays of the device. Values of cells (shared
+variables, constants) move to the device when they are first used, and stay there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from graphc_runtime.artifact import Artifact
+from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.array import DeviceArray, upload
+from graphc_runtime.cuda.call import DeviceCall, empty
+from graphc_runtime.cuda.code import DeviceCode
+from graphc_runtime.cuda.cuda_driver import device
+from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.cuda.graphs import Graphs, needs_no_values
+from graphc_runtime.cuda.registers import Cell, HostFunction, OnCheck, Registers
+from graphc_runtime.cuda.steps import Run as Steps
+from graphc_runtime.cuda.steps import compile_steps
+from graphc_runtime.errors import ArtifactError
+from graphc_runtime.executable import Executable
+from graphc_runtime.kernel import Kernel, OnError, Run, Shape
+from graphc_runtime.manifest import Signature
+
+# Below this number of launches a graph saves nothing.
+_LEAST_LAUNCHES = 3
+
+
+class DeviceExecutable(Executable):
+    """The schedule and the kernels of an artifact.
+
+    Args:
+        artifact: manifest and `DeviceCode`.
+        driver: of the device; by default that of the first CUDA device, found when it is first needed.
+        functions: what the schedule calls on the host.
+
+    Raises:
+        ArtifactError: the code is damaged, or calls functions that are not given.
+    """
+
+    def __init__(
+        self, artifact: Artifact, driver: Driver | None = None, functions: Sequence[HostFunction] = ()
+    ) -> None:
+        super().__init__(artifact)
+        self.code = DeviceCode.from_bytes(artifact.code)
+        schedule = self.code.schedule
+        if len(functions) != schedule.functions:
+            raise ArtifactError(
+                f"the schedule calls {schedule.functions} functions of the host, given {len(functions)}"
+            )
+        self._driver, self._functions = driver, functions
+        self._lock = threading.RLock()
+        self._shapes: Steps = compile_steps(schedule.shapes.steps, _no_kernel)
+        self._main: Steps | None = None
+        self._streams: list[int] = []
+        self._events: list[int] = []
+        self._graphs: Graphs | None = None
+
+    @property
+    def driver(self) -> Driver:
+        """Of the device.
+
+        Raises:
+            NoDeviceError: there is none.
+        """
+        if self._driver is None:
+            self._driver = device()
+        return self._driver
+
+    def make_kernel(self, on_error: OnError) -> Kernel:
+        return _DeviceKernel(self, on_error)
+
+    def result_shapes(self, arguments: Sequence[DeviceArray | np.ndarray], on_check: OnCheck) -> list[Shape]:
+        """The shapes of the results; nothing is asked of the device.
+
+        Raises:
+            ValueError, IndexError, ...: a check of sizes fails.
+        """
+        results, program = self.manifest.signature.results, self.code.schedule.shapes
+        sizes: list[int] = []
+        if self.manifest.signature.needs_shapes:
+            registers = Registers(program.registers, None, (), (), (), on_check)
+            registers.values[: program.parameters] = arguments[: program.parameters]
+            self._shapes(registers)
+            sizes = list(registers.numbers(program.results))
+        if len(sizes) != sum(size is None for spec in results for size in spec.shape):
+            raise ArtifactError(f"the schedule gives {len(sizes)} sizes of its results")
+        dynamic = iter(sizes)
+        return [tuple(next(dynamic) if size is None else size for size in spec.shape) for spec in results]
+
+    def run(
+        self, arguments: Sequence[DeviceArray], results: Sequence[DeviceArray], on_check: OnCheck
+    ) -> None:
+        """Asks for the results; a result may be an argument that the signature donates to it.
+
+        Raises:
+            DriverError: the device refuses.
+            ValueError, IndexError, ...: a check fails.
+        """
+        program = self.code.schedule.main
+        arrays = [*arguments, *results][: program.parameters]
+        with self._lock:
+            main = self._load()
+            key = tuple((array.address, array.shape) for array in arrays)
+            graph = self._graphs.find(key) if self._graphs is not None else None
+            if graph is not None:
+                self.driver.replay(graph, self._streams[0])
+                return
+            driver = self.driver
+            registers = Registers(
+                program.registers, driver, self._streams, self._events, self._functions, on_check
+            )
+            registers.values[: program.parameters] = arrays
+            if self._graphs is not None and self._graphs.is_due(key):
+                self._capture(main, registers, key)
+            else:
+                _run(main, registers)
+
+    def _capture(self, main: Steps, registers: Registers, key: tuple[object, ...]) -> None:
+        """Captures a call, and replays it."""
+        assert self._graphs is not None
+        driver, stream = self.driver, self._streams[0]
+        driver.begin_capture(stream)
+        try:
+            _run(main, registers)
+        except BaseException:
+            driver.drop_graph(driver.end_capture(stream))
+            raise
+        graph = driver.end_capture(stream)
+        self._graphs.add(key, graph)
+        driver.replay(graph, stream)
+
+    def _load(self) -> Steps:
+        """Loads the kernels, once."""
+        if self._main is None:
+            driver, schedule = self.driver, self.code.schedule
+            module = driver.load(self.code.ptx, self.code.cubin)
+            self._streams = [
+                driver.main_stream,
+                *(driver.new_stream() for _ in range(schedule.streams - 1)),
+            ]
+            self._events = [driver.new_event() for _ in range(schedule.events)]
+            steps = schedule.main.steps
+            self._main = compile_steps(steps, lambda name, shared: driver.function(module, name, shared))
+            launches = sum(isinstance(step, sc.Launch | sc.Loop) for step in steps)
+            if launches >= _LEAST_LAUNCHES and needs_no_values(steps):
+                self._graphs = Graphs(driver)
+        return self._main
+
+    def _python_call(
+        self, cells: Sequence[Cell], fallback: Callable[..., object] | None, on_error: OnError
+    ) -> DeviceCall:
+        """Calls need no fallback: they convert what they are given."""
+        expected = len(self.manifest.signature.cells)
+        if len(cells) != expected:
+            raise TypeError(f"expected {expected} cells, given {len(cells)}")
+        return DeviceCall(self, cells, on_error)
+
+
+def _no_kernel(name: str, shared: int) -> int:
+    raise ArtifactError(f"a program of shapes launches the kernel {name}")
+
+
+def _run(main: Callable[[Registers], None], registers: Registers) -> None:
+    """Runs the steps; what they have not given back is given back."""
+    try:
+        main(registers)
+    finally:
+        for memory in registers.made:
+            memory.free()
+
+
+class _DeviceKernel(Kernel):
+    """On arrays of the host."""
+
+    def __init__(self, executable: DeviceExecutable, on_error: OnError) -> None:
+        self.executable, self.on_error = executable, on_error
+
+    def begin(self) -> Run:
+        return _DeviceRun(self)
+
+
+class _DeviceRun(Run):
+    def __init__(self, kernel: _DeviceKernel) -> None:
+        self._kernel = kernel
+
+    def shapes(self, arguments: Sequence[np.ndarray], signature: Signature) -> list[Shape]:
+        return self._kernel.executable.result_shapes(arguments, self._kernel.on_error)
+
+    def compute(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray], *, alone: bool) -> None:
+        executable = self._kernel.executable
+        driver = executable.driver
+        given = [upload(driver, argument, driver.main_stream) for argument in arguments]
+        found = [empty(driver, result.dtype.name, result.shape) for result in results]
+        for argument, result in executable.manifest.signature.donated:
+            found[result] = given[argument]
+        executable.run(given, found, self._kernel.on_error)
+        for target, array in zip(results, found, strict=True):
+            target[...] = array.get()
+
+    def release(self) -> None:
+        return

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a program of a schedule works with in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from graphc_runtime.cuda.array import DeviceArray, Memory
+from graphc_runtime.cuda.driver import Driver
+from graphc_runtime.errors import ArtifactError
+
+Value: TypeAlias = "DeviceArray | np.ndarray | int | float | bool"
+HostFunction: TypeAlias = Callable[..., "Sequence[np.ndarray]"]
+# A one-element list with the value of a shared variable or of a constant.
+Cell: TypeAlias = "list[Any]"
+OnCheck: TypeAlias = Callable[[int, int, int], object]
+
+
+class Registers:
+    """What a call works with.
+
+    Attributes:
+        values: of the registers.
+        driver: of the device; None where a program computes on shapes only.
+        streams: handles.
+        events: handles.
+        made: memory that the call has allocated and not yet given back.
+    """
+
+    __slots__ = ("driver", "events", "functions", "made", "on_check", "streams", "values")
+
+    def __init__(
+        self,
+        count: int,
+        driver: Driver | None,
+        streams: Sequence[int],
+        events: Sequence[int],
+        functions: Sequence[HostFunction],
+        on_check: OnCheck,
+    ) -> None:
+        self.values: list[Value | None] = [None] * count
+        self.driver, self.streams, self.events = driver, streams, events
+        self.functions, self.on_check = functions, on_check
+        self.made: list[Memory] = []
+
+    def device(self) -> Driver:
+        """The driver.
+
+        Raises:
+            ArtifactError: the program has none.
+        """
+        if self.driver is None:
+            raise ArtifactError("a program of shapes asks for a device")
+        return self.driver
+
+    def array(self, register: int) -> DeviceArray:
+        """An array of the device.
+
+        Raises:
+            ArtifactError: its memory has been given back.
+        """
+        value = self.values[register]
+        assert isinstance(value, DeviceArray)
+        if value.memory.is_free:
+            raise ArtifactError("the schedule uses memory that it has given back")
+        return value
+
+    def number(self, register: int) -> int:
+        """A number."""
+        value = self.values[register]
+        assert isinstance(value, int), "a size is an integer"
+        return value
+
+    def numbers(self, registers: Sequence[int]) -> tuple[int, ...]:
+        """Numbers."""
+        return tuple(map(self.number, registers))
