@@ -30,7 +30,8 @@ _DIALECTS = frozenset(
 )
 # Those whose operations, types and attributes a compilation wraps.
 _PLAIN = (
-    "affine arith bufferization builtin cf complex func index linalg llvm math memref scf tensor ub vector"
+    "affine arith bufferization builtin cf complex func gpu index linalg llvm math memref scf tensor ub "
+    "vector"
 ).split()
 
 

@@ -24,7 +24,7 @@ KNOWN = {
     "argmax": 7,
     "argmin": 7,
     "broadcast_to": 14,
-    "check": 31,
+    "check": 32,
     "constant": 16,
     "iota": 7,
     "join": 11,

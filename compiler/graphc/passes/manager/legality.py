@@ -26,7 +26,9 @@ _LOOPS = ("arith", "math", "complex", "index", "scf", "cf", "affine", "vector", 
 ALLOWED: dict[Stage, frozenset[str]] = {
     "graph": frozenset({*_COMMON, *_INDEX_CODE, *_CONDITIONALS, "graphc"}),
     "tensor": frozenset({*_COMMON, *_LOOPS, "graphc", "tensor", "linalg", "bufferization", "memref"}),
-    "buffer": frozenset({*_COMMON, *_LOOPS, "graphc.check", "memref", "linalg", "bufferization", "llvm"}),
+    "buffer": frozenset(
+        {*_COMMON, *_LOOPS, "graphc.check", "memref", "linalg", "bufferization", "llvm", "gpu"}
+    ),
     "llvm": frozenset({*_COMMON, *_LOOPS, "graphc.check", "memref", "llvm"}),
 }
 # Raw pointers: nobody knows before bufferization where a value is going to lie.

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""After which operation of a block an array of it is not needed any more."""
+
+from __future__ import annotations
+
+from graphc_dialects._mlir import ir
+
+# Their results are other names of their operands' memory.
+_VIEWS = frozenset(
+    f"memref.{name}"
+    for name in "cast collapse_shape expand_shape subview reinterpret_cast extract_strided_metadata".split()
+)
+_PASS_ON = frozenset({"scf.for", "scf.while", "scf.if", "scf.yield", "scf.condition", "func.return"})
+
+
+def last_uses(block: ir.Block) -> dict[ir.Operation, list[ir.Value]]:
+    """For each operation of a block, the allocations of the block that nothing after it uses.
+
+    Arrays that loops or branches pass on are not among them; they live until the call ends.
+    """
+    operations = [op.operation for op in block.operations]
+    position = {op: number for number, op in enumerate(operations)}
+    found: dict[ir.Operation, list[ir.Value]] = {}
+    for op in operations:
+        if op.name == "memref.alloc":
+            last = _last(op.results[0], position, position[op])
+            if last is not None:
+                found.setdefault(operations[last], []).append(op.results[0])
+    return found
+
+
+def _last(array: ir.Value, position: dict[ir.Operation, int], last: int) -> int | None:
+    """Where in the block a value or a view of it is used last; None if it is passed on."""
+    for use in array.uses:
+        user = use.owner.operation
+        if user.name in _PASS_ON:
+            return None
+        around = user
+        while around not in position:
+            around = around.parent.operation
+        last = max(last, position[around])
+        if user.name in _VIEWS:
+            for result in user.results:
+                if isinstance(result.type, ir.MemRefType):
+                    inner = _last(result, position, last)
+                    if inner is None:
+                        return None
+                    last = inner
+    return last

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From emitted text to kernels and to what the host does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.backends.contexts import pooled_context
+from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.backends.cuda import pipeline
+from graphc.backends.cuda.instructions import INSTRUCTIONS
+from graphc.backends.cuda.ptx import to_ptx
+from graphc.backends.cuda.schedule import checks, schedule_of, site_of
+from graphc.backends.target import CompileLog
+from graphc.errors import CompileError
+from graphc.ir.walk import walk
+from graphc.passes.manager.run import run_pipeline
+from graphc_dialects._mlir import ir, translate_module_to_llvmir
+from graphc_runtime.cuda.schedule import Schedule
+from graphc_runtime.manifest import Site
+
+_COMPLEX = frozenset(
+    f"complex.{name}" for name in "add sub mul div neg re im create constant eq neq bitcast".split()
+)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A module as kernels and a schedule.
+
+    Attributes:
+        schedule: what the host does.
+        kernels: text of the module with the kernels in the gpu dialect, before math is expanded.
+        ptx: the kernels for a device.
+        sites: places where checks can fail.
+    """
+
+    schedule: Schedule
+    kernels: str
+    ptx: str
+    sites: tuple[Site, ...]
+
+
+def lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str = "") -> Lowered:
+    """Compiles graph-stage text for a device.
+
+    Args:
+        text: a module with `@main`.
+        arch: such as "sm_90".
+        log: gains times, and stages if it has any.
+        fastmath: level of `graphc-fast-math`.
+
+    Raises:
+        CompileError: a pass or the verifier refused the module, or it computes what has no kernel yet; the
+            message names it.
+    """
+    log = CompileLog() if log is None else log
+    try:
+        with pooled_context() as (context, managers), context, ir.Location.unknown():
+            with log.phase("parse"):
+                module = ir.Module.parse(text)
+            _stage(log, "graph", module)
+            with log.phase("passes"):
+                entries = pipeline.kernels(text, fastmath)
+                report = run_pipeline(module, entries, managers=managers)
+            log.passes += [(run.name, run.seconds) for run in report.runs]
+            _stage(log, "gpu", module)
+            with log.phase("schedule"):
+                sites = tuple(site_of(check) for check in checks(module))
+                schedule = schedule_of(module)
+            kernels = str(module)
+            with log.phase("translate"):
+                run_pipeline(module, pipeline.MATH, managers=managers)
+                refuse_calls(module)
+                run_pipeline(module, pipeline.device(), managers=managers)
+                llvm_ir = kernels_to_llvm(module)
+            if log.stages is not None:
+                log.stages.append(("llvm", llvm_ir))
+            with log.phase("ptx"):
+                ptx = to_ptx(llvm_ir, arch) if llvm_ir else ""
+            if log.stages is not None:
+                log.stages.append(("ptx", ptx))
+            return Lowered(schedule, kernels, ptx, sites)
+    except ir.MLIRError as error:
+        raise CompileError(
+            f"the compiler rejected a module of its own making; please report this\n{error}"
+        ) from error
+
+
+def kernels_to_llvm(module: ir.Module) -> str:
+    """LLVM IR of the gpu module of a module, which is in the llvm dialect; empty if there is none."""
+    found = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    if not found:
+        return ""
+    alone = ir.Module.create()
+    for op in [op.operation for op in found[0].regions[0].blocks[0].operations]:
+        alone.body.append(op)
+    return to_llvmlite(translate_module_to_llvmir(alone.operation))
+
+
+def refuse_calls(module: ir.Module) -> None:
+    """Looks for elementary functions that neither have an expansion nor are instructions.
+
+    Raises:
+        CompileError: there are some; the message names them.
+    """
+    names = {op.name for op in walk(module.operation) if op.name.startswith(("math.", "complex."))}
+    missing = sorted(names - INSTRUCTIONS - _COMPLEX)
+    if missing:
+        listed = ", ".join(name.partition(".")[2] for name in missing)
+        raise CompileError(
+            f"kernels for devices have no code for {listed} yet: they use no library of functions, and these "
+            "have no expansion (docs/math.md); compute this part with a function of mode 'fast_run'"
+        )
+
+
+def _stage(log: CompileLog, name: str, module: ir.Module) -> None:
+    if log.stages is not None:
+        log.stages.append((name, str(module)))

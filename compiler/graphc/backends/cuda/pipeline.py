@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The passes of the target for devices, as plain ordered lists: (pass, reason)."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+from graphc.backends.cpu.pipeline import Entry, pipeline_of
+
+# The first pass after bufferization that is for CPUs.
+_CPU = "graphc-kernel-pointers"
+
+# One kernel a nest; what is special before what takes everything.
+KERNELS: list[Entry] = [
+    ("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
+    ("graphc-gpu-loops", "loops over elements that have no nests"),
+    ("graphc-gpu-matmul", "products, before they are taken for reductions"),
+    ("graphc-gpu-whole", "one block would take long for a reduction of everything"),
+    ("graphc-gpu-columns", "reductions over rows, with neighbouring columns side by side"),
+    ("graphc-gpu-rows", "reductions along rows, with what is done to the rows before and after"),
+    ("graphc-gpu-transpose", "reads and writes of neighbouring threads are side by side"),
+    ("graphc-gpu-scalars", "numbers that become elements are computed where the array is"),
+    ("graphc-gpu-elementwise", "all that is left: elementwise work, fills and copies"),
+    ("canonicalize,cse", "index arithmetic of kernels and launches"),
+]
+
+# Views of the host become one operation, whose operands are all that a schedule needs.
+HOST: list[Entry] = [
+    ("func.func(expand-strided-metadata,lower-affine)", "offsets, sizes and strides of views are values"),
+    ("canonicalize,cse", "what is not read of them"),
+]
+
+MATH: list[Entry] = [
+    ("convert-complex-to-standard", "complex functions become real ones"),
+    ("graphc-expand-math{limit=1000000}", "no library of elementary functions is needed on the device"),
+]
+
+# Within the gpu module.
+DEVICE: list[Entry] = [
+    ("convert-scf-to-cf", "structured loops into branches"),
+    ("expand-strided-metadata,lower-affine", "views into pointer arithmetic"),
+    ("convert-gpu-to-nvvm", "thread numbers, barriers and shuffles"),
+    ("convert-math-to-llvm", "what is left of math are instructions for integers"),
+    ("convert-complex-to-llvm", "complex numbers as pairs"),
+    ("convert-vector-to-llvm,convert-to-llvm", "the llvm dialect"),
+    ("canonicalize,cse,reconcile-unrealized-casts", "what conversions left over"),
+]
+
+
+def kernels(text: str, fastmath: str = "") -> list[Entry]:
+    """From emitted text to kernels in the gpu dialect, before math is expanded.
+
+    Args:
+        text: the module.
+        fastmath: level of `graphc-fast-math`; empty leaves the flags that lowering sets.
+    """
+    entries = takewhile(lambda entry: entry[0] != _CPU, pipeline_of(text, "fast_run", fastmath))
+    return [*entries, *KERNELS, *HOST]
+
+
+def device() -> list[Entry]:
+    """From kernels with expanded math to the llvm dialect, for the gpu module."""
+    inner = ",".join(entry for entry, _ in DEVICE)
+    return [(f"gpu.module({inner})", "the llvm dialect")]

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is left of `@main` and `@shapes` once there are kernels, as a schedule: one operation, one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from graphc.backends.cuda.lifetimes import last_uses
+from graphc.errors import CompileError
+from graphc.ir import build
+from graphc.ir.locations import node_of
+from graphc.ir.types import dtype_of
+from graphc.ir.walk import functions, walk
+from graphc_dialects._mlir import ir
+from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.manifest import Site
+
+# Index arithmetic, whose names are those of `Compute`.
+_ARITHMETIC = "addi subi muli divsi floordivsi ceildivsi remsi minsi maxsi andi ori xori select".split()
+# What never differs for sizes, which are not negative.
+_UNSIGNED = {"divui": "divsi", "remui": "remsi", "minui": "minsi", "maxui": "maxsi", "ceildivui": "ceildivsi"}
+_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_SAME = ("memref.cast", "arith.index_cast", "arith.extsi", "arith.extui", "arith.index_castui")
+
+
+def checks(module: ir.Module) -> list[ir.Operation]:
+    """The checks of a module, in the order of their sites."""
+    return [op for function in functions(module) for op in walk(function) if op.name == "graphc.check"]
+
+
+def site_of(check: ir.Operation) -> Site:
+    """What a check says when it fails."""
+    message, error = (ir.StringAttr(check.attributes[name]).value for name in ("message", "error"))
+    return Site(message, error, node_of(check))
+
+
+def schedule_of(module: ir.Module) -> sc.Schedule:
+    """The schedule of a module whose nests are launches.
+
+    Raises:
+        CompileError: something in it cannot be done on a device, and has no kernel.
+    """
+    status = {check: number for number, check in enumerate(checks(module), 1)}
+    programs = {
+        ir.StringAttr(function.attributes["sym_name"]).value: _Program(function, status).program()
+        for function in functions(module)
+    }
+    nothing = sc.Program(parameters=0, registers=0, steps=())
+    return sc.Schedule(main=programs["main"], shapes=programs.get("shapes", nothing))
+
+
+class _Program:
+    """One function."""
+
+    def __init__(self, function: ir.Operation, status: dict[ir.Operation, int]) -> None:
+        self._block = function.regions[0].blocks[0]
+        self._status = status
+        self._registers: dict[ir.Value, int] = {}
+        self._count = 0
+        self._steps: list[sc.Step] = []
+        for argument in self._block.arguments:
+            self._define(argument)
+
+    def program(self) -> sc.Program:
+        parameters = self._count
+        results = self._run(self._block)
+        return sc.Program(parameters, self._count, tuple(self._steps), results)
+
+    def _define(self, value: ir.Value) -> int:
+        self._registers[value] = self._count
+        self._count += 1
+        return self._count - 1
+
+    def _fresh(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def _all(self, values: Sequence[ir.Value]) -> tuple[int, ...]:
+        return tuple(self._registers[value] for value in values)
+
+    def _run(self, block: ir.Block) -> tuple[int, ...]:
+        """Appends the steps of a block; returns what its terminator passes on."""
+        ends = last_uses(block)
+        for op in [op.operation for op in block.operations]:
+            if op.name in ("func.return", "scf.yield", "scf.condition"):
+                return self._all(list(op.operands))
+            self._one(op)
+            for buffer in ends.get(op, ()):
+                self._steps.append(sc.Free(self._registers[buffer]))
+        return ()
+
+    def _one(self, op: ir.Operation) -> None:
+        dialect, _, name = op.name.partition(".")
+        rule = self._RULES.get(op.name)
+        if rule is not None:
+            rule(self, op)
+        elif op.name in _SAME:
+            self._registers[op.results[0]] = self._registers[op.operands[0]]
+        elif dialect == "arith" and (name in _ARITHMETIC or name in _UNSIGNED):
+            self._compute(op, _UNSIGNED.get(name, name))
+        else:
+            raise CompileError(
+                f"{op.location}: there is no kernel for {op.name}{_callee(op)} yet, and a schedule does not "
+                "have it either; compile this part with mode 'fast_run'"
+            )
+
+    def _compute(self, op: ir.Operation, name: str) -> None:
+        operands = self._all(list(op.operands))
+        self._steps.append(sc.Compute(self._define(op.results[0]), name, operands))
+
+    # -- numbers -------------------------------------------------------------------------------------------
+
+    def _constant(self, op: ir.Operation) -> None:
+        value = op.attributes["value"]
+        if isinstance(value, ir.BoolAttr | ir.IntegerAttr | ir.FloatAttr):
+            self._steps.append(sc.Constant(self._define(op.results[0]), value.value))
+            return
+        raise CompileError(f"{op.location}: a constant array in host code; please report this")
+
+    def _number(self, value: float) -> int:
+        result = self._fresh()
+        self._steps.append(sc.Constant(result, value))
+        return result
+
+    def _compare(self, op: ir.Operation) -> None:
+        self._compute(op, _PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value])
+
+    def _dim(self, op: ir.Operation) -> None:
+        axis = build.constant_value(op.operands[1])
+        assert axis is not None, "axes are constants"
+        result, array = self._define(op.results[0]), self._registers[op.operands[0]]
+        self._steps.append(sc.Dim(result, array, axis))
+
+    def _read(self, op: ir.Operation) -> None:
+        array, *indices = self._all(list(op.operands))
+        self._steps.append(sc.Read(self._define(op.results[0]), array, tuple(indices)))
+
+    def _check(self, op: ir.Operation) -> None:
+        self._steps.append(sc.Check(self._status[op], *self._all(list(op.operands))))
+
+    # -- arrays --------------------------------------------------------------------------------------------
+
+    def _allocate(self, op: ir.Operation) -> None:
+        memref = ir.MemRefType(op.results[0].type)
+        dynamic = iter(self._all(list(op.operands)))
+        sizes = tuple(self._number(size) if size >= 0 else next(dynamic) for size in memref.shape)
+        dtype = dtype_of(memref.element_type).name
+        self._steps.append(sc.Allocate(self._define(op.results[0]), dtype, sizes))
+
+    def _metadata(self, op: ir.Operation) -> None:
+        """All that this is asked of are arguments and allocations, which are contiguous."""
+        array = self._registers[op.operands[0]]
+        rank = ir.MemRefType(op.operands[0].type).rank
+        base, offset, *rest = op.results
+        self._registers[base] = array
+        self._registers[offset] = self._number(0)
+        stride = self._number(1)
+        for axis in reversed(range(rank)):
+            size = self._define(rest[axis])
+            self._steps.append(sc.Dim(size, array, axis))
+            self._registers[rest[rank + axis]] = stride
+            if axis:
+                wider = self._fresh()
+                self._steps.append(sc.Compute(wider, "muli", (stride, size)))
+                stride = wider
+
+    def _reinterpret(self, op: ir.Operation) -> None:
+        counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+        array, *rest = self._all(list(op.operands))
+        groups = []
+        for name, count in zip(("offsets", "sizes", "strides"), counts[1:], strict=True):
+            given, rest = iter(rest[:count]), rest[count:]
+            static = list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"]))
+            groups.append([next(given) if x == build.DYNAMIC else self._number(x) for x in static])
+        result = self._define(op.results[0])
+        (offset,), sizes, strides = groups
+        self._steps.append(sc.View(result, array, offset, tuple(sizes), tuple(strides)))
+
+    def _copy(self, op: ir.Operation) -> None:
+        self._steps.append(sc.Copy(*self._all(list(op.operands))))
+
+    def _launch(self, op: ir.Operation) -> None:
+        counts = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+        values = list(op.operands)
+        x, y, z, *threads = self._all(values[:6])
+        given = values[6 : 6 + counts[11]]
+        kernel = ir.SymbolRefAttr(op.attributes["kernel"]).value[-1]
+        types = tuple(_type_name(value.type) for value in given)
+        block = (threads[0], threads[1], threads[2])
+        self._steps.append(sc.Launch(kernel, (x, y, z), block, self._all(given), types))
+
+    # -- regions -------------------------------------------------------------------------------------------
+
+    def _region(self, block: ir.Block) -> sc.Block:
+        arguments = tuple(self._define(argument) for argument in block.arguments)
+        outer, self._steps = self._steps, []
+        yields = self._run(block)
+        steps, self._steps = tuple(self._steps), outer
+        return sc.Block(arguments, steps, yields)
+
+    def _if(self, op: ir.Operation) -> None:
+        blocks = [self._region(r.blocks[0]) if len(r.blocks) else sc.Block((), (), ()) for r in op.regions]
+        results = tuple(self._define(result) for result in op.results)
+        self._steps.append(sc.If(self._registers[op.operands[0]], blocks[0], blocks[1], results))
+
+    def _for(self, op: ir.Operation) -> None:
+        lower, upper, step, *initial = self._all(list(op.operands))
+        body = self._region(op.regions[0].blocks[0])
+        results = tuple(self._define(result) for result in op.results)
+        self._steps.append(sc.Loop(lower, upper, step, tuple(initial), body, results))
+
+    def _while(self, op: ir.Operation) -> None:
+        initial = self._all(list(op.operands))
+        before, after = (self._region(region.blocks[0]) for region in op.regions)
+        results = tuple(self._define(result) for result in op.results)
+        self._steps.append(sc.While(initial, before, after, results))
+
+    _RULES: ClassVar[dict[str, Callable[[_Program, ir.Operation], None]]] = {
+        "arith.constant": _constant,
+        "arith.cmpi": _compare,
+        "graphc.check": _check,
+        "gpu.launch_func": _launch,
+        "memref.alloc": _allocate,
+        "memref.copy": _copy,
+        "memref.dim": _dim,
+        "memref.extract_strided_metadata": _metadata,
+        "memref.load": _read,
+        "memref.reinterpret_cast": _reinterpret,
+        "scf.for": _for,
+        "scf.if": _if,
+        "scf.while": _while,
+    }
+
+
+def _type_name(kind: ir.Type) -> str:
+    """The dtype of an argument that is a number; nothing for arrays."""
+    if isinstance(kind, ir.MemRefType):
+        return ""
+    return "int64" if isinstance(kind, ir.IndexType) else dtype_of(kind).name
+
+
+def _callee(op: ir.Operation) -> str:
+    if "callee" not in op.attributes:
+        return ""
+    return f" of {ir.FlatSymbolRefAttr(op.attributes['callee']).value}"

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A kernel under construction: written in the place of what it replaces, then moved to the gpu module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from graphc.ir import build
+from graphc.ir.walk import walk
+from graphc_dialects._mlir import ir
+
+MODULE = "kernels"
+_SHARED = "builtin.unrealized_conversion_cast"
+_LOADED = ("gpu", "vector")
+# Indices of x, y and z in attributes of the gpu dialect.
+_AXES = ("x", "y", "z")
+
+
+class Kernel:
+    """A `gpu.func`, and its launch from the host function.
+
+    Its body may use values of the host function: constants are made again, all else becomes an argument.
+
+    Args:
+        anchor: the operation that the launch stands before; it has to be erased by the caller.
+        kind: the first part of the kernel's name.
+    """
+
+    def __init__(self, anchor: ir.Operation, kind: str) -> None:
+        self._anchor, self._kind = anchor, kind
+        self._shared: list[ir.Operation] = []
+        with ir.InsertionPoint(anchor), anchor.location:
+            self._place = ir.Operation.create("scf.execute_region", regions=1)
+            self._block = ir.Block.create_at_start(self._place.regions[0], [])
+
+    @contextmanager
+    def body(self) -> Iterator[None]:
+        """Operations that are made inside belong to the kernel."""
+        with ir.InsertionPoint(self._block), self._anchor.location:
+            yield
+
+    @contextmanager
+    def host(self) -> Iterator[None]:
+        """Operations that are made inside run on the host, before the launch."""
+        with ir.InsertionPoint(self._place), self._anchor.location:
+            yield
+
+    def take(self, op: ir.Operation) -> None:
+        """Moves an operation of the host to the end of the body."""
+        self._block.append(op)
+
+    def shared(self, shape: Sequence[int], element: ir.Type) -> ir.Value:
+        """A buffer in shared memory, one a block of threads."""
+        space = ir.Attribute.parse("#gpu.address_space<workgroup>")
+        memref = ir.MemRefType.get(list(shape), element, None, space)
+        with ir.InsertionPoint.at_block_begin(self._block), self._anchor.location:
+            made = ir.Operation.create(_SHARED, results=[memref])
+        self._shared.append(made)
+        return made.results[0]
+
+    def launch(self, grid: Sequence[ir.Value], threads: Sequence[ir.Value]) -> None:
+        """Ends the kernel.
+
+        Args:
+            grid: blocks along x, y, z; axes that are left out have size 1.
+            threads: the same of the threads of a block.
+        """
+        module = _module_of(self._anchor)
+        kernels = _kernels(module)
+        name = f"{self._kind}_{len(kernels.operations)}"
+        captured = self._captured()
+        constants = [value for value in captured if _is_constant(value)]
+        arguments = [value for value in captured if not _is_constant(value)]
+        with self._anchor.location:
+            self._define(kernels, name, arguments, constants)
+            with ir.InsertionPoint(self._place):
+                _launch(name, grid, threads, arguments)
+        self._place.erase()
+
+    def _captured(self) -> list[ir.Value]:
+        """Values of the host that the body uses, each once."""
+        inside = walk(self._place)
+        own: set[ir.Value] = {result for op in inside for result in op.results}
+        own.update(a for op in inside for region in op.regions for b in region.blocks for a in b.arguments)
+        return list(dict.fromkeys(x for op in inside for x in op.operands if x not in own))
+
+    def _define(
+        self, kernels: ir.Block, name: str, arguments: list[ir.Value], constants: list[ir.Value]
+    ) -> None:
+        types = [value.type for value in arguments]
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+            "kernel": ir.UnitAttr.get(),
+            "workgroup_attributions": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(self._shared)),
+        }
+        with ir.InsertionPoint(kernels):
+            function = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
+        shared = [op.results[0] for op in self._shared]
+        block = ir.Block.create_at_start(function.regions[0], [*types, *(value.type for value in shared)])
+        new = dict(zip([*arguments, *shared], block.arguments, strict=True))
+        with ir.InsertionPoint(block):
+            for value in constants:
+                new[value] = value.owner.clone().results[0]
+            end = ir.Operation.create("gpu.return")
+        for op in [op.operation for op in self._block.operations]:
+            if op not in self._shared:
+                op.move_before(end)
+        for op in walk(function):
+            for position, operand in enumerate(op.operands):
+                if operand in new:
+                    op.operands[position] = new[operand]
+
+
+def _is_constant(value: ir.Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.name in (
+        "arith.constant",
+        "complex.constant",
+    )
+
+
+def _module_of(op: ir.Operation) -> ir.Operation:
+    module = op
+    while module.name != "builtin.module":
+        module = module.parent.operation
+    return module
+
+
+def _kernels(module: ir.Operation) -> ir.Block:
+    """The block of the gpu module, which is made if there is none."""
+    body = module.regions[0].blocks[0]
+    for op in body.operations:
+        if op.operation.name == "gpu.module":
+            return op.operation.regions[0].blocks[0]
+    for dialect in _LOADED:
+        # Nothing that was parsed may have used them.
+        _ = module.context.dialects[dialect]
+    module.attributes["gpu.container_module"] = ir.UnitAttr.get()
+    with ir.InsertionPoint.at_block_begin(body), module.location:
+        made = ir.Operation.create(
+            "gpu.module", attributes={"sym_name": ir.StringAttr.get(MODULE)}, regions=1
+        )
+        return ir.Block.create_at_start(made.regions[0], [])
+
+
+def _launch(
+    name: str, grid: Sequence[ir.Value], threads: Sequence[ir.Value], arguments: Sequence[ir.Value]
+) -> None:
+    one = build.const_index(1)
+    sizes = [*grid, *[one] * (3 - len(grid)), *threads, *[one] * (3 - len(threads))]
+    attributes = {
+        "kernel": ir.Attribute.parse(f"@{MODULE}::@{name}"),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, len(arguments), 0]),
+    }
+    ir.Operation.create("gpu.launch_func", operands=[*sizes, *arguments], attributes=attributes)
+
+
+# -- what kernels are written with -------------------------------------------------------------------------
+
+
+def position(kind: str, axis: int = 0) -> ir.Value:
+    """`gpu.thread_id`, `block_id`, `block_dim` or `grid_dim` along an axis."""
+    dimension = ir.Attribute.parse(f"#gpu<dim {_AXES[axis]}>")
+    return build.create(f"gpu.{kind}", [build.index_type()], [], dimension=dimension).result
+
+
+def global_position(axis: int = 0) -> tuple[ir.Value, ir.Value]:
+    """Number of a thread in the grid along an axis, and how many there are."""
+    width = position("block_dim", axis)
+    first = build.index_op("muli", position("block_id", axis), width)
+    return (
+        build.index_op("addi", first, position("thread_id", axis)),
+        build.index_op("muli", position("grid_dim", axis), width),
+    )
+
+
+def barrier() -> None:
+    """All threads of the block arrive, and see what the others have written."""
+    build.create("gpu.barrier", [], [])
+
+
+def at_most(value: ir.Value, limit: int) -> ir.Value:
+    """The smaller one of an index and a number."""
+    return build.index_op("minsi", value, build.const_index(limit))
+
+
+def blocks_for(count: ir.Value, each: ir.Value, limit: int) -> ir.Value:
+    """How many blocks of `each` make `count`, at most `limit`."""
+    return at_most(build.index_op("ceildivsi", count, each), limit)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A bufferised `linalg.generic` as kernels read it: extents, operands and a body to be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from graphc.ir import build
+from graphc.ir.walk import walk
+from graphc.lowering.layouts import collapse, is_row_major
+from graphc_dialects._mlir import ir
+
+
+@dataclass
+class Operand:
+    """A buffer and, for each of its dimensions, the dimension of the nest that indexes it (None: index 0)."""
+
+    buffer: ir.Value
+    axes: list[int | None]
+    argument: ir.Value
+
+
+class Nest:
+    """What one generic computes.
+
+    Attributes:
+        op: the generic.
+        reduction: for each dimension, whether it is reduced.
+        inputs, outputs: the operands.
+        yields: values of the body that go to the outputs.
+    """
+
+    def __init__(self, generic: ir.Operation) -> None:
+        self.op = generic
+        attributes = generic.attributes
+        self.reduction = ["reduction" in str(kind) for kind in attributes["iterator_types"]]
+        block = generic.regions[0].blocks[0]
+        *self.body, end = [op.operation for op in block.operations]
+        self.yields = list(end.operands)
+        count = next(iter(ir.DenseI32ArrayAttr(attributes["operandSegmentSizes"])))
+        maps = [ir.AffineMapAttr(a).value for a in attributes["indexing_maps"]]
+        operands = [
+            Operand(buffer, [_axis(e) for e in affine.results], argument)
+            for buffer, affine, argument in zip(generic.operands, maps, block.arguments, strict=True)
+        ]
+        self.inputs, self.outputs = operands[:count], operands[count:]
+        self.indexed = {_dimension(op) for op in self.body if op.name == "linalg.index"}
+
+    @property
+    def operands(self) -> list[Operand]:
+        return [*self.inputs, *self.outputs]
+
+    @property
+    def gathered(self) -> list[ir.Value]:
+        """Buffers that the body itself reads, anywhere."""
+        loads = [op for outer in self.body for op in [outer, *walk(outer)] if op.name == "memref.load"]
+        return [op.operands[0] for op in loads]
+
+    @property
+    def rank(self) -> int:
+        return len(self.reduction)
+
+    def extent(self, axis: int) -> ir.Value:
+        """The size of a dimension at the insertion point: a constant if an operand knows it.
+
+        Results come before inputs: a size of them is known to be all of the nest's.
+        """
+        found: ir.Value | None = None
+        for operand in [*self.outputs, *self.inputs]:
+            for place, other in enumerate(operand.axes):
+                if other != axis:
+                    continue
+                size = ir.MemRefType(operand.buffer.type).shape[place]
+                if size >= 0:
+                    return build.const_index(size)
+                if found is None:
+                    found = build.dim(operand.buffer, place)
+        assert found is not None, "every dimension indexes some operand"
+        return found
+
+    def static_extent(self, axis: int) -> int | None:
+        """The size of a dimension, if an operand knows it."""
+        sizes = (
+            ir.MemRefType(operand.buffer.type).shape[place]
+            for operand in self.operands
+            for place, other in enumerate(operand.axes)
+            if other == axis
+        )
+        return next((size for size in sizes if size >= 0), None)
+
+    def is_unit(self, axis: int) -> bool:
+        """Whether a dimension is known to have size 1."""
+        return self.static_extent(axis) == 1
+
+    def is_used(self, argument: ir.Value) -> bool:
+        """Whether the body reads an operand."""
+        return next(iter(argument.uses), None) is not None
+
+    def depends_on(self, value: ir.Value, arguments: Sequence[ir.Value]) -> bool:
+        """Whether a value of the body is computed from any of its arguments."""
+        return any(x in arguments for op in self._slice([value]) for x in op_inputs(op)) or value in arguments
+
+    def compute(
+        self, wanted: Sequence[ir.Value], values: Mapping[ir.Value, ir.Value], indices: Sequence[ir.Value]
+    ) -> list[ir.Value]:
+        """Copies what some values of the body need to the insertion point.
+
+        Args:
+            wanted: values of the body.
+            values: of the body's arguments.
+            indices: of the dimensions, for `linalg.index`.
+        """
+        new = dict(values)
+        for op in self._slice(wanted):
+            if op.name == "linalg.index":
+                new[op.results[0]] = indices[_dimension(op)]
+                continue
+            copy = op.clone()
+            for inner in [copy, *walk(copy)]:
+                for place, operand in enumerate(inner.operands):
+                    if operand in new:
+                        inner.operands[place] = new[operand]
+            new.update(zip(op.results, copy.results, strict=True))
+        return [new.get(value, value) for value in wanted]
+
+    def needed(self, wanted: Sequence[ir.Value]) -> list[Operand]:
+        """The operands that some values of the body are computed from."""
+        used = {x for op in self._slice(wanted) for x in op_inputs(op)} | set(wanted)
+        return [operand for operand in self.operands if operand.argument in used]
+
+    def _slice(self, wanted: Sequence[ir.Value]) -> list[ir.Operation]:
+        """The operations of the body that values are computed by, in order."""
+        needed, found = set(wanted), []
+        for op in reversed(self.body):
+            if any(result in needed for result in op.results):
+                found.append(op)
+                needed.update(op_inputs(op))
+        return found[::-1]
+
+    def collapse(self) -> None:
+        """Sees neighbouring dimensions as one where every operand walks them contiguously."""
+        axis = 0
+        while axis + 1 < self.rank:
+            if self._mergeable(axis):
+                self._merge(axis)
+            else:
+                axis += 1
+
+    def _mergeable(self, left: int) -> bool:
+        if self.reduction[left] != self.reduction[left + 1] or {left, left + 1} & self.indexed:
+            return False
+        for operand in self.operands:
+            if (left in operand.axes) != (left + 1 in operand.axes):
+                return False
+            if left in operand.axes and not (
+                operand.axes.index(left + 1) == operand.axes.index(left) + 1 and is_row_major(operand.buffer)
+            ):
+                return False
+        return True
+
+    def _merge(self, left: int) -> None:
+        for operand in self.operands:
+            if left in operand.axes:
+                place = operand.axes.index(left)
+                rank = len(operand.axes)
+                groups = [[i] for i in range(place)] + [[place, place + 1]]
+                groups += [[i] for i in range(place + 2, rank)]
+                operand.buffer = collapse(operand.buffer, groups)
+                del operand.axes[place + 1]
+            operand.axes = [x - 1 if x is not None and x > left else x for x in operand.axes]
+        del self.reduction[left]
+        self.indexed = {x - 1 if x > left else x for x in self.indexed}
+        for op in self.body:
+            if op.name == "linalg.index" and _dimension(op) > left:
+                kind = ir.IntegerType.get_signless(64)
+                op.attributes["dim"] = ir.IntegerAttr.get(kind, _dimension(op) - 1)
+
+
+def op_inputs(op: ir.Operation) -> list[ir.Value]:
+    """Operands of an operation and of those in its regions."""
+    return [x for inner in [op, *walk(op)] for x in inner.operands]
+
+
+def where(operand: Operand, indices: Sequence[ir.Value]) -> list[ir.Value]:
+    """The indices of an operand's element."""
+    return [build.const_index(0) if axis is None else indices[axis] for axis in operand.axes]
+
+
+def load(operand: Operand, indices: Sequence[ir.Value]) -> ir.Value:
+    """The element of an operand at indices of the nest."""
+    element = ir.MemRefType(operand.buffer.type).element_type
+    return build.create("memref.load", [element], [operand.buffer, *where(operand, indices)]).result
+
+
+def store(value: ir.Value, operand: Operand, indices: Sequence[ir.Value]) -> None:
+    """Writes the element of an operand at indices of the nest."""
+    build.create("memref.store", [], [value, operand.buffer, *where(operand, indices)])
+
+
+def _axis(expression: ir.AffineExpr) -> int | None:
+    return expression.position if isinstance(expression, ir.AffineDimExpr) else None
+
+
+def _dimension(op: ir.Operation) -> int:
+    return ir.IntegerAttr(op.attributes["dim"]).value

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions in two steps: blocks reduce parts, and another nest combines these, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphc.ir import build
+from graphc.lowering.partial_reductions import Combiner, combiner
+from graphc.passes.gpu._kernel import Kernel
+from graphc.passes.gpu._memory import root_of
+from graphc.passes.gpu._nest import Nest, Operand
+from graphc_dialects._mlir import ir
+
+
+class Parts:
+    """A nest of reductions, whose blocks write what their part comes to.
+
+    Args:
+        nest: with one combiner for each output that is reduced.
+        combiners: by position of the output.
+    """
+
+    def __init__(self, nest: Nest, combiners: dict[int, Combiner]) -> None:
+        self.nest, self.combiners = nest, combiners
+        self.accumulators = [nest.outputs[place] for place in combiners]
+        self.others = [(i, o) for i, o in enumerate(nest.outputs) if i not in combiners]
+
+    def arguments(self) -> list[ir.Value]:
+        """What stands for the accumulators in the body."""
+        return [operand.argument for operand in self.accumulators]
+
+    def neutral(self) -> list[ir.Value]:
+        """What the accumulators of a thread begin with."""
+        return [
+            how.constant(operand.argument.type)
+            for how, operand in zip(self.combiners.values(), self.accumulators, strict=True)
+        ]
+
+    def buffers(self, kernel: Kernel, sizes: Sequence[ir.Value]) -> list[ir.Value]:
+        """New arrays for the parts, one for each accumulator."""
+        found = []
+        with kernel.host():
+            for operand in self.accumulators:
+                known = [build.constant_value(size) for size in sizes]
+                shape = [build.DYNAMIC if size is None else size for size in known]
+                dynamic = [size for size, number in zip(sizes, known, strict=True) if number is None]
+                memref = ir.MemRefType.get(shape, ir.MemRefType(operand.buffer.type).element_type)
+                segments = ir.DenseI32ArrayAttr.get([len(dynamic), 0])
+                made = build.create("memref.alloc", [memref], dynamic, operandSegmentSizes=segments)
+                found.append(made.result)
+        return found
+
+    def combine(self, anchor: ir.Operation, buffers: Sequence[ir.Value]) -> ir.Operation:
+        """A nest that reduces the arrays of parts along their last axis into the accumulators.
+
+        The other axes are the dimensions that were not reduced.
+        """
+        for operand in self.accumulators:
+            _bring_fill(operand.buffer, self.nest.op, anchor)
+        kept = [axis for axis in range(self.nest.rank) if not self.nest.reduction[axis]]
+        rank = len(kept) + 1
+        dims = [ir.AffineExpr.get_dim(i) for i in range(rank)]
+        zero = ir.AffineExpr.get_constant(0)
+        outs = [
+            ir.AffineMap.get(rank, 0, [zero if a is None else dims[kept.index(a)] for a in o.axes])
+            for o in self.accumulators
+        ]
+        maps = [*[ir.AffineMap.get_identity(rank)] * len(buffers), *outs]
+        kinds = [*["parallel"] * len(kept), "reduction"]
+        attributes = {
+            "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps]),
+            "iterator_types": ir.ArrayAttr.get(
+                [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds]
+            ),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(buffers), len(outs)]),
+        }
+        operands = [*buffers, *(operand.buffer for operand in self.accumulators)]
+        with ir.InsertionPoint(anchor), anchor.location:
+            made = ir.Operation.create("linalg.generic", operands=operands, attributes=attributes, regions=1)
+            types = [operand.argument.type for operand in self.accumulators]
+            block = ir.Block.create_at_start(made.regions[0], [*types, *types])
+            with ir.InsertionPoint(block):
+                pairs = zip(
+                    self.combiners.values(),
+                    list(block.arguments)[len(types) :],
+                    list(block.arguments)[: len(types)],
+                    strict=True,
+                )
+                build.create("linalg.yield", [], [how.combine(a, b) for how, a, b in pairs])
+        return made
+
+
+def _bring_fill(buffer: ir.Value, first: ir.Operation, anchor: ir.Operation) -> None:
+    """Moves the fill of an accumulator to where its parts are combined, so that one kernel does both."""
+    order = {op.operation: number for number, op in enumerate(first.block.operations)}
+    users = {use.owner.operation for use in buffer.uses}
+    before = [op for op in users if op in order and order[op] < order[first] and op.name != "memref.dim"]
+    last = max(before, key=lambda op: order[op], default=None)
+    if (
+        last is not None
+        and last.name == "linalg.fill"
+        and last.operands[1] == buffer
+        and users <= order.keys()
+    ):
+        last.move_before(anchor)
+
+
+def in_parts(nest: Nest) -> Parts | None:
+    """The nest in two steps; None if it cannot be done so."""
+    reduced = [axis for axis in range(nest.rank) if nest.reduction[axis]]
+    combiners = {}
+    for place, operand in enumerate(nest.outputs):
+        if not any(axis in operand.axes for axis in reduced):
+            found = combiner(nest.yields[place], operand.argument)
+            if found is None:
+                return None
+            combiners[place] = found
+    made = Parts(nest, combiners)
+    others = [nest.yields[place] for place, _ in made.others]
+    if not combiners or any(nest.depends_on(value, made.arguments()) for value in others):
+        return None
+    return made if _keeps_apart(nest, [operand for _, operand in made.others]) else None
+
+
+def _keeps_apart(nest: Nest, others: list[Operand]) -> bool:
+    """Whether nothing that is written element by element is read at another place or under another name."""
+    whole = list(range(nest.rank))
+    if any(operand.axes != whole for operand in others):
+        return False
+    written = {root_of(operand.buffer): operand for operand in nest.outputs}
+    if len(written) < len(nest.outputs):
+        return False
+    if any(root_of(buffer) in written for buffer in nest.gathered):
+        return False
+    for operand in nest.inputs:
+        same = written.get(root_of(operand.buffer))
+        if same is not None and (same.buffer != operand.buffer or same.axes != operand.axes):
+            return False
+    return True

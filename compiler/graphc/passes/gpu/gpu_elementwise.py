@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise work, and whatever no other pass has made a kernel of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.ir import build
+from graphc.ir.walk import functions, walk
+from graphc.lowering.carried import carry, loop
+from graphc.passes.gpu import _flat
+from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
+from graphc.passes.gpu._nest import Nest, Operand, load, store
+from graphc.passes.gpu._simple import NESTS, as_generic
+from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+
+_ROWS, _COLUMNS = 65535, 1 << 20
+
+
+@dataclass
+class GpuElementwise(Pass):
+    """Makes a kernel of each `linalg.generic`, `linalg.fill` and `memref.copy`.
+
+    Where all operands are contiguous or single elements, threads take 16 bytes of the widest operand at a
+    time, if the addresses are multiples of that (the kernel looks), and stride over the grid; what is left
+    over goes element by element. Other nests have threads along the last dimension that is not reduced, and
+    rows of threads along the others; each thread runs the loops of reduced dimensions itself. That is right
+    for every nest and fast for those without reductions: passes for others come before.
+
+    Attributes:
+        threads: threads of a block.
+    """
+
+    threads: int = 256
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        for function in functions(module):
+            for op in [op for op in walk(function) if op.name in NESTS]:
+                generic = as_generic(op)
+                if generic is not None:
+                    self._lower(generic)
+
+    def _lower(self, generic: ir.Operation) -> None:
+        kernel = Kernel(generic, "elementwise")
+        with kernel.host():
+            nest = Nest(generic)
+            nest.collapse()
+        if _flat.is_flat(nest):
+            _flat.lower(nest, kernel, self.threads)
+            self.count("flat kernels")
+        else:
+            _Threads(nest, kernel).lower(self.threads)
+            self.count("kernels")
+        generic.erase()
+
+
+class _Threads:
+    """One thread for an element of the results."""
+
+    def __init__(self, nest: Nest, kernel: Kernel) -> None:
+        self._nest, self._kernel = nest, kernel
+        axes = range(nest.rank)
+        self._parallel = [a for a in axes if not nest.reduction[a] and not nest.is_unit(a)]
+        self._units = [a for a in axes if not nest.reduction[a] and nest.is_unit(a)]
+        self._reduced = [a for a in axes if nest.reduction[a]]
+
+    def lower(self, threads: int) -> None:
+        outer, inner = self._parallel[:-1], self._parallel[-1] if self._parallel else None
+        with self._kernel.host():
+            extents = {axis: self._nest.extent(axis) for axis in range(self._nest.rank)}
+            columns = build.const_index(1) if inner is None else extents[inner]
+            rows = build.const_index(1)
+            for axis in outer:
+                rows = build.index_op("muli", rows, extents[axis])
+            width, height = _block(columns, threads)
+            grid = [blocks_for(columns, width, _COLUMNS), blocks_for(rows, height, _ROWS)]
+        with self._kernel.body():
+            (column, columns_stride), (row, rows_stride) = global_position(0), global_position(1)
+            _, block = loop(rows, [], start=row, step=rows_stride)
+            with ir.InsertionPoint(block):
+                indices = self._split(block.arguments[0], outer, extents)
+                _, line = loop(columns, [], start=column, step=columns_stride)
+                with ir.InsertionPoint(line):
+                    if inner is not None:
+                        indices[inner] = line.arguments[0]
+                    self._element(indices, extents)
+                    build.create("scf.yield", [], [])
+                build.create("scf.yield", [], [])
+        self._kernel.launch(grid, [width, height])
+
+    def _split(self, row: ir.Value, axes: list[int], extents: dict[int, ir.Value]) -> dict[int, ir.Value]:
+        """The indices of the outer dimensions, from the number of the row."""
+        indices = {axis: build.const_index(0) for axis in self._units}
+        for axis in reversed(axes[1:]):
+            indices[axis] = build.index_op("remui", row, extents[axis])
+            row = build.index_op("divui", row, extents[axis])
+        if axes:
+            indices[axes[0]] = row
+        return indices
+
+    def _element(self, indices: dict[int, ir.Value], extents: dict[int, ir.Value]) -> None:
+        nest = self._nest
+        if not self._reduced:
+            self._store(indices, self._compute(indices, {}), nest.outputs)
+            return
+        kept = [o for o in nest.outputs if not any(axis in o.axes for axis in self._reduced)]
+        place = [indices.get(axis, build.const_index(0)) for axis in range(nest.rank)]
+        initial = [load(operand, place) for operand in kept]
+
+        def run(axes: list[int], values: list[ir.Value]) -> list[ir.Value]:
+            if axes:
+
+                def body(position: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+                    indices[axes[0]] = position
+                    return run(axes[1:], carried)
+
+                return carry(extents[axes[0]], values, body)
+            given = {operand.argument: value for operand, value in zip(kept, values, strict=True)}
+            found = self._compute(indices, given)
+            others = [(o, v) for o, v in zip(nest.outputs, found, strict=True) if o not in kept]
+            self._store(indices, [v for _, v in others], [o for o, _ in others])
+            return [v for o, v in zip(nest.outputs, found, strict=True) if o in kept]
+
+        for operand, value in zip(kept, run(self._reduced, initial), strict=True):
+            store(value, operand, place)
+
+    def _compute(self, indices: dict[int, ir.Value], given: dict[ir.Value, ir.Value]) -> list[ir.Value]:
+        nest = self._nest
+        place = [indices[axis] for axis in range(nest.rank)]
+        values = dict(given)
+        for operand in nest.needed(nest.yields):
+            if operand.argument not in values:
+                values[operand.argument] = load(operand, place)
+        return nest.compute(nest.yields, values, place)
+
+    def _store(self, indices: dict[int, ir.Value], values: list[ir.Value], outputs: list[Operand]) -> None:
+        place = [indices[axis] for axis in range(self._nest.rank)]
+        for operand, value in zip(outputs, values, strict=True):
+            store(value, operand, place)
+
+
+def _block(columns: ir.Value, threads: int) -> tuple[ir.Value, ir.Value]:
+    """Threads of a block along the columns and along the rows: few of them idle where rows are short."""
+    width = build.const_index(4)
+    for least, wide in ((16, 32), (128, threads)):
+        longer = build.compare_index(4, columns, build.const_index(least))
+        width = build.select(longer, build.const_index(wide), width)
+    return width, build.index_op("floordivsi", build.const_index(threads), width)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops over elements that lowering has written out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.ir import build
+from graphc.ir.helpers import declared
+from graphc.ir.walk import walk
+from graphc.library.helpers import Helper
+from graphc.passes.buffer.parallel._independence import is_independent
+from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
+from graphc.passes.gpu._loops import is_poll, polls_of, replace_loops
+from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+
+_ALLOWED = ("arith.", "math.", "complex.", "scf.for", "scf.if", "scf.while", "scf.yield", "scf.condition")
+_ACCESSES = frozenset(
+    f"memref.{name}"
+    for name in "load store dim cast subview reinterpret_cast collapse_shape expand_shape".split()
+)
+_BLOCKS = 1 << 16
+
+
+@dataclass
+class GpuLoops(Pass):
+    """Makes a kernel of a loop of the host that contains loads, arithmetic and stores, and no nests.
+
+    Iterations of which none touches what another one writes are shared by the threads of the grid. Others,
+    such as additions to elements whose indices may repeat, and recurrences of one number, are run in order by
+    one thread: right, deterministic, and slow. The host reads numbers that such a loop gives.
+
+    Attributes:
+        threads: threads of a block.
+    """
+
+    threads: int = 128
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        helpers, polls = declared(module), polls_of(module)
+
+        def replace(op: ir.Operation) -> bool:
+            if not _is_plain(op, polls):
+                return False
+            for inner in walk(op):
+                if is_poll(inner, polls):
+                    inner.erase()
+            self._lower(op, helpers)
+            return True
+
+        self.count("kernels", replace_loops(module, replace))
+
+    def _lower(self, op: ir.Operation, helpers: dict[str, Helper]) -> None:
+        parallel = is_independent(op, helpers)
+        kernel = Kernel(op, "loop")
+        lower, upper, step = list(op.operands)[:3]
+        with kernel.host():
+            one = build.const_index(1)
+            grid, width = one, one
+            if parallel:
+                span = build.index_op("subi", upper, lower)
+                count = build.index_op("ceildivsi", span, step)
+                count = build.index_op("maxsi", count, build.const_index(0))
+                width = build.const_index(self.threads)
+                grid = blocks_for(count, width, _BLOCKS)
+        arrays = _read_back(op, kernel)
+        with kernel.body():
+            if parallel:
+                first, stride = global_position()
+                own = build.index_op("addi", lower, build.index_op("muli", first, step))
+                op.operands[0], op.operands[2] = own, build.index_op("muli", stride, step)
+            kernel.take(op)
+            for result, array in arrays:
+                build.create("memref.store", [], [result, array])
+        kernel.launch([grid], [width])
+
+
+def _is_plain(op: ir.Operation, polls: frozenset[str]) -> bool:
+    """Whether a loop has only what one thread can do."""
+    if any(isinstance(result.type, ir.MemRefType) for result in op.results):
+        return False
+    inside = [inner for inner in walk(op) if not is_poll(inner, polls)]
+    if not all(inner.name.startswith(_ALLOWED) or inner.name in _ACCESSES for inner in inside):
+        return False
+    return len(op.results) > 0 or any(inner.name == "memref.store" for inner in inside)
+
+
+def _read_back(op: ir.Operation, kernel: Kernel) -> list[tuple[ir.Value, ir.Value]]:
+    """The numbers that a loop gives, with arrays for them; what used them reads the arrays."""
+    found: list[tuple[ir.Value, ir.Value]] = []
+    for result in op.results:
+        if next(iter(result.uses), None) is None:
+            continue
+        with kernel.host():
+            memref = ir.MemRefType.get([], result.type)
+            segments = ir.DenseI32ArrayAttr.get([0, 0])
+            array = build.create("memref.alloc", [memref], [], operandSegmentSizes=segments).result
+        with ir.InsertionPoint(op), op.location:
+            result.replace_all_uses_with(build.create("memref.load", [result.type], [array]).result)
+        found.append((result, array))
+    return found

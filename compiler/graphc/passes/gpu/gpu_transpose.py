@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise work that reads arrays across."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphc.ir import build
+from graphc.ir.walk import functions, walk
+from graphc.lowering.carried import loop
+from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
+from graphc.passes.gpu._memory import root_of
+from graphc.passes.gpu._nest import Nest, Operand, load, store
+from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._rows import product, split
+from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+
+_BLOCKS = 65535
+# Elements along each side of a square, and rows of a block of threads.
+_TILE, _ROWS = 32, 8
+# Squares in shared memory.
+_MOST = 4
+
+
+@dataclass
+class GpuTranspose(Pass):
+    """Makes a kernel of elementwise nests some of whose inputs lie across the result.
+
+    The last dimension of such an input is not that of the result, so that either reads or writes of
+    neighbouring threads would be far apart. A block copies squares of 32 by 32 elements to shared memory,
+    along the rows of the input, and reads them back along the rows of the result. What else the nest does is
+    done on the way. All inputs that lie across have the same last dimension; others make the nest an
+    elementwise one. Method: Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA (2009).
+    """
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        for function in functions(module):
+            for op in [op for op in walk(function) if op.name == "linalg.generic"]:
+                nest = Nest(op)
+                if _is_across(nest):
+                    self._lower(op)
+
+    def _lower(self, op: ir.Operation) -> None:
+        kernel = Kernel(op, "transpose")
+        with kernel.host():
+            nest = Nest(op)
+            nest.collapse()
+        _Writer(nest, kernel).lower()
+        op.erase()
+        self.count("kernels")
+
+
+def _across(nest: Nest) -> list[Operand]:
+    """The inputs whose last dimension is another one than that of the nest."""
+    last = nest.rank - 1
+    return [o for o in nest.inputs if o.axes and o.axes[-1] not in (None, last) and last in o.axes]
+
+
+def _is_across(nest: Nest) -> bool:
+    if nest.rank < 2 or any(nest.reduction) or nest.gathered:
+        return False
+    found = _across(nest)
+    if not 0 < len(found) <= _MOST or len({operand.axes[-1] for operand in found}) > 1:
+        return False
+    if any(operand.axes != list(range(nest.rank)) for operand in nest.outputs):
+        return False
+    last, other = nest.rank - 1, found[0].axes[-1]
+    if nest.is_unit(last) or (other is not None and nest.is_unit(other)):
+        return False
+    written = {root_of(operand.buffer) for operand in nest.outputs}
+    return not any(root_of(operand.buffer) in written for operand in found)
+
+
+class _Writer:
+    """Writes the kernel of a nest."""
+
+    def __init__(self, nest: Nest, kernel: Kernel) -> None:
+        self._nest, self._kernel = nest, kernel
+        self._inputs = _across(nest)
+        self._last = nest.rank - 1
+        self._other = next(axis for axis in [self._inputs[0].axes[-1]] if axis is not None)
+        self._rest = [axis for axis in range(nest.rank) if axis not in (self._last, self._other)]
+
+    def lower(self) -> None:
+        """The kernel and its launch."""
+        nest = self._nest
+        with self._kernel.host():
+            self._sizes = [nest.extent(axis) for axis in range(nest.rank)]
+            tile = build.const_index(_TILE)
+            images = product([self._sizes[axis] for axis in self._rest])
+            grid = [
+                blocks_for(self._sizes[self._last], tile, 1 << 30),
+                blocks_for(self._sizes[self._other], tile, _BLOCKS),
+                at_most(images, _BLOCKS),
+            ]
+            threads = [tile, build.const_index(_ROWS)]
+        # One element more in a row: threads that read a column do not meet in one bank.
+        shared = [self._kernel.shared([_TILE, _TILE + 1], o.argument.type) for o in self._inputs]
+        with self._kernel.body():
+            _, image = loop(images, [], start=position("block_id", 2), step=position("grid_dim", 2))
+            with ir.InsertionPoint(image):
+                rest = split(image.arguments[0], [self._sizes[axis] for axis in self._rest])
+                place = dict(zip(self._rest, rest, strict=True))
+                start = build.index_op("muli", position("block_id", 1), build.const_index(_TILE))
+                step = build.index_op("muli", position("grid_dim", 1), build.const_index(_TILE))
+                _, block = loop(self._sizes[self._other], [], start=start, step=step)
+                with ir.InsertionPoint(block):
+                    self._square(place, block.arguments[0], shared)
+                    build.create("scf.yield", [], [])
+                build.create("scf.yield", [], [])
+        self._kernel.launch(grid, threads)
+
+    def _square(self, place: dict[int, ir.Value], other: ir.Value, shared: list[ir.Value]) -> None:
+        """A square of the result."""
+        tx, ty = position("thread_id", 0), position("thread_id", 1)
+        last = build.index_op("muli", position("block_id", 0), build.const_index(_TILE))
+        lines = [build.index_op("addi", ty, build.const_index(row)) for row in range(0, _TILE, _ROWS)]
+        for operand, buffer in zip(self._inputs, shared, strict=True):
+            for line in lines:
+                across, along = self._clamped(self._other, other, tx), self._clamped(self._last, last, line)
+                where = self._indices(place, across, along)
+                build.create("memref.store", [], [load(operand, where), buffer, line, tx])
+        barrier()
+        for line in lines:
+            row, column = build.index_op("addi", other, line), build.index_op("addi", last, tx)
+            inside = [
+                build.compare_index(2, row, self._sizes[self._other]),
+                build.compare_index(2, column, self._sizes[self._last]),
+            ]
+            with on_condition(build.create("arith.andi", [inside[0].type], inside).result):
+                self._element(self._indices(place, row, column), shared, tx, line)
+        barrier()
+
+    def _element(self, indices: list[ir.Value], shared: list[ir.Value], tx: ir.Value, line: ir.Value) -> None:
+        nest = self._nest
+        values = {
+            o.argument: build.create("memref.load", [o.argument.type], [buffer, tx, line]).result
+            for o, buffer in zip(self._inputs, shared, strict=True)
+        }
+        for operand in nest.needed(nest.yields):
+            if operand.argument not in values:
+                values[operand.argument] = load(operand, indices)
+        found = nest.compute(nest.yields, values, indices)
+        for operand, value in zip(nest.outputs, found, strict=True):
+            store(value, operand, indices)
+
+    def _clamped(self, axis: int, first: ir.Value, offset: ir.Value) -> ir.Value:
+        """An index that is at most the last one."""
+        last = build.index_op("subi", self._sizes[axis], build.const_index(1))
+        return build.index_op("minsi", build.index_op("addi", first, offset), last)
+
+    def _indices(self, place: dict[int, ir.Value], other: ir.Value, last: ir.Value) -> list[ir.Value]:
+        found = {**place, self._other: other, self._last: last}
+        return [found[axis] for axis in range(self._nest.rank)]

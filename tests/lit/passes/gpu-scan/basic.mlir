@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: graphc-opt --graphc-gpu-scan --canonicalize --cse --split-input-file %s | filecheck %s
+
+// Two buffers take turns; what is left in the end goes to an array. An array of one iteration is a register.
+// CHECK: gpu.func @steps_0
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} -> ({{.*}}f64)
+// CHECK: math.sqrt
+// CHECK: math.absf
+// CHECK: func.func @turns
+// CHECK: %[[R:.*]] = memref.alloc(%{{.*}}) : memref<?xf64>
+// CHECK: gpu.launch_func
+// CHECK: memref.copy %[[R]]
+#id = affine_map<(i) -> (i)>
+func.func @turns(%a: memref<?xf64>, %b: memref<?xf64>, %y: memref<?xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %a, %c0 : memref<?xf64>
+  %last:2 = scf.for %t = %c0 to %n step %c1 iter_args(%s = %a, %w = %b) -> (memref<?xf64>, memref<?xf64>) {
+    %tmp = memref.alloc(%m) : memref<?xf64>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+        ins(%s : memref<?xf64>) outs(%tmp : memref<?xf64>) {
+    ^bb0(%x: f64, %o: f64):
+      %0 = math.sqrt %x : f64
+      linalg.yield %0 : f64
+    }
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+        ins(%tmp : memref<?xf64>) outs(%w : memref<?xf64>) {
+    ^bb0(%x: f64, %o: f64):
+      %0 = math.absf %x : f64
+      linalg.yield %0 : f64
+    }
+    scf.yield %w, %s : memref<?xf64>, memref<?xf64>
+  }
+  memref.copy %last#0, %y : memref<?xf64> to memref<?xf64>
+  return
+}
+
+// -----
+
+// A state that is read across, or a sum over it, is no work of single elements.
+// CHECK-NOT: gpu.func
+#id = affine_map<(i, j) -> (i, j)>
+#across = affine_map<(i, j) -> (j, i)>
+func.func @across(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %last:2 = scf.for %t = %c0 to %n step %c1 iter_args(%s = %a, %w = %b) -> (memref<?x?xf64>, memref<?x?xf64>) {
+    linalg.generic {indexing_maps = [#across, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%s : memref<?x?xf64>) outs(%w : memref<?x?xf64>) {
+    ^bb0(%x: f64, %o: f64):
+      linalg.yield %x : f64
+    }
+    scf.yield %w, %s : memref<?x?xf64>, memref<?x?xf64>
+  }
+  return
+}

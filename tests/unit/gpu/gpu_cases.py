@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs of each kernel class, with inputs that cover the edges of blocks and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import graphc
+import graphc.tensor as pt
+from graphc.graph.tensor.variable import TensorVariable
+
+Variables = Sequence[TensorVariable]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph.
+
+    Attributes:
+        inputs: dtype and number of dimensions of each.
+        build: gives the outputs.
+        shapes: of the inputs, for each run.
+        kernels: how many kernels there are.
+        registers: a bound on those of a thread.
+    """
+
+    inputs: Sequence[tuple[str, int]]
+    build: Callable[..., TensorVariable | list[TensorVariable]]
+    shapes: Sequence[Sequence[tuple[int, ...]]]
+    kernels: int = 1
+    registers: int = 64
+
+    def graph(self) -> tuple[Variables, list[TensorVariable]]:
+        """Inputs and outputs."""
+        variables = [
+            pt.tensor(f"x{i}", dtype=dtype, shape=(None,) * ndim)
+            for i, (dtype, ndim) in enumerate(self.inputs)
+        ]
+        outputs = self.build(*variables)
+        return variables, outputs if isinstance(outputs, list) else [outputs]
+
+    def text(self) -> str:
+        """The module that is emitted."""
+        inputs, outputs = self.graph()
+        function = graphc.function(inputs, outputs, mode="interpret")
+        return function.ir_stages()["graph"]
+
+    def values(self, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """Inputs of these shapes."""
+        rng = np.random.default_rng(len(shapes) + sum(map(sum, shapes)))
+        found = []
+        for (dtype, _), shape in zip(self.inputs, shapes, strict=True):
+            kind = np.dtype(dtype).kind
+            if kind == "b":
+                value = rng.random(shape) < 0.5
+            elif kind in "iu":
+                value = rng.integers(0, 7, shape)
+            else:
+                value = rng.normal(size=shape)
+            found.append(np.asarray(value).astype(dtype))
+        return found
+
+
+def _scan(step: Callable[..., TensorVariable], x: TensorVariable, state: TensorVariable) -> TensorVariable:
+    return graphc.scan(step, sequences=[x], outputs_info=[state], return_updates=False)
+
+
+def _vectors(*sizes: int) -> list[list[tuple[int, ...]]]:
+    return [[(n,)] for n in sizes]
+
+
+_SIZES = (0, 1, 3, 1031)
+CASES: dict[str, Case] = {
+    **{
+        f"elementwise {dtype}": Case(
+            [(dtype, 1), (dtype, 1)], lambda x, y: x * y + x, [[(n,)] * 2 for n in _SIZES]
+        )
+        for dtype in (
+            "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 complex64 complex128"
+        ).split()
+    },
+    "elementwise bool": Case(
+        [("bool", 1), ("float32", 1)], lambda b, x: pt.switch(b, x, -x) > 0, [[(1031,)] * 2]
+    ),
+    "elementwise functions": Case(
+        [("float32", 1)],
+        lambda x: pt.exp(x) + pt.log(pt.abs(x)) + pt.tanh(x) + pt.sqrt(pt.abs(x)) + pt.floor(x),
+        _vectors(*_SIZES),
+        registers=96,
+    ),
+    "elementwise functions float64": Case(
+        [("float64", 1)],
+        lambda x: pt.erf(x) + pt.log1p(pt.abs(x)) + pt.expm1(x),
+        _vectors(*_SIZES),
+        registers=128,
+    ),
+    "broadcast row": Case(
+        [("float32", 2), ("float32", 1)], lambda x, v: x * v, [[(5, 3), (3,)], [(3, 200), (200,)]]
+    ),
+    "broadcast scalar": Case(
+        [("float32", 2), ("float32", 0)], lambda x, v: x * v, [[(5, 3), ()], [(31, 33), ()]]
+    ),
+    "strided": Case([("float32", 2)], lambda x: x[::-1, ::2] + 1, [[(5, 7)], [(0, 3)]]),
+    "row sums": Case(
+        [("float32", 2)], lambda x: pt.sum(pt.exp(x), axis=1), [[(3, 5)], [(2, 1031)], [(2, 0)]]
+    ),
+    "row products": Case([("float64", 3)], lambda x: pt.prod(x, axis=2), [[(2, 3, 5)], [(1, 2, 300)]]),
+    "row maxima": Case([("int32", 2)], lambda x: pt.max(x, axis=1), [[(3, 5)], [(2, 300)]]),
+    "softmax": Case([("float32", 2)], lambda x: pt.special.softmax(x, axis=1), [[(3, 5)], [(2, 1031)]]),
+    "softmax float64": Case(
+        [("float64", 2)], lambda x: pt.special.softmax(x, axis=1), [[(3, 5)], [(2, 300)]], registers=72
+    ),
+    "log-sum-exp": Case(
+        [("float32", 2)], lambda x: pt.logsumexp(x, axis=1), [[(3, 5)], [(2, 1031)]], kernels=2
+    ),
+    "layer norm": Case(
+        [("float32", 2)],
+        lambda x: (x - pt.mean(x, axis=1, keepdims=True)) / (pt.std(x, axis=1, keepdims=True) + 1),
+        [[(3, 5)], [(2, 300)]],
+        kernels=3,
+    ),
+    "sum of all": Case(
+        [("float32", 2)], lambda x: pt.sum(x * x), [[(3, 5)], [(40, 1031)], [(0, 3)]], kernels=2
+    ),
+    "sum and maximum": Case(
+        [("float64", 1)], lambda x: [pt.sum(x), pt.max(x)], [[(1,)], [(9000,)]], kernels=2
+    ),
+    "column sums": Case(
+        [("float32", 2)], lambda x: pt.sum(pt.exp(x), axis=0), [[(3, 5)], [(700, 33)], [(0, 3)]], kernels=2
+    ),
+    "column maxima": Case(
+        [("float64", 3)], lambda x: pt.max(x, axis=1), [[(2, 3, 5)], [(2, 40, 70)]], kernels=2
+    ),
+    "transpose": Case([("float32", 2)], lambda x: x.T + 1, [[(3, 5)], [(40, 70)], [(0, 3)]]),
+    "transpose of axes": Case(
+        [("float64", 3)], lambda x: x.transpose(2, 0, 1) * 2, [[(2, 3, 5)], [(2, 40, 33)]]
+    ),
+    "matrix product": Case(
+        [("float32", 2), ("float32", 2)],
+        lambda a, b: a @ b,
+        [[(3, 5), (5, 2)], [(70, 33), (33, 65)]],
+        kernels=2,
+        registers=96,
+    ),
+    "take": Case([("float32", 2), ("int64", 1)], lambda x, i: x[i], [[(8, 5), (4,)]], kernels=3),
+    "scan": Case(
+        [("float32", 2), ("float32", 1), ("float32", 0)],
+        lambda x, h, a: _scan(lambda row, state: pt.tanh(a * state + row), x, h),
+        [[(5, 3), (3,), ()], [(4, 70), (70,), ()], [(0, 3), (3,), ()]],
+        kernels=2,
+    ),
+    "last row of a scan": Case(
+        [("float64", 2), ("float64", 1), ("float64", 0)],
+        lambda x, h, a: _scan(lambda row, state: pt.exp(a * state - row), x, h)[-1],
+        [[(5, 3), (3,), ()], [(4, 70), (70,), ()]],
+        kernels=3,
+    ),
+    "put": Case([("float32", 1), ("int64", 1)], lambda x, i: x[i].inc(1.0), [[(8,), (9,)]], kernels=5),
+    "running sums": Case([("float64", 1)], pt.cumsum, [[(0,)], [(29,)]], kernels=2),
+    "running sums of columns": Case([("float64", 2)], lambda x: pt.cumsum(x, axis=0), [[(3, 5)], [(3, 700)]]),
+    "join": Case(
+        [("float32", 2), ("float32", 2)],
+        lambda x, y: pt.join(0, pt.exp(x), -y),
+        [[(3, 5), (2, 5)]],
+        kernels=2,
+    ),
+}

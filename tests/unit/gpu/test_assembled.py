@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels of every class assemble for the devices that we make them for, in registers alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from gpu_cases import CASES
+
+from graphc.backends.cuda.lower import Lowered, lower
+from graphc_runtime.cuda import schedule as sc
+from graphc_runtime.cuda.schedule_check import check
+
+_ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+
+
+def _ptxas() -> str | None:
+    """The assembler of the wheel nvidia-cuda-nvcc-cu12."""
+    if importlib.util.find_spec("nvidia") is None or importlib.util.find_spec("nvidia.cuda_nvcc") is None:
+        return None
+    spec = importlib.util.find_spec("nvidia.cuda_nvcc")
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    found = [Path(folder, "bin", "ptxas") for folder in folders]
+    return next((str(path) for path in found if path.is_file()), None)
+
+
+@cache
+def lowered(name: str, arch: str = "sm_90") -> Lowered:
+    return lower(CASES[name].text(), arch)
+
+
+def _report(ptx: str, arch: str, folder: Path) -> list[str]:
+    """The lines in which ptxas says what kernels need."""
+    ptxas = _ptxas()
+    if ptxas is None:
+        pytest.skip("ptxas is not installed: pip install nvidia-cuda-nvcc-cu12")
+    (folder / "kernels.ptx").write_text(ptx)
+    command = [ptxas, "-v", f"-arch={arch}", "kernels.ptx", "-o", "kernels.cubin"]
+    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stdout + made.stderr
+    return made.stderr.splitlines()
+
+
+@pytest.mark.parametrize("arch", _ARCHITECTURES)
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_stay_in_registers(name: str, arch: str, tmp_path: Path) -> None:
+    lines = _report(lowered(name, arch).ptx, arch, tmp_path)
+    spills = [line for line in lines if "spill stores" in line]
+    assert len(spills) == CASES[name].kernels
+    assert all("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in line for line in spills)
+    used = [int(line.partition("Used ")[2].split()[0]) for line in lines if "Used " in line]
+    assert len(used) == CASES[name].kernels
+    assert max(used) <= CASES[name].registers
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_schedule_agrees_with_itself(name: str) -> None:
+    found = lowered(name)
+    check(found.schedule)
+    launches = [step for step in found.schedule.main.steps if isinstance(step, sc.Launch)]
+    assert len(launches) == CASES[name].kernels
+    assert all(f".entry {step.kernel}(" in found.ptx for step in launches)
+    allocated = [step.result for step in found.schedule.main.steps if isinstance(step, sc.Allocate)]
+    freed = [step.array for step in found.schedule.main.steps if isinstance(step, sc.Free)]
+    assert sorted(allocated) == sorted(freed)
