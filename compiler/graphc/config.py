@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 FASTMATH = ("off", "contract", "reassoc", "fast")
-MODES = ("fast_run", "fast_compile", "interpret", "reference", "debug")
+MODES = ("fast_run", "fast_compile", "interpret", "cuda", "reference", "debug")
 
 
 def _one_of(*choices: str) -> Callable[[Any], str]:

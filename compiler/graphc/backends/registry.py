@@ -12,6 +12,7 @@ TARGETS: dict[str, str] = {
     "fast_run": "graphc.backends.cpu.target:CpuTarget",
     "fast_compile": "graphc.backends.cpu.target:CpuTarget",
     "interpret": "graphc.backends.interpret.target:InterpretTarget",
+    "cuda": "graphc.backends.cuda.target:CudaTarget",
 }
 
 

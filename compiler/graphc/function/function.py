@@ -58,9 +58,9 @@ def function(
         inputs: variables, or `In` objects, in the order in which calls give their values.
         outputs: a variable, or lists, tuples and dicts of variables, nested as you like; calls return values
             in the same form. None returns None.
-        mode: ``"fast_run"``, ``"fast_compile"``, ``"interpret"`` (the optimised graph, operation by operation
-            in NumPy), ``"reference"`` (the graph as written, op by op in NumPy) or ``"debug"`` (the first and
-            the reference, compared).
+        mode: ``"fast_run"``, ``"fast_compile"``, ``"cuda"`` (kernels for a CUDA device, which the first call
+            needs), ``"interpret"`` (the optimised graph, operation by operation in NumPy), ``"reference"``
+            (the graph as written, op by op in NumPy) or ``"debug"`` (the first and the reference, compared).
         updates: shared variables and the expressions that replace their values. All expressions see the old
             values, and all values are replaced together once everything has succeeded.
         givens: variables and what to put in their places in this function.

@@ -31,12 +31,14 @@ class Lowered:
     Attributes:
         schedule: what the host does.
         kernels: text of the module with the kernels in the gpu dialect, before math is expanded.
+        llvm_ir: the kernels for `ptx.to_ptx`.
         ptx: the kernels for a device.
         sites: places where checks can fail.
     """
 
     schedule: Schedule
     kernels: str
+    llvm_ir: str
     ptx: str
     sites: tuple[Site, ...]
 
@@ -80,7 +82,7 @@ def lower(text: str, arch: str, log: CompileLog | None = None, *, fastmath: str 
                 ptx = to_ptx(llvm_ir, arch) if llvm_ir else ""
             if log.stages is not None:
                 log.stages.append(("ptx", ptx))
-            return Lowered(schedule, kernels, ptx, sites)
+            return Lowered(schedule, kernels, llvm_ir, ptx, sites)
     except ir.MLIRError as error:
         raise CompileError(
             f"the compiler rejected a module of its own making; please report this\n{error}"

@@ -35,11 +35,14 @@ MATH: list[Entry] = [
     ("graphc-expand-math{limit=1000000}", "no library of elementary functions is needed on the device"),
 ]
 
+# Thread numbers, barriers and shuffles of a vendor's devices.
+NVIDIA, AMD = "convert-gpu-to-nvvm", "convert-gpu-to-rocdl{chipset=gfx90a}"
+
 # Within the gpu module.
 DEVICE: list[Entry] = [
     ("convert-scf-to-cf", "structured loops into branches"),
     ("expand-strided-metadata,lower-affine", "views into pointer arithmetic"),
-    ("convert-gpu-to-nvvm", "thread numbers, barriers and shuffles"),
+    (NVIDIA, "thread numbers, barriers and shuffles"),
     ("convert-math-to-llvm", "what is left of math are instructions for integers"),
     ("convert-complex-to-llvm", "complex numbers as pairs"),
     ("convert-vector-to-llvm,convert-to-llvm", "the llvm dialect"),
@@ -58,7 +61,11 @@ def kernels(text: str, fastmath: str = "") -> list[Entry]:
     return [*entries, *KERNELS, *HOST]
 
 
-def device() -> list[Entry]:
-    """From kernels with expanded math to the llvm dialect, for the gpu module."""
-    inner = ",".join(entry for entry, _ in DEVICE)
+def device(conversion: str = NVIDIA) -> list[Entry]:
+    """From kernels with expanded math to the llvm dialect, for the gpu module.
+
+    Args:
+        conversion: upstream's pass for the devices of a vendor.
+    """
+    inner = ",".join(conversion if entry == NVIDIA else entry for entry, _ in DEVICE)
     return [(f"gpu.module({inner})", "the llvm dialect")]

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels for CUDA devices, and schedules that launch them."""
+
+from __future__ import annotations
+
+from graphc.backends.target import CompileLog, CompileOptions, Target
+from graphc_runtime.artifact import Artifact
+from graphc_runtime.cuda.code import DeviceCode
+from graphc_runtime.cuda.executable import DeviceExecutable
+from graphc_runtime.executable import Executable
+from graphc_runtime.manifest import Manifest, Signature
+
+# PTX for this one is compiled by drivers for all devices since.
+ARCH = "sm_90"
+
+
+class CudaTarget(Target):
+    """Passes down to kernels in the gpu dialect, and PTX, which the driver compiles when it loads it.
+
+    Compiling needs no device; the first call does.
+    """
+
+    name = "cuda"
+
+    def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
+        with log.phase("load compiler"):
+            from graphc.backends.cuda.lower import lower
+        lowered = lower(text, ARCH, log, fastmath=options.fastmath)
+        kept = [(donation.argument, "kernels write arrays of their own") for donation in options.donations]
+        manifest = Manifest(
+            signature, sites=lowered.sites, extra={"target": self.name, **({"kept": kept} if kept else {})}
+        )
+        return Artifact(manifest, DeviceCode(lowered.schedule, lowered.ptx, ARCH).to_bytes())
+
+    def load(self, artifact: Artifact) -> Executable:
+        return DeviceExecutable(artifact)
+
+    def pipeline(self, text: str, options: CompileOptions) -> list[str]:
+        from graphc.backends.cuda import pipeline
+
+        entries = [*pipeline.kernels(text, options.fastmath), *pipeline.MATH, *pipeline.device()]
+        return [entry for entry, _ in entries]

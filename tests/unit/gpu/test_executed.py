@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of every kernel class run, by the interpreter on the simulated driver, as they do on the CPU."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+from gpu_cases import CASES
+
+import graphc
+import graphc.tensor as pt
+from graphc.errors import CompileError
+from graphc.function.types import Function
+from graphc_runtime.cuda import executable
+from graphc_runtime.cuda.driver import NoDeviceError
+from graphc_tools.gpu.kernels import Kernels
+from graphc_tools.gpu.simulated import SimulatedDriver
+
+# Sums of a device are added up in another order.
+_TOLERANCE = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5, "float64": 1e-11, "complex128": 1e-11}
+
+
+def _device(monkeypatch: pytest.MonkeyPatch, function: Function) -> SimulatedDriver:
+    """A device that knows the kernels of a function."""
+    text = function.ir_stages()["gpu"]
+    driver = SimulatedDriver(Kernels(text) if "gpu.func" in text else {})
+    monkeypatch.setattr(executable, "device", lambda: driver)
+    return driver
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_of_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES[name]
+    inputs, outputs = case.graph()
+    cpu = graphc.function(inputs, outputs)
+    device = graphc.function(inputs, outputs, mode="cuda")
+    driver = _device(monkeypatch, device)
+    for shapes in case.shapes:
+        values = case.values(shapes)
+        for found, expected in zip(device(*values), cpu(*values), strict=True):
+            assert found.dtype == expected.dtype and found.shape == expected.shape
+            tolerance = _TOLERANCE.get(expected.dtype.name, 0)
+            np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    del found
+    gc.collect()
+    assert not driver.live
+    assert set(driver.launches) <= set(driver._kernels)
+
+
+def test_equal_calls_give_equal_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = pt.matrix("x", dtype="float32")
+    f = graphc.function([x], [pt.sum(x), pt.sum(x, axis=0), pt.sum(x, axis=1)], mode="cuda")
+    _device(monkeypatch, f)
+    value = np.random.default_rng(0).normal(size=(70, 90)).astype(np.float32)
+    for first, second in zip(f(value), f(value), strict=True):
+        assert first.tobytes() == second.tobytes()
+
+
+def test_shared_variables_are_updated(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = pt.vector("x", dtype="float32")
+    state = graphc.shared(np.zeros(3, np.float32))
+    f = graphc.function([x], pt.sum(state), updates={state: state + x}, mode="cuda")
+    _device(monkeypatch, f)
+    assert f(np.ones(3, np.float32)) == 0
+    assert f(np.ones(3, np.float32)) == 3
+    np.testing.assert_array_equal(state.get_value(), [2, 2, 2])
+
+
+def test_checks_of_values_and_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, i = pt.vector("x", dtype="float32"), pt.vector("i", dtype="int64")
+    y = pt.vector("y", dtype="float32")
+    f = graphc.function([x, i, y], x[i] * y, mode="cuda")
+    _device(monkeypatch, f)
+    value = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(f(value, [3, -1], value[:2]), [0, 3])
+    with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 with size 4"):
+        f(value, [0, 4], value[:2])
+    with pytest.raises(ValueError, match="must agree"):
+        f(value, [0, 1], value)
+
+
+def test_without_a_device_the_first_call_says_so() -> None:
+    x = pt.vector("x")
+    f = graphc.function([x], x + 1, mode="cuda")
+    if executable_device_is_there():
+        pytest.skip("there is a device here")
+    with pytest.raises(NoDeviceError, match="CUDA"):
+        f(np.zeros(3))
+    np.testing.assert_array_equal(graphc.function([x], x + 1)(np.zeros(3)), np.ones(3))
+
+
+def executable_device_is_there() -> bool:
+    try:
+        executable.device()
+    except NoDeviceError:
+        return False
+    return True
+
+
+def test_functions_without_an_expansion_are_named() -> None:
+    x = pt.vector("x")
+    with pytest.raises(CompileError, match=r"no code for sin yet.*mode 'fast_run'"):
+        graphc.function([x], pt.sin(x), mode="cuda")
+
+
+def test_what_has_no_kernel_is_named() -> None:
+    x = pt.matrix("x")
+    with pytest.raises(CompileError, match="no kernel for"):
+        graphc.function([x], pt.linalg.cholesky(x), mode="cuda")
