@@ -8,10 +8,11 @@ of an operation counts for the operation of the function's block that contains i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from graphc.library.memory.places import Interval
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
@@ -41,7 +42,7 @@ _STORES = ("memref.store", "llvm.store")
 _ONE_OF_REGIONS = ("scf.if", "scf.index_switch", "scf.execute_region")
 
 
-@dataclass
+@record()
 class Uses:
     """The uses of a buffer.
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir import build
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # What may be done before the check although it stands after it.
 _MOVABLE = ("arith.", "complex.constant", "memref.alloc", "memref.cast", "memref.dim")
@@ -44,7 +44,7 @@ def merge_checked_gathers(function: ir.Operation) -> int:
     return count
 
 
-@dataclass
+@record()
 class _Extremes:
     """The generic that finds the smallest and largest element of a vector."""
 

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from graphc.ir import build
 from graphc.lowering.layouts import reinterpret
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 Size = Any  # an int, or an index value
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Destination:
     """Part of a buffer.
 

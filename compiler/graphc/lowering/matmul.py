@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir import build
@@ -14,6 +13,7 @@ from graphc.lowering import pointers
 from graphc.lowering.carried import loop
 from graphc.lowering.layouts import is_contiguous
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Largest size of a product that gets a function of its own.
 _BLOCK = 16
@@ -24,7 +24,7 @@ _APART = [_READ, _READ, "!llvm.ptr {llvm.noalias}"]
 _TAKES_INDEX = -(2**31)  # in rawConstantIndices of llvm.getelementptr
 
 
-@dataclass
+@record()
 class Product:
     """A `linalg.generic` on buffers with the attribute `graphc.matmul` = (transpose a, transpose b).
 
@@ -106,7 +106,7 @@ class Product:
         _batched(matrices[2].buffer, [], call)
 
 
-@dataclass
+@record()
 class _Matrix:
     """A buffer whose last two dimensions are a matrix with contiguous rows, or a vector as a row or column.
 

@@ -8,7 +8,6 @@ trace a new row is computed in its place there; without one in a spare row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +20,13 @@ from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork
 from graphc.lowering.scan_buffers import Stack, copy, initial_row, read, row_pointer_type, write, write_apart
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
 
 
-@dataclass
+@record()
 class Bounds:
     """How far a scan runs.
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graphc_runtime.cache import DiskCache
+from graphc_runtime.record import record
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Definitions:
         return "\n".join([*self._functions, *sorted(self._declarations), ""]) if self._functions else ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PartStore:
     """Objects of parts in the disk cache.
 

@@ -17,7 +17,6 @@ import linecache
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
 
@@ -25,6 +24,7 @@ from graphc.native import builtins
 from graphc.native.expressions import Expressions
 from graphc.native.types import BOOL, I64, Slot, Static, Type, Value, float_literal
 from graphc.native.variables import fixed_names
+from graphc_runtime.record import record
 
 
 class KernelError(TypeError):
@@ -146,7 +146,7 @@ class Translator:
         return "".join([self.definitions(), *(f"{line}\n" for line in sorted(self.declarations))])
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Definition:
     """A translated function.
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc_runtime.record import record
+
 
 @dataclass(frozen=True)
 class Type:
@@ -113,7 +115,7 @@ def type_of_dtype(dtype: np.dtype) -> Type:
     return Type(f"{dtype.kind}{dtype.itemsize * 8}")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Value:
     """A typed LLVM value."""
 
@@ -121,7 +123,7 @@ class Value:
     type: Type
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Slot:
     """A place on the stack for a variable of a type."""
 

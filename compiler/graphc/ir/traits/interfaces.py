@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from graphc.ir.traits.registry import Marker, Trait
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 if TYPE_CHECKING:
     from graphc.ir.checks import SizeChecks
@@ -71,7 +71,7 @@ class CannotBatch(Exception):
     """A value cannot be computed for all iterations at once, outside of the loop."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Batch:
     """A value of the body, outside.
 

@@ -18,17 +18,17 @@ has no atomic operations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.library.memory.access import INTACT, PLAIN, POISONED
 from graphc.library.memory.arena import HEADER, arena_ir
 from graphc.library.memory.packing import PACK
+from graphc_runtime.record import record
 
 SLOTS = 8
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class WorkspaceTable:
     """What the code of a workspace depends on.
 

@@ -16,16 +16,16 @@ take several times as long as making code of it, and a step needs numbers of 128
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from graphc.library.random.draws import DRAWS, TYPES, DrawWriter, load_parameters
 from graphc.library.random.generators import double_of, load_wide, pcg64_step, store_wide
+from graphc_runtime.record import record
 
 _FLOAT_UNIT = "0x3E70000000000000"  # 2**-24
 _SIGN, _MANTISSA = 1, 0x000FFFFFFFFFFFFF
 
 
-@dataclass
+@record()
 class Registers:
     """Values that stand for the state while a draw is made: the wide state, and the spare half."""
 

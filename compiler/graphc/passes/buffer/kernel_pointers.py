@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.walk import walk_for
@@ -16,7 +14,6 @@ from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 
-@dataclass
 class KernelPointers(Pass):
     """Replaces `graphc.address` by pointers, now that everything has its place.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.walk import functions, walk
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 _LOWERED = ("linalg.generic", "linalg.fill", "memref.copy")
 
 
-@dataclass
 class LinalgToLoops(Pass):
     """Lowers `linalg.generic`, `linalg.fill` and strided `memref.copy` on buffers to `scf.for` nests.
 

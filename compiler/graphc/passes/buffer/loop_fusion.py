@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.walk import blocks_outside_loops, functions
@@ -31,7 +30,6 @@ _VIEWS = (
 )
 
 
-@dataclass
 class LoopFusion(Pass):
     """Fuses neighbouring `scf.for` nests whose iteration i needs only iteration i of the one before.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from graphc.ir.helpers import HELPER, attribute_of, callee_of, declared
@@ -18,7 +17,6 @@ _ORDERED_LESS_OR_EQUAL = 5  # llvm.fcmp "ole"
 _EQUAL, _NOT_EQUAL = 0, 1  # llvm.icmp
 
 
-@dataclass
 class ArenaAllocation(Pass):
     """Replaces calls of `malloc` in kernels by `graphc_alloc(ctx, bytes)` and removes `free`.
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.helpers import declared
 from graphc.library.helpers import Split
 from graphc.library.pool.splits import SIZES, decision
@@ -13,7 +11,6 @@ from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 
-@dataclass
 class DefineSplits(Pass):
     """Defines `@graphc_split_<n>`, which parallel-loops has declared, and `@graphc_range_<n>`.
 

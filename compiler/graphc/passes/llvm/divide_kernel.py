@@ -17,6 +17,7 @@ from graphc.passes.llvm.parts._inner_loops import mark_long_loops, outline_block
 from graphc.passes.llvm.parts._kernel import CONSTANTS, Kernel, Nest
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # What modules are called, and the attribute with the functions that they define for others.
 PIECE, EXPORTS = "graphc_piece", "graphc.exports"
@@ -67,7 +68,7 @@ class DivideKernel(Pass):
                 self.count("modules", len(groups))
 
 
-@dataclass
+@record()
 class _Group:
     """Functions that are compiled together."""
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.locations import node_of
@@ -11,7 +10,6 @@ from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 
-@dataclass
 class KernelAbi(Pass):
     """Makes `@main` and `@shapes` (in cf form) return a status, and each `graphc.check` a branch.
 

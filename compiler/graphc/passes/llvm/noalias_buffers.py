@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.diagnostics import fail
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 
-@dataclass
 class NoaliasBuffers(Pass):
     """Marks the arguments at the positions in `graphc.buffers` (see kernel-abi) as `llvm.noalias`.
 

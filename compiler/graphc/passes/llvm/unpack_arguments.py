@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from graphc.ir.build import constant_value
@@ -31,7 +30,6 @@ _END = "graphc_end"
 _ACCESSES = frozenset({"memref.load", "memref.store"})
 
 
-@dataclass
 class UnpackArguments(Pass):
     """Makes `@graphc_part_<n>`, `@graphc_body_<n>` and `@graphc_split_<n>` take only what is read of memory.
 

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.ir.ownership import owns_memory
 from graphc.ir.scan_view import ScanView, scans
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 
-@dataclass
 class ScanInplace(Pass):
     """Marks a `scan_carry` with `inplace` if nothing but this state needs its initial rows.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.ir.constants import CONSTANTS
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 _FREE = (INLINED, RENAMES, CONSTANTS)
 
 
-@dataclass
 class ScanPushOutNonSeq(Pass):
     """Hoists operations all of whose operands are defined outside of the loop.
 

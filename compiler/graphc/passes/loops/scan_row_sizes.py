@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.scan_view import ScanView, scans
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
 class ScanRowSizes(Pass):
     """Finds the sizes of rows that depend on the iteration, such as those of `x[i : i + k]` for an index i.
 

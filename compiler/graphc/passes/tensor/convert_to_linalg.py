@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.diagnostics import fail
@@ -16,7 +15,6 @@ from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 
-@dataclass
 class ConvertToLinalg(Pass):
     """Turns every cluster of fused operations into one `linalg.generic`; the rest becomes tensor and scf.
 

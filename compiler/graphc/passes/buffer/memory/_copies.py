@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.lifetimes import VIEWS
 from graphc.passes.buffer.memory._buffer_sizes import item_size, size_of
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 _MOST_OPERATIONS = 24
 _AROUND = ("scf.for", "scf.yield", "memref.load", "memref.store", "memref.subview", "memref.dim")
 _COORDINATES = ("arith.constant", "arith.addi", "arith.subi", "arith.muli")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Copy:
     """A copy.
 

@@ -8,7 +8,7 @@ sizes of several kinds; the offsets are computed at run time, when sizes differ 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc.ir.build import declare
@@ -17,13 +17,14 @@ from graphc.library import helpers as library
 from graphc.library.memory.places import ALIGNMENT, Interval, aligned, pack
 from graphc.passes.buffer.memory._buffer_sizes import Size
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Bytes of one buffer above which there is no memory on any machine: sums of fewer than 2**14 stay exact.
 MOST_BYTES = 1 << 48
 _ORDERED_LESS_OR_EQUAL = 5  # arith.cmpf "ole"
 
 
-@dataclass
+@record()
 class Buffer:
     """An allocation that is given a place.
 
@@ -42,7 +43,7 @@ class Buffer:
     offset: int = 0
 
 
-@dataclass
+@record()
 class Workspace:
     """Buffers that share a block of memory.
 
@@ -89,7 +90,7 @@ class Workspace:
         return self._numbers[buffer.size.factors]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Place:
     """A call that gives a buffer its memory, where its lifetime begins: a function's name and arguments."""
 
@@ -97,7 +98,7 @@ class Place:
     arguments: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Count:
     """A product of sizes: as an index, and as a float, which does not overflow (None if it is known)."""
 

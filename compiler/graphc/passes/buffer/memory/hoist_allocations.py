@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.helpers import declare_helper
@@ -36,7 +35,6 @@ _MOVABLE = (
 _FIXED = ("arith.div", "arith.rem", "arith.ceildiv", "arith.floordiv")
 
 
-@dataclass
 class HoistAllocations(Pass):
     """Moves a `memref.alloc` out of every loop in which its size does not change.
 

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.passes.graph.joins._linear_sizes import Form, LinearSizes, plus
+from graphc_runtime.record import record
 
 MAX_TILES = 64
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Tile:
     """A block.
 
@@ -30,7 +30,7 @@ class Tile:
         return plus(self.offsets[axis], self.sizes[axis])
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Joined:
     """Parts side by side along an axis."""
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc.ir.checks import size_of
 from graphc.ir.rewrite import Rewriter, tensor_type
 from graphc.ir.views import INLINED, RENAMES, inverse_order, keeps_order, order_of
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Results that are not computed where they could be written: arguments of the operation, literals, sizes.
 _NOT_COMPUTED = {
@@ -21,7 +22,7 @@ _NOT_COMPUTED = {
 }
 
 
-@dataclass
+@record()
 class _Stream:
     """What is written into one part.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import Rewriter
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
 class LiftSlices(Pass):
     """Takes slices before work instead of after it: `f(x)[-1]` becomes `f(x[-1:])[0]`.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.rewrite import Rewriter, tensor_type
@@ -13,7 +12,6 @@ from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 
-@dataclass
 class BlasRecognition(Pass):
     """Folds transpositions into matrix products and turns degenerate products into cheaper operations.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import Rewriter
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
 class LinearSystems(Pass):
     """Replaces inverses and determinants by what is cheaper or more accurate, and shares factorizations.
 

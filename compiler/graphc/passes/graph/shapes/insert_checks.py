@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.checks import SizeChecks
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
 class InsertChecks(Pass):
     """Adds a `graphc.check` for each condition that an operation needs and the types do not guarantee.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.diagnostics import fail
@@ -15,7 +14,6 @@ from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 
-@dataclass
 class OutlineShapes(Pass):
     """Makes `@shapes` from `@main`: the same arguments, returning the dynamic sizes of the results.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import apply_rules
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
 class ShapeSimplification(Pass):
     """Resolves `tensor.dim` and removes reshapes, broadcasts, views and casts without effect.
 

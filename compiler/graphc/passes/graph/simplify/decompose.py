@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.rewrite import Rewriter, tensor_type
@@ -16,7 +15,6 @@ from graphc_dialects._mlir import ir
 _SHORT_ROW = 16
 
 
-@dataclass
 class Decompose(Pass):
     """Writes `softmax` and `log_softmax` out in terms of what the lowering has loops for.
 

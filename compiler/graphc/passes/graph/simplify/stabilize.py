@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import apply_rules
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
 
-@dataclass
 class Stabilize(Pass):
     """Rewrites real floating-point expressions into numerically safer forms.
 

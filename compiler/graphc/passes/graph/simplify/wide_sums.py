@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from graphc.ir.rewrite import tensor_type
@@ -16,7 +15,6 @@ _REDUCTIONS = frozenset({"graphc.reduce_sum", "graphc.reduce_prod"})
 _FEW = 2
 
 
-@dataclass
 class WideSums(Pass):
     """Accumulates sums and products of narrow floats in wider ones.
 

@@ -10,11 +10,11 @@ around it. A call costs some ten nanoseconds; a block has thousands of elements.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.build import constant_value
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Loops with at least as many instructions are long.
 LONG_BODY = 16
@@ -30,7 +30,7 @@ _CLONED = (
 )
 
 
-@dataclass
+@record()
 class _Loop:
     """A loop of two blocks.
 

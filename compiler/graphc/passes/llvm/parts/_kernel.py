@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.library.helpers import Split
 from graphc.passes.llvm.parts import _frame as frame
 from graphc.passes.llvm.parts._frame import Argument
 from graphc_dialects._mlir import ir
+from graphc_runtime.record import record
 
 # Operations that print nothing: LLVM has constants where they are used.
 CONSTANTS = frozenset(
@@ -23,7 +23,7 @@ _GLUE = CONSTANTS | frozenset(
 )
 
 
-@dataclass
+@record()
 class Nest:
     """A function that is moved.
 
