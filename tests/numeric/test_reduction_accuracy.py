@@ -148,6 +148,22 @@ def test_special_values(mode, dtype):
             np.testing.assert_array_equal(got, getattr(np, name)(value, axis=1), err_msg=name)
 
 
+@pytest.mark.parametrize("special", [None, np.nan, np.inf, -np.inf, -0.0])
+def test_extremes_of_long_rows(special):
+    """Rows of more than 2048 doubles are compared 16 at a time, in runs of 512, and then one by one."""
+    x = pt.vector("x")
+    f = graphc.function([x], [x.argmax(), x.argmin()])
+    rng = np.random.default_rng(17)
+    for n in (2048, 2049, 2063, 2064, 2560, 4099):
+        for place in (0, 1, 15, 16, 511, 512, n - 17, n - 16, n - 1):
+            value = rng.standard_normal(n)
+            value[place] = 9.0 if special is None else special
+            for given in (value, -value, np.round(value), np.sort(value)):
+                assert [int(r) for r in f(given)] == [given.argmax(), given.argmin()], (n, place)
+    for value in (np.full(3000, special or 1.0), np.zeros(3000)):
+        assert [int(r) for r in f(value)] == [0, 0]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "complex64"])
 def test_accumulators_are_wider_than_what_they_add_up(dtype):
     """As PyTensor's ``acc_dtype``; in every mode, also along other axes, of computed values and in loops."""

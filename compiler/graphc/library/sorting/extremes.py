@@ -11,11 +11,26 @@ import numpy as np
 
 from graphc.library.registry import kernel
 from graphc.library.sorting.sorting import SIGN, UNSIGNED, key_of, radix_pairs
-from graphc.native.builtins import cast, isnan, type_of, view
+from graphc.native.builtins import (
+    cast,
+    choose,
+    evens,
+    isnan,
+    odds,
+    positions,
+    row,
+    total,
+    type_of,
+    unrolled,
+    view,
+)
 
 # Elements whose extreme is found before it is compared with that of others, in rows of up to twice BLOCK and
 # in longer ones.
 SHORT_BLOCK, BLOCK = 32, 128
+# Rows of more than LONG doubles: numbers compared at a time, in enough registers that comparisons do not wait
+# for each other; pairs that leave one of them; elements between which the extremes of the lanes are compared.
+LANES, PAIRS, RUN, LONG = 16, 4, 512, 2048
 SIGNED = {8: "i8", 16: "i16", 32: "i32", 64: "i64"}
 # Bits of infinity; those of a NaN are more, apart from its sign.
 INFINITY = {16: 0x7C00, 32: 0x7F800000, 64: 0x7FF0000000000000}
@@ -47,6 +62,64 @@ def _extreme(attributes, x):
 def arg_extreme(x, out, n, *, smallest):
     if n == 0:
         return 1
+    if type_of(x).is_float and type_of(x).bits == 64 and n > LONG:
+        return long_extreme(x, out, n, smallest)
+    return ordered_extreme(x, out, n, smallest)
+
+
+def beyond(a, b, smallest):
+    if smallest:
+        return a < b
+    return a > b
+
+
+def long_extreme(x, out, n, smallest):
+    """Compares numbers as they are: AVX2 has the maximum of doubles, but not that of long integers."""
+    best = x[0]
+    place = 0
+    if isnan(best):
+        out[0] = 0
+        return 0
+    whole = n - n % LANES
+    first = 0
+    while first < whole:
+        last = min(first + RUN, whole)
+        top = row(x, first, LANES)
+        # NaN in the lanes where one was.
+        seen = top
+        for i in range(first + LANES, last, LANES):
+            here = row(x, i, LANES)
+            top = choose(beyond(here, top, smallest), here, top)
+            seen = choose(here == here, seen, here)
+        if total(choose(seen == seen, choose(beyond(top, best, smallest), 1.0, 0.0), 1.0)) > 0:
+            if total(choose(seen == seen, 0.0, 1.0)) > 0:
+                out[0] = first_nan(x, first)
+                return 0
+            best = lane_extreme(top, smallest)
+            place = first
+        first = last
+    for i in range(whole, n):
+        if isnan(x[i]):
+            out[0] = i
+            return 0
+        if beyond(x[i], best, smallest):
+            best = x[i]
+            place = i
+    while place < n - 1 and x[place] != best:
+        place += 1
+    out[0] = place
+    return 0
+
+
+def lane_extreme(top, smallest):
+    for _ in unrolled(PAIRS):
+        a = evens(top, top)
+        b = odds(top, top)
+        top = choose(beyond(a, b, smallest), a, b)
+    return total(choose(positions(LANES) == 0, top, 0.0))
+
+
+def ordered_extreme(x, out, n, smallest):
     best = signed_key(x, 0, smallest)
     place = 0
     block = BLOCK if n > 2 * BLOCK else SHORT_BLOCK
