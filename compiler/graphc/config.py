@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 FASTMATH = ("off", "contract", "reassoc", "fast")
+CUDA_ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
 MODES = ("fast_run", "fast_compile", "interpret", "cuda", "reference", "debug")
 
 
@@ -103,6 +104,11 @@ class Config:
         False,
         _boolean,
         "compiled code takes denormal numbers as zeros, with which many processors are faster",
+    )
+    cuda_arch: str = _setting(
+        "sm_90",
+        _one_of(*CUDA_ARCHITECTURES),
+        "the oldest CUDA device that functions of mode `cuda` are compiled for: its compute capability",
     )
     compile_isolated: bool = _setting(
         False,

@@ -35,6 +35,7 @@ class CompileOptions:
         donations: arguments that may be overwritten.
         workspace_limit_mb: largest workspace that is kept for the next call, in MiB.
         poison_memory: fill memory with NaN before use, and look for writes next to workspaces.
+        arch: the oldest device that code is for, such as "sm_90"; empty for targets that have no such choice.
     """
 
     mode: str
@@ -43,6 +44,7 @@ class CompileOptions:
     donations: tuple[Donation, ...] = ()
     workspace_limit_mb: int = 1024
     poison_memory: bool = False
+    arch: str = ""
 
 
 @record(frozen=True)

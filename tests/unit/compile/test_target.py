@@ -28,6 +28,7 @@ CHANGED = {
     "donations": (Donation(0, (0,)),),
     "workspace_limit_mb": 5,
     "poison_memory": True,
+    "arch": "sm_80",
 }
 
 

@@ -99,6 +99,22 @@ def executable_device_is_there() -> bool:
     return True
 
 
+def test_the_architecture_is_a_setting() -> None:
+    x = pt.vector("x")
+    for arch in ("sm_80", "sm_100"):
+        with graphc.config.change_flags(cuda_arch=arch):
+            f = graphc.function([x], x + 1, mode="cuda")
+            assert f.ir_stages()["ptx"].count(f".target {arch}\n") == 1
+    with pytest.raises(ValueError, match="expected one of sm_80"):
+        graphc.config.cuda_arch = "sm_20"
+
+
+def test_denormal_numbers_are_kept() -> None:
+    x = pt.vector("x")
+    with pytest.raises(CompileError, match="keep denormal numbers"):
+        graphc.function([x], x + 1, mode="cuda", flush_denormals=True)
+
+
 def test_functions_without_an_expansion_are_named() -> None:
     x = pt.vector("x")
     with pytest.raises(CompileError, match=r"no code for sin yet.*mode 'fast_run'"):

@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 from graphc.backends.target import CompileLog, CompileOptions, Target
+from graphc.errors import CompileError
 from graphc_runtime.artifact import Artifact
 from graphc_runtime.cuda.code import DeviceCode
 from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.executable import Executable
 from graphc_runtime.manifest import Manifest, Signature
 
-# PTX for this one is compiled by drivers for all devices since.
-ARCH = "sm_90"
-
 
 class CudaTarget(Target):
     """Passes down to kernels in the gpu dialect, and PTX, which the driver compiles when it loads it.
 
-    Compiling needs no device; the first call does.
+    Compiling needs no device; the first call does. It has to be at least the one that is compiled for.
     """
 
     name = "cuda"
@@ -25,12 +23,17 @@ class CudaTarget(Target):
     def compile(self, text: str, signature: Signature, options: CompileOptions, log: CompileLog) -> Artifact:
         with log.phase("load compiler"):
             from graphc.backends.cuda.lower import lower
-        lowered = lower(text, ARCH, log, fastmath=options.fastmath)
+        if options.flush_denormals:
+            raise CompileError(
+                "kernels for devices keep denormal numbers, but flush_denormals is set; leave it out, or "
+                "compile with mode 'fast_run'"
+            )
+        lowered = lower(text, options.arch, log, fastmath=options.fastmath)
         kept = [(donation.argument, "kernels write arrays of their own") for donation in options.donations]
         manifest = Manifest(
             signature, sites=lowered.sites, extra={"target": self.name, **({"kept": kept} if kept else {})}
         )
-        return Artifact(manifest, DeviceCode(lowered.schedule, lowered.ptx, ARCH).to_bytes())
+        return Artifact(manifest, DeviceCode(lowered.schedule, lowered.ptx, options.arch).to_bytes())
 
     def load(self, artifact: Artifact) -> Executable:
         return DeviceExecutable(artifact)
