@@ -16,7 +16,7 @@ import graphc
 from graphc.artifacts.names import StateNames
 from graphc.artifacts.needs import needs_of
 from graphc.artifacts.source import Source, sources
-from graphc.artifacts.targets import named_target
+from graphc.artifacts.targets import is_device, named_target
 from graphc.backends.cpu import llvm
 from graphc.graph.basic import Constant
 from graphc_runtime import signing
@@ -28,6 +28,7 @@ from graphc_runtime.worker import apart
 if TYPE_CHECKING:
     from graphc.backends.cpu.object import Machine
     from graphc.function.types import Function
+    from graphc_runtime.artifact import Artifact
 
 LICENCE = "Apache-2.0 WITH LLVM-exception"
 
@@ -51,7 +52,9 @@ def export(
         functions: one, under its own name or ``function``, or several by name.
         path: of the file, by custom ``*.gcx``.
         targets: what to compile for: ``"host"`` (this machine's CPU with all it has), ``"x86-64-v2"``,
-            ``"x86-64-v3"``, ``"x86-64-v4"``, ``"aarch64"``. The best one is chosen when the file is loaded.
+            ``"x86-64-v3"``, ``"x86-64-v4"``, ``"aarch64"``; ``"cuda"`` (CUDA devices from sm_90 on),
+            ``"cuda-sm_80"``, ``"cuda-sm_100"``. The best one for the CPU is chosen when the file is loaded,
+            one for a device if there is no other or `load` is told to.
         docs: descriptions of functions by name.
         licences: of the model, as SPDX expressions or texts.
         signing_key: a private Ed25519 key of 32 bytes to sign the file with (`graphc_runtime.signing`).
@@ -63,6 +66,7 @@ def export(
     Raises:
         TypeError: a function runs partly in Python, or is none.
         ValueError: a name is no identifier, or a target is not known.
+        CompileError: something has no kernel for a device.
 
     Examples:
         >>> import graphc_runtime, os, tempfile
@@ -125,8 +129,19 @@ def _record(
     source: Source, targets: Mapping[str, Machine], writer: Writer, names: StateNames, doc: str
 ) -> FunctionRecord:
     """Compiles a function for all targets."""
-    lowered = source.lowered()
-    made = {name: source.compiled(lowered, target) for name, target in targets.items()}
+    devices = {name: target for name, target in targets.items() if is_device(target)}
+    made: dict[str, Artifact] = {}
+    sites: tuple[Site, ...] = ()
+    if len(devices) < len(targets):
+        # Nothing is donated on devices, and all targets of a function have one signature.
+        lowered = source.lowered(donate=not devices)
+        sites = lowered.sites
+        machines = {name: target for name, target in targets.items() if name not in devices}
+        made = {name: source.compiled(lowered, target) for name, target in machines.items()}
+    for_devices = {name: source.for_device(target, len(sites)) for name, target in devices.items()}
+    # Their checks are other ones, but the same for all of them.
+    sites += next((artifact.manifest.sites for artifact in for_devices.values()), ())
+    made |= for_devices
     code = {
         name: Code(
             writer.add(artifact.code),
@@ -137,10 +152,11 @@ def _record(
         for name, artifact in made.items()
     }
     made_signature = next(iter(made.values())).manifest.signature
+    spares = () if devices else made_signature.spares
     symbols = {symbol for item in code.values() for symbol in item.symbols}
     return FunctionRecord(
         doc,
-        replace(source.signature, donated=made_signature.donated, spares=made_signature.spares),
+        replace(source.signature, donated=made_signature.donated, spares=spares),
         source.outputs,
         source.form,
         tuple(
@@ -151,7 +167,7 @@ def _record(
         ),
         {i: _stored(writer, value) for i, value in source.defaults.items()},
         # Nodes are positions in a graph that whoever loads this does not have.
-        tuple(Site(site.message, site.error) for site in lowered.sites),
+        tuple(Site(site.message, site.error) for site in sites),
         code,
         needs_of(symbols),
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.backends.cpu.generate import generate, wrap
 from graphc.backends.cpu.lower import lower
+from graphc.backends.cuda.lower import lower as lower_for_device
 from graphc.backends.target import CompileLog, CompileOptions
 from graphc.emit import emit_module
 from graphc.function.compiled import Compiled
@@ -20,15 +21,18 @@ from graphc.graph.basic import Constant
 from graphc.graph.shared import SharedVariable
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_runtime.artifact import Artifact
+from graphc_runtime.cuda.code import DeviceCode
+from graphc_runtime.cuda.executable import DeviceExecutable
+from graphc_runtime.cuda.schedule import with_sites_after
 from graphc_runtime.machine_code import MachineCode
-from graphc_runtime.manifest import ArraySpec, Signature
+from graphc_runtime.manifest import ArraySpec, Manifest, Signature
 
 if TYPE_CHECKING:
     from graphc.backends.cpu.generate import Wrapped
     from graphc.backends.cpu.lower import Lowered
     from graphc.backends.cpu.object import Machine
     from graphc.function.types import Function
-    from graphc_runtime.artifact import Artifact
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,20 @@ class Source:
         given = (lowered, self.signature, self.options, resources(), CompileLog())
         return generate(*given, machine=target, tiers=("struct", "buffer"))
 
+    def for_device(self, target: Machine, sites: int = 0) -> Artifact:
+        """Kernels and schedule for a device.
+
+        Args:
+            target: its architecture is the target's `cpu`.
+            sites: number of the check sites that others have, before those of the schedule.
+
+        Raises:
+            CompileError: something in it has no kernel.
+        """
+        made = lower_for_device(self.text, target.cpu, fastmath=self.options.fastmath)
+        code = DeviceCode(with_sites_after(made.schedule, sites), made.ptx, target.cpu)
+        return Artifact(Manifest(self.signature, made.sites, target=target.to_dict()), code.to_bytes())
+
     def wrapped(self, lowered: Lowered, target: Machine) -> Wrapped:
         """The kernel's text for a target, without a way to call it."""
         return wrap(lowered, self.signature, self.options, target)
@@ -107,13 +125,16 @@ def _source(name: str, function: Function) -> Source:
     signature = executable.executable.manifest.signature
     names = [item.name or "" for item in function.inputs]
     inputs = tuple(replace(spec, name=label) for spec, label in zip(signature.inputs, names, strict=True))
+    options = executable.options
+    if isinstance(executable.executable, DeviceExecutable):
+        options = replace(options, mode="fast_run")  # for targets that are CPUs
     plain = replace(signature, inputs=inputs, donated=(), spares=(), name=name)
     defaults = {i: _plain(x.default[0]) for i, x in enumerate(function.inputs) if x.default is not None}
     return Source(
         name,
         emit_module(executable.fgraph).text,
         plain,
-        executable.options,
+        options,
         tuple(cells),
         tuple(variable.name or "" for variable in function.outputs),
         function.signature.form.to_data(),
@@ -141,7 +162,8 @@ def _obstacle(function: Any, executable: Any) -> str | None:
         )
     if not all(isinstance(target, SharedVariable) for target in function.signature.targets):
         return "an input has an update; use a shared variable"
-    if not isinstance(executable, Compiled) or not isinstance(executable.executable, MachineCode):
+    known = MachineCode | DeviceExecutable
+    if not isinstance(executable, Compiled) or not isinstance(executable.executable, known):
         return f"it is not compiled as a whole (mode {function.report.mode!r})"
     return None
 

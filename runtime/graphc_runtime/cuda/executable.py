@@ -61,6 +61,7 @@ class DeviceExecutable(Executable):
         self._streams: list[int] = []
         self._events: list[int] = []
         self._graphs: Graphs | None = None
+        self._private = 0
 
     @property
     def driver(self) -> Driver:
@@ -123,9 +124,17 @@ class DeviceExecutable(Executable):
                 _run(main, registers)
 
     def _capture(self, main: Steps, registers: Registers, key: tuple[object, ...]) -> None:
-        """Captures a call, and replays it."""
+        """Captures a call, and replays it.
+
+        In a stream of its own: what other functions ask for meanwhile, or arrays that are given back, are no
+        part of it.
+        """
         assert self._graphs is not None
-        driver, stream = self.driver, self._streams[0]
+        driver = self.driver
+        if not self._private:
+            self._private = driver.new_stream()
+        stream = self._private
+        registers.streams = [stream, *self._streams[1:]]
         driver.begin_capture(stream)
         try:
             _run(main, registers)
@@ -134,7 +143,7 @@ class DeviceExecutable(Executable):
             raise
         graph = driver.end_capture(stream)
         self._graphs.add(key, graph)
-        driver.replay(graph, stream)
+        driver.replay(graph, self._streams[0])
 
     def _load(self) -> Steps:
         """Loads the kernels, once."""

@@ -11,7 +11,7 @@ steps of two streams are ordered by `Record` and `Wait`. `graphc_runtime.cuda.ex
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 # Launch limit of all devices.
@@ -343,3 +343,24 @@ class Schedule:
 def descriptor_types(rank: int) -> tuple[str, ...]:
     """What a kernel takes for an array: pointer, the same pointer, offset, sizes, strides."""
     return ("pointer", "pointer", *["int64"] * (1 + 2 * rank))
+
+
+def with_sites_after(schedule: Schedule, count: int) -> Schedule:
+    """The schedule with the numbers of its check sites raised, for a list that has others before them."""
+
+    def program(old: Program) -> Program:
+        return replace(old, steps=tuple(_raised(step, count) for step in old.steps))
+
+    return replace(schedule, main=program(schedule.main), shapes=program(schedule.shapes))
+
+
+def _raised(step: Step, count: int) -> Step:
+    if isinstance(step, Check):
+        return replace(step, status=step.status + count)
+    blocks = {
+        name: replace(value, steps=tuple(_raised(inner, count) for inner in value.steps))
+        for name, value in vars(step).items()
+        if isinstance(value, Block)
+    }
+    make: Callable[..., Step] = type(step)
+    return make(**{**vars(step), **blocks}) if blocks else step

@@ -20,7 +20,7 @@ from graphc_runtime.cuda.executable import DeviceExecutable
 from graphc_runtime.errors import ArtifactError
 from graphc_runtime.manifest import ArraySpec, Signature
 from graphc_tools.gpu.memory import KernelError, LaunchError, UninitialisedError
-from graphc_tools.gpu.simulated import SimulatedDriver
+from graphc_tools.gpu.simulated import SimulatedDriver, entries
 
 _spec = importlib.util.spec_from_file_location("programs", Path(__file__).with_name("programs.py"))
 programs = importlib.util.module_from_spec(_spec)
@@ -125,6 +125,47 @@ def test_calls_that_repeat_are_replayed():
     assert (made.driver.captured, made.driver.replayed) == (1, 3)
     for found in results[1:]:
         np.testing.assert_allclose(found, start + 1.5 * x.get(), rtol=1e-5)
+
+
+def test_what_happens_beside_a_capture_is_no_part_of_it():
+    made = programs.axpy()
+    driver = made.driver
+    x, y = (upload(driver, normal(8), driver.main_stream) for _ in range(2))
+    old, kept = y.get(), [upload(driver, normal(8), driver.main_stream)]
+    launch = driver.launch
+
+    def launching(*arguments, **options):
+        kept.clear()  # is given back while the stream of the call is captured
+        launch(*arguments, **options)
+
+    results = [upload(driver, old, driver.main_stream)]
+    made.run([x, y], results, pytest.fail)
+    driver.launch = launching
+    made.run([x, y], results, pytest.fail)
+    driver.launch = launch
+    made.run([x, y], results, pytest.fail)
+    assert (driver.captured, driver.replayed) == (1, 2)
+    np.testing.assert_allclose(results[0].get(), old + 1.5 * x.get(), rtol=1e-5)
+
+
+def test_captures_are_of_their_streams():
+    driver = SimulatedDriver()
+    first, second, other = (driver.new_stream() for _ in range(3))
+    event, outside = driver.new_event(), driver.new_event()
+    driver.record(outside, other)
+    driver.begin_capture(first)
+    driver.record(event, first)
+    driver.wait(event, second)
+    with pytest.raises(DriverError, match="when stream is capturing"):
+        driver.synchronise(second)
+    driver.synchronise(other)
+    with pytest.raises(DriverError, match="waits for one that is not"):
+        driver.wait(outside, first)
+    with pytest.raises(DriverError, match="another stream is captured"):
+        driver.begin_capture(other)
+    driver.replay(driver.end_capture(first), first)
+    with pytest.raises(DriverError, match="does not capture"):
+        driver.end_capture(first)
 
 
 @pytest.mark.parametrize(("n", "times"), [(0, 0), (1, 2), (2, 3), (5, 9), (64, 70)])
@@ -323,3 +364,12 @@ def test_arrays_are_read_as_numbers():
         len(array)
     with pytest.raises(ValueError, match="is copied"):
         np.asarray(array, copy=False)
+
+
+def test_entries_of_the_ptx_are_those_of_the_kernels():
+    entry = (
+        ".visible .entry axpy(\n\t.param .f32 axpy_param_0,\n\t.param .u64 .ptr .align 1 axpy_param_1\n)\n{"
+    )
+    assert entries(entry) == {"axpy": [4, 8]}
+    with pytest.raises(LaunchError, match=r"takes \[4, 8\] bytes, the kernel \[4, 8, 8, 8, 8"):
+        SimulatedDriver(KERNELS).load(entry, {})

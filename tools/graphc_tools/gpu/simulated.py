@@ -77,7 +77,9 @@ class SimulatedDriver:
         self._functions: dict[int, str] = {}
         self._graphs: dict[int, list[Work]] = {}
         self._modules: set[int] = set()
-        self._capture: tuple[int, list[Work]] | None = None
+        # Streams that are captured, the one it began in first; empty while nothing is.
+        self._capturing: list[int] = []
+        self._captured_work: list[Work] = []
         self._handles = 16
         self.transfers: list[Transfer] = []
         self.launches: list[str] = []
@@ -95,6 +97,14 @@ class SimulatedDriver:
         return self._handles
 
     def load(self, ptx: str, cubin: Mapping[str, bytes]) -> int:
+        for name, widths in entries(ptx).items():
+            if name in self._kernels:
+                types = self._kernels[name].parameter_types()
+                wanted = [8 if kind == "pointer" else np.dtype(kind).itemsize for kind in types]
+                if widths != wanted:
+                    raise LaunchError(
+                        f"the entry {name} of the PTX takes {widths} bytes, the kernel {wanted}"
+                    )
         module = self._handle()
         self._modules.add(module)
         return module
@@ -142,14 +152,14 @@ class SimulatedDriver:
         del self._memory.regions[address]
 
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
-        self._refuse_capture("cuMemcpyHtoDAsync")
+        self._refuse_capture(stream, "cuMemcpyHtoDAsync")
         raw = _bytes(array).copy()
         self._require(address, raw.size, "cuMemcpyHtoDAsync")
         self.transfers.append(Transfer("upload", raw.size))
         self._ask(stream, lambda: self._write(address, raw))
 
     def download(self, array: np.ndarray, address: int, stream: int) -> None:
-        self._refuse_capture("cuMemcpyDtoHAsync")
+        self._refuse_capture(stream, "cuMemcpyDtoHAsync")
         raw = _bytes(array)
         self._require(address, raw.size, "cuMemcpyDtoHAsync")
         self.transfers.append(Transfer("download", raw.size))
@@ -198,7 +208,7 @@ class SimulatedDriver:
         return stream
 
     def synchronise(self, stream: int) -> None:
-        self._refuse_capture("cuStreamSynchronize")
+        self._refuse_capture(stream, "cuStreamSynchronize")
         self._advance(stream, self._stream(stream).asked)
 
     def new_event(self, *, timing: bool = False) -> int:
@@ -207,7 +217,7 @@ class SimulatedDriver:
         return event
 
     def record(self, event: int, stream: int) -> None:
-        if self._capture is not None:
+        if self._captures(stream):
             # In a graph the order of steps is that in which they were asked for.
             self._events[event] = (_CAPTURED, 0)
         else:
@@ -215,7 +225,13 @@ class SimulatedDriver:
 
     def wait(self, event: int, stream: int) -> None:
         recorded = self._events[event]
-        if recorded is not None and recorded[0] != _CAPTURED:
+        if recorded is None:
+            return
+        if recorded[0] == _CAPTURED:
+            self._capturing += [stream] if self._capturing else []
+        elif self._captures(stream):
+            raise DriverError("a captured stream waits for one that is not", 905, "cuStreamWaitEvent")
+        else:
             self._ask(stream, lambda: self._advance(*recorded))
 
     def elapsed(self, first: int, last: int) -> float:
@@ -225,14 +241,15 @@ class SimulatedDriver:
         del self._events[event]
 
     def begin_capture(self, stream: int) -> None:
-        self._refuse_capture("cuStreamBeginCapture")
-        self._capture = (stream, [])
+        if self._capturing:
+            raise DriverError("another stream is captured", 900, "cuStreamBeginCapture")
+        self._capturing, self._captured_work = [stream], []
 
     def end_capture(self, stream: int) -> int:
-        if self._capture is None or self._capture[0] != stream:
+        if self._capturing[:1] != [stream]:
             raise DriverError("the stream does not capture", 901, "cuStreamEndCapture")
         graph = self._handle()
-        self._graphs[graph], self._capture = self._capture[1], None
+        self._graphs[graph], self._capturing = self._captured_work, []
         self.captured += 1
         return graph
 
@@ -248,8 +265,8 @@ class SimulatedDriver:
         return self._total - sum(self._live.values()), self._total
 
     def _ask(self, stream: int, work: Work) -> None:
-        if self._capture is not None:
-            self._capture[1].append(work)
+        if self._captures(stream):
+            self._captured_work.append(work)
         else:
             self._stream(stream).queue.append(work)
 
@@ -265,8 +282,11 @@ class SimulatedDriver:
             state.done += 1
             state.queue.popleft()()
 
-    def _refuse_capture(self, call: str) -> None:
-        if self._capture is not None:
+    def _captures(self, stream: int) -> bool:
+        return stream in self._capturing
+
+    def _refuse_capture(self, stream: int, call: str) -> None:
+        if self._captures(stream):
             raise DriverError("operation not permitted when stream is capturing", 900, call)
 
     def _require(self, address: int, nbytes: int, call: str) -> None:
@@ -299,6 +319,22 @@ class SimulatedDriver:
         if region is None:
             raise DriverError(f"{address:#x} is not of the device, or not yet, or no longer", 1, "cuMemcpy")
         return region
+
+
+def entries(ptx: str) -> dict[str, list[int]]:
+    """The entries of PTX by name, and the bytes of their parameters."""
+    found: dict[str, list[int]] = {}
+    open_ = ""
+    for line in ptx.splitlines():
+        words = line.split()
+        if ".entry" in words:
+            open_ = words[words.index(".entry") + 1].partition("(")[0]
+            found[open_] = []
+        elif open_ and words[:1] == [".param"]:
+            found[open_].append(int(words[1].lstrip(".busf")) // 8)
+        elif words[:1] == ["{"]:
+            open_ = ""
+    return found
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:

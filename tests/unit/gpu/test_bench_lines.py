@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What tests/bench/gpu.py measures computes the right thing; nothing here is timed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parents[2] / "bench" / "gpu.py"
+
+
+def test_lines_of_the_benchmark_agree_with_float64(tmp_path: Path) -> None:
+    file = tmp_path / "lines.gcx"
+    for what in ("build", "simulate"):
+        done = subprocess.run(
+            [sys.executable, str(BENCH), what, str(file)], capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    checked = [line.partition(":")[0] for line in done.stdout.splitlines() if "error" in line]
+    assert {"fused_elementwise", "sum", "row_sums", "softmax", "twenty_kernels"} <= set(checked)
