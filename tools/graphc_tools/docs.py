@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from graphc.ir.patterns import described
 from graphc.passes.manager.base import STAGES, discover, find
 from graphc_tools import opt
 from graphc_tools.docs_operations import NOTICE as _NOTICE
@@ -60,10 +61,17 @@ def passes_page() -> str:
                     f"### `--{cls.flag()}`",
                     "",
                     _markdown(inspect.getdoc(cls) or ""),
+                    *_lines(cls),
                     *_defaults(cls),
                 ]
                 lines += _example(cls.flag())
     return "\n".join(lines) + "\n"
+
+
+def _lines(cls: Any) -> list[str]:
+    """The table of a pass's rules of one line."""
+    rows = list(described(getattr(cls, "lines", ())))
+    return ["", "| before | after | for |", "|---|---|---|", *rows] if rows else []
 
 
 def _defaults(cls: Any) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.algebra import guarded, kind, negated, registrar, unary
+from graphc.ir.algebra import guarded, kind, registrar, unary
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc_dialects._mlir import ir
 
@@ -58,6 +58,12 @@ def pow_constant(rw: Rewriter, op: Any) -> Any:
     return None if rule is None else rule(rw, x)
 
 
+@_rule("exp2")
+def exp2_of_log2(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+    x = rw.operand_of(op.operands[0], "graphc.log2") if kind(rw, op.results[0]) == "f" else None
+    return None if x is None else guarded(rw, x, 0, x)
+
+
 @_rule("exp", "expm1")
 def exp_of_log(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     inner = rw.defs.get(op.operands[0])
@@ -71,20 +77,6 @@ def exp_of_log(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
         name = "graphc.sub" if plain else "graphc.add"
         value = rw.create(name, [x, rw.scalar_like(1, x)], x.type)
     return guarded(rw, x, 0 if plain else -1, value)
-
-
-@_rule("log", "log1p", "log2", "exp2")
-def log_of_exp(rw: Rewriter, op: Any) -> Any:
-    inner = rw.defs.get(op.operands[0])
-    if inner is None or kind(rw, op.results[0]) != "f":
-        return None
-    x = inner.operands[0] if len(inner.operands) else None
-    pair = (op.name[7:], inner.name[7:])
-    if pair in (("log", "exp"), ("log1p", "expm1"), ("log2", "exp2")):
-        return x
-    if pair == ("exp2", "log2"):
-        return guarded(rw, x, 0, x)
-    return negated(rw, unary(rw, "log", x)) if pair == ("log", "reciprocal") else None
 
 
 def _square_of_length(rw: Rewriter, x: Any, type_: ir.Type) -> Any:
@@ -105,13 +97,11 @@ def square_and_root(rw: Rewriter, op: ir.Operation) -> Any:
         return None
     numbers = kind(rw, op.results[0])
     name = (op.name[7:], inner.name[7:])
-    if name == ("sqrt", "sqr") and numbers == "f":
-        return unary(rw, "abs", inner.operands[0])
     if name == ("sqr", "sqrt") and numbers == "f":
         return guarded(rw, inner.operands[0], 0, inner.operands[0])
     if name == ("sqr", "abs") and kind(rw, inner.operands[0]) == "c" and numbers == "f":
         return _square_of_length(rw, inner.operands[0], op.results[0].type)
-    if name == ("sqr", "neg") or (name == ("sqr", "abs") and inner.operands[0].type == op.results[0].type):
+    if name == ("sqr", "abs") and inner.operands[0].type == op.results[0].type:
         return unary(rw, "sqr", inner.operands[0])
     return None
 
@@ -126,8 +116,6 @@ def abs_of(rw: Rewriter, op: Any) -> Any:
     inner = rw.defs.get(x)
     if inner is None:
         return None
-    if inner.name == "graphc.neg":
-        return unary(rw, "abs", inner.operands[0])
     return (
         x
         if inner.name in ("graphc.abs", "graphc.exp") or (inner.name == "graphc.sqr" and kind(rw, x) == "f")
@@ -144,11 +132,6 @@ def round_of_rounded(rw: Rewriter, op: ir.Operation) -> Any:
     return x if kind(rw, x) in "biu" or (inner is not None and inner.name[7:] in _ROUNDINGS) else None
 
 
-@_rule("sign")
-def sign_of_sign(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    return op.operands[0] if rw.defining(op.operands[0], "graphc.sign") is not None else None
-
-
 @_rule("second")
 def second_of_equal_shape(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     """`second(x, y)`, y in the shape of x, where y has it already."""
@@ -156,12 +139,8 @@ def second_of_equal_shape(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
     return y if rw.can_replace(op, y) else None
 
 
-@_rule("conj", "real", "identity")
+@_rule("conj", "real")
 def trivial_unary(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """identity(x); conj and real of a real x; conj(conj(x))."""
+    """Of a real x."""
     x = op.operands[0]
-    if op.name == "graphc.identity":
-        return x
-    if x.type == op.results[0].type and kind(rw, x) != "c":
-        return x
-    return rw.operand_of(x, "graphc.conj") if op.name == "graphc.conj" else None
+    return x if x.type == op.results[0].type and kind(rw, x) != "c" else None

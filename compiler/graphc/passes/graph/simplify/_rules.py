@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from graphc.ir.patterns import rules
 from graphc.ir.rewrite import RuleTable
 from graphc.passes.graph.simplify import _arithmetic, _functions, _logic, _repeated, _signs, _structure
+from graphc.passes.graph.simplify._lines import ALGEBRA
 
 RULES: RuleTable = {}
-for _module in (_repeated, _arithmetic, _functions, _logic, _structure, _signs):
-    for _name, _rules in _module.RULES.items():
+_MODULES = (_arithmetic, _functions, _logic, _structure, _signs)
+for _table in (_repeated.RULES, rules(ALGEBRA), *(module.RULES for module in _MODULES)):
+    for _name, _rules in _table.items():
         RULES.setdefault(_name, []).extend(_rules)

@@ -6,27 +6,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ir.algebra import kind, negated, registrar
+from graphc.ir.patterns import rules
 from graphc.ir.rewrite import Rewriter, RuleTable
 from graphc.ir.views import MOVES_AXES, dimshuffle
+from graphc.passes.graph.simplify._lines import SIGNS
 
 if TYPE_CHECKING:
     from graphc_dialects._mlir import ir
 
-RULES: RuleTable = {}
+RULES: RuleTable = rules(SIGNS)
 _rule = registrar(RULES)
-
-
-@_rule("mul", "true_div")
-def sign_of_product(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """(-x) * y -> -(x * y); (-x) / y, x / (-y) -> -(x / y)."""
-    if kind(rw, op.results[0]) != "f":
-        return None
-    x, y = op.operands
-    inner_x, inner_y = rw.operand_of(x, "graphc.neg"), rw.operand_of(y, "graphc.neg")
-    if (inner_x is None) == (inner_y is None):
-        return None
-    operands = [x if inner_x is None else inner_x, y if inner_y is None else inner_y]
-    return negated(rw, rw.create(op.name, operands, op.results[0].type))
 
 
 @_rule(*MOVES_AXES)

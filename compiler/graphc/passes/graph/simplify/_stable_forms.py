@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ir.algebra import is_normal, kind, negated, registrar, split_constant, unary
+from graphc.ir.algebra import is_normal, kind, registrar, split_constant, unary
+from graphc.ir.patterns import rules
 from graphc.ir.rewrite import Rewriter, RuleTable, tensor_type
 from graphc.ir.views import SAME_ELEMENTS, dimshuffle, order_of, restored_order
-from graphc.passes.graph.simplify._arithmetic import add_of_neg, mul_one
+from graphc.passes.graph.simplify._lines import ALGEBRA, STABLE_FORMS
 from graphc_dialects._mlir import ir
 
-# The forms below are written with differences: `1 + (-1) * x` is one.
-RULES: RuleTable = {"graphc.mul": [mul_one], "graphc.add": [add_of_neg]}
+# The forms are written with differences: `1 + (-1) * x` is one.
+_DIFFERENCES = [line for line in ALGEBRA if line.name in ("mul one", "add of neg")]
+RULES: RuleTable = rules([*_DIFFERENCES, *STABLE_FORMS])
 _rule = registrar(RULES)
 
 
@@ -22,107 +24,14 @@ def _is_float(rw: Rewriter, op: ir.Operation) -> bool:
     return kind(rw, op.results[0]) == "f"
 
 
-def _plus_one(rw: Rewriter, value: ir.Value) -> ir.Value | None:
-    """x of `1 + x` or `x + 1`, whose shape x must have."""
-    op = rw.defining(value, "graphc.add")
-    if op is None:
-        return None
-    a, b = op.operands
-    for one, x in ((a, b), (b, a)):
-        if rw.is_splat(one, 1) and rw.can_replace(op, x):
-            return x
-    return None
-
-
 @_rule("log")
-def log_of_one_plus(rw: Rewriter, op: ir.Operation) -> Any:
-    if not _is_float(rw, op):
-        return None
-    value = op.operands[0]
-    x = _plus_one(rw, value)
-    if x is not None:
-        return rw.create("graphc.log1p", [x], value.type) if x.type == value.type else None
-    difference = rw.defining(value, "graphc.sub")
-    if difference is None:
-        return None
-    one, x = difference.operands
-    if not rw.is_splat(one, 1) or x.type != value.type or not rw.can_replace(difference, x):
-        return None
-    return unary(rw, "log1p", negated(rw, x))
-
-
-@_rule("sub")
-def sub_with_one(rw: Rewriter, op: ir.Operation) -> Any:
-    """exp(x) - 1, 1 - exp(x), 1 - sigmoid(x), 1 - erf(x), 1 - erfc(x)."""
-    if not _is_float(rw, op):
-        return None
-    a, b = op.operands
-    if rw.is_splat(b, 1):
-        x = rw.operand_of(a, "graphc.exp")
-        return unary(rw, "expm1", x) if x is not None and rw.can_replace(op, a) else None
-    if not rw.is_splat(a, 1) or not rw.can_replace(op, b):
-        return None
-    inner = rw.defs.get(b)
-    if inner is None:
-        return None
-    if inner.name == "graphc.exp":
-        return negated(rw, unary(rw, "expm1", inner.operands[0]))
-    if inner.name == "graphc.sigmoid":
-        return unary(rw, "sigmoid", negated(rw, inner.operands[0]))
-    swapped = {"graphc.erf": "erfc", "graphc.erfc": "erf"}.get(inner.name)
-    return None if swapped is None else unary(rw, swapped, inner.operands[0])
-
-
-@_rule("add")
-def exp_minus_one(rw: Rewriter, op: ir.Operation) -> Any:
-    """exp(x) + (-1)."""
-    if not _is_float(rw, op):
-        return None
-    a, b = op.operands
-    for value, minus_one in ((a, b), (b, a)):
-        x = rw.operand_of(value, "graphc.exp")
-        if x is not None and rw.is_splat(minus_one, -1) and rw.can_replace(op, value):
-            return unary(rw, "expm1", x)
-    return None
-
-
-@_rule("log1p")
-def log1p_of_exp_or_sigmoid(rw: Rewriter, op: Any) -> Any:
-    if not _is_float(rw, op):
-        return None
-    value = op.operands[0]
-    x = rw.operand_of(value, "graphc.exp")
-    if x is not None:
-        return unary(rw, "softplus", x)
-    value = rw.operand_of(value, "graphc.neg")
-    if value is None:
-        return None
-    x = rw.operand_of(value, "graphc.exp")
-    if x is not None:
-        return unary(rw, "log1mexp", x)
-    x = rw.operand_of(value, "graphc.sigmoid")
-    return None if x is None else negated(rw, unary(rw, "softplus", x))
-
-
-@_rule("log")
-def log_of_unary(rw: Rewriter, op: Any) -> Any:
-    """log of sigmoid, softmax, expm1 and -expm1."""
-    inner = rw.defs.get(op.operands[0])
+def log_of_softmax(rw: Rewriter, op: Any) -> Any:
+    inner = rw.defining(op.operands[0], "graphc.softmax")
     if inner is None or not _is_float(rw, op):
         return None
-    if inner.name == "graphc.sigmoid":
-        return negated(rw, unary(rw, "softplus", negated(rw, inner.operands[0])))
-    if inner.name == "graphc.softmax":
-        guarded = {"guarded": inner.attributes["guarded"]} if "guarded" in inner.attributes else {}
-        axes = inner.attributes["axes"]
-        return rw.create("graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=axes, **guarded)
-    if inner.name == "graphc.expm1":
-        x = inner.operands[0]
-        return rw.create("graphc.add", [x, unary(rw, "log1mexp", negated(rw, x))], x.type)
-    if inner.name == "graphc.neg":
-        x = rw.operand_of(inner.operands[0], "graphc.expm1")
-        return None if x is None else unary(rw, "log1mexp", x)
-    return None
+    guarded = {"guarded": inner.attributes["guarded"]} if "guarded" in inner.attributes else {}
+    axes = inner.attributes["axes"]
+    return rw.create("graphc.log_softmax", [inner.operands[0]], op.results[0].type, axes=axes, **guarded)
 
 
 def _weighted_exp(rw: Rewriter, value: Any) -> Any:
@@ -152,21 +61,6 @@ def log_of_exp_sum(rw: Rewriter, op: ir.Operation) -> Any:
     x = _weighted_exp(rw, total.operands[0])
     y = None if x is None else _weighted_exp(rw, total.operands[1])
     return None if y is None else rw.create("graphc.logaddexp", [x, y], op.results[0].type)
-
-
-@_rule("reciprocal", "true_div")
-def quotient_to_sigmoid(rw: Rewriter, op: Any) -> Any:
-    """1 / (1 + exp(-x)) and exp(x) / (1 + exp(x))."""
-    if not _is_float(rw, op):
-        return None
-    operands = list(op.operands)
-    exp = _plus_one(rw, operands[-1])
-    x = None if exp is None else rw.operand_of(exp, "graphc.exp")
-    if x is None:
-        return None
-    if len(operands) == 1 or (rw.is_splat(operands[0], 1) and rw.can_replace(op, operands[1])):
-        return unary(rw, "sigmoid", negated(rw, x))
-    return unary(rw, "sigmoid", x) if operands[0] == exp else None
 
 
 # -- sums of exponentials ------------------------------------------------------------------------------------

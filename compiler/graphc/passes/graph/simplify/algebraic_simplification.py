@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import apply_rules
+from graphc.passes.graph.simplify._lines import ALGEBRA, SIGNS
 from graphc.passes.graph.simplify._rules import RULES
 from graphc.passes.manager.base import Pass
 
@@ -22,24 +23,22 @@ class AlgebraicSimplification(Pass):
     drops the shape check of the operation it replaces (a computation that is not needed any
     more goes with its checks).
 
-    Exact:
+    Rules of one line are in the table; those with reciprocals, and `sqrt(sqr(x))` and `log(exp(x))`, are
+    rounding and wider, the others exact. (`x * 0` and `x - x` stay for floats, which may be NaN or inf.)
+    Besides, exact:
 
-    * `x + 0`, `x - 0`, `x * 1`, `x / 1`, integer `x // 1` to x; `0 - x`, `x * -1`, `x / -1` to -x;
-    * integers: `x * 0`, `x - x`, `x ^ x`, `x mod 1` to 0 (floats keep these for NaN and inf);
-    * `-(-x)`, `~~x`, `not not x`, `conj(conj(x))`, `-(x - y)` to `y - x`, `x - (-y)` to `x + y`,
-      `(-x) * (-y)` to `x * y`, `x / c` to `x * (1 / c)` for c a power of two;
-    * `sqr(-x)`, `sqr(abs(x))`, `abs(-x)`, `abs(abs(x))`, `abs(sqr(x))`, rounding of rounded or integer
-      values;
+    * `~~x`, `not not x`, `x / c` to `x * (1 / c)` for c a power of two;
+    * `sqr(abs(x))`, `abs(abs(x))`, `abs(sqr(x))`, rounding of rounded or integer values;
     * `maximum(x, x)`, `maximum(maximum(x, y), y)`, constants of nested maxima; the same for minimum, and, or;
     * `x < x`, and all comparisons of integers with themselves, to constants; `not (a == b)` to `a != b`; of
       integers also `not (a < b)` to `a >= b`;
     * `switch` with a constant or negated condition, or equal branches;
-    * `second(x, y)` to y of that shape, `identity(x)`, `conj` and `real` of reals;
+    * `second(x, y)` to y of that shape, `conj` and `real` of reals;
     * `cast` of a lossless `cast`, casts to the own dtype;
     * functions of a 0-d tensor that has got axes to functions of it before it gets them;
     * functions of what is repeated (`broadcast_to`) to repeated results; an operand with one number in all
       places to the number; maxima, minima, `all` and `any` of one number to the number;
-    * `(-x) * y` to `-(x * y)`, `(-x) / y` and `x / (-y)` to `-(x / y)`, views of -x to negated views;
+    * views of -x to negated views;
     * dimshuffle of dimshuffle, reshape of reshape (where the inner one cannot fail); a reshape that inserts
       and drops axes of size 1 to a dimshuffle.
 
@@ -48,7 +47,7 @@ class AlgebraicSimplification(Pass):
     * `(x + c) + d` to `x + (c + d)`: integers (exact), and floats if c and d have one sign, so that tricks
       with large constants keep working;
     * `sqr(abs(x))` of a complex x to the sum of the squares of its parts, infinite where one of them is;
-    * `x * x` to sqr; pow with exponent 0 to 4, -1 to -4, 1/2, -1/2, 3/2 to products and roots;
+    * pow with exponent 0 to 4, -1 to -4, 1/2, -1/2, 3/2 to products and roots;
     * `exp(log(x))`, `exp(log1p(x))`, `expm1(log(x))`, `expm1(log1p(x))`, `sqr(sqrt(x))` to x, 1 + x, x - 1,
       x, x, with NaN outside the domain as before;
     * sums of a number that is repeated a known number of times to a product;
@@ -57,11 +56,8 @@ class AlgebraicSimplification(Pass):
 
     Rounding and wider:
 
-    * `1 / x` to reciprocal, `1 / (1 / x)` to x, `x * (1 / y)` to `x / y`, `x / (1 / y)` to `x * y`,
-      `1 / (x / y)` to `y / x`;
     * `(x * c) * d`, `(x / c) / d`, `(x * c) / d` to one operation, if the combined constant is neither zero,
-      subnormal nor infinite;
-    * `sqrt(sqr(x))` to abs(x), `log(exp(x))` to x, `1 / exp(x)` to exp(-x), `log(1 / x)` to -log(x).
+      subnormal nor infinite.
 
     `pow(x, 1/2)` is the square root, but inf for -inf, as in C. (`x ** 0.5` of a graph is `sqrt(x)`, which is
     NaN there, as in NumPy.) Powers of -1/2 and 3/2 give 0 and inf there. For smaller constants
@@ -72,6 +68,7 @@ class AlgebraicSimplification(Pass):
     """
 
     stage = "graph"
+    lines = (*ALGEBRA, *SIGNS)
 
     def run(self, module: ir.Module) -> None:
         apply_rules(module, RULES, self.count)

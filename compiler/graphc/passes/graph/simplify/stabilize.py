@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import apply_rules
+from graphc.passes.graph.simplify._lines import STABLE_FORMS
 from graphc.passes.graph.simplify._stable_forms import RULES
 from graphc.passes.manager.base import Pass
 
@@ -45,6 +46,7 @@ class Stabilize(Pass):
     """
 
     stage = "graph"
+    lines = STABLE_FORMS
 
     def run(self, module: ir.Module) -> None:
         apply_rules(module, RULES, self.count)

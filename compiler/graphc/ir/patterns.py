@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rewrite rules of elementwise operations in one line: `Line("add zero", x + 0, x, of="iufc")`.
+
+Patterns are Python expressions of the variables `x`, `y` and of operations by their dialect's name
+(`op.exp(x)`, `op.true_div(x, y)`); names and numbers of operands are checked when a line is written. A number
+stands for a constant with that number in all places. Operands of operations that commute are tried in both
+orders. Where a pattern drops a constant, what stays must have the result's shape.
+
+Source: the tables of tinygrad's `PatternMatcher`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from graphc.ir.algebra import kind, negated
+from graphc.ir.rewrite import Rewriter, Rule, RuleTable
+from graphc_dialects._mlir import ir
+from graphc_dialects.elementwise import ELEMENTWISE
+
+_COMMUTE = frozenset("add mul maximum minimum and or logical_and logical_or xor eq ne".split())
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "true_div": "/", "floor_div": "//", "mod": "%"}
+
+
+class Term:
+    """A part of a pattern; see the module."""
+
+    def __add__(self, other: Operand) -> Applied:
+        return Applied("add", (self, other))
+
+    def __radd__(self, other: Operand) -> Applied:
+        return Applied("add", (other, self))
+
+    def __sub__(self, other: Operand) -> Applied:
+        return Applied("sub", (self, other))
+
+    def __rsub__(self, other: Operand) -> Applied:
+        return Applied("sub", (other, self))
+
+    def __mul__(self, other: Operand) -> Applied:
+        return Applied("mul", (self, other))
+
+    def __truediv__(self, other: Operand) -> Applied:
+        return Applied("true_div", (self, other))
+
+    def __rtruediv__(self, other: Operand) -> Applied:
+        return Applied("true_div", (other, self))
+
+    def __neg__(self) -> Applied:
+        return Applied("neg", (self,))
+
+
+Operand: TypeAlias = Term | int
+
+
+@dataclass(frozen=True)
+class Variable(Term):
+    """Any value; where it stands again, the same one."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Applied(Term):
+    """An operation of terms.
+
+    Raises:
+        TypeError: the dialect has no elementwise operation of the name with so many operands.
+    """
+
+    name: str
+    terms: tuple[Operand, ...]
+    full_name: str = field(init=False, compare=False)
+    orders: Sequence[Sequence[tuple[int, int]]] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.name not in ELEMENTWISE:
+            raise TypeError(f"the dialect has no elementwise operation graphc.{self.name}")
+        arity, _ = ELEMENTWISE[self.name]
+        if arity != len(self.terms):
+            raise TypeError(f"graphc.{self.name} takes {arity} operands, the pattern has {len(self.terms)}")
+        # What may not match is tried before what always does.
+        order = sorted(range(len(self.terms)), key=lambda k: isinstance(self.terms[k], Variable))
+        orders = [[(k, k) for k in order]]
+        if self.name in _COMMUTE:
+            orders.append([(k, 1 - k) for k in order])
+        object.__setattr__(self, "full_name", f"graphc.{self.name}")
+        object.__setattr__(self, "orders", orders)
+
+    def __str__(self) -> str:
+        texts = [f"({t})" if isinstance(t, Applied) and t.name in _INFIX else str(t) for t in self.terms]
+        if self.name == "neg":
+            return f"-{texts[0]}"
+        if self.name in _INFIX:
+            return f" {_INFIX[self.name]} ".join(texts)
+        return f"{self.name}({', '.join(map(str, self.terms))})"
+
+
+class _Operations:
+    """Operations of the dialect by their names; `and`, `or` and `not` with an underscore."""
+
+    def __getattr__(self, name: str) -> _Operation:
+        return _Operation(name.rstrip("_"))
+
+
+@dataclass(frozen=True)
+class _Operation:
+    name: str
+
+    def __call__(self, *terms: Operand) -> Applied:
+        return Applied(self.name, terms)
+
+
+op = _Operations()
+x, y = Variable("x"), Variable("y")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One rule.
+
+    Attributes:
+        name: of the rule, in its statistics.
+        before, after: what is replaced, and by what; a number is an array of it.
+        of: NumPy kinds of the last operand's dtype for which it holds.
+    """
+
+    name: str
+    before: Applied
+    after: Operand
+    of: str = "f"
+
+
+Bound = dict[Variable, ir.Value]
+
+
+def _matches(rw: Rewriter, term: Operand, value: ir.Value, bound: Bound) -> bool:
+    if isinstance(term, Variable):
+        return bound.setdefault(term, value) == value
+    if isinstance(term, Applied):
+        made = rw.defs.get(value)
+        if made is None or made.name != term.full_name:
+            return False
+        return _matches_operands(rw, term, made, list(made.operands), bound)
+    number = rw.splat(value)
+    return number is not None and bool(number == term)
+
+
+def _matches_operands(
+    rw: Rewriter, term: Applied, made: ir.Operation, operands: list[ir.Value], bound: Bound
+) -> bool:
+    for order in term.orders:
+        trial = dict(bound)
+        if all(_matches(rw, term.terms[k], operands[place], trial) for k, place in order):
+            kept = [operands[place] for k, place in order if not isinstance(term.terms[k], int)]
+            if len(kept) == len(operands) or all(rw.can_replace(made, value) for value in kept):
+                bound.update(trial)
+                return True
+    return False
+
+
+def _built(rw: Rewriter, term: Operand, bound: Bound, result: ir.Value) -> ir.Value:
+    if isinstance(term, Variable):
+        return bound[term]
+    if isinstance(term, int):
+        return rw.full_like(term, result)
+    assert isinstance(term, Applied)
+    values = [_built(rw, operand, bound, result) for operand in term.terms]
+    if term.name == "neg":
+        return negated(rw, values[0])
+    return rw.create(term.full_name, values, values[0].type if len(values) == 1 else result.type)
+
+
+def rules(lines: Sequence[Line]) -> RuleTable:
+    """Lines as rules of a rewriter, one for each name and operation."""
+    groups: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        groups.setdefault((line.before.full_name, line.name), []).append(line)
+    table: RuleTable = {}
+    for (operation, name), group in groups.items():
+        table.setdefault(operation, []).append(_rule(name, group))
+    return table
+
+
+def _rule(name: str, lines: Sequence[Line]) -> Rule:
+    def rule(rw: Rewriter, op: ir.Operation) -> ir.Value | None:
+        operands, result = list(op.operands), op.results[0]
+        made = {m.name for m in (rw.defs.get(value) for value in operands) if m is not None}
+        for line in lines:
+            if any(isinstance(t, Applied) and t.full_name not in made for t in line.before.terms):
+                continue
+            bound: Bound = {}
+            if not _matches_operands(rw, line.before, op, operands, bound):
+                continue
+            if kind(rw, operands[-1]) in line.of:
+                value = _built(rw, line.after, bound, result)
+                if value.type.element_type == result.type.element_type:
+                    return value
+        return None
+
+    rule.__name__ = name.replace(" ", "_")
+    return rule
+
+
+def described(lines: Sequence[Line]) -> Iterator[str]:
+    """A row of a table for each rule: what is replaced, by what, and for which arrays."""
+    kinds = {"b": "bool", "iu": "integers", "i": "signed integers", "f": "floats", "c": "complex"}
+    for line in lines:
+        left, numbers = line.of, []
+        for letters, text in kinds.items():
+            if set(letters) <= set(left):
+                numbers.append(text)
+                left = left.translate(dict.fromkeys(map(ord, letters)))
+        yield f"| `{line.before}` | `{line.after}` | {', '.join(numbers)} |"
