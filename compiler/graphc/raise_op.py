@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.ops.sizes import repeat
@@ -71,14 +71,10 @@ class CheckAndRaise(Op):
             e.check(condition, zero, zero, message, error)
         return [operands[0]]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [cotangents[0], *[None] * (len(inputs) - 1)]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [tangents[0]]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:

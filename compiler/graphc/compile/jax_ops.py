@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_discrete
@@ -95,9 +95,7 @@ class JaxFunction(Op):
             for cell, value, y in zip(output_storage, values, node.outputs, strict=True):
                 cell[0] = np.array(value, y.type.numpy_dtype)  # JAX's own memory is read-only
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         wanted = tuple(i for i, x in enumerate(inputs) if not is_discrete(x))
         reached = tuple(
             i

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import graphc.tensor as pt
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.type import Type, as_type
@@ -109,9 +109,7 @@ class PythonFunction(Op):
             )
         return array
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         if self.gradient is not None:
             return list(self.gradient(list(inputs), list(outputs), list(cotangents)))
         if self.vjp is None:

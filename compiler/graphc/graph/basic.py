@@ -327,3 +327,8 @@ class Apply:
         return f"{self.op}({', '.join(map(str, self.inputs))})"
 
     __repr__ = __str__
+
+
+# What rules of gradients are given: variables, and their cotangents or tangents, of which None is zero.
+Variables = Sequence[Variable]
+Maybe = Sequence[Variable | None]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import capture
 from graphc.graph.thunks import perform_thunk
 from graphc.graph.type import as_type
@@ -137,15 +137,11 @@ class Op:
         """
         return perform_thunk(node, output_computed, input_registers, output_registers)
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         """Cotangents of the inputs from those of the outputs (vector-Jacobian product); None is zero."""
         raise UndefinedGradientError(f"{self} has no gradient; define pullback(inputs, outputs, cotangents)")
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         """Tangents of the outputs from those of the inputs (Jacobian-vector product); None is zero.
 
         An op that defines only `pullback` needs no rule of its own: the gradient module transposes its

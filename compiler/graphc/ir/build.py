@@ -111,12 +111,6 @@ def index_array(values: Sequence[int]) -> ir.Attribute:
     return ir.DenseI64ArrayAttr.get(list(values))
 
 
-def slice_attributes(rank: int) -> dict[str, Any]:
-    """Attributes of insert/extract_slice whose offsets, sizes and strides are all operands."""
-    every = index_array([DYNAMIC] * rank)
-    return {"static_offsets": every, "static_sizes": every, "static_strides": every}
-
-
 def fill(value: ir.Value, tensor: ir.Value) -> ir.Value:
     """`linalg.fill` of a tensor."""
     return _fill(value, tensor, [tensor.type]).results[0]

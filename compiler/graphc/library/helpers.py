@@ -27,11 +27,13 @@ class Helper:
     takes_memory: ClassVar[bool] = False
     gives_status: ClassVar[bool] = False
     assumes: ClassVar[str] = ""
+    # The function's name, of the attributes; kinds whose names need more define `symbol`.
+    named: ClassVar[str]
 
     @property
     def symbol(self) -> str:
         """The function's name."""
-        raise NotImplementedError
+        return self.named.format(self)
 
     def merged(self, other: Helper) -> Helper:
         """What serves callers of both; they have one name."""
@@ -90,10 +92,7 @@ class Gemm(Helper):
     letter: str
     packs: bool
     assumes: ClassVar[str] = BlockProduct.assumes
-
-    @property
-    def symbol(self) -> str:
-        return f"graphc_{self.letter}gemm"
+    named: ClassVar[str] = "graphc_{0.letter}gemm"
 
     def merged(self, other: Helper) -> Helper:
         assert isinstance(other, Gemm)
@@ -136,10 +135,7 @@ class ScalarCall(Helper):
     operands: int
     whole: bool
     assumes: ClassVar[str] = PURE
-
-    @property
-    def symbol(self) -> str:
-        return f"graphc_scalar.{self.name}"
+    named: ClassVar[str] = "graphc_scalar.{0.name}"
 
 
 @dataclass(frozen=True)
@@ -148,10 +144,7 @@ class Draws(Helper):
 
     generator: str
     distribution: str
-
-    @property
-    def symbol(self) -> str:
-        return f"graphc_random_{self.generator}_{self.distribution}"
+    named: ClassVar[str] = "graphc_random_{0.generator}_{0.distribution}"
 
 
 @dataclass(frozen=True)
@@ -160,10 +153,7 @@ class Poll(Helper):
 
     gives_status: ClassVar[bool] = True
     assumes: ClassVar[str] = f"llvm.no_unwind, {_ARGUMENTS_ONLY}"
-
-    @property
-    def symbol(self) -> str:
-        return "graphc_tick"
+    named: ClassVar[str] = "graphc_tick"
 
 
 @dataclass(frozen=True)
@@ -187,10 +177,7 @@ class Arena(Helper):
 
     name: str
     assumes: ClassVar[str] = "llvm.no_unwind"
-
-    @property
-    def symbol(self) -> str:
-        return f"graphc_{self.name}"
+    named: ClassVar[str] = "graphc_{0.name}"
 
 
 @dataclass(frozen=True)
@@ -218,10 +205,7 @@ class Allocation(Helper):
 
     takes_memory: ClassVar[bool] = True
     assumes: ClassVar[str] = "llvm.no_unwind"
-
-    @property
-    def symbol(self) -> str:
-        return "graphc_alloc"
+    named: ClassVar[str] = "graphc_alloc"
 
 
 @dataclass(frozen=True)

@@ -144,12 +144,6 @@ def two_sum(x: Real, y: Real | float) -> Pair:
     return total, (x - (total - rest)) + (y - rest)
 
 
-def fast_two_sum(x: Real, y: Real | float) -> Pair:
-    """x + y and its rounding error, for operands of which the first has the larger magnitude, or is 0."""
-    total = x + y
-    return total, y - (total - x)
-
-
 def two_product(x: Real, y: Real | float) -> Pair:
     """x * y and its rounding error."""
     high = x * y

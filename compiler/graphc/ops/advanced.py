@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -71,17 +71,13 @@ class Take(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False]]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,), (x, indices) = cotangents, inputs
         if g is None or is_discrete(x):
             return [None, None]
         return [Put(self.axis)(pt.zeros_like(x), g, indices), None]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None if tangents[0] is None else self(tangents[0], inputs[1])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
@@ -140,9 +136,7 @@ class Put(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [True], [False]]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,), (x, y, indices) = cotangents, inputs
         if g is None or is_discrete(x):
             return [None, None, None]
@@ -164,9 +158,7 @@ class Put(Op):
         last = pt.dimshuffle(last, (*range(indices.type.ndim), *("x",) * after))
         return pt.switch(last, g_y, 0)
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (t_x, t_y), (x, y, indices) = tangents[:2], inputs
         if t_x is None and t_y is None:
             return [None]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.undefined import grad_not_implemented
-from graphc.ops.matrices import Maybe, Variables, _MatrixOp, float_dtype, is_complex
+from graphc.ops.matrices import _MatrixOp, float_dtype, is_complex
 
 
 class CholeskyBanded(_MatrixOp):

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.factors import _qr_pullback, _require_square_part
-from graphc.ops.matrices import Maybe, Variables, _MatrixOp, complex_dtype, conj, mm, transposed
+from graphc.ops.matrices import _MatrixOp, complex_dtype, conj, mm, transposed
 from graphc.ops.python_matrices import _PythonMatrices
 from graphc.ops.solvers import Sylvester
 from graphc.public import pt

@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Maybe, Variable, Variables
 from graphc.ops.kernel import KernelOp
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
-
-Variables = Sequence[Variable]
-MaybeVariables = Sequence[Variable | None]
 
 
 class _Convolution(KernelOp):
@@ -63,17 +60,13 @@ class _Convolution(KernelOp):
         """Gradients of both operands from that of the result."""
         raise NotImplementedError
 
-    def pullback(
-        self, inputs: Variables, outputs: Variables, cotangents: MaybeVariables
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (x, y, *sizes), (g,) = inputs, cotangents
         if g is None:
             return [None] * len(inputs)
         return [*self._adjoints(x, y, g), *[None] * len(sizes)]
 
-    def pushforward(
-        self, inputs: Variables, outputs: Variables, tangents: MaybeVariables
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         x, y, *sizes = inputs
         terms: list[Any] = []
         if tangents[0] is not None:

@@ -6,15 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.masks import _Selecting
 from graphc.ops.scattering import Gather, Scatter
 from graphc.public import pt
-
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 class CountTrue(DiscreteOp):

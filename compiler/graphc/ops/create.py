@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -54,17 +54,13 @@ class Iota(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [True], [False]]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,) = cotangents
         if g is None or is_discrete(outputs[0]):
             return [None, None, None]
         return [pt.sum(g), pt.sum(g * self(0, 1, inputs[2])), None]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         start, step = (0 if t is None else t for t in tangents[:2])
         if is_discrete(outputs[0]) or (tangents[0] is None and tangents[1] is None):
             return [None]

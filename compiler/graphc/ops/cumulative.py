@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.emit.literals import dense
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 _UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 def _neutral(kind: str, dtype: np.dtype) -> np.generic:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables, reads_of, remember
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant, is_weak_scalar
@@ -201,9 +201,7 @@ class Elementwise(Op):
             value = self.row.reference(*inputs)
         output_storage[0][0] = np.asarray(value, dtype=node.outputs[0].type.numpy_dtype)
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (out,), (g,) = outputs, cotangents
         if g is None or is_discrete(out):
             return [None] * len(inputs)
@@ -214,9 +212,7 @@ class Elementwise(Op):
             terms.append(None if term is None else unbroadcast(term, x))
         return terms
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (out,) = outputs
         if is_discrete(out):
             return [None]
@@ -283,9 +279,7 @@ class Cast(Elementwise):
             )
         return Apply(self, [x], [TensorType(self.dtype, x.type.shape).make_variable()])
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (x,), (g,) = inputs, cotangents
         if g is None or is_discrete(outputs[0]):
             return [None]
@@ -296,9 +290,7 @@ class Cast(Elementwise):
             g = pt.real(g)
         return [cast_to(g, x.type.dtype)]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (t,) = tangents
         if t is None or is_discrete(outputs[0]):
             return [None]

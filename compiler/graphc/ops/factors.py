@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.matrices import (
-    Maybe,
-    Variables,
     _MatrixOp,
     add,
     adjoint,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.tensor.convert import constant
 from graphc.ops.kernel import KernelOp
 from graphc.ops.sizes import known_size, size_of, sizes_of
@@ -15,8 +15,6 @@ from graphc.public import pt
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 COMPLEX = {"float32": "complex64", "float64": "complex128"}
 REAL = {complex_: real for real, complex_ in COMPLEX.items()}

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.emit.conditionals import emit_choice
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.location import capture, describe
 from graphc.graph.op import Op
 from graphc.graph.pytree import flatten
@@ -84,9 +84,7 @@ class IfElse(Op):
 
     # -- derivatives -----------------------------------------------------------------------------------------
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         """Both sides with zeros where the other one is chosen.
 
         Gradients of graphs do not call this: `graphc.gradient.branches` differentiates only what is chosen.
@@ -99,9 +97,7 @@ class IfElse(Op):
                 terms[j] = select(inputs[0], zeros_like(inputs[j]), g)
         return terms
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         result: list[Variable | None] = []
         for k in range(self.n):
             places = (1 + k, 1 + self.n + k)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.emit.types import NAMES
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -76,9 +76,7 @@ class Join(Op):
                 f"are {shapes}"
             ) from None
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,) = cotangents
         if g is None or is_discrete(outputs[0]):
             return [None] * len(inputs)
@@ -91,9 +89,7 @@ class Join(Op):
             start = stop
         return terms
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if is_discrete(outputs[0]) or all(t is None for t in tangents):
             return [None]
         return [self(*(pt.zeros_like(x) if t is None else t for x, t in zip(inputs, tangents, strict=True)))]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -70,9 +70,7 @@ class Matmul(Op):
         with np.errstate(all="ignore"):
             output_storage[0][0] = np.matmul(a, b)
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (a, b), (g,) = inputs, cotangents
         if g is None or is_discrete(outputs[0]):
             return [None, None]
@@ -83,9 +81,7 @@ class Matmul(Op):
             self(_transposed(_with_size(a, -1, size_b)), g),
         ]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (a, b), (t_a, t_b) = inputs, tangents
         if is_discrete(outputs[0]) or (t_a is None and t_b is None):
             return [None]

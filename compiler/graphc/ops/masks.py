@@ -11,15 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.ops.advanced import Put, Take
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp
 from graphc.public import pt
-
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 class _Selecting(DiscreteOp):

@@ -13,14 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.kernel import KernelOp
 from graphc.ops.linalg import Matmul
 from graphc.ops.sizes import size_of
 from graphc.public import gradient, pt
-
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 class _MatrixOp(KernelOp):

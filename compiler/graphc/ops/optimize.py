@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.replace import clone_replace, clone_with_inputs
 from graphc.graph.tensor.type import TensorType
@@ -187,9 +187,7 @@ class Solver(Op):
             [bool(c), False] for (c,) in symbolic.io_connection_pattern(self.inner_inputs, [self.equations])
         ]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         x, *args = inputs
         g = cotangents[0]
         if g is None or isinstance(g.type, DisconnectedType):

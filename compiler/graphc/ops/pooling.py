@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.scattering import Gather, Scatter
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
-
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 class _Windows(KernelOp):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -95,9 +95,7 @@ class Reduce(Op):
         at_zero = pt.switch(pt.eq(zeros, 1), others, 0)
         return pt.switch(zero, at_zero, pt.switch(pt.eq(zeros, 0), out / x, 0))
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (x,), (g,) = inputs, cotangents
         if g is None or is_discrete(x):
             return [None]
@@ -105,9 +103,7 @@ class Reduce(Op):
         weight = self._weight(x, outputs[0])
         return [pt.second(shape_source(x), g) if weight is None else g * weight]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (x,), (t,) = inputs, tangents
         if t is None or is_discrete(x):
             return [None]
@@ -157,14 +153,10 @@ class ArgReduce(Op):
             )
         output_storage[0][0] = np.asarray(getattr(np, self.kind)(x, axis=self.axis), dtype=np.int64)
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:

@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.public import gradient, pt
 
 KINDS = ("set", "add", "mul", "max", "min")
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 class Gather(KernelOp):

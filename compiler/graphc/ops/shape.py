@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -98,17 +98,13 @@ class MakeVector(Op):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         output_storage[0][0] = np.asarray([x[()] for x in inputs], dtype=self.dtype)
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,) = cotangents
         if g is None or np.dtype(self.dtype).kind not in "fc":
             return [None] * len(inputs)
         return [g[i] for i in range(len(inputs))]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         if all(t is None for t in tangents) or np.dtype(self.dtype).kind not in "fc":
             return [None]
         zero = np.zeros((), self.dtype)

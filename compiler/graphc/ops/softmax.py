@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import attribute, normalize_axes
@@ -51,14 +51,10 @@ class _Normalized(Op):
         normalize_axes(self.axes, x.type.ndim, type(self).__name__)
         return Apply(self, [x], [x.type.make_variable()])
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None if tangents[0] is None else self._forward(outputs[0], tangents[0])]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return [None if cotangents[0] is None else self._back(outputs[0], cotangents[0])]
 
     def _sum(self, x: Any) -> Any:

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.scattering import Gather, Scatter
-
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 class _Permutation(KernelOp):

@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.library.products.sparse import COLUMNS, GROUP, GROUPS
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
-
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 def _index_dtype(*given: str) -> str:

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.errors import UndefinedGradientError
-from graphc.graph.basic import Variable
+from graphc.graph.basic import Maybe, Variable, Variables
 from graphc.ops.matrices import (
-    Maybe,
-    Variables,
     _MatrixOp,
     add,
     adjoint,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.errors import ValueRankError
-from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -131,18 +131,14 @@ class Subtensor(_Basic):
         x = inputs[0]
         output_storage[0][0] = x[self._index(node, x.shape, inputs[1:])]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,), (x, *bounds) = cotangents, inputs
         none: list[Variable | None] = [None] * len(bounds)
         if g is None or is_discrete(x):
             return [None, *none]
         return [IncSubtensor(self.idx_list)(pt.zeros_like(x), g, *bounds), *none]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [None if tangents[0] is None else self(tangents[0], *inputs[1:])]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
@@ -210,9 +206,7 @@ class IncSubtensor(_Basic):
             np.add(region, y, out=region)
         output_storage[0][0] = out
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (g,), (x, y, *bounds) = cotangents, inputs
         none: list[Variable | None] = [None] * len(bounds)
         if g is None or is_discrete(x):
@@ -223,9 +217,7 @@ class IncSubtensor(_Basic):
         zero = np.zeros((1,) * x.type.ndim, x.type.dtype)
         return [self(g, zero, *bounds), g_y, *none]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (t_x, t_y), (x, y, *bounds) = tangents[:2], inputs
         if t_x is None and t_y is None:
             return [None]

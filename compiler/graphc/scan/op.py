@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphc.emit.conditionals import obstacle
 from graphc.emit.native import why_not_native
-from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.demand import is_conditional
 from graphc.graph.equality import same_graph
 from graphc.graph.function_graph import FunctionGraph
@@ -217,14 +217,10 @@ class Scan(Op):
 
     # -- derivatives and queries -----------------------------------------------------------------------------
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return self.rules.pullback(self, inputs, outputs, cotangents)
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return self.rules.pushforward(self, inputs, outputs, tangents)
 
     def batch(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
@@ -364,9 +364,7 @@ class SparseSparse(Op):
         out = x + y if self.kind == "add" else x.multiply(y) if self.kind == "mul" else x @ y
         output_storage[0][0] = node.outputs[0].type.filter(out.asformat(x.format), allow_downcast=True)
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (x, y), (g,) = inputs, cotangents
         if g is None:
             return [None, None]
@@ -377,9 +375,7 @@ class SparseSparse(Op):
         terms = true_dot(g, transpose(y)), true_dot(transpose(x), g)
         return [in_format(t, v.type.format) for t, v in zip(terms, (x, y), strict=True)]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         (x, y), (t_x, t_y) = inputs, tangents
         if self.kind == "add":
             terms = [t for t in (t_x, t_y) if t is not None]

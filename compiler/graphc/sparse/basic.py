@@ -14,7 +14,7 @@ from typing import cast as typed
 import numpy as np
 
 from graphc.config import config
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.location import capture
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
@@ -133,15 +133,11 @@ class ConvertFormat(Op):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
         output_storage[0][0] = node.outputs[0].type.filter(inputs[0])
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         g = cotangents[0]
         return [None if g is None else ConvertFormat(typed(Any, inputs[0]).type.format)(g)]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         t = tangents[0]
         return [None if t is None else self(t)]
 
@@ -171,17 +167,13 @@ class CSMProperties(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True, False, False, False]]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         if cotangents[0] is None:
             return [None]
         format = typed(Any, inputs[0]).type.format
         return [CSM(format)(cotangents[0], *outputs[1:])]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         t = tangents[0]
         return [None if t is None else csm_data(t), None, None, None]
 
@@ -215,17 +207,13 @@ class CSM(Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False], [False], [False]]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         g = cotangents[0]
         if g is None:
             return [None] * 4
         return [values_at(g, outputs[0]), None, None, None]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         t = tangents[0]
         return [None if t is None else self(t, *inputs[1:])]
 
@@ -258,17 +246,13 @@ class Regular(Op):
         """What runs: the value."""
         return [inputs[0]]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         (value, *sources), (g,) = inputs, cotangents
         if g is None or (is_sparse(g) and same_pattern(g, value)):
             return [g, *[None] * len(sources)]
         return [None, *self.rule(g, sources, self.parameter)]
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return [tangents[0]]
 
     def __str__(self) -> str:

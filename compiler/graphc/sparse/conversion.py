@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -23,9 +23,6 @@ from graphc.sparse.basic import (
     same_places,
 )
 from graphc.sparse.type import SparseTensorType
-
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 def matrix_of(format: str, array: np.ndarray) -> Any:

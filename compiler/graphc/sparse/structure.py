@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.graph.basic import Apply, Variable
+from graphc.graph.basic import Apply
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import TensorType
@@ -32,9 +32,6 @@ from graphc.sparse.basic import (
 )
 from graphc.sparse.conversion import csr_from_dense, remove0
 from graphc.sparse.type import FORMATS
-
-Variables = Sequence[Variable]
-Maybe = Sequence[Variable | None]
 
 
 def _part(matrices: list[Any], index: list[Any], given: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.errors import MissingInputError
 from graphc.gradient.connectivity import io_connection_pattern
-from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.equality import same_graph
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.location import describe
@@ -167,14 +167,10 @@ class OpFromGraph(Op):
         # A pattern that the user gave says nothing about captured shared variables.
         return rows + [[True] * len(self.inner_outputs)] * (len(self.inner_inputs) - len(rows))
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return pullback(self, inputs, outputs, cotangents)
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return pushforward(self, inputs, outputs, tangents)
 
     def batch(

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.config import config
 from graphc.errors import VectorizeError
-from graphc.graph.basic import Apply, Constant, Variable
+from graphc.graph.basic import Apply, Constant, Maybe, Variable, Variables
 from graphc.graph.location import describe
 from graphc.graph.op import Op
 from graphc.graph.tensor.convert import as_tensor_variable, constant
@@ -343,14 +343,10 @@ class RandomVariable(Op):
         is_smooth = np.dtype(self.dtype).kind == "f" and self.row.dtype == "float64"
         return [[i == 0, i >= count and is_smooth] for i in range(len(node.inputs))]
 
-    def pullback(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
         return pullback(self, inputs, outputs, cotangents)
 
-    def pushforward(
-        self, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
-    ) -> list[Variable | None]:
+    def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return pushforward(self, inputs, outputs, tangents)
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:

@@ -3,7 +3,40 @@
 
 from __future__ import annotations
 
-COMMON = r"""
+# A loop over the elements of an array.
+_EACH = r"""
+define internal void @{name}(ptr %from, i64 %count) noinline {{
+; {what}
+begin:
+  br label %test
+test:
+  %i = phi i64 [0, %begin], [%i1, %step]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %step, label %done
+step:
+  %p = getelementptr {element}, ptr %from, i64 %i
+{lines}
+  %i1 = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}}
+"""
+_DROP = _EACH.format(
+    name="graphc_drop",
+    what="Gives up a reference to each object; null is skipped.",
+    element="ptr",
+    lines="  %object = load ptr, ptr %p\n  call void @Py_DecRef(ptr %object)",
+)
+# Entries that read objects through exported functions hold views of them.
+CLOSE = _EACH.format(
+    name="graphc_close",
+    what="Releases each Py_buffer (80 bytes); one that was never filled has no object and is skipped.",
+    element="[80 x i8]",
+    lines="  call void @PyBuffer_Release(ptr %p)",
+)
+
+_DECLARED = r"""
 @PyArray_Type = external global i8
 @PyTuple_Type = external global i8
 @PyList_Type = external global i8
@@ -35,24 +68,6 @@ declare i64 @PySequence_Size(ptr)
 declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare ptr @PyArray_GetPtr(ptr, ptr)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-
-define internal void @graphc_drop(ptr %objects, i64 %count) noinline {
-; Gives up a reference to each object; null is skipped.
-begin:
-  br label %test
-test:
-  %i = phi i64 [0, %begin], [%i1, %drop]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %drop, label %done
-drop:
-  %p = getelementptr ptr, ptr %objects, i64 %i
-  %object = load ptr, ptr %p
-  call void @Py_DecRef(ptr %object)
-  %i1 = add i64 %i, 1
-  br label %test
-done:
-  ret void
-}
 
 define internal i1 @graphc_shares(ptr %data, ptr %bytes, i64 %i, i64 %count) {
 ; Whether array i shares memory with another one of the first ones.
@@ -160,23 +175,4 @@ drop:
 !0 = !{!"branch_weights", i32 1000, i32 1}
 !1 = !{!"branch_weights", i32 1, i32 1}
 """
-
-# Entries that read objects through exported functions hold views of them.
-CLOSE = r"""
-define internal void @graphc_close(ptr %views, i64 %count) noinline {
-; Releases each Py_buffer (80 bytes); one that was never filled has no object and is skipped.
-begin:
-  br label %test
-test:
-  %i = phi i64 [0, %begin], [%i1, %drop]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %drop, label %done
-drop:
-  %p = getelementptr [80 x i8], ptr %views, i64 %i
-  call void @PyBuffer_Release(ptr %p)
-  %i1 = add i64 %i, 1
-  br label %test
-done:
-  ret void
-}
-"""
+COMMON = _DECLARED + _DROP
