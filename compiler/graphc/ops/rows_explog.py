@@ -29,13 +29,7 @@ def _expm1(x: np.ndarray) -> np.ndarray:
 
 
 register("exp", np.exp, "e to the power x.", forms.libm("exp"), grad=(lambda x, out, g: g * out,))
-register(
-    "exp2",
-    np.exp2,
-    "2 to the power x.",
-    forms.libm("exp2"),
-    grad=(lambda x, out, g: g * out * _LN2,),
-)
+register("exp2", np.exp2, "2 to the power x.", forms.libm("exp2"), grad=(lambda x, out, g: g * out * _LN2,))
 register(
     "expm1",
     _expm1,
@@ -47,18 +41,10 @@ register(
 )
 register("log", np.log, "Natural logarithm.", forms.libm("log"), grad=(lambda x, out, g: g / x,))
 register(
-    "log2",
-    np.log2,
-    "Logarithm to base 2.",
-    forms.libm("log2"),
-    grad=(lambda x, out, g: g / (x * _LN2),),
+    "log2", np.log2, "Logarithm to base 2.", forms.libm("log2"), grad=(lambda x, out, g: g / (x * _LN2),)
 )
 register(
-    "log10",
-    np.log10,
-    "Logarithm to base 10.",
-    forms.libm("log10"),
-    grad=(lambda x, out, g: g / (x * _LN10),),
+    "log10", np.log10, "Logarithm to base 10.", forms.libm("log10"), grad=(lambda x, out, g: g / (x * _LN10),)
 )
 register(
     "log1p",

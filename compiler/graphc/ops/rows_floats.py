@@ -142,17 +142,5 @@ register(
     _spacing,
     grad=(None,),
 )
-register(
-    "gcd",
-    np.gcd,
-    "Greatest common divisor of the magnitudes.",
-    _gcd,
-    grad=(None, None),
-)
-register(
-    "lcm",
-    np.lcm,
-    "Least common multiple of the magnitudes; 0 if one is 0.",
-    _lcm,
-    grad=(None, None),
-)
+register("gcd", np.gcd, "Greatest common divisor of the magnitudes.", _gcd, grad=(None, None))
+register("lcm", np.lcm, "Least common multiple of the magnitudes; 0 if one is 0.", _lcm, grad=(None, None))

@@ -43,9 +43,7 @@ register_scipy(
     (lambda x, out, g: 0.5 * g * (pt.j0(x) - pt.jv(2, x)),),
 )
 register_scipy(
-    "jv",
-    "Bessel function of the first kind of order v.",
-    (Undefined(_ORDER), _of_orders("jv", -1)),
+    "jv", "Bessel function of the first kind of order v.", (Undefined(_ORDER), _of_orders("jv", -1))
 )
 register_scipy("y0", "Bessel function of the second kind of order 0.", (lambda x, out, g: -g * pt.y1(x),))
 register_scipy(
@@ -54,9 +52,7 @@ register_scipy(
     (lambda x, out, g: 0.5 * g * (pt.y0(x) - pt.yv(2, x)),),
 )
 register_scipy(
-    "yv",
-    "Bessel function of the second kind of order v.",
-    (Undefined(_ORDER), _of_orders("yv", -1)),
+    "yv", "Bessel function of the second kind of order v.", (Undefined(_ORDER), _of_orders("yv", -1))
 )
 register_scipy(
     "i0",
@@ -72,9 +68,7 @@ register_scipy(
     forms_bessel.modified_bessel(1, scaled=False),
 )
 register_scipy(
-    "iv",
-    "Modified Bessel function of the first kind of order v.",
-    (Undefined(_ORDER), _of_orders("iv", 1)),
+    "iv", "Modified Bessel function of the first kind of order v.", (Undefined(_ORDER), _of_orders("iv", 1))
 )
 register_scipy(
     "i0e",

@@ -89,11 +89,5 @@ register(
     grad=(lambda x, y, out, g: g * pt.exp2(x - out), lambda x, y, out, g: g * pt.exp2(y - out)),
 )
 register(
-    "sinc",
-    np.sinc,
-    "sin(pi x) / (pi x), 1 at 0.",
-    forms.sinc,
-    nin=1,
-    dtypes=floats_or_double,
-    grad=(_sinc,),
+    "sinc", np.sinc, "sin(pi x) / (pi x), 1 at 0.", forms.sinc, nin=1, dtypes=floats_or_double, grad=(_sinc,)
 )

@@ -63,26 +63,10 @@ register(
     grad=(lambda x, out, g: -g / pt.sqrt(1 - pt.sqr(x)),),
 )
 register(
-    "arctan",
-    np.arctan,
-    "Inverse tangent.",
-    forms.libm("atan"),
-    grad=(lambda x, out, g: g / (1 + pt.sqr(x)),),
+    "arctan", np.arctan, "Inverse tangent.", forms.libm("atan"), grad=(lambda x, out, g: g / (1 + pt.sqr(x)),)
 )
-register(
-    "sinh",
-    np.sinh,
-    "Hyperbolic sine.",
-    forms.libm("sinh"),
-    grad=(lambda x, out, g: g * pt.cosh(x),),
-)
-register(
-    "cosh",
-    np.cosh,
-    "Hyperbolic cosine.",
-    forms.libm("cosh"),
-    grad=(lambda x, out, g: g * pt.sinh(x),),
-)
+register("sinh", np.sinh, "Hyperbolic sine.", forms.libm("sinh"), grad=(lambda x, out, g: g * pt.cosh(x),))
+register("cosh", np.cosh, "Hyperbolic cosine.", forms.libm("cosh"), grad=(lambda x, out, g: g * pt.sinh(x),))
 register(
     "tanh",
     _tanh,
