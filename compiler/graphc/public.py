@@ -60,5 +60,6 @@ printing = Package("printing")
 # Parts that build on what calls them.
 loops = Package("scan.batch_loop")
 pickling = Package("graph.pickling")
+pictures = Package("graph.svg")
 shapes = Package("ops.shape")
 sparse = Package("sparse")

@@ -17,9 +17,10 @@ from graphc_dialects._mlir import ir, passmanager
 from graphc_dialects.diagnostics import Diagnostic, collect
 from graphc_dialects.dialect import new_context
 from graphc_tools import _reproducer
+from graphc_tools._changes import ChangesPrinter
 from graphc_tools._emit import EmitError, emit
 from graphc_tools._expected import compare, parse_expectations
-from graphc_tools._printing import IRPrinter, print_diagnostic, print_statistics, print_timing
+from graphc_tools._printing import print_diagnostic, print_statistics, print_timing
 from graphc_tools._usage import UsageError
 
 _SEPARATOR = "// -----"
@@ -142,7 +143,7 @@ class Driver:
             # Parsers of upstream's operations do not expect every attribute.
             diagnostics.append(Diagnostic("error", f"MLIR cannot parse the module: {error}", None))
             return None
-        printer = IRPrinter(self._arguments, self._stderr)
+        printer = ChangesPrinter(self._arguments, self._stderr)
         pipeline = ",".join(map(str, entries))
         try:
             report = run_pipeline(
@@ -155,7 +156,8 @@ class Driver:
             self._reports.append(report)
             return emit(module, self._arguments)
         except (ir.MLIRError, PassError, EmitError) as error:
-            if not diagnostics or isinstance(error, EmitError):
+            told = any(diagnostic.severity == "error" for diagnostic in diagnostics)
+            if not told or isinstance(error, EmitError):
                 diagnostics.append(Diagnostic("error", _message(error, printer.current), None))
         except Exception as error:
             diagnostics.append(Diagnostic("error", _internal(error, printer.current), None))

@@ -7,7 +7,9 @@ import argparse
 from typing import Any
 
 from graphc.backends.cpu.handoff import to_llvmlite
+from graphc.ir.walk import functions
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
+from graphc_tools.short_form import short_form
 
 
 class EmitError(Exception):
@@ -20,6 +22,10 @@ def emit(module: Any, arguments: argparse.Namespace) -> str | bytes:
     Raises:
         EmitError: the module is not entirely in the llvm dialect, or LLVM rejects it.
     """
+    if arguments.short:
+        if not any(_symbol(function) == "main" for function in functions(module)):
+            raise EmitError("--short prints the function @main, which this module does not have")
+        return "".join(f"{line}\n" for line in short_form(module))
     if arguments.emit == "mlir":
         text = module.operation.get_asm(
             print_generic_op_form=arguments.mlir_print_op_generic,
@@ -31,6 +37,10 @@ def emit(module: Any, arguments: argparse.Namespace) -> str | bytes:
     if arguments.emit == "llvm":
         return text
     return _machine_code(text, arguments.emit)
+
+
+def _symbol(function: ir.Operation) -> str:
+    return str(ir.StringAttr(function.attributes["sym_name"]).value)
 
 
 def _llvm_text(module: Any) -> str:

@@ -17,81 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from graphc_tools._options import PROGRAM, build_parser, help_on
 from graphc_tools._usage import UsageError
-
-PROGRAM = "graphc-opt"
-_EMIT = ("mlir", "llvm", "asm", "obj")
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise UsageError(message)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The options that are not passes."""
-    parser = _Parser(
-        prog=PROGRAM,
-        description="Runs passes of graphc and upstream MLIR. Each is an option: --PASS or --PASS='k=v'.",
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("input", nargs="?", default="-", help="file to read; - is the standard input")
-    add("-o", dest="output", default="-", metavar="FILE", help="file to write; - is the standard output")
-    add("--pass-pipeline", metavar="TEXT", help="builtin.module(...) with passes of both kinds")
-    add("--list-passes", action="store_true", help="list graphc's passes and their options")
-    add(
-        "--split-input-file",
-        action="store_true",
-        help="treat parts between '// -----' lines as separate modules",
-    )
-    add("--verify-diagnostics", action="store_true", help="compare diagnostics with expected-* comments")
-    add(
-        "--verify-each",
-        default="true",
-        choices=("true", "false"),
-        help="verify after every pass (default true)",
-    )
-    add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
-    add("--emit", default="mlir", choices=_EMIT, help="what to print; other than mlir needs the llvm dialect")
-    add(
-        "--mlir-print-ir-before",
-        action="append",
-        default=[],
-        metavar="PASS",
-        help="print the IR before a pass",
-    )
-    add(
-        "--mlir-print-ir-after", action="append", default=[], metavar="PASS", help="print the IR after a pass"
-    )
-    add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
-    add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
-    add("--mlir-print-ir-after-change", action="store_true", help="print the IR after passes that changed it")
-    add("--mlir-print-ir-after-failure", action="store_true", help="print the IR after a pass that failed")
-    add("--mlir-print-op-generic", action="store_true", help="print the generic form")
-    add("--mlir-print-debuginfo", action="store_true", help="print locations")
-    add("--mlir-timing", action="store_true", help="report the time of each pass")
-    add("--mlir-pass-statistics", action="store_true", help="report the counters of each pass")
-    add(
-        "--mlir-disable-threading",
-        action="store_true",
-        help="accepted for compatibility; nothing is threaded",
-    )
-    add(
-        "--mlir-pass-pipeline-crash-reproducer",
-        metavar="FILE",
-        help="on failure, write the input module and the pipeline to FILE",
-    )
-    add("--run-reproducer", action="store_true", help="run the pipeline stored in a reproducer file")
-    add("--isolated", action="store_true", help="run in a helper process, and report it if that crashes")
-    add(
-        "--time-limit",
-        type=int,
-        default=0,
-        metavar="SECONDS",
-        help="end the helper process then (--isolated)",
-    )
-    return parser
 
 
 def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -120,23 +47,6 @@ def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]
     if passes and arguments.pass_pipeline is not None:
         raise UsageError(f"give either --pass-pipeline or passes (--{passes[0]}), not both")
     return arguments, passes
-
-
-def list_passes(stdout: TextIO) -> None:
-    """Prints every pass of graphc with its stage, summary and options."""
-    from graphc.passes.manager.base import STAGES, discover, find
-
-    classes = [find(flag) for flag in discover()]
-    for stage in STAGES:
-        print(f"{stage} stage:", file=stdout)
-        for cls in classes:
-            if cls.stage == stage:
-                summary = (cls.__doc__ or "").strip().partition("\n")[0]
-                print(f"  --{cls.flag()}: {summary}", file=stdout)
-                for name, default in cls.options().items():
-                    text = str(default).lower() if isinstance(default, bool) else default
-                    print(f"      {name}={text}", file=stdout)
-    print("Every pass of upstream MLIR is accepted as well.", file=stdout)
 
 
 def read_input(path: str, stdin: TextIO) -> str:
@@ -275,9 +185,20 @@ def main(
     """
     stdin, stdout, stderr = stdin or sys.stdin, stdout or sys.stdout, stderr or sys.stderr
     try:
-        arguments, passes = parse_arguments(sys.argv[1:] if argv is None else argv)
-        if arguments.list_passes:
-            list_passes(stdout)
+        words = sys.argv[1:] if argv is None else argv
+        topic = next((word.partition("=")[2] for word in words if word.startswith("--help=")), None)
+        if topic is not None:
+            print(help_on(topic), file=stdout)
+            return 0
+        arguments, passes = parse_arguments(words)
+        if arguments.version or arguments.list_passes or arguments.completion or arguments.reduce:
+            from graphc_tools import _listing, _reduce
+
+            if not arguments.reduce:
+                print(_listing.about(arguments), file=stdout)
+                return 0
+            source = read_input(arguments.input, stdin)
+            write_output(arguments.output, _reduce.reduce(source, arguments.reduce, stderr), stdout)
             return 0
         source = read_input(arguments.input, stdin)
         run = process_isolated if arguments.isolated or odd_iterators(source) else process

@@ -15,6 +15,10 @@ from graphc_runtime.manifest import Signature
 _COMPILE = "graphc.backends.isolated:compile_here"
 
 
+class CompilerDied(CompileError):
+    """The process that compiled has ended; the message names a file with which it does so again."""
+
+
 class IsolatedTarget(Target):
     """Another target, whose compiler runs in a helper process: a crash ends that instead of this one.
 
@@ -40,7 +44,7 @@ class IsolatedTarget(Target):
                 _COMPILE, self._inner, text, signature, options, log.empty(), seconds=self._seconds
             )
         except worker.WorkerDied as death:
-            raise CompileError(self._report(text, signature, options, death)) from None
+            raise CompilerDied(self._report(text, signature, options, death)) from None
         log.add(found)
         made: Artifact = artifact
         return made

@@ -32,6 +32,7 @@ class CompileOptions:
         fastmath: what arithmetic may change, a level of `graphc-fast-math`; empty for the flags that lowering
             sets.
         flush_denormals: compute with denormal numbers flushed to zero.
+        profile: measure the time of operations.
         donations: arguments that may be overwritten.
         workspace_limit_mb: largest workspace that is kept for the next call, in MiB.
         poison_memory: fill memory with NaN before use, and look for writes next to workspaces.
@@ -41,6 +42,7 @@ class CompileOptions:
     mode: str
     fastmath: str = ""
     flush_denormals: bool = False
+    profile: bool = False
     donations: tuple[Donation, ...] = ()
     workspace_limit_mb: int = 1024
     poison_memory: bool = False

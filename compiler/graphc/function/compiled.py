@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from graphc.backends.target import CompileLog, CompileOptions, Target
 from graphc.compile.fingerprint import fingerprint
 from graphc.compile.origins import origin_of
 from graphc.config import config
+from graphc.errors import CompileError
 from graphc.function.call_form import KernelForm
 from graphc.function.report import CompileReport
 from graphc.function.settings import resources
@@ -198,10 +200,14 @@ def _target(options: CompileOptions) -> Target:
     target = find_target(options.mode, resources())
     if not config.compile_isolated:
         return target
-    # Its imports would make that of graphc longer.
-    from graphc.function.isolation import isolated
+    return _isolation().isolated(target)
 
-    return isolated(target)
+
+def _isolation() -> ModuleType:
+    """What few compilations need; its imports would make that of graphc longer."""
+    from graphc.function import isolation
+
+    return isolation
 
 
 def _stored(key: str, signature: Signature, target: Target) -> Executable | None:
@@ -230,13 +236,24 @@ def _built(
     key: str | None,
     log: CompileLog,
 ) -> Executable:
-    """Compiles emitted text, and stores the artifact in the disk cache."""
-    executable = target.build(text, signature, options, log)
+    """Compiles emitted text, and stores the artifact in the disk cache.
+
+    Raises:
+        CompileError: the compiler failed; the message names a file with which it does so again.
+    """
+    try:
+        executable = target.build(text, signature, options, log)
+    except _FAILURES as error:
+        raise _isolation().reported(error, target, text, options) from error
     # Who gave up waiting may have changed settings meanwhile.
     checkpoint()
     if key is not None:
         disk_cache(config.cache_dir, config.cache_size_mb).put(key, executable.artifact.to_bytes())
     return executable
+
+
+# What a defect of the compiler raises, besides what says that the process has no memory or is to end.
+_FAILURES = (CompileError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def _donations(fgraph: FunctionGraph, executable: Executable) -> list[str]:

@@ -3,15 +3,37 @@
 
 from __future__ import annotations
 
-from graphc.backends.isolated import IsolatedTarget
+from graphc.backends.isolated import CompilerDied, IsolatedTarget
 from graphc.backends.reproducer import Reproducers
-from graphc.backends.target import Target
+from graphc.backends.target import CompileOptions, Target
 from graphc.config import config
+from graphc.errors import CompileError
+from graphc.ir.donations import with_donations
 
 
 def isolated(target: Target) -> Target:
     """A target in a helper process, with the time limit of now."""
     return IsolatedTarget(target, config.compile_time_limit, reproducers())
+
+
+def reported(error: Exception, target: Target, text: str, options: CompileOptions) -> CompileError:
+    """An error of a compilation, whose message names a file with which it happens again.
+
+    Args:
+        error: what was raised.
+        target: who raised it.
+        text: the module.
+        options: what it was compiled with.
+    """
+    if isinstance(error, CompilerDied):
+        return error
+    what = str(error) if isinstance(error, CompileError) else f"{type(error).__name__}: {error}"
+    entries = ",".join(target.pipeline(text, options))
+    notes = [f"mode {options.mode}: {what}"]
+    path = reproducers().write(with_donations(text, options.donations), entries, notes)
+    place = f"could not be written to {config.reproducer_dir!r}" if path is None else f"is in {path}"
+    kind = type(error) if isinstance(error, CompileError) else CompileError
+    return kind(f"{what}\nplease report this with the module that was compiled, which {place}")
 
 
 def reproducers() -> Reproducers:

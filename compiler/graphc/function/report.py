@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from graphc.backends.target import CompileLog, CompileOptions
+from graphc.function.notebook import report_html
 from graphc.graph.basic import Apply
 from graphc.graph.location import SourceLocation
 from graphc_runtime.record import record
@@ -82,6 +83,10 @@ class CompileReport(CompileLog):
     def add_fallback(self, node: Apply, reason: str) -> None:
         """Note that a node runs in Python."""
         self.fallbacks.append(Fallback(str(node.op), reason, node.location))
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return report_html(self)
 
     def __str__(self) -> str:
         plural = "" if self.segments == 1 else "s"

@@ -8,7 +8,7 @@ from graphc.config import FASTMATH, config
 
 
 def compile_options(
-    mode: str, *, fastmath: str | None = None, flush_denormals: bool | None = None
+    mode: str, *, fastmath: str | None = None, flush_denormals: bool | None = None, profile: bool = False
 ) -> CompileOptions:
     """The options of a function that is compiled now.
 
@@ -16,14 +16,21 @@ def compile_options(
         mode: the mode of the function; what "debug" compares, and others compile of it, is "fast_run".
         fastmath: as given to `graphc.function`; None for ``config.fastmath``.
         flush_denormals: as given to `graphc.function`; None for ``config.flush_denormals``.
+        profile: as given to `graphc.function`.
 
     Raises:
-        ValueError: there is no such level of fast math.
+        ValueError: there is no such level of fast math, or nothing is compiled that could be measured.
     """
+    if profile and mode not in ("fast_run", "fast_compile"):
+        raise ValueError(
+            f"profile=True measures compiled code, which mode {mode!r} does not run; take mode 'fast_run', "
+            "or record what runs op by op: with f.trace(per_op=True) as t: f(x)"
+        )
     if fastmath is not None and fastmath not in FASTMATH:
         raise ValueError(f"fastmath must be one of {', '.join(FASTMATH)}, got {fastmath!r}")
     return CompileOptions(
         "fast_run" if mode in ("debug", "reference") else mode,
+        profile=profile,
         fastmath=config.fastmath if fastmath is None else fastmath,
         flush_denormals=config.flush_denormals if flush_denormals is None else bool(flush_denormals),
         workspace_limit_mb=config.workspace_limit_mb,

@@ -12,6 +12,8 @@ from graphc.function.calls import Calls
 from graphc.function.compiled import Compiled
 from graphc.function.io import In, OutputForm
 from graphc.function.modes import build_op_schedule
+from graphc.function.notebook import function_html
+from graphc.function.profile import Profile
 from graphc.function.program import Program
 from graphc.function.rebuild import rebuild_function
 from graphc.function.report import CompileReport
@@ -249,6 +251,14 @@ class Function(NativeCallable):
 
         return explore(self, args)
 
+    @cached_property
+    def profile(self) -> Profile | None:
+        """Where the time of calls goes, of a function that was compiled with ``profile=True``; else None."""
+        if not self.report.options.profile:
+            return None
+        whole = self.executor.whole
+        return Profile(self.report.name, list(self.executor.segments()) if whole is None else [whole])
+
     def trace(self, *, per_op: bool = False) -> Trace:
         """Records what calls do: ``with f.trace() as t: f(x)``, then ``print(t)`` or ``t.save(path)``.
 
@@ -272,6 +282,10 @@ class Function(NativeCallable):
     def dprint(self, **kwargs: Any) -> Any:
         """Print the graph; arguments as in `graphc.dprint`."""
         return debugprint(self, **kwargs)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        return function_html(self)
 
     def __repr__(self) -> str:
         inputs = ", ".join(str(item.variable) for item in self.inputs)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from graphc.graph.location import SourceLocation, capture
-from graphc.public import function, pickling, printing
+from graphc.public import function, pickling, pictures, printing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,6 +94,11 @@ class Variable:
         return f"{self.owner.op}.{self.index}"
 
     __repr__ = __str__
+
+    def _repr_svg_(self) -> str | None:
+        """What notebooks show of a variable that is computed."""
+        picture: str | None = pictures.notebook_picture(self)
+        return picture
 
     def clone(self, name: str | None = None) -> Variable:
         """A new root variable of the same type; ``name`` defaults to this one's."""

@@ -12,6 +12,7 @@ from graphc.graph.destroy import analyse
 from graphc.graph.location import describe
 from graphc.graph.replace import clone_with_inputs
 from graphc.graph.traversal import graph_inputs, io_toposort
+from graphc.public import pictures
 
 
 class FunctionGraph:
@@ -113,6 +114,11 @@ class FunctionGraph:
         return f"FunctionGraph({', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
 
     __repr__ = __str__
+
+    def _repr_svg_(self) -> str | None:
+        """What notebooks show."""
+        picture: str | None = pictures.notebook_picture(self)
+        return picture
 
 
 def _from_table(

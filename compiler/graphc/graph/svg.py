@@ -9,8 +9,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from graphc.graph.basic import Variable
+from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.svg_layout import Box, Picture, layout
 from graphc.graph.svg_sources import picture_of_graph, picture_of_module
+from graphc.graph.traversal import toposort
 
 _MARGIN = 14.0
 _STYLE = """
@@ -67,6 +70,16 @@ def to_svg(
     if file is not None:
         Path(file).write_text(text, encoding="utf-8")
     return text
+
+
+# Graphs of more nodes are text in notebooks.
+MOST_NODES = 100
+
+
+def notebook_picture(graph: Variable | FunctionGraph) -> str | None:
+    """The picture that a notebook shows of a graph; None, and so text, where there is none or it is large."""
+    nodes = graph.nodes if isinstance(graph, FunctionGraph) else list(toposort([graph]))
+    return to_svg(graph) if 0 < len(nodes) <= MOST_NODES else None
 
 
 def draw(picture: Picture) -> str:

@@ -235,6 +235,24 @@ class Split(Helper):
         return f"graphc_range_{self.number}"
 
 
+@dataclass(frozen=True)
+class ProfileCall(Helper):
+    """What measures time (`graphc.library.profile`).
+
+    Attributes:
+        name: "begin", "enter" or "leave".
+        slots: how many counters there are.
+    """
+
+    name: str
+    slots: int
+    assumes: ClassVar[str] = f"llvm.no_unwind, llvm.will_return, {_effects(inaccessibleMem='readwrite')}"
+
+    @property
+    def symbol(self) -> str:
+        return f"graphc_profile_{self.name}"
+
+
 # What takes the call's context before its other arguments.
 CONTEXT = (Poll, Arena, Workspace)
 KINDS: dict[str, type[Helper]] = {
@@ -249,4 +267,5 @@ KINDS: dict[str, type[Helper]] = {
     "workspace": Workspace,
     "allocation": Allocation,
     "split": Split,
+    "profile": ProfileCall,
 }

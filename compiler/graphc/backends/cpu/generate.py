@@ -18,6 +18,7 @@ from graphc.library.helpers import Allocation, Arena
 from graphc.library.interrupts import polls, tick_ir
 from graphc.library.memory.access import places_ir
 from graphc.library.products.define import define_products
+from graphc.library.profile import EXPORTS, profile_ir
 from graphc.library.random.define import define_random
 from graphc.library.scalars.registry import define_scalars
 from graphc.native.parts import Part, PartStore, Piece
@@ -82,7 +83,7 @@ def generate(
         opt_level=OPT_LEVEL[options.mode],
         tiers=tiers,
         memory=lowered.memory,
-        extra={"kept": kept} if kept else None,
+        extra={name: value for name, value in (("kept", kept), ("profile", lowered.slots)) if value},
         keep_bytes=options.workspace_limit_mb << 20,
         poison=options.poison_memory,
         arena=any(isinstance(helper, (Allocation, Arena)) for helper in lowered.helpers),
@@ -128,6 +129,9 @@ def wrap(
     define_random(lowered.helpers, finished)
     if finished.text():
         parts.append(Part(finished.text(), finished=True))
+    measuring = profile_ir(lowered.helpers, machine.triple)
+    if measuring:
+        parts.append(Part(measuring, EXPORTS, finished=True, level=1))
     inlined = tick_ir(polling) + define_scalars(lowered.helpers)
     if any(record["workspaces"] for record in lowered.memory):
         inlined += places_ir(poison=options.poison_memory)

@@ -19,6 +19,7 @@ from graphc.ir.donations import Donated, donated, with_donations
 from graphc.ir.helpers import declared
 from graphc.library.helpers import Helper
 from graphc.native.parts import Piece
+from graphc.passes.buffer import profile_operations
 from graphc.passes.buffer.memory._record import attached
 from graphc.passes.llvm.divide_kernel import EXPORTS
 from graphc.passes.manager.parse import normalise
@@ -41,6 +42,7 @@ class Lowered:
         donated: what became of the arguments that were offered to results.
         helpers: what it calls that `graphc.library` defines.
         takes_memory_first: whether no memory is taken, which can fail, once cells may have been overwritten.
+        slots: what is measured (see `graphc.passes.buffer.profile_operations`).
     """
 
     llvm_ir: str
@@ -52,6 +54,7 @@ class Lowered:
     donated: Donated
     helpers: tuple[Helper, ...]
     takes_memory_first: bool
+    slots: list[dict[str, object]]
 
 
 class _Snapshots:
@@ -152,7 +155,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 module = ir.Module.parse(with_donations(text, options.donations))
                 n_arguments = len(ir.SymbolTable(module.operation)["main"].regions[0].blocks[0].arguments)
             with log.phase("passes"):
-                entries = pipeline_of(text, options.mode, options.fastmath)
+                entries = pipeline_of(text, options.mode, options.fastmath, profile=options.profile)
                 if log.views is not None:
                     entries.append(_LINES)
                 snapshots = _Snapshots(module, entries, log) if log.stages is not None else None
@@ -176,6 +179,7 @@ def _lower(text: str, options: CompileOptions, log: CompileLog) -> Lowered:
                 outcome,
                 helpers,
                 cells.isdisjoint(argument for argument, _ in outcome.pairs) or takes_memory_first(module),
+                profile_operations.attached(module),
             )
     except ir.MLIRError as error:
         raise CompileError(

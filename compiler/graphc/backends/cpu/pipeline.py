@@ -97,6 +97,9 @@ _BUFFER: list[Entry] = [
     ("graphc-poll-interrupts", "long loops notice Ctrl-C, where that costs nothing"),
 ]
 
+# Only where the time of operations is measured.
+_PROFILE: Entry = ("graphc-profile-operations", "loops as they will run; before they become parts")
+
 _PARTS: list[Entry] = [("graphc-outline-loops", "LLVM takes time n squared for n loops in one function")]
 
 # Left out where a module has no complex numbers.
@@ -145,6 +148,7 @@ FAST_RUN: list[Entry] = [
     *_TENSOR,
     *_BUFFER,
     ("graphc-parallel-loops", "large loops are shared by several cores"),
+    _PROFILE,
     *_PARTS,
     *_MATH,
     *_LLVM,
@@ -161,6 +165,7 @@ FAST_COMPILE: list[Entry] = [
     _WIDE_SUMS,
     *_TENSOR,
     *_BUFFER,
+    _PROFILE,
     *_PARTS,
     *_MATH,
     *_LLVM,
@@ -173,7 +178,9 @@ PIPELINES: dict[str, list[Entry]] = {"fast_run": FAST_RUN, "fast_compile": FAST_
 OPT_LEVEL = {"fast_run": 3, "fast_compile": 1}
 
 
-def pipeline(mode: str, *, has_scan: bool, has_complex: bool = True, fastmath: str = "") -> list[Entry]:
+def pipeline(
+    mode: str, *, has_scan: bool, has_complex: bool = True, fastmath: str = "", profile: bool = False
+) -> list[Entry]:
     """The entries of a mode, less those that only concern loops or complex numbers if there are none.
 
     Args:
@@ -181,12 +188,13 @@ def pipeline(mode: str, *, has_scan: bool, has_complex: bool = True, fastmath: s
         has_scan: whether there are loops.
         has_complex: whether there are complex numbers.
         fastmath: level for `graphc-fast-math`; empty leaves the flags that lowering sets.
+        profile: whether the time of operations is measured.
     """
     entries = PIPELINES[mode]
     if fastmath:
         flag = f"graphc-fast-math{{level={fastmath}}}"
         entries = [(flag, entry[1]) if entry[0] == "graphc-fast-math" else entry for entry in entries]
-    left_out: list[Entry] = []
+    left_out: list[Entry] = [] if profile else [_PROFILE]
     if not has_scan:
         left_out += [*_SCAN, *_SCAN_MEMORY]
     if not has_complex:
@@ -195,6 +203,12 @@ def pipeline(mode: str, *, has_scan: bool, has_complex: bool = True, fastmath: s
     return [entry for entry in entries if id(entry) not in identities]
 
 
-def pipeline_of(text: str, mode: str, fastmath: str = "") -> list[Entry]:
+def pipeline_of(text: str, mode: str, fastmath: str = "", *, profile: bool = False) -> list[Entry]:
     """The pipeline of a mode, without what the text of a module shows it has no use for."""
-    return pipeline(mode, has_scan="graphc.scan" in text, has_complex="complex<" in text, fastmath=fastmath)
+    return pipeline(
+        mode,
+        has_scan="graphc.scan" in text,
+        has_complex="complex<" in text,
+        fastmath=fastmath,
+        profile=profile,
+    )

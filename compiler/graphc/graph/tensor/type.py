@@ -283,6 +283,11 @@ class TensorType(Type):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        sizes = " × ".join("?" if size is None else str(size) for size in self.shape) or "a number"
+        return f"<code>{self.dtype}</code>, {self.ndim} axes: {sizes}"
+
 
 def exact_type(type_: Type) -> tuple[np.dtype[Any] | None, int]:
     """The dtype object and the rank that say all about arrays of a type; (None, -1) if they do not."""

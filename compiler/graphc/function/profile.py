@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``f.profile``: where the time of compiled calls goes, by counters in generated code."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from graphc.emit import all_nodes
+from graphc.function.compiled import Compiled
+from graphc.function.profile_svg import flame_graph
+from graphc.graph.location import SourceLocation
+from graphc_runtime.machine_code import MachineCode
+
+# Seconds that the counter's rate is measured over, at least.
+_LONG_ENOUGH = 0.02
+
+
+@dataclass
+class ProfileRow:
+    """What was measured of a loop nest or a call.
+
+    Attributes:
+        path: names of the loops that it is in, the outermost first.
+        ops: the ops that it does; several that were fused into one loop cannot be told apart.
+        lines: the users' lines that applied them, without repetition.
+        what: ``loop``, or the function called.
+        runs: how often it ran.
+        seconds: its own time, without that of what is in it and has a row of its own.
+        total: with that.
+    """
+
+    path: tuple[str, ...]
+    ops: tuple[str, ...]
+    lines: tuple[SourceLocation, ...]
+    what: str
+    runs: int
+    seconds: float
+    total: float
+
+    @property
+    def name(self) -> str:
+        """The ops as one text."""
+        return ", ".join(dict.fromkeys(op.partition("{")[0] for op in self.ops)) or self.what
+
+
+class Profile:
+    """Times of a function that was compiled with ``profile=True``; ``print`` shows a table.
+
+    Counters in the code add up over all calls, also those from other threads; of calls that overlap, times
+    mix. ``reset`` sets them to zero.
+
+    Args:
+        name: of the function.
+        segments: its executables.
+
+    Examples:
+        >>> x = pt.vector("x")
+        >>> f = graphc.function([x], pt.exp(x).sum(), profile=True)
+        >>> value = f(np.zeros(1000))
+        >>> [(row.name, row.runs) for row in f.profile.rows() if row.what == "function"]
+        [('function', 1)]
+    """
+
+    def __init__(self, name: str, segments: Sequence[Compiled]) -> None:
+        self.name = name
+        self._counters = [_Counters(segment) for segment in segments]
+
+    def rows(self) -> list[ProfileRow]:
+        """What was measured, in the order of the code. The first row of each executable, ``function``, has
+        what no other row has: checks, scalars, taking memory.
+        """
+        return [row for counters in self._counters for row in counters.rows()]
+
+    def reset(self) -> None:
+        """Sets all counters to zero."""
+        for counters in self._counters:
+            counters.reset()
+
+    @property
+    def seconds(self) -> float:
+        """The time in compiled code, of all calls."""
+        return sum(row.seconds for row in self.rows())
+
+    def summary(self) -> None:
+        """Prints the table, as PyTensor's does."""
+        print(self)
+
+    def to_svg(self, file: str | PathLike[str] | None = None) -> str:
+        """Draw a flame graph: the width of a box is its time, and what is in a loop stands above it.
+
+        Args:
+            file: also write the picture to this path.
+        """
+        text = flame_graph(self.name, self.rows())
+        if file is not None:
+            Path(file).write_text(text, encoding="utf-8")
+        return text
+
+    _repr_svg_ = to_svg
+
+    def save(self, file: str | PathLike[str]) -> None:
+        """Write Chrome's trace format, for chrome://tracing or Perfetto.
+
+        Counters know no order of runs: the trace shows sums, one after the other as they stand in the code.
+
+        Args:
+            file: the path.
+        """
+        events: list[dict[str, object]] = []
+        ends: dict[tuple[str, ...], float] = {}
+        for row in self.rows():
+            start = ends.get(row.path, 0.0)
+            ends[row.path] = start + row.total
+            ends[(*row.path, row.name)] = start
+            event: dict[str, object] = {"name": row.name, "cat": row.what, "ph": "X", "pid": 0, "tid": 0}
+            event |= {"ts": start * 1e6, "dur": row.total * 1e6}
+            event["args"] = {"runs": row.runs, "own us": row.seconds * 1e6, "lines": [*map(str, row.lines)]}
+            events.append(event)
+        Path(file).write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        whole = sum(row.seconds for row in rows)
+        calls = rows[0].runs if rows else 0
+        head = f"profile of {self.name}: {calls} calls, {whole * 1e3:.3f} ms in compiled code"
+        lines = [f"{'share':>6} {'own ms':>10} {'runs':>9} {'us a run':>10}  operation"]
+        for row in sorted(rows, key=lambda row: -row.seconds):
+            share = row.seconds / whole if whole else 0.0
+            mean = row.seconds / row.runs * 1e6 if row.runs else 0.0
+            where = "".join(f" in {loop}" for loop in reversed(row.path[1:]))
+            place = f"  {row.lines[0].file}:{row.lines[0].line}" if row.lines else ""
+            what = f"{row.name}{where}{place}"
+            lines.append(f"{share:6.1%} {row.seconds * 1e3:10.3f} {row.runs:9} {mean:10.3f}  {what}")
+        return "\n".join([head, *lines])
+
+
+class _Counters:
+    """The counters of one executable."""
+
+    def __init__(self, segment: Compiled) -> None:
+        code = segment.executable
+        assert isinstance(code, MachineCode)
+        self._slots = code.manifest.extra.get("profile", [])
+        self._nodes = all_nodes(segment.fgraph)
+        if not self._slots:
+            return
+        loaded = self._loaded = code.loaded
+        data = ctypes.CFUNCTYPE(ctypes.c_void_p)(loaded.address("graphc_profile_data"))()
+        assert data is not None
+        self._table = (ctypes.c_int64 * (2 * len(self._slots))).from_address(data)
+        self._clock = ctypes.CFUNCTYPE(ctypes.c_int64)(loaded.address("graphc_profile_clock"))
+        self._start = time.perf_counter(), self._clock()
+
+    def reset(self) -> None:
+        for i in range(2 * len(self._slots)):
+            self._table[i] = 0
+
+    def _rate(self) -> float:
+        """Ticks of the counter in a second."""
+        seconds = time.perf_counter() - self._start[0]
+        if seconds < _LONG_ENOUGH:
+            time.sleep(_LONG_ENOUGH - seconds)
+        now, ticks = time.perf_counter(), self._clock()
+        return (ticks - self._start[1]) / (now - self._start[0])
+
+    def rows(self) -> Iterator[ProfileRow]:
+        if not self._slots:
+            return
+        rate = self._rate()
+        own = [self._table[2 * i] / rate for i in range(len(self._slots))]
+        total = list(own)
+        paths: list[tuple[str, ...]] = []
+        names: list[str] = []
+        for i in range(len(self._slots) - 1, 0, -1):
+            total[self._slots[i]["parent"]] += total[i]
+        for i, slot in enumerate(self._slots):
+            nodes = [self._nodes[int(node[1:])] for node in slot["nodes"]]
+            lines = dict.fromkeys(node.location for node in nodes if node.location is not None)
+            ops = tuple(str(node.op) for node in nodes)
+            parent = slot["parent"]
+            path = (*paths[parent], names[parent]) if i else ()
+            row = ProfileRow(path, ops, tuple(lines), slot["what"], self._table[2 * i + 1], own[i], total[i])
+            names.append(row.name)
+            paths.append(path)
+            yield row
