@@ -13,7 +13,7 @@ from typing import Any
 
 FASTMATH = ("off", "contract", "reassoc", "fast")
 CUDA_ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
-MODES = ("fast_run", "fast_compile", "interpret", "cuda", "reference", "debug")
+MODES = ("fast_run", "fast_compile", "interpret", "cuda", "reference", "debug", "tiered")
 
 
 def _one_of(*choices: str) -> Callable[[Any], str]:

@@ -35,7 +35,7 @@ from bytecode import compile_sources
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RESULTS = ROOT / "results" / "pymc.json"
-MODES = ("GRAPHC", "GRAPHC_RAW", "GRAPHC_GRAD", "NUMBA", "JAX")
+MODES = ("GRAPHC", "GRAPHC_REWRITTEN", "GRAPHC_GRAD", "NUMBA", "JAX")
 ROUNDS, SECONDS = 4, 0.1
 
 Row = dict[str, dict[str, Any]]

@@ -10,7 +10,7 @@ import machine
 
 Row = dict[str, dict[str, Any]]
 PEERS = ("NUMBA", "JAX")
-COLUMNS = ("GRAPHC", "GRAPHC_RAW", "GRAPHC_GRAD", *PEERS)
+COLUMNS = ("GRAPHC", "GRAPHC_REWRITTEN", "GRAPHC_GRAD", *PEERS)
 FASTER, COLD, CACHED = 1.5, 1.0, 0.03  # the goals: times as fast as the faster peer, seconds, seconds
 
 
@@ -73,7 +73,7 @@ Measured on: {ran}.
   rewrites, loading of the compiler, compilation, first call. Imports do not count, graphc's modules are there
   as bytecode, as after an installation, and garbage of the graph's making is collected before.
 - **cached**: the same in a second process, with the caches that the first has filled.
-- Each cell is graphc / graphc without PyTensor's rewrites / graphc with its own gradient of the density as
+- Each cell is graphc / graphc after PyTensor's rewrites / graphc with its own gradient of the density as
   PyMC builds it (PyTensor's is not part of anybody's cold time) / numba / JAX. **Times**: how many times as
   long a call of the faster of numba and JAX takes.
 

@@ -80,14 +80,14 @@ def test_batches_of_results_that_do_not_depend_on_all_of_them():
     one, many = pt.tensor("one", dtype="float64", shape=(None, 1, 4)), pt.dtensor3("many")
     outputs = Blockwise(core, signature="(n),(m)->(n),(),(k)")(one, many)
     given = rng.normal(size=(2, 1, 4)), rng.normal(size=(2, 3, 5))
-    functions = [pytensor.function([one, many], outputs, mode=mode) for mode in (REFERENCE, "GRAPHC_RAW")]
+    functions = [pytensor.function([one, many], outputs, mode=mode) for mode in (REFERENCE, "GRAPHC")]
     for want, got in zip(*(f(*given) for f in functions), strict=True):
         np.testing.assert_allclose(got, want, strict=True)
 
 
 def test_batches_of_equal_sizes_need_no_loop():
     m, x = pt.tensor("m", shape=(3, 3)), pt.tensor("x", shape=(4, 3, 3))
-    masked = pytensor.function([x], pytensor.graph.vectorize_graph(pt.tril(m), {m: x}), mode="GRAPHC_RAW")
+    masked = pytensor.function([x], pytensor.graph.vectorize_graph(pt.tril(m), {m: x}), mode="GRAPHC")
     values = np.arange(36.0).reshape(4, 3, 3)
     np.testing.assert_array_equal(masked(values), np.tril(values))
     assert "scan" not in dict(masked.vm.jit_fn.ir_stages())["graph"]
@@ -95,16 +95,14 @@ def test_batches_of_equal_sizes_need_no_loop():
 
 def test_slices_and_scalars_are_those_of_python():
     i, number = pytensor.scalar.int64("i"), pytensor.scalar.float64("number")
-    for mode in ("GRAPHC", "GRAPHC_RAW"):
+    for mode in ("GRAPHC", "GRAPHC_REWRITTEN"):
         f = pytensor.function(
             [i, number], [as_symbolic(slice(None, i, 2)), number, v.sum()], givens={v: np.ones(2)}, mode=mode
         )
         part, value, total = f(3, 2.5)
         assert part == slice(None, 3, 2) and isinstance(value, np.float64) and value == 2.5
         assert isinstance(total, np.ndarray) and total == 2
-    f = pytensor.function(
-        [number], pytensor.Out(pt.tensor_from_scalar(number), borrow=True), mode="GRAPHC_RAW"
-    )
+    f = pytensor.function([number], pytensor.Out(pt.tensor_from_scalar(number), borrow=True), mode="GRAPHC")
     assert isinstance(f(2.5), np.ndarray)
 
 
@@ -122,7 +120,7 @@ def test_conversion(name):
     outputs = CASES[name]()
     functions = [
         pytensor.function(list(VALUES), outputs, mode=mode, on_unused_input="ignore")
-        for mode in (REFERENCE, "GRAPHC_RAW")
+        for mode in (REFERENCE, "GRAPHC")
     ]
     expected, given = (f(*VALUES.values()) for f in functions)
     for output, want, got in zip(outputs, expected, given, strict=True):
@@ -141,7 +139,7 @@ def test_masks_leave_sums() -> None:
         lower.sum(axis=0), (lower * given).sum(axis=0), (lower / given).sum(axis=(0, 1)), lower.sum(),
         (given * row[None, None]).sum(axis=1), (given * row[:, None]).sum(axis=(0, 2)), (lower * row).sum(axis=2),
     ]  # fmt: skip
-    functions = [pytensor.function([given], outputs, mode=mode) for mode in (REFERENCE, "GRAPHC_RAW")]
+    functions = [pytensor.function([given], outputs, mode=mode) for mode in (REFERENCE, "GRAPHC")]
     for shape in ((4, 3, 3), (1, 3, 3)):
         value = np.random.default_rng(0).normal(size=shape)
         for expected, found in zip(*(f(value) for f in functions), strict=True):
@@ -186,7 +184,7 @@ def test_splines_of_an_interpolated_density():
     assert in_pytensor(given) == []
 
 
-@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW"])
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
 def test_labelled_axes(mode):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -27,7 +27,7 @@ def line() -> int:
     return inspect.currentframe().f_back.f_lineno
 
 
-@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW"])
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
 def test_shared_variables_updates_and_givens(mode):
     w = pytensor.shared(np.arange(3.0), name="w")
     x = pt.dvector("x")
@@ -50,7 +50,7 @@ def test_results_do_not_share_memory_with_shared_values():
     np.testing.assert_array_equal(w.get_value(), np.zeros(3))
 
 
-@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW"])
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
 def test_generators_advance_as_numpys(mode):
     rng = pytensor.shared(np.random.default_rng(5), name="rng")
     draw = pt.random.normal(size=(2,), rng=rng)
@@ -107,7 +107,7 @@ def test_an_unknown_op_runs_in_python_and_is_named():
 def test_errors_name_the_line_of_the_model():
     x, y = pt.dvectors("x", "y")
     total, where = x + y, line()
-    f = pytensor.function([x, y], total, mode="GRAPHC_RAW")
+    f = pytensor.function([x, y], total, mode="GRAPHC")
     with pytest.raises(ValueError, match=rf"{__name__}\.py:{where}|test_functions\.py:{where}"):
         f([1.0, 2.0], [1.0, 2.0, 3.0])
 
@@ -143,7 +143,7 @@ def test_a_singular_system_is_nan_as_in_pytensor():
     assert np.isnan(solution).all() and np.isnan(factor).all()
 
 
-@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW", Mode("py", "minimum_compile")])
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN", Mode("py", "minimum_compile")])
 def test_a_function_of_graphc_inside_a_graph_of_pytensor(mode):
     a, i = graphc.tensor.dvector("a"), graphc.tensor.lscalar("i")
     scale = graphc.shared(2.0, name="scale")
@@ -250,7 +250,7 @@ def test_what_graphs_are_told_apart_by():
     keys = [
         key(x + 1), key(x + 2), key(x * 1), key(x + 1, x + 1), key(x + big), key(x + (big + 1)), key(x[1:]),
         key(x[2:]), key(x.sum()), key(x.prod()), key(scanned(2.0)), key(scanned(3.0)), key(x.astype("float32")),
-        key(x + 1, mode="GRAPHC_RAW"), key(x + 1, fastmath="fast"),
+        key(x + 1, mode="GRAPHC_REWRITTEN"), key(x + 1, fastmath="fast"),
     ]  # fmt: skip
     assert None not in keys and len(set(keys)) == len(keys)
     assert key(x + 1) == key(x + 1) and key(scanned(2.0)) == key(scanned(2.0))

@@ -43,7 +43,7 @@ def points(model: pm.Model) -> list[dict[str, np.ndarray]]:
     ]
 
 
-@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW"])
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
 def test_log_density_and_gradient(name, mode):
     model = MODELS[name]()
     outputs = [model.logp(), model.dlogp()]

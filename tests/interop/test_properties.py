@@ -92,7 +92,7 @@ def test_rules_read_every_property(cls: type, said: list[str]) -> None:
     assert [name for name in said if name not in IGNORED and not re.search(rf"\b{name}\b", text)] == []
 
 
-@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW"])
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
 @pytest.mark.parametrize("offset", [0, 1, -2])
 @pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)])
 def test_diagonals_in_all_axes(mode: str, offset: int, axes: tuple[int, int]) -> None:
@@ -113,7 +113,7 @@ def test_diagonals_in_all_axes(mode: str, offset: int, axes: tuple[int, int]) ->
     np.testing.assert_array_equal(gradient, np.diagonal(weight, offset, *axes))
 
 
-@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_RAW"])
+@pytest.mark.parametrize("mode", ["GRAPHC", "GRAPHC_REWRITTEN"])
 def test_diagonal_matrices_of_a_batch(mode: str) -> None:
     x = pt.matrix("x")
     value = np.arange(6.0).reshape(2, 3) + 1

@@ -37,8 +37,18 @@ from graphc_runtime.worker import apart, checkpoint
 set_default_threads(config.threads)
 
 
+class NotStored(Exception):
+    """The disk cache has no code for a graph; not for users to see."""
+
+
 def compile_graph(
-    fgraph: FunctionGraph, form: KernelForm, options: CompileOptions, report: CompileReport
+    fgraph: FunctionGraph,
+    form: KernelForm,
+    options: CompileOptions,
+    report: CompileReport,
+    *,
+    isolated: bool = False,
+    only_stored: bool = False,
 ) -> Compiled:
     """Compiles a graph whose nodes all have ``emit``.
 
@@ -47,15 +57,22 @@ def compile_graph(
         form: how calls look.
         options: what code depends on; its donations are those of the form.
         report: gains times, the state of the cache, and what became of donations.
+        isolated: compile in a helper process, whatever the settings say.
+        only_stored: compile nothing.
+
+    Raises:
+        NotStored: the disk cache does not have it, and it is not to be compiled.
     """
     options = replace(options, donations=form.donations)
-    target = _target(options)
+    target = _target(options, isolated)
     start = time.perf_counter()
     key = fingerprint(fgraph, form.signature, options, target.identity()) if config.cache_dir else None
     executable = apart(_stored, key, form.signature, target) if key is not None else None
     if executable is not None:
         report.cache.append("hit")
         report.add_phase("disk cache", time.perf_counter() - start)
+    elif only_stored:
+        raise NotStored
     else:
         # Emission calls methods of ops, which are the users' too: in their own thread.
         with report.phase("emit"):
@@ -195,12 +212,12 @@ class Compiled(Executor):
         return {**self.__dict__, "_run_call": None}
 
 
-def _target(options: CompileOptions) -> Target:
+def _target(options: CompileOptions, isolated: bool = False) -> Target:
     """The target of a mode, in a helper process where that is wanted."""
     target = find_target(options.mode, resources())
-    if not config.compile_isolated:
+    if not (isolated or config.compile_isolated):
         return target
-    return _isolation().isolated(target)
+    return _isolation().in_helper_process(target)
 
 
 def _isolation() -> ModuleType:

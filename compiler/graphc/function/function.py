@@ -14,9 +14,10 @@ from graphc.function import settings
 from graphc.function.call_form import Signature
 from graphc.function.constants import with_known_values
 from graphc.function.io import In, OutputForm, as_inputs, with_donated
-from graphc.function.modes import build_program, get_mode
+from graphc.function.modes import build_program, first_program, get_mode, stored_program
 from graphc.function.report import CompileReport
 from graphc.function.schedule import is_hidden_argument
+from graphc.function.tiered import Pending
 from graphc.function.types import Function
 from graphc.graph.basic import Variable
 from graphc.graph.destroy import require_mutable
@@ -60,7 +61,8 @@ def function(
             in the same form. None returns None.
         mode: ``"fast_run"``, ``"fast_compile"``, ``"cuda"`` (kernels for a CUDA device, which the first call
             needs), ``"interpret"`` (the optimised graph, operation by operation in NumPy), ``"reference"``
-            (the graph as written, op by op in NumPy) or ``"debug"`` (the first and the reference, compared).
+            (the graph as written, op by op in NumPy), ``"debug"`` (the first and the reference, compared) or
+            ``"tiered"`` (the reference until the first is compiled in the background).
         updates: shared variables and the expressions that replace their values. All expressions see the old
             values, and all values are replaced together once everything has succeeded.
         givens: variables and what to put in their places in this function.
@@ -130,14 +132,38 @@ def function(
         _check_unused(fgraph, named, written, unused)
         if mode_name != "reference" or report.nan_guard != "off":
             fgraph = _inlined(fgraph, [item.variable for item in input_list])
-        if mode_name == "fast_run" and report.nan_guard == "off":
+        written_graph = fgraph
+        if mode_name in ("fast_run", "tiered") and report.nan_guard == "off":
             fgraph = _folded(fgraph, [item.variable for item in input_list])
     targets = [item.default if isinstance(item, In) else item for item in new_values]
     signature = Signature(
         input_list, form.without_variables(), targets, name, trust_input, allow_input_downcast
     )
     with new_objects_only():
+        if mode_name == "tiered" and report.nan_guard == "off":
+            return _tiered(fgraph, written_graph, signature, report)
         return Function(signature, build_program(fgraph, signature, report))
+
+
+def _tiered(
+    fgraph: FunctionGraph, written: FunctionGraph, signature: Signature, report: CompileReport
+) -> Function:
+    """A function that runs in NumPy until its code is there.
+
+    Args:
+        fgraph: the graph to compile.
+        written: the graph to run in NumPy.
+        signature: how calls look.
+        report: gains times.
+    """
+    stored = stored_program(fgraph, signature, report)
+    if stored is not None:
+        return Function(signature, stored)
+    pending = Pending(
+        lambda: build_program(fgraph, signature, report, isolated=True),
+        any(hasattr(node.op, "inner_outputs") for node in fgraph.nodes),
+    )
+    return Function(signature, first_program(written, report), pending)
 
 
 def _refuse_undefined(outputs: list[Variable]) -> None:

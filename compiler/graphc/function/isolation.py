@@ -11,7 +11,7 @@ from graphc.errors import CompileError
 from graphc.ir.donations import with_donations
 
 
-def isolated(target: Target) -> Target:
+def in_helper_process(target: Target) -> Target:
     """A target in a helper process, with the time limit of now."""
     return IsolatedTarget(target, config.compile_time_limit, reproducers())
 

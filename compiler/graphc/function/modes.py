@@ -10,7 +10,7 @@ from graphc.config import MODES, config
 from graphc.emit.conditionals import obstacle
 from graphc.emit.native import why_not_native
 from graphc.function.call_form import KernelForm, Signature, kernel_form, plain_form
-from graphc.function.compiled import Compiled, compile_graph
+from graphc.function.compiled import Compiled, NotStored, compile_graph
 from graphc.function.debug import DebugExecutor
 from graphc.function.nan_guard import GuardedExecutor
 from graphc.function.program import Program
@@ -39,24 +39,42 @@ def get_mode(mode: str | None = None) -> str:
     return name
 
 
-def build_program(fgraph: FunctionGraph, signature: Signature, report: CompileReport) -> Program:
+def build_program(
+    fgraph: FunctionGraph, signature: Signature, report: CompileReport, *, isolated: bool = False
+) -> Program:
     """Makes what runs a graph, compiled for calls of a form.
 
     Args:
         fgraph: inputs, then variables whose values the function keeps, to results, then updates.
         signature: the form of calls.
         report: says in which mode; gains times and fallbacks.
+        isolated: compile in a helper process, whatever the settings say.
     """
     report.nodes = len(fgraph.nodes)
-    return Program(fgraph, _executor(fgraph, signature, report), report)
+    return Program(fgraph, _executor(fgraph, signature, report, isolated), report)
 
 
-def _executor(fgraph: FunctionGraph, signature: Signature, report: CompileReport) -> Executor:
+def first_program(fgraph: FunctionGraph, report: CompileReport) -> Program:
+    """What runs a graph in NumPy, as it is."""
+    report.nodes = len(fgraph.nodes)
+    return Program(fgraph, ReferenceExecutor(fgraph), report)
+
+
+def stored_program(fgraph: FunctionGraph, signature: Signature, report: CompileReport) -> Program | None:
+    """As `build_program`, of what the disk cache has; None if it lacks any of it."""
+    try:
+        executor = _Compiler(report, only_stored=True)(fgraph, kernel_form(signature, fgraph, report.name))
+    except NotStored:
+        return None
+    return Program(fgraph, executor, report)
+
+
+def _executor(fgraph: FunctionGraph, signature: Signature, report: CompileReport, isolated: bool) -> Executor:
     if report.nan_guard != "off":
         return GuardedExecutor(fgraph, report.nan_guard, report)
     if report.mode == "reference":
         return ReferenceExecutor(fgraph)
-    compiler = _Compiler(report)
+    compiler = _Compiler(report, isolated=isolated)
     if report.mode == "debug":
         return DebugExecutor(fgraph, compiler)
     return compiler(fgraph, kernel_form(signature, fgraph, report.name))
@@ -65,8 +83,9 @@ def _executor(fgraph: FunctionGraph, signature: Signature, report: CompileReport
 class _Compiler:
     """Compiles graphs and keeps the report; a class, so that executors pickle."""
 
-    def __init__(self, report: CompileReport) -> None:
+    def __init__(self, report: CompileReport, *, isolated: bool = False, only_stored: bool = False) -> None:
         self.report = report
+        self._how = {"isolated": isolated, "only_stored": only_stored}
 
     def __call__(self, fgraph: FunctionGraph, form: KernelForm | None = None) -> Executor:
         """The executable of a whole graph, or a schedule when some of it runs in Python.
@@ -92,9 +111,8 @@ class _Compiler:
 
     def compiled(self, fgraph: FunctionGraph, form: KernelForm | None = None) -> Compiled:
         """A graph whose nodes are all native, compiled for calls of a form, or as a part of a function."""
-        return compile_graph(
-            fgraph, form or plain_form(fgraph, self.report.name), self.report.options, self.report
-        )
+        form = form or plain_form(fgraph, self.report.name)
+        return compile_graph(fgraph, form, self.report.options, self.report, **self._how)
 
 
 class _OpCompiler(_Compiler):

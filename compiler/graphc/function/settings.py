@@ -13,7 +13,8 @@ def compile_options(
     """The options of a function that is compiled now.
 
     Args:
-        mode: the mode of the function; what "debug" compares, and others compile of it, is "fast_run".
+        mode: the mode of the function; "fast_run" is what "debug" compares, what "tiered" makes in the
+            background, and what others compile of a function.
         fastmath: as given to `graphc.function`; None for ``config.fastmath``.
         flush_denormals: as given to `graphc.function`; None for ``config.flush_denormals``.
         profile: as given to `graphc.function`.
@@ -29,7 +30,7 @@ def compile_options(
     if fastmath is not None and fastmath not in FASTMATH:
         raise ValueError(f"fastmath must be one of {', '.join(FASTMATH)}, got {fastmath!r}")
     return CompileOptions(
-        "fast_run" if mode in ("debug", "reference") else mode,
+        "fast_run" if mode in ("debug", "reference", "tiered") else mode,
         profile=profile,
         fastmath=config.fastmath if fastmath is None else fastmath,
         flush_denormals=config.flush_denormals if flush_denormals is None else bool(flush_denormals),

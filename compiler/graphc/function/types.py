@@ -30,6 +30,7 @@ from graphc_runtime.machine_code import MachineCode
 if TYPE_CHECKING:
     from graphc.function.explorer.page import Page
     from graphc.function.memory_plan import MemoryPlan
+    from graphc.function.tiered import Pending
     from graphc.function.trace import Trace
 
 
@@ -70,6 +71,7 @@ class Function(NativeCallable):
     Args:
         signature: how calls look.
         program: the graph and what runs it, compiled for such calls.
+        pending: the program that comes in its place (mode "tiered").
 
     Attributes:
         name: the user's name, or None.
@@ -80,22 +82,64 @@ class Function(NativeCallable):
     # The name and place of the first slot are known to machine code; see NativeCallable.
     __slots__ = ("__dict__", "__weakref__", "_native_self")
 
-    def __init__(self, signature: Signature, program: Program) -> None:
+    def __init__(self, signature: Signature, program: Program, pending: Pending | None = None) -> None:
         self.signature = signature
-        self.program = program
+        self._program, self._pending = program, pending
         self.calls = Calls(signature, program)
         self.subsets: dict[tuple[int, ...], Function] = {}
         self.tracer: Trace | None = None
         form = signature.form
         self._flat = None if form.is_single or form.is_list else FlatCall(self._call_flat)
-        is_native = self._install()
+        if pending is None:
+            self._install()
+        else:
+            pending.start(self)
+
+    def replace_program(self, program: Program) -> None:
+        """Runs another program of the same calls from now on; calls that have begun end with the old one."""
+        calls = Calls(self.signature, program)
+        calls.trust = self.calls.trust
+        self._program, self.calls = program, calls
+        self._install()
+        self._pending = None
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits until calls run as compiled code; only in mode "tiered" do they not from the start.
+
+        Args:
+            seconds: the longest wait; None for no limit.
+
+        Returns:
+            Whether they do.
+
+        Raises:
+            CompileError: compiling in the background failed. Calls go on in NumPy.
+        """
+        pending = self._pending
+        if pending is None:
+            return True
+        if not pending.wait(self, seconds):
+            return False
+        if pending.error is not None:
+            raise pending.error
+        return True
+
+    def _settle(self, pending: Pending) -> None:
+        """What a call does that finds its program unmade: loops wait for it."""
+        if pending.is_loop:
+            pending.wait(self)
+        if pending.error is not None and not pending.has_warned:
+            pending.warn(self.report.name)
+
+    def _install(self) -> None:
+        """Let calls go straight to machine code, if the graph was compiled for this form of call."""
+        is_native = self._installed()
         self.report.fast_call = is_native and self._flat is None
-        if signature.donated and not isinstance(self.executor, Compiled):
+        if self.signature.donated and not isinstance(self._program.executor, Compiled):
             self.report.donations.append("no input is overwritten: calls go through Python")
 
-    def _install(self) -> bool:
-        """Let calls go straight to machine code, if the graph was compiled for this form of call."""
-        executor = self.executor
+    def _installed(self) -> bool:
+        executor = self._program.executor
         if not isinstance(executor, Compiled) or not executor.takes_calls:
             return False
         cells, _ = with_targets(self.calls.cells, self.calls.targets)
@@ -107,6 +151,8 @@ class Function(NativeCallable):
         return True
 
     def _call_python(self, *args: Any, **kwargs: Any) -> Any:
+        if self._pending is not None:
+            self._settle(self._pending)
         calls, form, buffers = self.calls, self.signature.form, None
         if kwargs:
             positions = calls.reader.positions
@@ -139,17 +185,23 @@ class Function(NativeCallable):
     @property
     def fgraph(self) -> FunctionGraph:
         """The graph."""
-        return self.program.fgraph
+        return self._program.fgraph
+
+    @property
+    def program(self) -> Program:
+        """The graph and what runs it; waits for code that is being made."""
+        self.wait()
+        return self._program
 
     @property
     def executor(self) -> Any:
-        """What runs the graph."""
+        """What runs the graph; waits for code that is being made."""
         return self.program.executor
 
     @property
     def report(self) -> CompileReport:
         """What the compiler did."""
-        return self.program.report
+        return self._program.report
 
     @property
     def trust_input(self) -> bool:

@@ -79,7 +79,7 @@ def compile_pymc_model(
     Args:
         model: a PyMC model with continuous free variables.
         var_names: which variables are kept; all by default.
-        mode: ``"GRAPHC"`` or ``"GRAPHC_RAW"``.
+        mode: ``"GRAPHC"`` or ``"GRAPHC_REWRITTEN"``.
 
     Returns:
         What ``nutpie.sample`` takes.

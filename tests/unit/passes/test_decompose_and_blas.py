@@ -74,3 +74,37 @@ def test_matmul(batch: bool, flags: int, views: int, sizes: tuple[int, int, int]
         assert "graphc.matmul" not in new
     elif (m, k, n) == (2, 3, 4):
         assert "graphc.dimshuffle" not in new and "graphc.matmul" in new
+
+
+@pytest.mark.parametrize("element", ["f16", "f32", "f64", "complex<f64>", "i64"])
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("sizes", [((5, 3, 1), (5, 1, 4)), ((3, 1, 7), (1, 4, 7)), ((1, 6, 3), (2, 6, 1))])
+@pytest.mark.parametrize("turned", [False, True])
+def test_sums_of_products(sizes: tuple[tuple[int, ...], ...], axis: int, element: str, turned: bool) -> None:
+    a, b = sizes
+    whole = tuple(max(m, n) for m, n in zip(a, b, strict=True))
+    result = (*whole[:axis], *whole[axis + 1 :])
+
+    def type_of(shape: tuple[int, ...]) -> str:
+        return "tensor<" + "".join(f"{n}x" for n in shape) + f"{element}>"
+
+    given, lines, name = a, [], "%a"
+    if turned:
+        given, name = (a[2], a[0], a[1]), "%t"
+        lines.append(
+            '  %t = "graphc.dimshuffle"(%a) {order = array<i64: 1, 2, 0>} : '
+            f"({type_of(given)}) -> {type_of(a)}"
+        )
+    lines += [
+        f'  %p = "graphc.mul"({name}, %b) : ({type_of(a)}, {type_of(b)}) -> {type_of(whole)}',
+        (
+            f'  %s = "graphc.reduce_sum"(%p) {{axes = array<i64: {axis}>}} : '
+            f"({type_of(whole)}) -> {type_of(result)}"
+        ),
+    ]
+    text = function(f"%a: {type_of(given)}, %b: {type_of(b)}", "\n".join(lines), f"%s : {type_of(result)}")
+    dtype = {"f16": "f2", "f32": "f4", "f64": "f8", "complex<f64>": "c16", "i64": "i8"}[element]
+    values = [(RNG.normal(size=shape) * 3).astype(dtype) for shape in (given, b)]
+    new = assert_same(text, values, "graphc-blas-recognition")
+    shared = a[axis] == b[axis]
+    assert ("graphc.matmul" in new) == (shared and element in ("f64", "complex<f64>"))

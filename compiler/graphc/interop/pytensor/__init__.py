@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTensor's graphs, and so PyMC's models, compiled by graphc: ``pip install graphc[pytensor]``.
 
-Importing this module registers PyTensor's modes ``"GRAPHC"`` and ``"GRAPHC_RAW"``::
+Importing this module registers PyTensor's modes ``"GRAPHC"`` and ``"GRAPHC_REWRITTEN"``::
 
     import graphc.interop.pytensor
     f = pytensor.function([x], y, mode="GRAPHC")
     pm.sample(compile_kwargs={"mode": "GRAPHC"})
 
-``"GRAPHC"`` applies PyTensor's canonicalisation and stabilisation and leaves the rest to graphc;
-``"GRAPHC_RAW"`` none of PyTensor's rewrites.
+``"GRAPHC"``, also named ``"GRAPHC_RAW"``, applies none of PyTensor's rewrites: graphc has its own.
+``"GRAPHC_REWRITTEN"`` applies PyTensor's canonicalisation, stabilisation and specialisation before them.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     (x,) = inputs
     ndim = x.type.ndim
     axes = tuple(range(ndim)) if op.axis is None else tuple(int(axis) % ndim for axis in op.axis)
+    if not axes:
+        return pt.zeros_like(x, dtype="int64")
     kept = [axis for axis in range(ndim) if axis not in axes]
     last = pt.flatten(pt.dimshuffle(x, *kept, *axes), ndim=len(kept) + 1)
     return pt.argmax(last, axis=-1)

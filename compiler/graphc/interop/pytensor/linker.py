@@ -112,16 +112,17 @@ def _remade(compiled: Function, made: list[Callable[[list[Any]], Any]]) -> Calla
 
 
 LINKER = GraphcLinker()
+_EXCLUDED = list(GraphcLinker.incompatible_rewrites)
+# The smallest set that keeps numbers as stable as PyTensor's: what graphs need to be compiled at all. Sums,
+# products, quotients and masks get their stable forms when they are converted.
+_SMALLEST = Mode(LINKER, RewriteDatabaseQuery(include=["minimum_compile"], exclude=_EXCLUDED))
 # Without "ShapeOpt" some models' rewrites go round in circles for minutes; without "specialize" log densities
 # overflow where PyTensor's do not, since some of its stable forms are registered there only.
 _REWRITES = ["minimum_compile", "ShapeOpt", "UnShapeOpt", "canonicalize", "stabilize", "specialize"]
-_EXCLUDED = list(GraphcLinker.incompatible_rewrites)
 MODES = {
-    "GRAPHC": Mode(
-        LINKER,
-        RewriteDatabaseQuery(include=_REWRITES, exclude=_EXCLUDED),
-    ),
-    "GRAPHC_RAW": Mode(LINKER, RewriteDatabaseQuery(include=["minimum_compile"], exclude=_EXCLUDED)),
+    "GRAPHC": _SMALLEST,
+    "GRAPHC_RAW": _SMALLEST,
+    "GRAPHC_REWRITTEN": Mode(LINKER, RewriteDatabaseQuery(include=_REWRITES, exclude=_EXCLUDED)),
 }
 
 

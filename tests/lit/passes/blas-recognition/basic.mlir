@@ -54,3 +54,39 @@ func.func @cast_of_a_transpose(%a: tensor<1x4xf64>, %b: tensor<?x?xf64>) -> tens
   %2 = "graphc.matmul"(%a, %1) {transpose_a = false, transpose_b = false} : (tensor<1x4xf64>, tensor<4x3xf64>) -> tensor<1x3xf64>
   return %2 : tensor<1x3xf64>
 }
+
+// -----
+
+// A sum over rows of outer products is one product; both orders of the axes.
+// CHECK-LABEL: @sum_of_outer_products
+// CHECK-NOT: graphc.reduce_sum
+// CHECK: "graphc.matmul"(%arg0, %arg1) {transpose_a = true, transpose_b = false} : (tensor<5x3xf64>, tensor<5x4xf64>) -> tensor<3x4xf64>
+// CHECK: "graphc.matmul"(%arg1, %arg0) {transpose_a = true, transpose_b = false} : (tensor<5x4xf64>, tensor<5x3xf64>) -> tensor<4x3xf64>
+func.func @sum_of_outer_products(%a: tensor<5x3xf64>, %b: tensor<5x4xf64>) -> (tensor<3x4xf64>, tensor<4x3xf64>) {
+  %0 = "graphc.dimshuffle"(%a) {order = array<i64: 0, 1, -1>} : (tensor<5x3xf64>) -> tensor<5x3x1xf64>
+  %1 = "graphc.dimshuffle"(%b) {order = array<i64: 0, -1, 1>} : (tensor<5x4xf64>) -> tensor<5x1x4xf64>
+  %2 = "graphc.mul"(%0, %1) : (tensor<5x3x1xf64>, tensor<5x1x4xf64>) -> tensor<5x3x4xf64>
+  %3 = "graphc.reduce_sum"(%2) {axes = array<i64: 0>} : (tensor<5x3x4xf64>) -> tensor<3x4xf64>
+  %4 = "graphc.dimshuffle"(%a) {order = array<i64: 0, -1, 1>} : (tensor<5x3xf64>) -> tensor<5x1x3xf64>
+  %5 = "graphc.dimshuffle"(%b) {order = array<i64: 0, 1, -1>} : (tensor<5x4xf64>) -> tensor<5x4x1xf64>
+  %6 = "graphc.mul"(%4, %5) : (tensor<5x1x3xf64>, tensor<5x4x1xf64>) -> tensor<5x4x3xf64>
+  %7 = "graphc.reduce_sum"(%6) {axes = array<i64: 0>} : (tensor<5x4x3xf64>) -> tensor<4x3xf64>
+  return %3, %7 : tensor<3x4xf64>, tensor<4x3xf64>
+}
+
+// -----
+
+// Axes of both factors that stay, sums over unknown sizes (which are compared at the call), sums of float32 (more accurate than BLAS's) and products with other uses stay.
+// CHECK-LABEL: @other_sums
+// CHECK-NOT: graphc.matmul
+func.func @other_sums(%a: tensor<5x3x1xf64>, %b: tensor<5x3x4xf64>, %c: tensor<5x3x1xf32>, %d: tensor<5x1x4xf32>, %e: tensor<5x1x4xf64>, %g: tensor<?x3x1xf64>, %h: tensor<?x1x4xf64>) -> (tensor<3x4xf64>, tensor<3x4xf32>, tensor<3x4xf64>, tensor<5x3x4xf64>, tensor<3x4xf64>) {
+  %0 = "graphc.mul"(%a, %b) : (tensor<5x3x1xf64>, tensor<5x3x4xf64>) -> tensor<5x3x4xf64>
+  %1 = "graphc.reduce_sum"(%0) {axes = array<i64: 0>} : (tensor<5x3x4xf64>) -> tensor<3x4xf64>
+  %2 = "graphc.mul"(%c, %d) : (tensor<5x3x1xf32>, tensor<5x1x4xf32>) -> tensor<5x3x4xf32>
+  %3 = "graphc.reduce_sum"(%2) {axes = array<i64: 0>} : (tensor<5x3x4xf32>) -> tensor<3x4xf32>
+  %4 = "graphc.mul"(%a, %e) : (tensor<5x3x1xf64>, tensor<5x1x4xf64>) -> tensor<5x3x4xf64>
+  %5 = "graphc.reduce_sum"(%4) {axes = array<i64: 0>} : (tensor<5x3x4xf64>) -> tensor<3x4xf64>
+  %6 = "graphc.mul"(%g, %h) : (tensor<?x3x1xf64>, tensor<?x1x4xf64>) -> tensor<?x3x4xf64>
+  %7 = "graphc.reduce_sum"(%6) {axes = array<i64: 0>} : (tensor<?x3x4xf64>) -> tensor<3x4xf64>
+  return %1, %3, %5, %4, %7 : tensor<3x4xf64>, tensor<3x4xf32>, tensor<3x4xf64>, tensor<5x3x4xf64>, tensor<3x4xf64>
+}

@@ -21,6 +21,8 @@ class BlasRecognition(Pass):
       fuses with what surrounds it.
     * A product of a single row and a single column (an inner product of vectors) becomes the sum of an
       elementwise product, which fuses as well. The order of the summation may differ from BLAS's.
+    * A sum over one axis of outer products, `sum(a[:, :, None] * b[:, None, :], axis=0)`, becomes the product
+      `a.T @ b`: the sum over the first axis visits memory in strides of whole outer products.
     * `matmul(-a, b)` becomes `-matmul(a, b)`; other scalar factors stay, because moving one can overflow.
 
     Matrix-vector products stay products with one dimension of 1; the lowering calls `gemv` or a loop for
@@ -41,6 +43,7 @@ class BlasRecognition(Pass):
                     _pull_out_negation,
                 ],
                 **{name: [_fold_result_transpose] for name in MOVES_AXES},
+                "graphc.reduce_sum": [_sum_of_outer_products],
             }
             rewriter = Rewriter(function, rules)
             rewriter.run()
@@ -167,6 +170,49 @@ def _inner_product(rewriter: Rewriter, op: ir.Operation) -> Any:
     narrow = {} if str(result.element_type) in ("f64", "complex<f64>") else {"narrow": ir.UnitAttr.get()}
     total = rewriter.create("graphc.reduce_sum", [product], summed, axes=axes, **narrow)
     return dimshuffle(total, [*range(rank - 1), -1], result, rewriter.create)
+
+
+def _viewed(rewriter: Rewriter, value: ir.Value, axes: list[int]) -> ir.Value:
+    """The matrix of two axes of a value whose other axes have size 1."""
+    view = rewriter.defs.get(value)
+    places = None if view is None else order_of(view)
+    shape, order = value.type.shape, axes
+    if view is not None and places is not None and all(places[axis] >= 0 for axis in axes):
+        # Axes that the view leaves out of its source have size 1, as those that are left out here.
+        value, order = view.operands[0], [places[axis] for axis in axes]
+    if order == list(range(len(value.type.shape))):
+        return value
+    type_ = tensor_type([shape[axis] for axis in axes], value.type.element_type)
+    return dimshuffle(value, order, type_, rewriter.create)
+
+
+def _sum_of_outer_products(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """sum(a * b) over an axis of both, where each other axis belongs to one of them only."""
+    product, axes = rewriter.defining(op.operands[0], "graphc.mul"), list(op.attributes["axes"])
+    element = op.results[0].type.element_type
+    # The sum of float32 without `narrow` is more accurate than a product of matrices.
+    exact = str(element) in ("f64", "complex<f64>") or (str(element) == "f32" and "narrow" in op.attributes)
+    if product is None or len(axes) != 1 or not exact or not _has_one_use(product.results[0]):
+        return None
+    a, b = product.operands
+    summed, m, n = axes[0], list(a.type.shape), list(b.type.shape)
+    # Sizes known at the call are compared there, in the words of the elementwise product.
+    if m[summed] != n[summed] or m[summed] < 2:
+        return None
+    rows = [axis for axis in range(len(m)) if m[axis] != 1 and n[axis] == 1]
+    columns = [axis for axis in range(len(m)) if n[axis] != 1 and m[axis] == 1]
+    shared = [axis for axis in range(len(m)) if m[axis] != 1 and n[axis] != 1]
+    if (len(rows), len(columns), shared) != (1, 1, [summed]):
+        return None
+    left = _viewed(rewriter, a, [rows[0], summed])
+    right = _viewed(rewriter, b, [summed, columns[0]])
+    type_ = tensor_type([m[rows[0]], n[columns[0]]], element)
+    result = _matmul(rewriter, left, right, type_, False, False)
+    kept = [axis for axis in range(len(m)) if axis != summed]
+    order = [{rows[0]: 0, columns[0]: 1}.get(axis, -1) for axis in kept]
+    if order == [0, 1]:
+        return result
+    return dimshuffle(result, order, op.results[0].type, rewriter.create)
 
 
 def _pull_out_negation(rewriter: Rewriter, op: ir.Operation) -> ir.Value | None:
