@@ -102,18 +102,28 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.ir.checks import SizeChecks, size_of
-from graphc.ir.dims import DimKeys, Key
 from graphc.ir.rewrite import Rewriter
 from graphc.ir.totality import Totality
-from graphc.ir.traits.interfaces import BATCH, CHECKS, REFERENCE, SIZES, TOTAL, Batch, Batching, CannotBatch
+from graphc.ir.traits.interfaces import (
+    BATCH,
+    CHECKS,
+    REFERENCE,
+    SIZES,
+    TOTAL,
+    Batch,
+    Batching,
+    CannotBatch,
+    Sizes,
+    sizes_of,
+)
 from graphc_dialects._mlir import ir
 
 OP = "graphc.{name}"
 
 
 @SIZES(OP)
-def _sizes(keys: DimKeys, op: ir.Operation, operands: list[ir.Value]) -> list[Key]:
-    return keys.shape(operands[0])
+def _sizes(op: ir.Operation) -> Sizes:
+    return sizes_of(op.operands[0])
 
 
 @REFERENCE(OP)
