@@ -99,6 +99,25 @@ def executable_device_is_there() -> bool:
     return True
 
 
+def test_loops_that_are_no_kernel_launch_those_of_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = pt.matrix("x", dtype="float32")
+    first = {"initial": x[:2], "taps": [-1, -2]}
+    rows = graphc.scan(
+        lambda row, a, b: a - 0.5 * b + row, sequences=[x], outputs_info=[first], return_updates=False
+    )
+    f, cpu = graphc.function([x], rows, mode="cuda"), graphc.function([x], rows)
+    driver = _device(monkeypatch, f)
+    value = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
+    np.testing.assert_allclose(f(value), cpu(value), rtol=1e-5)
+    assert len(driver.launches) >= 6
+
+
+def test_sizes_that_need_arrays_are_refused() -> None:
+    x = pt.matrix("x")
+    with pytest.raises(CompileError, match="sizes of results are computed by operations on arrays"):
+        graphc.function([x], pt.diagonal(x), mode="cuda")
+
+
 def test_the_architecture_is_a_setting() -> None:
     x = pt.vector("x")
     for arch in ("sm_80", "sm_100"):

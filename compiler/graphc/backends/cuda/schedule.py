@@ -12,6 +12,7 @@ from graphc.ir import build
 from graphc.ir.locations import node_of
 from graphc.ir.types import dtype_of
 from graphc.ir.walk import functions, walk
+from graphc.passes.gpu._loops import is_poll, polls_of
 from graphc_dialects._mlir import ir
 from graphc_runtime.cuda import schedule as sc
 from graphc_runtime.manifest import Site
@@ -41,13 +42,23 @@ def schedule_of(module: ir.Module) -> sc.Schedule:
     Raises:
         CompileError: something in it cannot be done on a device, and has no kernel.
     """
+    polls = polls_of(module)
+    for op in walk(module.operation):
+        # A schedule is not interrupted.
+        if is_poll(op, polls):
+            op.erase()
     status = {check: number for number, check in enumerate(checks(module), 1)}
     programs = {
         ir.StringAttr(function.attributes["sym_name"]).value: _Program(function, status).program()
         for function in functions(module)
     }
-    nothing = sc.Program(parameters=0, registers=0, steps=())
-    return sc.Schedule(main=programs["main"], shapes=programs.get("shapes", nothing))
+    shapes = programs.get("shapes", sc.Program(parameters=0, registers=0, steps=()))
+    if any(isinstance(step, sc.Allocate | sc.Launch) for step in shapes.steps):
+        raise CompileError(
+            "sizes of results are computed by operations on arrays, which a device does not do before there "
+            "is memory for the results; compile this function with mode 'fast_run'"
+        )
+    return sc.Schedule(main=programs["main"], shapes=shapes)
 
 
 class _Program:

@@ -82,7 +82,19 @@ def as_scan(op: ir.Operation, polls: frozenset[str]) -> Scan | None:
     if not outside or any(o.buffer not in groups.of(scan.shape) for n in nests.values() for o in n.outputs):
         return None
     scan.shape = outside[0]
-    return scan if _is_elementwise(scan) else None
+    return scan if _is_elementwise(scan) and not _chooses_memory(scan) else None
+
+
+def _chooses_memory(scan: Scan) -> bool:
+    """Whether buffers of different arrays take turns, as in windows of several rows next to a trace.
+
+    An iteration would not know which memory it reads.
+    """
+    carried = list(scan.carried)
+    if not any(value in carried for value in scan.yields):
+        return False
+    given = [*list(scan.op.operands)[3:], *(value for value in scan.yields if value not in carried)]
+    return len({root_of(value) for value in given}) > 1
 
 
 def _is_known(op: ir.Operation) -> bool:

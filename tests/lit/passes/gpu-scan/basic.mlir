@@ -12,27 +12,31 @@
 // CHECK: gpu.launch_func
 // CHECK: memref.copy %[[R]]
 #id = affine_map<(i) -> (i)>
-func.func @turns(%a: memref<?xf64>, %b: memref<?xf64>, %y: memref<?xf64>, %n: index) {
+func.func @turns(%two: memref<2x?xf64>, %y: memref<?xf64>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %m = memref.dim %a, %c0 : memref<?xf64>
-  %last:2 = scf.for %t = %c0 to %n step %c1 iter_args(%s = %a, %w = %b) -> (memref<?xf64>, memref<?xf64>) {
+  %m = memref.dim %two, %c1 : memref<2x?xf64>
+  %p = memref.subview %two[0, 0] [1, %m] [1, 1] : memref<2x?xf64> to memref<?xf64, strided<[1]>>
+  %a = memref.cast %p : memref<?xf64, strided<[1]>> to memref<?xf64, strided<[1], offset: ?>>
+  %b = memref.subview %two[1, 0] [1, %m] [1, 1] : memref<2x?xf64> to memref<?xf64, strided<[1], offset: ?>>
+  %last:2 = scf.for %t = %c0 to %n step %c1 iter_args(%s = %a, %w = %b)
+      -> (memref<?xf64, strided<[1], offset: ?>>, memref<?xf64, strided<[1], offset: ?>>) {
     %tmp = memref.alloc(%m) : memref<?xf64>
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
-        ins(%s : memref<?xf64>) outs(%tmp : memref<?xf64>) {
+        ins(%s : memref<?xf64, strided<[1], offset: ?>>) outs(%tmp : memref<?xf64>) {
     ^bb0(%x: f64, %o: f64):
       %0 = math.sqrt %x : f64
       linalg.yield %0 : f64
     }
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
-        ins(%tmp : memref<?xf64>) outs(%w : memref<?xf64>) {
+        ins(%tmp : memref<?xf64>) outs(%w : memref<?xf64, strided<[1], offset: ?>>) {
     ^bb0(%x: f64, %o: f64):
       %0 = math.absf %x : f64
       linalg.yield %0 : f64
     }
-    scf.yield %w, %s : memref<?xf64>, memref<?xf64>
+    scf.yield %w, %s : memref<?xf64, strided<[1], offset: ?>>, memref<?xf64, strided<[1], offset: ?>>
   }
-  memref.copy %last#0, %y : memref<?xf64> to memref<?xf64>
+  memref.copy %last#0, %y : memref<?xf64, strided<[1], offset: ?>> to memref<?xf64>
   return
 }
 
@@ -52,6 +56,27 @@ func.func @across(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %n: index) {
       linalg.yield %x : f64
     }
     scf.yield %w, %s : memref<?x?xf64>, memref<?x?xf64>
+  }
+  return
+}
+
+// -----
+
+// Buffers of different arrays take turns: an iteration would not know which memory it reads.
+// CHECK-NOT: gpu.func
+#id = affine_map<(i) -> (i)>
+func.func @window(%a: memref<?xf64>, %b: memref<?xf64>, %c: memref<?xf64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %last:3 = scf.for %t = %c0 to %n step %c1 iter_args(%s = %a, %r = %b, %w = %c)
+      -> (memref<?xf64>, memref<?xf64>, memref<?xf64>) {
+    linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+        ins(%s, %r : memref<?xf64>, memref<?xf64>) outs(%w : memref<?xf64>) {
+    ^bb0(%x: f64, %y: f64, %o: f64):
+      %0 = arith.addf %x, %y : f64
+      linalg.yield %0 : f64
+    }
+    scf.yield %r, %w, %s : memref<?xf64>, memref<?xf64>, memref<?xf64>
   }
   return
 }
