@@ -108,7 +108,7 @@ class Executable(ABC):
         """
         return KernelCall(self.make_kernel(self.handler(where)), signature, reuse=False)
 
-    def arguments(self, inputs: Sequence[Any], cells: Sequence[Any]) -> list[np.ndarray]:
+    def arguments(self, inputs: Sequence[np.ndarray], cells: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Values of inputs and cells as arrays that kernels take.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc_runtime.kernel import Kernel, Shape
 from graphc_runtime.manifest import Signature
 from graphc_runtime.marshal import canonical, check_out, is_canonical
 from graphc_runtime.threads import is_alone
+
+if TYPE_CHECKING:
+    from graphc_runtime.manifest import ArraySpec
 
 # References to what only a cell refers to, while they are counted; None where they are not.
 _counts = getattr(sys, "getrefcount", None)
@@ -66,7 +69,7 @@ class KernelCall:
                 break
         return found
 
-    def lend(self, own: Collection[int], args: Sequence[Any], *, alone: bool) -> Any:
+    def lend(self, own: Collection[int], args: Sequence[np.ndarray], *, alone: bool) -> list[np.ndarray]:
         """A call that may compute results in the memory of the arguments `own`, and return these arrays.
 
         Args:
@@ -102,7 +105,7 @@ class KernelCall:
         cells = [argument - first for argument, _ in self._signature.donated if argument >= first]
         return [first + i for i in cells if is_owner(self._cells[i])]
 
-    def result_shapes(self, *args: Any) -> list[Shape]:
+    def result_shapes(self, *args: np.ndarray) -> list[Shape]:
         """The shapes of the results for these inputs.
 
         Raises:
@@ -195,7 +198,7 @@ class KernelCall:
 _CHANGED = object()
 
 
-def is_owner(cell: list[Any]) -> bool:
+def is_owner(cell: list[np.ndarray]) -> bool:
     """Whether nothing but a cell refers to its array, and nothing but the array to its memory.
 
     While other threads run, one of them could get the array before it is used.
@@ -213,7 +216,7 @@ def _is_free(arrays: list[np.ndarray], position: int) -> bool:
     return array.flags.writeable and not any(np.may_share_memory(array, other) for other in others)
 
 
-def _pairs(values: Sequence[Any], specs: Sequence[Any]) -> Any:
+def _pairs(values: Sequence[Any], specs: Sequence[ArraySpec]) -> Any:
     return enumerate(zip(values, specs, strict=True))
 
 

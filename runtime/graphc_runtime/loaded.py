@@ -285,7 +285,7 @@ class LoadedFunction(NativeCallable):
         if self._is_plain and not self._defaults and address is not None:
             install(self, address, executable.native_self(cells, self._call))
 
-    def _call(self, *args: Any, out: Any = None, **keywords: Any) -> Any:
+    def _call(self, *args: Any, out: Any = None, **keywords: Any) -> np.ndarray:
         values = self._values(args, keywords)
         if self._is_plain:
             return self._bound(*values) if out is None else self._bound(*values, out=out)
@@ -299,7 +299,7 @@ class LoadedFunction(NativeCallable):
 
     __call__ = _call
 
-    def _values(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
+    def _values(self, args: tuple[Any, ...], keywords: dict[str, np.ndarray]) -> list[np.ndarray]:
         """One value for each input."""
         inputs, name = self.inputs, self.__name__
         if len(args) > len(inputs):

@@ -307,7 +307,7 @@ def _by_name(raw: Any, read: Callable[[Any], _Item]) -> dict[str, _Item]:
     return {_name(key): read(item) for key, item in _dict(raw).items()}
 
 
-def _sizes(raw: Any, *, partial: bool = False) -> tuple[Any, ...]:
+def _sizes(raw: Sequence[int | None], *, partial: bool = False) -> tuple[Any, ...]:
     total = 1
     for size in _list(raw):
         if size is None and partial:
@@ -318,19 +318,19 @@ def _sizes(raw: Any, *, partial: bool = False) -> tuple[Any, ...]:
     return tuple(raw)
 
 
-def _name(raw: Any) -> str:
+def _name(raw: str) -> str:
     if not isinstance(raw, str) or not _NAME.fullmatch(raw):
         raise ArtifactError(f"{raw!r:.100} is not a name")
     return raw
 
 
-def _text(raw: Any) -> str:
+def _text(raw: str) -> str:
     if not isinstance(raw, str):
         raise ArtifactError(f"expected a text, found {raw!r:.100}")
     return raw
 
 
-def _count(raw: Any) -> int:
+def _count(raw: int) -> int:
     if type(raw) is not int or not 0 <= raw < 1 << 62:
         raise ArtifactError(f"expected a number, found {raw!r:.100}")
     return raw

@@ -16,7 +16,7 @@ class EmitError(Exception):
     """The module cannot be written in the form asked for."""
 
 
-def emit(module: Any, arguments: argparse.Namespace) -> str | bytes:
+def emit(module: ir.Module, arguments: argparse.Namespace) -> str | bytes:
     """A verified module as MLIR, LLVM IR, assembly text or object bytes.
 
     Raises:
@@ -46,7 +46,7 @@ def _symbol(function: ir.Operation) -> str:
 def _llvm_text(module: Any) -> str:
     foreign: list[str] = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: ir.Operation) -> Any:
         if op.name.partition(".")[0] not in ("llvm", "builtin"):
             foreign.append(op.name)
         return ir.WalkResult.ADVANCE

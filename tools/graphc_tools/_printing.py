@@ -6,10 +6,13 @@ from __future__ import annotations
 import argparse
 import linecache
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from graphc.passes.manager.run import PipelineReport
 from graphc_dialects.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 _STANDARD_INPUT = "-"
 
@@ -56,7 +59,7 @@ class IRPrinter:
         self._stream = stream
         self._text = ""
 
-    def before(self, name: str, module: Any) -> None:
+    def before(self, name: str, module: ir.Module) -> None:
         """Prints the IR if asked for, and remembers it where changes matter."""
         self.current = name
         if self._arguments.mlir_print_ir_after_change:
@@ -64,7 +67,7 @@ class IRPrinter:
         if self._arguments.mlir_print_ir_before_all or _selected(name, self._arguments.mlir_print_ir_before):
             self._dump(f"IR Dump Before {name}", module)
 
-    def after(self, name: str, module: Any) -> None:
+    def after(self, name: str, module: ir.Module) -> None:
         """Prints the IR if asked for."""
         arguments = self._arguments
         chosen = arguments.mlir_print_ir_after_all or _selected(name, arguments.mlir_print_ir_after)
@@ -73,14 +76,14 @@ class IRPrinter:
         if chosen:
             self._dump(f"IR Dump After {name}", module)
 
-    def failed(self, name: str, module: Any) -> None:
+    def failed(self, name: str, module: ir.Module) -> None:
         """Prints the IR, in generic form since it may be invalid, if asked for."""
         arguments = self._arguments
         if arguments.mlir_print_ir_after_failure or arguments.mlir_print_ir_after_all:
             text = module.operation.get_asm(print_generic_op_form=True)
             print(f"// -----// IR Dump After {name} Failed //----- //\n{text.rstrip()}\n", file=self._stream)
 
-    def _asm(self, module: Any) -> str:
+    def _asm(self, module: ir.Module) -> str:
         return str(
             module.operation.get_asm(
                 print_generic_op_form=self._arguments.mlir_print_op_generic,
@@ -88,7 +91,7 @@ class IRPrinter:
             )
         )
 
-    def _dump(self, title: str, module: Any) -> None:
+    def _dump(self, title: str, module: ir.Module) -> None:
         print(f"// -----// {title} //----- //\n{self._asm(module).rstrip()}\n", file=self._stream)
 
 

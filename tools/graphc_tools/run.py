@@ -164,7 +164,7 @@ def _literal(value: str, text: str) -> Any:
         raise ValueError(f"--input {text!r}: {value!r} is neither a number nor lists of numbers") from None
 
 
-def _flat(results: Any) -> list[np.ndarray]:
+def _flat(results: np.ndarray) -> list[np.ndarray]:
     if isinstance(results, np.ndarray):
         return [results]
     items = results.values() if isinstance(results, dict) else results or ()
@@ -187,7 +187,7 @@ def _store(results: Sequence[np.ndarray], files: Sequence[str], function: Loaded
             np.save(file, result)
 
 
-def _timed(function: LoadedFunction, values: dict[str, Any]) -> str:
+def _timed(function: LoadedFunction, values: dict[str, np.ndarray]) -> str:
     """The time of calls by position, in rounds of about 10 ms."""
     given = [np.asarray(values[spec.name]) for spec in function.inputs if spec.name in values]
     start = time.perf_counter()

@@ -12,7 +12,8 @@ from graphc.array_api.types import as_array, check_device
 from graphc.config import config
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "arange",
@@ -34,66 +35,84 @@ __all__ = [
 ]
 
 
-def _name(dtype: Any) -> str | None:
+def _name(dtype: DTypeLike | None) -> str | None:
     return None if dtype is None else np.dtype(dtype).name
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+) -> TensorVariable:
     """Equally spaced numbers from ``start`` (0 if it is the only argument) up to ``stop``."""
     check_device(device)
     return pt.arange(start, stop, step, dtype=_name(dtype))
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Any:
+def asarray(
+    obj: Any, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: Any = None
+) -> TensorVariable:
     """A variable, or a constant of array-likes."""
     check_device(device)
     x = as_array(obj)
     return x if dtype is None else pt.cast(x, _name(dtype))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: Any = None) -> TensorVariable:
     """A constant with the elements of another library's array."""
     check_device(device)
     return pt.constant(np.from_dlpack(x))
 
 
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
+def empty(shape: SizeLike, *, dtype: DTypeLike | None = None, device: str | None = None) -> TensorVariable:
     """An array whose elements do not matter."""
     check_device(device)
     return pt.empty(shape, _name(dtype))
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
+def zeros(shape: SizeLike, *, dtype: DTypeLike | None = None, device: str | None = None) -> Any:
     """Zeros."""
     check_device(device)
     return pt.zeros(shape, _name(dtype))
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> TensorVariable:
     """Ones."""
     check_device(device)
     return pt.ones(shape, _name(dtype))
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+def full(
+    shape: Any, fill_value: TensorLike, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> TensorVariable:
     """An array filled with a value."""
     check_device(device)
     return pt.full(shape, fill_value, _name(dtype))
 
 
-def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+def empty_like(
+    x: TensorLike, /, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> TensorVariable:
     """An array of the same shape whose elements do not matter."""
     check_device(device)
     return pt.empty_like(x, _name(dtype))
 
 
-def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+def zeros_like(
+    x: TensorLike, /, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> TensorVariable:
     """Zeros of the same shape."""
     check_device(device)
     return pt.zeros_like(x, _name(dtype))
 
 
-def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+def ones_like(
+    x: TensorLike, /, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> TensorVariable:
     """Ones of the same shape."""
     check_device(device)
     return pt.ones_like(x, _name(dtype))
@@ -105,30 +124,45 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = No
     return pt.full_like(x, fill_value, _name(dtype))
 
 
-def eye(n_rows: Any, n_cols: Any = None, /, *, k: Any = 0, dtype: Any = None, device: Any = None) -> Any:
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+) -> TensorVariable:
     """A matrix with ones on a diagonal."""
     check_device(device)
     return pt.eye(n_rows, n_cols, k, _name(dtype))
 
 
 def linspace(
-    start: Any, stop: Any, /, num: Any, *, dtype: Any = None, device: Any = None, endpoint: Any = True
+    start: TensorLike,
+    stop: TensorLike,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    endpoint: bool = True,
 ) -> Any:
     """Equally spaced numbers, both ends included."""
     check_device(device)
     return pt.linspace(start, stop, num, endpoint=endpoint, dtype=_name(dtype) or config.floatX)
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[TensorVariable]:
     """Coordinates of the points of a grid."""
     return list(pt.meshgrid(*arrays, indexing=indexing))
 
 
-def tril(x: TensorLike, /, *, k: TensorLike = 0) -> Any:
+def tril(x: TensorLike, /, *, k: TensorLike = 0) -> TensorVariable:
     """Matrices with zeros above a diagonal."""
     return pt.tril(x, k)
 
 
-def triu(x: TensorLike, /, *, k: TensorLike = 0) -> Any:
+def triu(x: TensorLike, /, *, k: TensorLike = 0) -> TensorVariable:
     """Matrices with zeros below a diagonal."""
     return pt.triu(x, k)

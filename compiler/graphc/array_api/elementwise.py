@@ -13,6 +13,7 @@ from graphc.array_api.types import as_array
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 _UNARY = (
     "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite "
@@ -35,7 +36,7 @@ __all__ = ["clip", *_UNARY, *_BINARY]
 def _make(name: str, parameters: tuple[str, ...]) -> Any:
     function = getattr(pt, _NAMES.get(name, name))
 
-    def apply(*operands: Any) -> Any:
+    def apply(*operands: TensorVariable) -> TensorVariable:
         if len(operands) != len(parameters):
             raise TypeError(f"{name} takes {len(parameters)} arrays, got {len(operands)}")
         if name in _INTEGERS_STAY and np.dtype(as_array(operands[0]).dtype).kind not in "fc":
@@ -57,7 +58,7 @@ globals().update({name: _make(name, ("x",)) for name in _UNARY})
 globals().update({name: _make(name, ("x1", "x2")) for name in _BINARY})
 
 
-def clip(x: TensorLike, /, min: Any = None, max: Any = None) -> Any:
+def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> TensorVariable:
     """Elements within limits; None is no limit. The dtype is that of x."""
     x = as_array(x)
     low, high = (None if limit is None else pt.cast(limit, x.dtype) for limit in (min, max))

@@ -11,10 +11,8 @@ from graphc.graph.tensor.type import parse_dtype
 from graphc.tensor import fft as transforms
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
 
 __all__ = [
     "fft",
@@ -56,23 +54,27 @@ fft, ifft, rfft, irfft, hfft, ihfft = map(_along_axis, ("fft", "ifft", "rfft", "
 fftn, ifftn, rfftn, irfftn = map(_along_axes, ("fftn", "ifftn", "rfftn", "irfftn"))
 
 
-def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> TensorVariable:
+def fftfreq(
+    n: TensorLike, /, *, d: TensorLike = 1.0, dtype: DTypeLike | None = None, device: str | None = None
+) -> TensorVariable:
     """Frequencies of the elements of `fft`."""
     check_device(device)
     return pt.cast(transforms.fftfreq(n, d), parse_dtype(dtype or "floatX"))
 
 
-def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(
+    n: TensorLike, /, *, d: TensorLike = 1.0, dtype: DTypeLike | None = None, device: str | None = None
+) -> TensorVariable:
     """Frequencies of the elements of `rfft`."""
     check_device(device)
     return pt.cast(transforms.rfftfreq(n, d), parse_dtype(dtype or "floatX"))
 
 
-def fftshift(x: TensorLike, /, *, axes: Any = None) -> Any:
+def fftshift(x: TensorLike, /, *, axes: AxisLike = None) -> TensorVariable:
     """The frequency zero in the middle."""
     return transforms.fftshift(x, axes)
 
 
-def ifftshift(x: TensorLike, /, *, axes: Any = None) -> Any:
+def ifftshift(x: TensorLike, /, *, axes: AxisLike = None) -> TensorVariable:
     """The inverse of `fftshift`."""
     return transforms.ifftshift(x, axes)

@@ -14,9 +14,8 @@ from graphc.tensor import linalg
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "cholesky",
@@ -74,52 +73,52 @@ class SVDResult(NamedTuple):
     Vh: Any
 
 
-def cholesky(x: TensorLike, /, *, upper: Any = False) -> Any:
+def cholesky(x: TensorLike, /, *, upper: bool = False) -> TensorVariable:
     """Cholesky factors, lower or upper triangular."""
     return linalg.cholesky(x, lower=not upper)
 
 
-def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Any:
+def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> TensorVariable:
     """Cross products of vectors of three elements."""
     return linalg.cross(x1, x2, axis=axis)
 
 
-def det(x: TensorLike, /) -> Any:
+def det(x: TensorLike, /) -> TensorVariable:
     """Determinants."""
     return linalg.det(x)
 
 
-def diagonal(x: TensorLike, /, *, offset: int = 0) -> Any:
+def diagonal(x: TensorLike, /, *, offset: int = 0) -> TensorVariable:
     """Diagonals of the last two axes."""
     return linalg.diagonal(x, offset, -2, -1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def trace(x: TensorLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> TensorVariable:
     """Sums of the diagonals of the last two axes."""
     return pt.sum(diagonal(x, offset=offset), -1, None if dtype is None else np.dtype(dtype).name)
 
 
-def eigh(x: Any, /) -> EighResult:
+def eigh(x: TensorLike, /) -> EighResult:
     """Eigenvalues in ascending order and eigenvectors of Hermitian matrices."""
     return EighResult(*linalg.eigh(x))
 
 
-def eigvalsh(x: TensorLike, /) -> Any:
+def eigvalsh(x: TensorLike, /) -> TensorVariable:
     """Eigenvalues of Hermitian matrices in ascending order."""
     return linalg.eigvalsh(x)
 
 
-def inv(x: TensorLike, /) -> Any:
+def inv(x: TensorLike, /) -> Variable:
     """Inverses."""
     return linalg.inv(x)
 
 
-def matrix_norm(x: TensorLike, /, *, keepdims: Any = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: TensorLike, /, *, keepdims: Any = False, ord: Any = "fro") -> TensorVariable:
     """Norms of matrices."""
     return linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
 
 
-def matrix_power(x: TensorLike, n: int, /) -> Any:
+def matrix_power(x: TensorLike, n: int, /) -> TensorVariable:
     """Powers of square matrices."""
     return linalg.matrix_power(x, n)
 
@@ -129,12 +128,12 @@ def matrix_rank(x: TensorLike, /, *, rtol: Any = None) -> Variable:
     return linalg.matrix_rank(x, rtol=rtol)
 
 
-def outer(x1: TensorLike, x2: TensorLike, /) -> Any:
+def outer(x1: TensorLike, x2: TensorLike, /) -> TensorVariable:
     """Products of all pairs of elements of two vectors."""
     return linalg.outer(x1, x2)
 
 
-def pinv(x: TensorLike, /, *, rtol: Any = None) -> Any:
+def pinv(x: TensorLike, /, *, rtol: Any = None) -> TensorVariable:
     """Pseudo-inverses."""
     return linalg.pinv(x, rcond=rtol)
 
@@ -149,7 +148,7 @@ def slogdet(x: TensorLike, /) -> SlogdetResult:
     return SlogdetResult(*linalg.slogdet(x))
 
 
-def solve(x1: TensorLike, x2: TensorLike, /) -> Any:
+def solve(x1: TensorLike, x2: TensorLike, /) -> TensorVariable:
     """Solutions of ``x1 @ x = x2``; a vector is only one where ``x2`` has one dimension."""
     x2 = as_array(x2)
     return linalg.solve(x1, x2, b_ndim=1 if x2.ndim == 1 else 2)
@@ -160,11 +159,13 @@ def svd(x: TensorLike, /, *, full_matrices: Any = True) -> SVDResult:
     return SVDResult(*linalg.svd(x, full_matrices=full_matrices))
 
 
-def svdvals(x: TensorLike, /) -> Any:
+def svdvals(x: TensorLike, /) -> TensorVariable:
     """Singular values in descending order."""
     return linalg.svdvals(x)
 
 
-def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False, ord: Any = 2) -> Any:
+def vector_norm(
+    x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False, ord: Any = 2
+) -> TensorVariable:
     """Norms of vectors."""
     return linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)

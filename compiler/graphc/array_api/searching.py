@@ -9,7 +9,9 @@ import graphc.tensor as pt
 from graphc.array_api.types import as_array
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
     from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "argmax",
@@ -26,38 +28,44 @@ __all__ = [
 ]
 
 
-def argmax(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
+def argmax(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Positions of largest elements."""
     return pt.argmax(x, axis, keepdims)
 
 
-def argmin(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
+def argmin(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Positions of smallest elements."""
     return pt.argmin(x, axis, keepdims)
 
 
-def nonzero(x: TensorLike, /) -> tuple[Any, ...]:
+def nonzero(x: TensorLike, /) -> tuple[TensorVariable, ...]:
     """Positions of the elements that are not zero, one vector for each axis."""
     return tuple(pt.nonzero(x))
 
 
-def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Any:
+def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Variable:
     """Elements of ``x1`` where the condition holds, of ``x2`` elsewhere."""
     return pt.where(condition, x1, x2)
 
 
-def searchsorted(x1: TensorLike, x2: TensorLike, /, *, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(
+    x1: TensorLike, x2: TensorLike, /, *, side: str = "left", sorter: Any = None
+) -> TensorVariable:
     """Where elements of ``x2`` would have to be put to keep ``x1`` sorted."""
     return pt.searchsorted(x1, x2, side=side, sorter=sorter)
 
 
-def sort(x: TensorLike, /, *, axis: int = -1, descending: Any = False, stable: Any = True) -> Any:
+def sort(
+    x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> TensorVariable:
     """Sorted elements along an axis."""
     found = pt.sort(x, axis)
     return pt.flip(found, axis) if descending else found
 
 
-def argsort(x: TensorLike, /, *, axis: int = -1, descending: Any = False, stable: Any = True) -> Any:
+def argsort(
+    x: TensorLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> TensorVariable:
     """Positions of the elements in sorted order; equal ones keep their order."""
     if not descending:
         return pt.argsort(x, axis, kind="stable")
@@ -90,7 +98,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-def _inverse(x: Any, found: Any) -> Any:
+def _inverse(x: TensorVariable, found: TensorVariable) -> TensorVariable:
     return pt.reshape(found, x.shape, ndim=x.ndim) if found.ndim != x.ndim else found
 
 
@@ -113,6 +121,6 @@ def unique_inverse(x: TensorLike, /) -> UniqueInverse:
     return UniqueInverse(values, _inverse(x, inverse))
 
 
-def unique_values(x: TensorLike, /) -> Any:
+def unique_values(x: TensorLike, /) -> TensorVariable:
     """Distinct elements."""
     return pt.unique(x)

@@ -12,9 +12,8 @@ from graphc.array_api.types import as_array
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.like import AxisLike, DTypeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "all",
@@ -37,42 +36,46 @@ def _name(dtype: Any) -> str | None:
     return None if dtype is None else np.dtype(dtype).name
 
 
-def all(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
+def all(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Whether all elements are nonzero."""
     return pt.all(x, axis, keepdims)
 
 
-def any(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
+def any(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Whether some element is nonzero."""
     return pt.any(x, axis, keepdims)
 
 
-def max(x: Any, /, *, axis: Any = None, keepdims: Any = False) -> Any:
+def max(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Largest elements."""
     return pt.max(x, axis, keepdims)
 
 
-def min(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
+def min(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Smallest elements."""
     return pt.min(x, axis, keepdims)
 
 
-def mean(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = False) -> Any:
+def mean(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Arithmetic means."""
     return pt.mean(x, axis, keepdims=keepdims)
 
 
-def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+def sum(
+    x: TensorLike, /, *, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> TensorVariable:
     """Sums; those of small integers are int64 or uint64."""
     return pt.sum(x, axis, _name(dtype), keepdims)
 
 
-def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
+def prod(
+    x: TensorLike, /, *, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> TensorVariable:
     """Products; those of small integers are int64 or uint64."""
     return pt.prod(x, axis, _name(dtype), keepdims)
 
 
-def _spread(x: Any, axis: Any, correction: Any, keepdims: Any) -> Any:
+def _spread(x: Any, axis: AxisLike, correction: float, keepdims: bool) -> TensorVariable:
     if isinstance(correction, int) or float(correction).is_integer():
         return pt.var(x, axis, int(correction), keepdims)
     x = as_array(x)
@@ -81,12 +84,16 @@ def _spread(x: Any, axis: Any, correction: Any, keepdims: Any) -> Any:
     return square / (count - correction)
 
 
-def var(x: TensorLike, /, *, axis: AxisLike = None, correction: Any = 0.0, keepdims: Any = False) -> Any:
+def var(
+    x: TensorLike, /, *, axis: AxisLike = None, correction: Any = 0.0, keepdims: Any = False
+) -> TensorVariable:
     """Variances; the divisor is the number of elements less ``correction``."""
     return _spread(x, axis, correction, keepdims)
 
 
-def std(x: TensorLike, /, *, axis: AxisLike = None, correction: Any = 0.0, keepdims: Any = False) -> Any:
+def std(
+    x: TensorLike, /, *, axis: AxisLike = None, correction: float = 0.0, keepdims: bool = False
+) -> TensorVariable:
     """Standard deviations; ``correction`` as in `var`."""
     return pt.sqrt(_spread(x, axis, correction, keepdims))
 
@@ -96,12 +103,14 @@ def count_nonzero(x: TensorLike, /, *, axis: AxisLike = None, keepdims: Any = Fa
     return pt.count_nonzero(x, axis, keepdims)
 
 
-def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    x: TensorLike, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None
+) -> TensorVariable:
     """Differences of neighbours along an axis, ``n`` times; other arrays may be put before and after."""
     return pt.diff(x, n, axis, prepend, append)
 
 
-def _running(name: str, x: Any, axis: Any, dtype: Any, first: Any) -> Any:
+def _running(name: str, x: Any, axis: AxisLike, dtype: Any, first: int | None) -> TensorVariable:
     """``pt.cumsum`` or ``pt.cumprod`` along an axis, after ``first`` where that is not None.
 
     Raises:
@@ -118,11 +127,15 @@ def _running(name: str, x: Any, axis: Any, dtype: Any, first: Any) -> Any:
     return pt.concatenate([pt.cast(zero + first, found.dtype), found], axis=axis)
 
 
-def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: Any = False) -> Any:
+def cumulative_sum(
+    x: TensorLike, /, *, axis: AxisLike = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> TensorVariable:
     """Running sums along an axis, which must be given unless there is just one."""
     return _running("sum", x, axis, dtype, 0 if include_initial else None)
 
 
-def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: Any = False) -> Any:
+def cumulative_prod(
+    x: TensorLike, /, *, axis: AxisLike = None, dtype: DTypeLike | None = None, include_initial: Any = False
+) -> TensorVariable:
     """Running products along an axis, which must be given unless there is just one."""
     return _running("prod", x, axis, dtype, 1 if include_initial else None)

@@ -68,7 +68,7 @@ def check_version(api_version: str | None) -> None:
         raise ValueError(f"the array API versions are {', '.join(VERSIONS)}, got {api_version!r}")
 
 
-def check_device(device: Any) -> None:
+def check_device(device: str | None) -> None:
     """Refuse devices other than the one there is.
 
     Raises:
@@ -86,12 +86,12 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: Any = True, device: Any 
     return pt.cast(x, np.dtype(dtype).name)
 
 
-def broadcast_arrays(*arrays: Any) -> list[Any]:
+def broadcast_arrays(*arrays: TensorLike) -> list[TensorVariable]:
     """Arrays broadcast against each other."""
     return list(pt.broadcast_arrays(*arrays))
 
 
-def broadcast_to(x: TensorLike, /, shape: Any) -> Any:
+def broadcast_to(x: TensorLike, /, shape: Any) -> TensorVariable:
     """An array broadcast to a shape."""
     return pt.broadcast_to(x, shape)
 
@@ -170,7 +170,7 @@ class _Info(NamedTuple):
         """All devices."""
         return ["cpu"]
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+    def default_dtypes(self, *, device: str | None = None) -> dict[str, Any]:
         """Dtypes of arrays that name none."""
         check_device(device)
         real = np.dtype(pt.constant(1.0).dtype)
@@ -181,7 +181,7 @@ class _Info(NamedTuple):
             "indexing": int64,
         }
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+    def dtypes(self, *, device: str | None = None, kind: Any = None) -> dict[str, Any]:
         """All dtypes, or those of a kind, by name."""
         check_device(device)
         wanted = ("bool", "numeric") if kind is None else kind

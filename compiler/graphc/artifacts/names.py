@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.artifacts.source import Source
 from graphc.graph.basic import Constant
+
+if TYPE_CHECKING:
+    pass
 
 
 class StateNames:

@@ -142,7 +142,7 @@ def _source(name: str, function: Function) -> Source:
     )
 
 
-def _plain(value: Any) -> np.ndarray:
+def _plain(value: np.ndarray) -> np.ndarray:
     """A C-contiguous array; `ascontiguousarray` makes vectors of scalars."""
     return np.ascontiguousarray(value).reshape(np.shape(value))
 
@@ -152,7 +152,7 @@ def _is_same(target: Any, cell: Any) -> bool:
     return isinstance(cell, SharedVariable) and cell.container is target.container
 
 
-def _obstacle(function: Any, executable: Any) -> str | None:
+def _obstacle(function: Any, executable: Compiled | None) -> str | None:
     """Why a function has no kernel of its own; None if it has."""
     if not isinstance(function, Function):
         return f"it must be a compiled graphc.function, got {type(function).__name__}"
@@ -203,12 +203,12 @@ def mlir_source(name: str, text: str, mode: str) -> Source:
     return Source(name, text, signature, options, (), ("",) * len(outputs), form)
 
 
-def _symbol(op: Any) -> str:
+def _symbol(op: ir.Operation) -> str:
     attributes = op.operation.attributes
     return str(attributes["sym_name"]).strip('"') if "sym_name" in attributes else ""
 
 
-def _array_of(kind: Any) -> ArraySpec:
+def _array_of(kind: ir.Type) -> ArraySpec:
     if not isinstance(kind, ir.RankedTensorType) or str(kind.element_type) not in _ELEMENTS:
         raise ValueError(f"@main takes and gives tensors of numbers, found {kind}")
     shape = tuple(None if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.graph.op import Op
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.undefined import is_discrete
+
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Register
 
 Function = Callable[..., Any]
 # Stand for sizes that are not static; what differs between both is not static either.
@@ -89,7 +92,7 @@ class JaxFunction(Op):
     def _compiled(self) -> Any:
         return _jax().jit(self.function)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         with _exact():
             values = _listed(self._compiled(*inputs))
             for cell, value, y in zip(output_storage, values, node.outputs, strict=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from graphc.graph.op import Op
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.type import Type, as_type
 from graphc.graph.undefined import is_discrete
+
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Register
 
 Function = Callable[..., Any]
 
@@ -70,7 +73,7 @@ class PythonFunction(Op):
         assert self.otypes is not None
         return Apply(self, variables, [t.make_variable() for t in self.otypes])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         values = self.function(*inputs)
         if type(values) is np.ndarray and len(node.outputs) == 1:
             # The usual case, without the cost of the others.

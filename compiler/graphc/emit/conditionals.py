@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.emit.conditional_blocks import Alias, Block, Conditional, Formula, NoOrder
 from graphc.emit.conditional_plan import plan
@@ -58,7 +58,7 @@ def emit_graph(graph: FunctionGraph, e: Emitter) -> None:
     _emit_block(block, e)
 
 
-def emit_choice(node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+def emit_choice(node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
     """An `IfElse` between values that exist already; returns the SSA names of its outputs."""
     n = len(node.outputs)
     types = [e.type_of(v) for v in node.outputs]
@@ -107,12 +107,12 @@ def _emit_conditional(step: Conditional, e: Emitter) -> None:
     e.values.update(zip(results, _if(test, regions, types, e), strict=True))
 
 
-def _as(value: Variable, wanted: Variable, e: Any) -> str:
+def _as(value: Variable, wanted: Variable, e: Emitter) -> str:
     """A value in the type of the result that it becomes, which may know less about its shape."""
     return str(e.cast_type(e.operand(value), e.type_of(value), e.type_of(wanted)))
 
 
-def _nothing(v: Variable, e: Any) -> str:
+def _nothing(v: Variable, e: Emitter) -> str:
     """What a side yields for a value of the other side, which nobody reads."""
     type_ = e.type_of(v)
     if v.type.dtype == "bool" and not v.type.ndim:

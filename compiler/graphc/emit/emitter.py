@@ -109,7 +109,7 @@ class Emitter(IndexCode):
         """Any operation without results."""
         self.lines.append(f"    {text}{self._location}")
 
-    def type_of(self, variable: Any) -> str:
+    def type_of(self, variable: Variable) -> str:
         """Text of the MLIR type of a tensor variable."""
         type_ = variable.type
         text = self._types.get(type_)
@@ -201,7 +201,7 @@ class Emitter(IndexCode):
         """The size of a dimension of a variable."""
         return self.dim(operand, self.type_of(variable), axis)
 
-    def index(self, variable: Any, operand: str) -> str:
+    def index(self, variable: Variable, operand: str) -> str:
         """A 0-d integer tensor as an index."""
         if isinstance(variable, Constant):
             return self.const_index(int(variable.data))
@@ -215,7 +215,7 @@ class Emitter(IndexCode):
             self._indices[operand] = self.raw(f"arith.index_cast {element} : {NAMES[type_.dtype]} to index")
         return self._indices[operand]
 
-    def truth_of(self, variable: Any, operand: str) -> str:
+    def truth_of(self, variable: Variable, operand: str) -> str:
         """A 0-d bool tensor as an ``i1``."""
         key = ("truth", operand)
         if key not in self._names:

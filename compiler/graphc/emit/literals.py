@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ def _nested(array: np.ndarray) -> str:
     return f"[{', '.join(_nested(part) for part in array)}]"
 
 
-def _element(value: Any) -> str:
+def _element(value: np.ndarray) -> str:
     kind = value.dtype.kind
     if kind == "b":
         return "true" if value else "false"

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.function.evaluate import evaluate as evaluate_variable
 from graphc.function.function import function
 
+if TYPE_CHECKING:
+    from graphc.function.types import Function
+
 
 class _CallableModule(ModuleType):
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Function:
         """Compile a graph; see `graphc.function.function.function`."""
         return function(*args, **kwargs)
 

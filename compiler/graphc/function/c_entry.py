@@ -94,7 +94,7 @@ class CEntry:
         self.user = ctypes.addressof(self._words)
 
 
-def density_entry(function: Function, x: Any, *fixed: Any) -> CEntry:
+def density_entry(function: Function, x: np.ndarray, *fixed: np.ndarray) -> CEntry:
     """The C function of a compiled log density with its gradient.
 
     Args:
@@ -121,7 +121,7 @@ def density_entry(function: Function, x: Any, *fixed: Any) -> CEntry:
     )
 
 
-def values_entry(function: Function, x: Any, *fixed: Any) -> CEntry:
+def values_entry(function: Function, x: np.ndarray, *fixed: Any) -> CEntry:
     """The C function ``int64_t f(dim, count, const double *x, double *result, user)`` of one float64 result.
 
     Args, errors: as in `density_entry`; ``count`` is the number of elements of the result.
@@ -141,7 +141,7 @@ def _dtypes(function: Function) -> list[str]:
     return [spec.dtype for spec in code[0].manifest.signature.outputs]
 
 
-def _as_list(results: Any) -> list[Any]:
+def _as_list(results: Any) -> list[np.ndarray]:
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 

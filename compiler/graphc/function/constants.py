@@ -68,7 +68,11 @@ def with_known_values(fgraph: FunctionGraph, count: int) -> list[Variable] | Non
     for node in toposort(chosen):
         _perform(node, known)
     memo: dict[Variable, Variable] = {v: v for v in fgraph.inputs}
-    made = {v: TensorConstant(v.type, known[v], v.name) for v in chosen if v in known}
+    made = {
+        v: TensorConstant(v.type, known[v], v.name)
+        for v in chosen
+        if v in known and isinstance(v.type, TensorType)
+    }
     return rebuild(fgraph.outputs, memo | made, copy_nodes=False, strict=True) if made else None
 
 

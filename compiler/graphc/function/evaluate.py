@@ -45,7 +45,7 @@ def evaluate(variable: Variable, given: Mapping[Any, Any], options: dict[str, An
     return known(*given.values())
 
 
-def _named(variable: Variable, name: Any) -> Sequence[Variable]:
+def _named(variable: Variable, name: str) -> Sequence[Variable]:
     return get_var_by_name([variable], name) if isinstance(name, str) else ()
 
 

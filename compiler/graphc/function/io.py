@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import UnusedInputError
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.convert import as_tensor_variable
+
+if TYPE_CHECKING:
+    pass
 
 
 class In:
@@ -276,7 +279,7 @@ def _at(path: str) -> str:
     return f" at {path}" if path else ""
 
 
-def _as_output(item: Any, path: str) -> Variable:
+def _as_output(item: Variable, path: str) -> Variable:
     if isinstance(item, Out):
         item = item.variable
     if isinstance(item, Variable):

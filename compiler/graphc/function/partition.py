@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.emit.conditionals import obstacle
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import Demands, is_conditional
 from graphc.graph.function_graph import FunctionGraph
+
+if TYPE_CHECKING:
+    pass
 
 Group = tuple[bool, list[Apply]]
 DemandOf = Callable[[Apply], Hashable]
@@ -180,7 +183,7 @@ def _without_order(fgraph: FunctionGraph, groups: list[Group]) -> dict[Apply, st
     return found
 
 
-def _conditions(demands: LazyDemands, node: Apply) -> frozenset[Any]:
+def _conditions(demands: LazyDemands, node: Apply) -> frozenset[Variable]:
     """What decides whether a node is needed."""
     literals = demands.of_node(node).literals
     return frozenset(condition for product in literals for condition, _ in product)

@@ -13,6 +13,7 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc_runtime.thunk import Register
 
 
 class _Identity(Op):
@@ -25,7 +26,7 @@ class _Identity(Op):
         x = x if isinstance(x, Variable) else pt.as_tensor_variable(x)
         return Apply(self, [x], [x.type.make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = inputs[0]
 
     def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
@@ -117,7 +118,7 @@ def zero_grad(x: Variable) -> Variable:
     return zero_grad_(x)
 
 
-def disconnected_grad(x: Any) -> Variable:
+def disconnected_grad(x: Variable) -> Variable:
     """``x`` as a constant for derivatives: `grad` does not see what it was computed from.
 
     Examples:
@@ -129,7 +130,7 @@ def disconnected_grad(x: Any) -> Variable:
     return disconnected_grad_(x)
 
 
-def undefined_grad(x: Any) -> Variable:
+def undefined_grad(x: Variable) -> Variable:
     """``x``; asking for a derivative through it raises `NullTypeGradError`.
 
     Examples:
@@ -141,7 +142,7 @@ def undefined_grad(x: Any) -> Variable:
     return undefined_grad_(x)
 
 
-def grad_clip(x: Any, lower_bound: float, upper_bound: float) -> Variable:
+def grad_clip(x: Variable, lower_bound: float, upper_bound: float) -> Variable:
     """``x`` whose gradient is clipped elementwise to ``[lower_bound, upper_bound]``.
 
     Examples:
@@ -153,7 +154,7 @@ def grad_clip(x: Any, lower_bound: float, upper_bound: float) -> Variable:
     return GradClip(lower_bound, upper_bound)(x)
 
 
-def grad_scale(x: Any, multiplier: float) -> Variable:
+def grad_scale(x: Variable, multiplier: float) -> Variable:
     """``x`` whose gradient is multiplied by ``multiplier``.
 
     Examples:

@@ -11,7 +11,7 @@ unrolled, which needs a static number of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import VectorizeError
 from graphc.gradient.reverse import as_written, grad, pullback
@@ -20,6 +20,9 @@ from graphc.graph.undefined import kind_of
 from graphc.ops.batch import batch_graph
 from graphc.ops.derivatives import gradient_dtype, total
 from graphc.public import pt, scan
+
+if TYPE_CHECKING:
+    pass
 
 _UNROLL_LIMIT = 256
 
@@ -121,7 +124,11 @@ def _sizes(x: Variable) -> list[Any]:
 
 
 def _jacobian_rows(
-    flat: Variable, wrt: list[Variable], rows: int | None, vectorize: bool | None, options: dict[str, Any]
+    flat: Variable,
+    wrt: list[Variable],
+    rows: int | None,
+    vectorize: bool | None,
+    options: dict[str, str | None],
 ) -> list[Variable]:
     if vectorize is not False:
         try:

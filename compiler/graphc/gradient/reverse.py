@@ -11,7 +11,7 @@ continued to the reals.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
@@ -22,6 +22,9 @@ from graphc.graph.traversal import graph_inputs
 from graphc.graph.undefined import disconnected_type, is_disconnected, is_discrete, is_null, kind_of
 from graphc.ops.derivatives import conjugate, gradient_dtype, match_dtype, one_like, zeros_like
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    pass
 
 _FIX = "pass disconnected_inputs='ignore' (or 'warn') to get zeros"
 _POLICIES = ("raise", "warn", "ignore")
@@ -40,7 +43,7 @@ def _as_constants(consider_constant: Iterable[Variable] | None) -> Collection[Va
     return constants
 
 
-def _check_wrt(wrt: Sequence[Any], caller: str) -> list[Variable]:
+def _check_wrt(wrt: Sequence[Variable], caller: str) -> list[Variable]:
     for i, x in enumerate(wrt):
         if not isinstance(x, Variable):
             raise TypeError(
@@ -123,7 +126,7 @@ def _placeholder(x: Variable, kind: str) -> Variable | None:
     return as_written(zeros_like(x), x) if kind == "zero" else disconnected_type()
 
 
-def _like(wrt: Any, values: list[Any]) -> Any:
+def _like(wrt: Any, values: list[Variable | None]) -> Any:
     """``values`` in the container that ``wrt`` came in."""
     if isinstance(wrt, tuple):
         return tuple(values)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from graphc.ops.reduce import Reduce
 from graphc.ops.softmax import LogSoftmax, Softmax
 from graphc.public import pt
 from graphc_runtime.record import record
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # Patterns are small; larger expressions are differentiated as they are.
 _MAX_NODES = 24
@@ -53,7 +56,7 @@ class _Search:
     between: list[Variable] = field(default_factory=list)
     exponentials: int = 0
 
-    def root(self, v: Any) -> Any:
+    def root(self, v: Variable) -> Variable:
         if not isinstance(v, Constant) and v not in self.roots:
             self.roots.append(v)
         return v
@@ -106,7 +109,7 @@ def _name(node: Apply | None) -> str | None:
     return node.op.name if node is not None and isinstance(node.op, Elementwise) else None
 
 
-def _operands(v: Variable, name: str) -> list[Any] | None:
+def _operands(v: Variable, name: str) -> list[Variable] | None:
     """What an elementwise function was applied to, if that made ``v``."""
     return v.owner.inputs if v.owner is not None and _name(v.owner) == name else None
 
@@ -120,11 +123,11 @@ def _through_views(v: Variable) -> tuple[Variable, list[Apply]]:
     return v, views
 
 
-def _is_ones(v: Any) -> bool:
+def _is_ones(v: Variable) -> bool:
     return isinstance(v, Constant) and bool(np.all(v.data == 1))
 
 
-def _is_positive(v: Any) -> bool:
+def _is_positive(v: Variable) -> bool:
     return (
         isinstance(v, Constant) and v.data.size > 0 and bool(np.all(v.data >= 0) and np.all(v.data < np.inf))
     )
@@ -150,7 +153,7 @@ def _is_shifted(x: Variable) -> bool:
 # -- logarithms of positive expressions --------------------------------------------------------------------
 
 
-def _log_of(search: _Search, v: Any) -> Any:
+def _log_of(search: _Search, v: Variable) -> Variable | None:
     """The logarithm of an expression of exponentials, without these; None where it is anything else."""
     if len(search.between) > _MAX_NODES:
         return None
@@ -180,7 +183,7 @@ def _log_constant(v: Constant) -> Variable:
         return pt.constant(np.log(v.data), dtype=v.type.dtype)
 
 
-def _log_exp(search: _Search, x: Any) -> Any:
+def _log_exp(search: _Search, x: TensorVariable) -> Variable:
     search.exponentials += 1
     return search.root(x)
 
@@ -260,7 +263,7 @@ def _log(search: _Search, node: Apply) -> Any:
     return value if search.exponentials else None
 
 
-def _log1p(search: _Search, node: Apply) -> Any:
+def _log1p(search: _Search, node: Apply) -> TensorVariable | None:
     (v,) = node.inputs
     negated = _operands(v, "neg")
     if negated is not None:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphc.graph.location import SourceLocation, capture
 from graphc.public import function, pickling, pictures, printing
@@ -14,13 +14,13 @@ from graphc.public import function, pickling, pictures, printing
 if TYPE_CHECKING:
     import numpy as np
 
-    from graphc.graph.tensor.variable import TensorVariable
-
-if TYPE_CHECKING:
     from graphc.graph.op import Op
+    from graphc.graph.tensor.like import IndexLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.graph.type import Type
 
 _auto_names = itertools.count()
+AnyVariable = TypeVar("AnyVariable", bound="Variable")
 
 
 class Variable:
@@ -59,17 +59,23 @@ class Variable:
         @property
         def dtype(self) -> str: ...
         @property
-        def shape(self) -> Any: ...
+        def shape(self) -> TensorVariable: ...
         @property
-        def sum(self) -> Any: ...
+        def sum(self) -> Callable[..., TensorVariable]: ...
         @property
-        def zeros_like(self) -> Any: ...
+        def zeros_like(self) -> Callable[..., TensorVariable]: ...
 
-        __add__: Any
-        __sub__: Any
-        __mul__: Any
-        __truediv__: Any
-        __getitem__: Any
+        def __neg__(self) -> TensorVariable: ...
+        def __add__(self, other: TensorLike) -> TensorVariable: ...
+        def __radd__(self, other: TensorLike) -> TensorVariable: ...
+        def __sub__(self, other: TensorLike) -> TensorVariable: ...
+        def __rsub__(self, other: TensorLike) -> TensorVariable: ...
+        def __mul__(self, other: TensorLike) -> TensorVariable: ...
+        def __rmul__(self, other: TensorLike) -> TensorVariable: ...
+        def __truediv__(self, other: TensorLike) -> TensorVariable: ...
+        def __rtruediv__(self, other: TensorLike) -> TensorVariable: ...
+        def __pow__(self, other: TensorLike) -> TensorVariable: ...
+        def __getitem__(self, index: IndexLike) -> TensorVariable: ...
 
     @property
     def location(self) -> SourceLocation | None:
@@ -151,7 +157,7 @@ class Variable:
         return copy
 
 
-def remember(v: Variable, *sources: Variable) -> Variable:
+def remember(v: AnyVariable, *sources: Variable) -> AnyVariable:
     """Note that ``v`` was written as something computed from ``sources``, of which nothing is left in it: a
     size that is known, or a derivative that does not depend on the point.
 
@@ -277,7 +283,7 @@ class Apply:
         """The inputs, as a new list."""
         return list(self.inputs)
 
-    def dprint(self, **kwargs: Any) -> Any:
+    def dprint(self, **kwargs: Any) -> str:
         """Print the graph below this node; arguments as in `graphc.dprint`."""
         return printing.debugprint(self, **kwargs)
 

@@ -98,7 +98,7 @@ class Op:
             return [chosen] if return_list else chosen
         return outputs[0] if len(outputs) == 1 and not return_list else list(outputs)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         """Compute the outputs in Python.
 
         Args:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
+    pass
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,13 +87,13 @@ class Structure:
 _LEAF = Structure(None)
 
 
-def flatten(tree: TensorVariable | bool) -> tuple[list[Any], Structure]:
+def flatten(tree: object) -> tuple[list[Any], Structure]:
     """The leaves in order, and the form; entries of dicts are ordered by their keys."""
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves)
 
 
-def _flatten(tree: TensorVariable | bool, leaves: list[Any]) -> Structure:
+def _flatten(tree: object, leaves: list[Any]) -> Structure:
     if tree is None:
         return Structure(type(None))
     if isinstance(tree, dict):

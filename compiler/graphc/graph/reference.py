@@ -112,7 +112,7 @@ def _chosen(node: Apply, v: Variable, known: dict[Variable, Any]) -> Variable:
     return sides(node, v.index)[0 if known[condition] else 1]
 
 
-def _arguments(node: Apply, known: dict[Variable, np.ndarray]) -> list[Any]:
+def _arguments(node: Apply, known: dict[Variable, np.ndarray]) -> list[np.ndarray]:
     """Values of the inputs; of what is overwritten a copy, as its readers may come later or never."""
     destroyed = {i for positions in node.op.destroy_map.values() for i in positions}
     return [copy.deepcopy(known[x]) if i in destroyed else known[x] for i, x in enumerate(node.inputs)]

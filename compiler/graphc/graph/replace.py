@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
 from graphc.graph.location import describe
@@ -12,6 +12,9 @@ from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, graph_inputs, orphans_between, read_by, toposort
 from graphc.public import pt, raise_op, shapes
+
+if TYPE_CHECKING:
+    pass
 
 Replacements = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]] | None
 
@@ -73,7 +76,7 @@ def _unknown_sizes(old: Variable, new: Variable) -> dict[int, int]:
     return {axis: size for axis, size in wanted.items() if new.type.shape[axis] is None}
 
 
-def of_type(old: Variable, new: Any) -> Variable:
+def of_type(old: Variable, new: Variable) -> Variable:
     """``new`` as a variable of the type of ``old``, but for static sizes, which `checked_replacements` adds.
 
     Raises:

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.shared import SharedVariable
 from graphc.graph.svg_layout import Box, Group, Picture
 from graphc.graph.traversal import io_toposort
+
+if TYPE_CHECKING:
+    pass
 
 _LONGEST = 38
 
@@ -19,7 +22,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _graph_ends(graph: Any) -> tuple[list[Variable], list[Variable]]:
+def _graph_ends(graph: Variable) -> tuple[list[Variable], list[Variable]]:
     """Inputs (empty: the roots) and outputs of what `to_svg` was given."""
     if isinstance(graph, Variable):
         return [], [graph]

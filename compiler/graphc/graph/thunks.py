@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
@@ -14,6 +14,9 @@ from graphc.graph.location import describe
 from graphc.graph.reference import add_place, checked
 from graphc.graph.tensor.type import exact_type
 from graphc_runtime.thunk import Flag, Register, Thunk
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class PerformThunk(Thunk):
@@ -194,7 +197,7 @@ class LoopThunk(PerformThunk):
         self._body = body
         self._perform = self._iterate
 
-    def _iterate(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
+    def _iterate(self, node: Apply, inputs: Sequence[np.ndarray], output_storage: Sequence[Register]) -> None:
         if hasattr(self._body, "restart"):
             self._body.restart()
         op: Any = node.op  # a loop, which has `run`

@@ -13,10 +13,6 @@ from graphc.graph.location import capture
 if TYPE_CHECKING:
     import numpy as np
 
-    from graphc.graph.tensor.type import TensorType
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Transfer = Callable[[Variable, str], "Variable | None"]
 _transfers: list[Transfer] = []
@@ -220,7 +216,7 @@ def transfer(variable: Variable, target: str) -> Variable:
     raise ValueError(f"no registered transfer knows the target {target!r}; add one with register_transfer")
 
 
-def as_type(given: TensorType) -> Type:
+def as_type(given: Type | Variable | Callable[[], Variable]) -> Type:
     """A type from itself, from a variable of it, or from a function that makes such variables.
 
     Raises:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
 from graphc.graph.type import Type
+
+if TYPE_CHECKING:
+    pass
 
 
 class DisconnectedType(Type):

@@ -79,7 +79,7 @@ class Split:
             new_kwargs[name] = self.visit(x, policies.get(name, default))
         return new_args, new_kwargs
 
-    def fill(self, values: list[Any]) -> Split:
+    def fill(self, values: list[Variable]) -> Split:
         """A split that replaces the inputs by ``values``, in order."""
         other = Split()
         other._fill = iter(values)

@@ -110,7 +110,7 @@ class Environment(Indexing):
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *names_of(graphc.tensor), "scan", "map", "ifelse", "nn"})
 
-    def _find(self, name: str) -> Any:
+    def _find(self, name: str) -> OpWrapper | None:
         """The function of a name with dots; None where there is none."""
         found: Any = self
         try:
@@ -277,7 +277,7 @@ class Environment(Indexing):
             if not (self.lazy or self._recorders.count or self._log is not None):
                 executable.connect(table, key)
 
-    def operation(self, name: str, /, *inputs: Any, **attributes: Any) -> Operation:
+    def operation(self, name: str, /, *inputs: Tensor, **attributes: Any) -> Operation:
         """A function with its attributes, to be called with inputs by position.
 
         Args:

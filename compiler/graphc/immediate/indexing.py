@@ -48,7 +48,7 @@ class Indexing:
             found = wrappers[name] = OpWrapper(self, name, function)  # type: ignore[arg-type]
         return found
 
-    def _getitem(self, x: Tensor, index: Any) -> Any:
+    def _getitem(self, x: Tensor, index: Any) -> Tensor:
         """``x[index]``; the result remembers x, for `set_subtensor`."""
         if type(index) is not int:
             index = without_masks(index, x)
@@ -62,7 +62,7 @@ class Indexing:
         env: Any = self
         return x[index] if isinstance(x, Tensor | Variable) else env.as_tensor(x)[index]
 
-    def set_subtensor(self, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    def set_subtensor(self, x: Tensor, y: Any, *args: Any, **kwargs: Any) -> Tensor:
         """The tensor that x was indexed from, with that part set to y; as ``graphc.tensor.set_subtensor``.
 
         Raises:
@@ -70,7 +70,7 @@ class Indexing:
         """
         return self._replace("set_subtensor", _set, x, y, args, kwargs)
 
-    def inc_subtensor(self, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    def inc_subtensor(self, x: Tensor, y: Any, *args: Any, **kwargs: Any) -> Tensor:
         """The tensor that x was indexed from, with that part increased by y."""
         return self._replace("inc_subtensor", _increase, x, y, args, kwargs)
 
@@ -86,7 +86,7 @@ class Indexing:
         """The tensor that x was indexed from, with what is larger than y in that part lowered to y."""
         return self._replace("min_subtensor", _lower, x, y, (), {})
 
-    def _replace(self, name: str, function: Any, x: Any, y: Any, args: Any, kwargs: Any) -> Any:
+    def _replace(self, name: str, function: Any, x: Tensor, y: Any, args: Any, kwargs: Any) -> Tensor:
         if isinstance(x, Variable):
             return getattr(pt, name)(x, y, *args, **kwargs)
         view = getattr(x, "_view", None)

@@ -18,8 +18,6 @@ from graphc.immediate.shape import Shape, Size
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
-
-if TYPE_CHECKING:
     from graphc.immediate.standard import ArrayApi
 
 if TYPE_CHECKING:
@@ -232,7 +230,7 @@ class Tensor(Protocols):
 
     # Indexing ----------------------------------------------------------------------------------------------
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Tensor:
         return self._kind.env._getitem(self, index)
 
     def __setitem__(self, index: int, value: float) -> None:

@@ -24,8 +24,6 @@ from graphc.ops.elementwise import Elementwise
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
-
-if TYPE_CHECKING:
     from graphc.immediate.environment import Environment
 
 _active: ContextVar[Trace | None] = ContextVar("graphc_immediate_trace", default=None)
@@ -137,7 +135,7 @@ def trace_call(
     return executable, [tensor for tensor, _ in captured]
 
 
-def locate(outputs: Sequence[Any], inputs: Sequence[Any], location: SourceLocation | None) -> None:
+def locate(outputs: Sequence[Variable], inputs: Sequence[Variable], location: SourceLocation | None) -> None:
     """Say where the nodes between two sets of variables were made."""
     for node in toposort(outputs, blockers=set(inputs)):
         node.location = location

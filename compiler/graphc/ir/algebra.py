@@ -61,13 +61,13 @@ def is_normal(number: Any) -> bool:
     return bool(abs(number) >= np.finfo(number.dtype).tiny)
 
 
-def negated(rewriter: Rewriter, value: ir.Value) -> Any:
+def negated(rewriter: Rewriter, value: ir.Value) -> ir.Value:
     """`-value`, removing a negation instead where there is one."""
     inner = rewriter.operand_of(value, "graphc.neg")
     return inner if inner is not None else rewriter.create("graphc.neg", [value], value.type)
 
 
-def unary(rewriter: Rewriter, name: str, value: Any) -> Any:
+def unary(rewriter: Rewriter, name: str, value: Any) -> ir.Value:
     """An elementwise operation that keeps the type."""
     return rewriter.create(f"graphc.{name}", [value], value.type)
 

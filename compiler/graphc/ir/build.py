@@ -57,7 +57,7 @@ def dims(tensor: ir.Value) -> list[ir.Value]:
     return [dim(tensor, axis) for axis in range(len(tensor.type.shape))]
 
 
-def storage_type(tensor_type: ir.Type) -> Any:
+def storage_type(tensor_type: ir.Type) -> ir.Type:
     """The tensor type with the element type its buffer has."""
     element = tensor_type.element_type
     if isinstance(element, ir.IndexType):
@@ -68,7 +68,7 @@ def storage_type(tensor_type: ir.Type) -> Any:
     return ir.RankedTensorType.get(tensor_type.shape, ir.Type.parse(storage_name(dtype)))
 
 
-def empty(tensor_type: ir.Type, sizes: Sequence[ir.Value]) -> Any:
+def empty(tensor_type: ir.Type, sizes: Sequence[ir.Value]) -> ir.Value:
     """`tensor.empty`; `sizes` has one index value per dimension, used for the dynamic ones."""
     dynamic = [size for size, known in zip(sizes, tensor_type.shape, strict=True) if known < 0]
     return create("tensor.empty", [tensor_type], dynamic).result

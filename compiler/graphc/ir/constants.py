@@ -62,7 +62,7 @@ def _complex_literal(op: ir.Operation, dtype: np.dtype, shape: list[int]) -> np.
     return values.reshape(shape) if values.size == count else None
 
 
-def read_constant(op: Any) -> Any:
+def read_constant(op: ir.Operation) -> Any:
     """The value of an `arith.constant` or `graphc.constant`.
 
     Returns:

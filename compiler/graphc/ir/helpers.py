@@ -98,7 +98,7 @@ def _fields(what: str) -> tuple[tuple[str, Any], ...]:
     return tuple((field.name, hints[field.name]) for field in dataclasses.fields(kind))
 
 
-def _i64(value: int) -> Any:
+def _i64(value: int) -> ir.Attribute:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
 
 

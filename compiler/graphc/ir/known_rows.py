@@ -19,13 +19,13 @@ from graphc_dialects.elementwise import ELEMENTWISE
 Known = tuple[Any, ...] | None
 
 
-def definition(value: ir.Value) -> Any:
+def definition(value: ir.Value) -> ir.Operation | None:
     """The operation that defines a value, or None for block arguments."""
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
-def known_splat(value: Any) -> Known:
+def known_splat(value: ir.Value) -> Known:
     """The element that all elements of a value equal, seen through views of constants."""
     op = definition(value)
     while op is not None and op.name in SAME_ELEMENTS:
@@ -136,7 +136,7 @@ def known_result(op: ir.Operation, known: dict[Any, Known]) -> Known:
 # -- small builders at the current insertion point ---------------------------------------------------------
 
 
-def create(name: str, operands: list[Any], type_: ir.Type, **attributes: Any) -> Any:
+def create(name: str, operands: list[ir.Value], type_: ir.Type, **attributes: Any) -> Any:
     """The result of a new operation."""
     return ir.Operation.create(name, [type_], operands, attributes).result
 

@@ -151,11 +151,11 @@ def _through_for(op: ir.Operation, number: int) -> list[ir.Value]:
     return [op.regions[0].blocks[0].arguments[number - 2], op.results[number - 3]]
 
 
-def _through_while(op: ir.Operation, number: int) -> list[Any]:
+def _through_while(op: ir.Operation, number: int) -> list[ir.Value]:
     return [op.regions[0].blocks[0].arguments[number]]
 
 
-def _through_condition(op: ir.Operation, number: int) -> list[Any]:
+def _through_condition(op: ir.Operation, number: int) -> list[ir.Value]:
     if number == 0:
         return []
     loop = op.parent.operation

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from graphc.ir.views import SAME_ELEMENTS
 from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
 from graphc_dialects.conditional_shapes import blocks_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Rule = Callable[["Rewriter", Any], Any]
 RuleTable = dict[str, list[Rule]]
@@ -173,7 +176,7 @@ class Rewriter:
         self._sizes, self.reified = self._scopes.pop()
         self.dims.leave()
 
-    def _visit(self, op: ir.Operation, name: str) -> Any:
+    def _visit(self, op: ir.Operation, name: str) -> ir.Value | None:
         self._operations.append(op)
         for result in op.results:
             self.defs[result] = op
@@ -258,7 +261,7 @@ class Rewriter:
 
     # -- writing ---------------------------------------------------------------------------------------------
 
-    def create(self, name: str, operands: Sequence[Any], type_: Any, **attributes: Any) -> Any:
+    def create(self, name: str, operands: Sequence[Any], type_: ir.Type, **attributes: Any) -> Any:
         """The result of a new operation before the visited one, simplified by the rules."""
         if self._location is None:
             self._location = self.anchor.location
@@ -285,7 +288,7 @@ class Rewriter:
         self._visit(op, name)
         return list(op.results)
 
-    def literal(self, array: Any, type_: ir.Type) -> Any:
+    def literal(self, array: npt.ArrayLike, type_: ir.Type) -> ir.Value:
         """A constant of a ranked tensor type with static shape; the array is cast and broadcast to it."""
         full = np.broadcast_to(np.asarray(array, element_dtype(type_.element_type)), type_.shape)
         name, attribute = constant_attribute(full, type_)
@@ -296,7 +299,7 @@ class Rewriter:
         type_ = like.type
         return self.literal(number, tensor_type([1] * len(type_.shape), type_.element_type))
 
-    def full_like(self, number: int, like: ir.Value) -> Any:
+    def full_like(self, number: float | np.generic, like: ir.Value) -> Any:
         """A splat with the type and shape of the tensor `like`."""
         type_ = like.type
         shape = type_.shape
@@ -329,7 +332,7 @@ class Rewriter:
             return self.create("arith.index_cast", [number], ir.IndexType.get())
         return self.create("tensor.dim", [value, self.index(axis)], ir.IndexType.get())
 
-    def adopt(self, value: ir.Value) -> Any:
+    def adopt(self, value: ir.Value) -> ir.Value:
         """Makes operations known that `reify` created; returns the value after simplification."""
         if self._is_known(value):
             return value

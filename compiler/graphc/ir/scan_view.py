@@ -39,7 +39,7 @@ class ScanView:
         return self.block.arguments[0]
 
     @property
-    def steps(self) -> Any:
+    def steps(self) -> ir.Value:
         """The operand with the number of iterations (for a while scan: their bound)."""
         return self.op.operands[0]
 
@@ -49,7 +49,7 @@ class ScanView:
         return bool(ir.BoolAttr(self.op.attributes["reverse"]).value)
 
     @property
-    def end(self) -> Any:
+    def end(self) -> ir.Operation:
         """The terminator."""
         return list(self.block.operations)[-1].operation
 
@@ -59,7 +59,7 @@ class ScanView:
         operands = list(self.end.operands)
         return operands[0] if operands else None
 
-    def operations(self) -> list[Any]:
+    def operations(self) -> list[ir.Operation]:
         """All operations of the body but the terminator."""
         return [op.operation for op in self.block.operations][:-1]
 
@@ -110,7 +110,7 @@ def name_of(op: ir.Operation) -> str:
     return str(ir.StringAttr(op.attributes["state"]).value)
 
 
-def scan_name(scan: Any) -> str:
+def scan_name(scan: ir.Operation) -> str:
     """The name of a `graphc.scan`, which need not have one."""
     return str(ir.StringAttr(scan.attributes["name"]).value) if "name" in scan.attributes else "scan"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from graphc.lowering.converter import FunctionConverter
 
 
-def place(context: FunctionConverter, value: ir.Value, sizes: list[ir.Value]) -> Any:
+def place(context: FunctionConverter, value: ir.Value, sizes: list[ir.Value]) -> ir.Value:
     """The contiguous memory where a value is wanted, or new memory."""
     return context.destinations.buffer(value) or allocate(build.storage_type(value.type), sizes)
 
@@ -44,7 +44,7 @@ def number(index: ir.Value) -> Any:
     return build.create("arith.index_cast", [ir.IntegerType.get_signless(64)], [index]).result
 
 
-def product(sizes: list[ir.Value]) -> Any:
+def product(sizes: list[ir.Value]) -> ir.Value:
     """The number of elements, an index."""
     count = build.const_index(1)
     for size in sizes:

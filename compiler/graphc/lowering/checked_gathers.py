@@ -109,7 +109,7 @@ def _is_new(buffer: ir.Value) -> bool:
     return bool(owner.name == "memref.alloc")
 
 
-def _loads(generic: ir.Operation) -> Iterator[Any]:
+def _loads(generic: ir.Operation) -> Iterator[ir.Operation]:
     for op in generic.regions[0].blocks[0].operations:
         if op.operation.name == "memref.load":
             yield op.operation

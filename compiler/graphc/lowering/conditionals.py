@@ -101,7 +101,7 @@ def _write_results(block: ir.Block, buffers: dict[int, Any], token: ir.Type) -> 
             end.operands[number] = build.create("graphc.write", [token], [value, buffer]).result
 
 
-def _location_of(value: ir.Value, otherwise: Any) -> ir.Location:
+def _location_of(value: ir.Value, otherwise: ir.Operation) -> ir.Location:
     owner = value.owner
     return otherwise.location if isinstance(owner, ir.Block) else owner.location
 

@@ -144,7 +144,7 @@ class FunctionConverter:
         """Sizes of the rows of an output of a scan."""
         return [self.index_of(size) for size in self._row_sizes[scan.results[0]][name]]
 
-    def lent(self, value: ir.Value) -> Any:
+    def lent(self, value: ir.Value) -> ir.Value | None:
         """The tensor of the argument in whose memory a value is to be computed, or None.
 
         What another array holds is put there at the end. Something may need it in memory of its own before

@@ -105,7 +105,7 @@ class Destinations:
         """Lets a value be computed where what takes over its memory is wanted."""
         following = successor(value)
         wanted = None if following is None else self._next_write(last(following))
-        if wanted is None or following in self._lenders or is_empty(value):
+        if following is None or wanted is None or following in self._lenders or is_empty(value):
             return False
         known = self._memref(wanted)
         if not _starts_anywhere(value.owner) or not self._fits(value, known[0]):
@@ -115,7 +115,7 @@ class Destinations:
         self._passed_on.add(value)
         return True
 
-    def inherited(self, value: ir.Value) -> Any:
+    def inherited(self, value: ir.Value) -> ir.Value | None:
         """The tensor of a value that was computed in this one's destination, to be overwritten; or None."""
         lender, known = self._lenders.get(value, (None, None))
         if lender is None or self._open.get(value) is not known:
@@ -191,7 +191,7 @@ class Destinations:
             if self._context.scalar_of(value) is None:
                 self._context.define(value, read(memref, build.storage_type(value.type)))
 
-    def copy(self, value: ir.Value) -> Any:
+    def copy(self, value: ir.Value) -> ir.Value:
         """Puts a value into its destination, a memref, which is returned."""
         part, memref = self._open.pop(value)
         scalar = self._context.scalar_of(value)
@@ -226,7 +226,7 @@ class Destinations:
             for op in self._context.fused_with(owner.operation)
         )
 
-    def buffer(self, value: Any) -> Any:
+    def buffer(self, value: ir.Value) -> Any:
         """Contiguous memory where a value is wanted that something else than a loop computes, or None.
 
         The asker promises to fill it, and to define the value as what is read from there.

@@ -98,7 +98,7 @@ class GenericBuilder:
             position += len(tensors)
         return results
 
-    def copy(self, value: ir.Value) -> Any:
+    def copy(self, value: ir.Value) -> ir.Value:
         """Emits a generic that writes a view's elements; returns the new tensor."""
         return self._copy(value, self._identity, build.storage_type(value.type))
 
@@ -275,7 +275,7 @@ class GenericBuilder:
             return self.scalar.cast(operands[0], dtype)
         return self.scalar.cast(ROWS[name[7:]].scalar(self.scalar, *operands), dtype)
 
-    def _splat(self, value: Any, owner: Any) -> Scalar | None:
+    def _splat(self, value: ir.Value, owner: ir.Operation) -> Scalar | None:
         array = read_constant(owner)
         if not array.size or not np.array_equal(array, np.full_like(array, array.flat[0]), equal_nan=True):
             return None
@@ -329,7 +329,7 @@ class GenericBuilder:
             return have == want
         return size == self._context.sizes_of(op.operands[0])[axis]
 
-    def _take(self, op: Any, coordinates: Coordinates) -> Scalar:
+    def _take(self, op: ir.Operation, coordinates: Coordinates) -> Scalar:
         source, indices = op.operands
         axis = op.attributes["axis"].value
         rank = len(static_shape(indices))
@@ -340,7 +340,7 @@ class GenericBuilder:
         index = build.select(negative, build.index_op("addi", index, size), index)
         return self.read(source, (*coordinates[:axis], index, *coordinates[axis + rank :]))
 
-    def _index(self, coordinate: Any) -> Any:
+    def _index(self, coordinate: Any) -> ir.Value:
         """The coordinate as an index value inside the body."""
         if isinstance(coordinate, int):
             attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), coordinate)

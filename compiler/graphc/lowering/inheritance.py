@@ -17,7 +17,7 @@ from graphc_dialects.write import root_of
 _UPDATES = ("graphc.update_slice", "graphc.put")
 
 
-def last(value: ir.Value) -> Any:
+def last(value: ir.Value) -> ir.Value:
     """The value, or the last one of those that take over its memory, one from the other."""
     following = successor(value)
     while following is not None:
@@ -25,7 +25,7 @@ def last(value: ir.Value) -> Any:
     return value
 
 
-def successor(value: Any) -> Any:
+def successor(value: ir.Value) -> ir.Value | None:
     """The value that takes over the memory of this one, or None.
 
     It is the update of a value that has no other reader; or of the elementwise results of a cluster that is
@@ -86,7 +86,7 @@ def _read_with(op: ir.Operation) -> list[ir.Value]:
     return list(found)
 
 
-def _written(pending: list[Any], value: Any) -> Any:
+def _written(pending: list[ir.Operation], value: ir.Value) -> ir.Value | None:
     """The first result of members of a cluster that is written to a buffer, if it has the value's type."""
     number = _cluster(pending[0])
     seen = set(pending)

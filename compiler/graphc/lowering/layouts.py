@@ -94,7 +94,7 @@ def collapse(buffer: ir.Value, groups: list[list[int]]) -> ir.Value:
     return build.create("memref.collapse_shape", [target], [buffer], reassociation=reassociation).result
 
 
-def _cast_again(cast: Any, groups: list[list[int]]) -> Any:
+def _cast_again(cast: ir.Operation, groups: list[list[int]]) -> ir.Value:
     """Another cast of the same memory; upstream does not know that a collapse of the first were possible."""
     sizes, strides = _sizes_and_strides(cast.results[0])
     offset = next(iter(cast.attributes["static_offsets"]))

@@ -285,7 +285,7 @@ class LoopNest:
             self._reduction[g[0]] and number not in operand.axes for number, g in enumerate(self._groups)
         )
 
-    def _combiner(self, operand: _Operand) -> Any:
+    def _combiner(self, operand: _Operand) -> ir.Operation | None:
         """The addition of floats to this output's accumulator, if that is how it is combined."""
         owner = self._yielded(operand).owner
         if isinstance(owner, ir.Block) or owner.name not in ("arith.addf", "complex.add"):
@@ -315,7 +315,7 @@ class LoopNest:
         """One loop of a reduction, and those inside."""
         start, stop = bounds or (self._starts.get(depth), self._bounds[depth])
 
-        def body(position: ir.Value, carried: list[ir.Value]) -> list[Any]:
+        def body(position: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             inner = [*indices, position]
             self._load_ready(depth + 1, inner)
             if depth == len(self._groups) - 1:
@@ -334,7 +334,7 @@ class LoopNest:
             return self._loop(depth, indices, values, accumulators, bounds=bounds)
         width = build.const_index(SUM_BLOCK)
 
-        def body(start: ir.Value, carried: list[ir.Value]) -> list[Any]:
+        def body(start: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             stop = build.index_op("minsi", build.index_op("addi", start, width), bound)
             begin = [
                 partial_reductions.constant(value.type, 0.0) if i in self._sum_positions else value

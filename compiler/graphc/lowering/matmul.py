@@ -84,7 +84,7 @@ class Product:
             return None
         return x, y, z
 
-    def _call(self, helper: Helper, numbers: list[ir.Value], matrices: tuple[Any, ...]) -> None:
+    def _call(self, helper: Helper, numbers: list[ir.Value], matrices: tuple[_Matrix, ...]) -> None:
         accumulate = build.create(
             "arith.constant",
             [ir.IntegerType.get_signless(1)],
@@ -205,7 +205,7 @@ def _llvm_type(element: ir.Type) -> ir.Type:
     return element
 
 
-def _i64(value: int) -> Any:
+def _i64(value: int) -> ir.Value:
     kind = ir.IntegerType.get_signless(64)
     return build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, value)).result
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ir import build
 from graphc.library.helpers import Draws
@@ -59,7 +59,7 @@ def _vector_length(
     cores: list[int],
     sizes: list[ir.Value],
     has_support: bool,
-) -> Any:
+) -> ir.Value | None:
     """The length of the vectors of draws over vectors; None for other draws."""
     for x, core in zip(parameters, cores, strict=True):
         if core:
@@ -87,7 +87,7 @@ def _parameter(
     return context.tensor_of(x), row
 
 
-def _repeated(context: Any, x: Any, kind: Any, sizes: list[Any]) -> Any:
+def _repeated(context: FunctionConverter, x: ir.Value, kind: ir.Type, sizes: list[ir.Value]) -> ir.Value:
     """The tensor of a value broadcast to sizes of equal number."""
     tensor = context.tensor_of(x)
     target = build.storage_type(kind)

@@ -49,7 +49,7 @@ class Recomputation:
             if replacement is not None:
                 op.operands[position] = replacement
 
-    def _copy(self, user: ir.Operation, value: ir.Value, number: int) -> Any:
+    def _copy(self, user: ir.Operation, value: ir.Value, number: int) -> ir.Value | None:
         arrays: set[Any] = set()
         chain: list[Any] = []
         if not self._collect(value, number, arrays, chain) or not chain:

@@ -23,7 +23,7 @@ whose sum with the carried value does not. Blocks of products and of linear recu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -56,10 +56,10 @@ _SUM_BLOCK, _EXTREMUM_BLOCK, _LINEAR_BLOCK = 8, 4, 8
 class _Inline(GenericBuilder):
     """Reads elements of values at computed positions; views and cheap producers are computed there."""
 
-    def _load(self, tensor: ir.Value, dtype: np.dtype, coordinates: Any) -> Scalar:
+    def _load(self, tensor: ir.Value, dtype: np.dtype, coordinates: Sequence[ir.Value]) -> Scalar:
         return extract(self.scalar, tensor, dtype, [self._index(c) for c in coordinates])
 
-    def _is_donor(self, value: ir.Value, coordinates: Any) -> bool:
+    def _is_donor(self, value: ir.Value, coordinates: Sequence[ir.Value]) -> bool:
         return False
 
 
@@ -169,7 +169,7 @@ class _Recurrence:
         row = self.source(s)
         return build.index_op("addi", row, self._one) if self._kept and not self._reverse else row
 
-    def before(self, s: ir.Value) -> Any:
+    def before(self, s: ir.Value) -> ir.Value:
         """The row of the result that the step before `s` made; with a kept initial row also for step 0."""
         return build.index_op("addi" if self._reverse else "subi", self.target(s), self._one)
 
@@ -289,7 +289,9 @@ class _Recurrence:
             build.create("scf.yield", [], [self._rows(carried, self.target(s), element)])
         return nest.results[0]
 
-    def _rows(self, tensor: ir.Value, row: ir.Value, element: Any, cell: tuple[ir.Value, ...] = ()) -> Any:
+    def _rows(
+        self, tensor: ir.Value, row: ir.Value, element: Any, cell: tuple[ir.Value, ...] = ()
+    ) -> ir.Value:
         """Sets each element of a row to `element(tensor, position)`."""
         if len(cell) == len(self._row):
             where = list(cell)
@@ -343,7 +345,7 @@ def _prefix_tree(values: list[Scalar], combine: Callable[[Scalar, Scalar], Scala
 
 
 @lowers("graphc.linear_recurrence", starts_anywhere=True)
-def linear_recurrence(context: Any, op: ir.Operation) -> None:
+def linear_recurrence(context: FunctionConverter, op: ir.Operation) -> None:
     """`h = a * h + b`.
 
     Rows of one element are a chain of dependent multiply-adds. With `reassociate`, 8 steps start from 0 on
@@ -352,7 +354,7 @@ def linear_recurrence(context: Any, op: ir.Operation) -> None:
     that overflow, and infinities times a product that underflows, then differ from the sequential result.
     """
 
-    def step(b: Any, operands: list[Scalar]) -> Scalar:
+    def step(b: ScalarBuilder, operands: list[Scalar]) -> Scalar:
         h, a, x = operands
         result: Scalar = b.add(b.mul(a, h), x)
         return result

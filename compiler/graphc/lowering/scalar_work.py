@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class ScalarWork(GenericBuilder):
         missing = len(static_shape(value)) - len(coordinates)
         return self.read(value, (*coordinates, *[ZERO] * missing))
 
-    def as_tensor(self, scalar: Scalar, tensor_type: Any) -> Any:
+    def as_tensor(self, scalar: Scalar, tensor_type: ir.Type) -> ir.Value:
         """A one-element tensor of a scalar."""
         storage = build.storage_type(tensor_type)
         return build.create("tensor.from_elements", [storage], [self.stored(scalar)]).result

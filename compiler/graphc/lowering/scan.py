@@ -68,7 +68,7 @@ class _Lowering:
             build.create("scf.yield", [], values)
         return list(op.results)
 
-    def _while(self, rows: list[Rows], initial: list[Any]) -> tuple[list[Any], Any]:
+    def _while(self, rows: list[Rows], initial: list[ir.Value]) -> tuple[list[Any], Any]:
         """`scf.while` over (iterations run, whether to go on, what is carried)."""
         i1 = ir.IntegerType.get_signless(1)
         yes = build.create("arith.constant", [i1], [], value=ir.BoolAttr.get(True)).result
@@ -93,7 +93,9 @@ class _Lowering:
         taken, _, *results = op.results
         return results, taken
 
-    def _body(self, block: ir.Block, rows: list[Rows], step: ir.Value, carried: list[ir.Value]) -> list[Any]:
+    def _body(
+        self, block: ir.Block, rows: list[Rows], step: ir.Value, carried: list[ir.Value]
+    ) -> list[ir.Value]:
         """Converts the body at the insertion point; returns what goes to the next iteration."""
         t = step
         if self._view.reverse:

@@ -48,7 +48,7 @@ class Stack:
         self._type = ir.MemRefType(buffer.type)
 
     @classmethod
-    def allocate(cls, rows: Any, row_type: Any, row_sizes: list[Any]) -> Stack:
+    def allocate(cls, rows: Any, row_type: ir.Type, row_sizes: list[ir.Value]) -> Stack:
         """A new stack; `rows` is an int or an index value."""
         count = rows if isinstance(rows, int) else build.constant_value(rows)
         shape = [build.DYNAMIC if count is None else count, *row_type.shape]
@@ -76,7 +76,7 @@ class Stack:
 
     def tensor(
         self, tensor_type: ir.Type, offset: ir.Value | None = None, rows: ir.Value | None = None
-    ) -> Any:
+    ) -> ir.Value:
         """The rows, or `rows` of them from `offset` on, as a tensor."""
         whole = ir.RankedTensorType.get(self._type.shape, self._type.element_type)
         value = read(self.buffer, whole)
@@ -85,7 +85,7 @@ class Stack:
         return build.cast(value, tensor_type)
 
 
-def allocate(tensor_type: Any, sizes: list[Any]) -> ir.Value:
+def allocate(tensor_type: ir.Type, sizes: list[Any]) -> ir.Value:
     """A new buffer for a tensor of storage type; of `sizes`, one per dimension, the dynamic ones are used.
 
     A size may be a number where the type does not know it.

@@ -215,7 +215,7 @@ def have_no_elements(context: Any, declaration: Any) -> bool:
 class ScalarRows(Rows):
     """Rows of one element: the window is in registers."""
 
-    def before(self) -> list[Any]:
+    def before(self) -> list[ir.Value]:
         self.width = self.window
         work = ScalarWork(self.context, [])
         missing = self.window - self.known
@@ -232,7 +232,7 @@ class ScalarRows(Rows):
             tap = ir.IntegerAttr(op.attributes["tap"]).value
             self.context.define_scalar(op.results[0], Scalar(carried[self.window + tap], self.dtype))
 
-    def end(self) -> list[Any]:
+    def end(self) -> list[ir.Value]:
         work = ScalarWork(self.context, [])
         new = [work.element(value) for value in self.values]
         if self.trace is not None and self.in_order:
@@ -268,7 +268,7 @@ class ScalarRows(Rows):
 class BufferRows(Rows):
     """Rows in memory: the window consists of pointers, followed by pointers to spare rows."""
 
-    def before(self) -> list[Any]:
+    def before(self) -> list[ir.Value]:
         self._pointer = row_pointer_type(self.row_type)
         self._direct = self.trace is not None and not self.in_order
         # Rows of a kept trace with its initial rows are found by their number; nothing has to be carried.
@@ -338,7 +338,7 @@ class BufferRows(Rows):
         row = build.index_op("addi", self._step, build.const_index(self.known + tap))
         return self._slot(row)
 
-    def end(self) -> list[Any]:
+    def end(self) -> list[ir.Value]:
         for value, target in zip(self.values, self._targets, strict=False):
             if not self.context.destinations.is_in_row(value, target):
                 (write_apart if self.apart else write)(self.context.tensor_of(value), target)

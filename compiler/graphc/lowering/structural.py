@@ -7,7 +7,7 @@ insertion point and defines the result with `context.define`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -144,7 +144,7 @@ def _expand(tensor: ir.Value, target: ir.Type, sizes: list[ir.Value], groups: li
     ).result
 
 
-def reshape(tensor: ir.Value, target: ir.Type, sizes: list[ir.Value]) -> Any:
+def reshape(tensor: ir.Value, target: ir.Type, sizes: list[ir.Value]) -> ir.Value:
     """A row-major reshape: collapse to a vector, then expand. Never copies a contiguous tensor."""
     known = [build.constant_value(size) if n < 0 else n for n, size in zip(target.shape, sizes, strict=True)]
     refined = ir.RankedTensorType.get([build.DYNAMIC if n is None else n for n in known], target.element_type)

@@ -36,7 +36,7 @@ class _Loops:
     def __init__(self, sizes: list[ir.Value]) -> None:
         self._sizes = sizes
 
-    def run(self, tensor: ir.Value, body: Any) -> Any:
+    def run(self, tensor: ir.Value, body: Any) -> ir.Value:
         """`body(tensor, indices) -> tensor`, executed for every index tuple in row-major order."""
         return self._nest(tensor, body, [])
 
@@ -76,7 +76,7 @@ def _to_update(context: FunctionConverter, op: ir.Operation) -> ir.Value:
     element = ir.RankedTensorType(old.type).element_type
 
     # As a loop: upstream's canonicalization removes a copy that is a linalg operation.
-    def body(tensor: ir.Value, indices: list[ir.Value]) -> Any:
+    def body(tensor: ir.Value, indices: list[ir.Value]) -> ir.Value:
         value = build.create("tensor.extract", [element], [old, *indices]).result
         return build.create("tensor.insert", [tensor.type], [value, tensor, *indices]).result
 
@@ -101,7 +101,7 @@ def update_slice(context: FunctionConverter, op: ir.Operation) -> None:
     element = ir.RankedTensorType(y.type).element_type
     accumulate = _accumulates(op)
 
-    def body(tensor: ir.Value, indices: list[ir.Value]) -> Any:
+    def body(tensor: ir.Value, indices: list[ir.Value]) -> ir.Value:
         value = build.create("tensor.extract", [element], [y, *indices]).result
         where = [
             build.index_op("addi", offset, build.index_op("muli", index, stride))
@@ -126,7 +126,7 @@ def put(context: FunctionConverter, op: ir.Operation) -> None:
     i64 = ir.IntegerType.get_signless(64)
     accumulate = _accumulates(op)
 
-    def body(tensor: Any, position: list[Any]) -> Any:
+    def body(tensor: ir.Value, position: list[ir.Value]) -> ir.Value:
         inner = position[axis : axis + index_rank]
         raw = build.create("tensor.extract", [i64], [indices, *inner]).result
         index = build.create("arith.index_cast", [build.index_type()], [raw]).result

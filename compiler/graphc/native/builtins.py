@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.native.types import Type, kind_of, type_of_dtype
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def apart(function: Any) -> Any:
@@ -26,7 +29,7 @@ def unrolled(count: int) -> range:
     return range(count)
 
 
-def local(count: int, type_: Any) -> np.ndarray:
+def local(count: int, type_: str) -> np.ndarray:
     """Memory for a few elements, for the time of the call; `count` is known when translating."""
     return np.zeros(count, _dtype(type_))
 
@@ -36,29 +39,29 @@ def view(pointer: np.ndarray, type_: Any) -> np.ndarray:
     return pointer.view(_dtype(type_))
 
 
-def word(pointer: np.ndarray, i: int) -> Any:
+def word(pointer: np.ndarray, i: int) -> int:
     """The eight bytes from byte i on as a number, wherever they are."""
     return pointer[i : i + 8].view(np.uint64)[0]
 
 
-def cast(x: Any, type_: Any) -> Any:
+def cast(x: complex, type_: str) -> complex:
     """A number in another type; floats are cut off towards 0 on the way to integers."""
     return _dtype(type_).type(x)
 
 
-def type_of(x: Any) -> Type:
+def type_of(x: np.ndarray) -> Type:
     """The type of a number, or of the elements that a pointer points to; known when translating."""
     return type_of_dtype(np.asarray(x).dtype)
 
 
-def choose(condition: Any, a: Any, b: Any) -> Any:
+def choose(condition: npt.ArrayLike, a: np.ndarray, b: npt.ArrayLike) -> Any:
     """a or b, without a branch: for conditions that nothing predicts, and lane by lane."""
     if isinstance(condition, np.ndarray):
         return np.where(condition, a, b)
     return a if condition else b
 
 
-def row(pointer: np.ndarray, i: int, lanes: int, count: int | None = None) -> Any:
+def row(pointer: np.ndarray, i: int, lanes: int, count: int | None = None) -> np.ndarray:
     """The `lanes` elements from i on as a vector; those from `count` on are not read, but 0."""
     x = np.zeros(lanes, pointer.dtype)
     have = lanes if count is None else max(0, min(count, lanes))
@@ -66,48 +69,48 @@ def row(pointer: np.ndarray, i: int, lanes: int, count: int | None = None) -> An
     return x
 
 
-def put(pointer: np.ndarray, i: int, x: Any, count: int | None = None) -> None:
+def put(pointer: np.ndarray, i: int, x: np.ndarray, count: int | None = None) -> None:
     """Writes the lanes of a vector, or the first `count` of them, to the elements from i on."""
     have = len(x) if count is None else max(0, min(count, len(x)))
     pointer[i : i + have] = x[:have]
 
 
-def spread(x: Any, lanes: int) -> Any:
+def spread(x: float, lanes: int) -> np.ndarray:
     """A number in all lanes of a vector."""
     return np.full(lanes, x)
 
 
-def positions(lanes: int) -> Any:
+def positions(lanes: int) -> np.ndarray:
     """The vector 0, 1, ..., lanes - 1."""
     return np.arange(lanes)
 
 
-def evens(a: Any, b: Any) -> Any:
+def evens(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The numbers at even places of two vectors, one after the other. With one lane, the first."""
     return np.concatenate([a, b])[::2]
 
 
-def odds(a: Any, b: Any) -> Any:
+def odds(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The numbers at odd places of two vectors, one after the other. With one lane, the second."""
     return np.concatenate([a, b])[1::2]
 
 
-def low(a: Any, b: Any) -> Any:
+def low(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The first halves of two vectors, by turns. With one lane, the first."""
     return np.stack([a, b], -1).ravel()[: len(a)]
 
 
-def high(a: Any, b: Any) -> Any:
+def high(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The second halves of two vectors, by turns. With one lane, the second."""
     return np.stack([a, b], -1).ravel()[len(a) :]
 
 
-def backwards(a: Any) -> Any:
+def backwards(a: np.ndarray) -> np.ndarray:
     """The lanes of a vector from the last to the first."""
     return a[::-1]
 
 
-def total(x: Any) -> Any:
+def total(x: np.ndarray) -> float:
     """The sum of the lanes of a vector, rounded in any order."""
     return x.sum()
 
@@ -127,7 +130,7 @@ def imag(z: Any) -> Any:
     return np.imag(z)
 
 
-def conj(z: Any) -> Any:
+def conj(z: complex) -> complex:
     """Complex conjugate."""
     return np.conj(z)
 

@@ -43,17 +43,17 @@ class Expressions(Vectors):
     def lookup(self, name: str) -> Any:
         raise NotImplementedError
 
-    def expression(self, node: Any) -> Any:
+    def expression(self, node: ast.expr) -> Any:
         """A `Value` or a `Static`."""
         method = getattr(self, f"_on_{type(node).__name__.lower()}", None)
         if method is None:
             self.fail(node, f"{type(node).__name__} is not part of the kernel language")
         return method(node)
 
-    def _on_constant(self, node: Any) -> Static:
+    def _on_constant(self, node: ast.Constant) -> Static:
         return Static(node.value)
 
-    def _on_name(self, node: Any) -> Any:
+    def _on_name(self, node: ast.Name) -> Any:
         known = self.names.get(node.id)
         if isinstance(known, Slot):
             return self.assign(f"load {known.type.llvm}, ptr {known.text}", known.type)
@@ -64,7 +64,7 @@ class Expressions(Vectors):
             self.fail(node, f"{node.id} is not defined")
         return Static(found)
 
-    def _on_attribute(self, node: Any) -> Any:
+    def _on_attribute(self, node: ast.Attribute) -> Any:
         source = self.expression(node.value)
         if isinstance(source, Static):
             return Static(getattr(source.value, node.attr))
@@ -72,7 +72,7 @@ class Expressions(Vectors):
             return self.part(source, node.attr)
         self.fail(node, f"numbers have no attribute {node.attr}")
 
-    def _on_unaryop(self, node: Any) -> Any:
+    def _on_unaryop(self, node: ast.UnaryOp) -> Any:
         x = self.expression(node.operand)
         if isinstance(node.op, ast.Not):
             if isinstance(x, Static):
@@ -86,14 +86,14 @@ class Expressions(Vectors):
             return self.assign(f"xor {x.type.llvm} {x.text}, -1", x.type)
         return x
 
-    def _on_binop(self, node: Any) -> Any:
+    def _on_binop(self, node: ast.BinOp) -> Any:
         a, b = self.expression(node.left), self.expression(node.right)
         if isinstance(a, Static) and isinstance(b, Static):
             return Static(_FOLD[type(node.op)](a.value, b.value))
         a, b = self.promote(a, b, node)
         return self.arithmetic(type(node.op).__name__, a, b, node)
 
-    def _on_compare(self, node: Any) -> Any:
+    def _on_compare(self, node: ast.Compare) -> Any:
         result: Any = None
         left = self.expression(node.left)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -109,14 +109,14 @@ class Expressions(Vectors):
                 result = self.assign(f"and i1 {both[0]}, {both[1]}", BOOL)
         return result
 
-    def _comparison(self, op: Any, a: Any, b: Any, node: Any) -> Any:
+    def _comparison(self, op: ast.AST, a: Any, b: Any, node: ast.Compare) -> Any:
         if isinstance(a, Static) and isinstance(b, Static):
             return Static(_FOLD[type(op)](a.value, b.value))
         if any(isinstance(x, Static) and x.value is None for x in (a, b)):
             self.fail(node, "only what is known when translating can be None")
         return self.compare(type(op).__name__, *self.promote(a, b, node), node)
 
-    def _on_boolop(self, node: Any) -> Any:
+    def _on_boolop(self, node: ast.BoolOp) -> Any:
         """Short-circuit evaluation, so that `i < n and a[i] > x` reads nothing beyond the end."""
         stop = isinstance(node.op, ast.Or)
         values = list(node.values)
@@ -137,7 +137,7 @@ class Expressions(Vectors):
         self.start(after)
         return self.assign(f"load i1, ptr {slot}", BOOL)
 
-    def _on_ifexp(self, node: Any) -> Any:
+    def _on_ifexp(self, node: ast.IfExp) -> Any:
         test = self.expression(node.test)
         if isinstance(test, Static):
             return self.expression(node.body if test.value else node.orelse)
@@ -155,7 +155,7 @@ class Expressions(Vectors):
         self.start(after)
         return self.assign(f"load {a.type.llvm}, ptr {slot}", a.type)
 
-    def _on_subscript(self, node: Any) -> Any:
+    def _on_subscript(self, node: ast.Subscript) -> Any:
         pointer = self.expression(node.value)
         if isinstance(pointer, Static):
             index = self.expression(node.slice)
@@ -201,10 +201,10 @@ class Expressions(Vectors):
             return Static(None)
         return self.assign(f"call {result.llvm} @{symbol}({text})", result)
 
-    def _passed(self, x: Any, node: Any) -> Any:
+    def _passed(self, x: Any, node: ast.AST) -> Any:
         return x
 
-    def _call_symbol(self, node: Any, arguments: list[Any], keywords: dict[str, Static]) -> Any:
+    def _call_symbol(self, node: ast.AST, arguments: list[Any], keywords: dict[str, Static]) -> Any:
         symbol = arguments[0].value.replace("?", self.translator.letter)
         values = [self.value(x, node) for x in arguments[1:]]
         returns = keywords["returns"].value if "returns" in keywords else None
@@ -219,7 +219,7 @@ class Expressions(Vectors):
         names = {"double": "f64", "float": "f32"}
         return self.assign(text, Type(names.get(returns, returns)))
 
-    def _call_ref(self, node: Any, x: Any, type_: Static = _I32) -> Value:
+    def _call_ref(self, node: ast.Call, x: Any, type_: Static = _I32) -> Value:
         if isinstance(x, Static) and isinstance(x.value, str):
             slot = self.alloca("i8")
             self.emit(f"store i8 {ord(x.value)}, ptr {slot}")
@@ -229,30 +229,30 @@ class Expressions(Vectors):
         self.emit(f"store {kind.llvm} {self.convert(x, kind, node, explicit=True).text}, ptr {slot}")
         return Value(slot, kind.to)
 
-    def _call_local(self, node: Any, count: Static, type_: Static) -> Value:
+    def _call_local(self, node: ast.Call, count: Static, type_: Static) -> Value:
         kind = kind_of(type_.value)
         # Rows of matrices are vectors of up to a cache line.
         align = ", align 64" if int(count.value) * kind.bits >= 512 else ""
         return Value(self.alloca(f"[{int(count.value)} x {kind.stored}]{align}"), kind.to)
 
-    def _call_view(self, node: Any, pointer: Value, type_: Static) -> Value:
+    def _call_view(self, node: ast.Call, pointer: Value, type_: Static) -> Value:
         kind = kind_of(type_.value)
         return Value(pointer.text, kind.to)
 
-    def _call_word(self, node: Any, pointer: Value, i: Value) -> Value:
+    def _call_word(self, node: ast.Call, pointer: Value, i: Value) -> Value:
         return self.assign(f"load i64, ptr {self.address(pointer, i, node)}, align 1", Type("u64"))
 
-    def _call_cast(self, node: Any, x: Any, type_: Static) -> Value:
+    def _call_cast(self, node: ast.Call, x: Any, type_: Static) -> Value:
         kind = kind_of(type_.value)
         return self.convert(x, kind, node, explicit=True)
 
-    def _call_type_of(self, node: Any, x: Value) -> Static:
+    def _call_type_of(self, node: ast.Call, x: Value) -> Static:
         return Static(x.type.element if x.type.pointer else x.type)
 
     def _call_int(self, node: Any, x: Any) -> Any:
         return Static(int(x.value)) if isinstance(x, Static) else self.convert(x, I64, node, explicit=True)
 
-    def _call_isnan(self, node: Any, x: Value) -> Any:
+    def _call_isnan(self, node: ast.Call, x: Value) -> Any:
         if x.type.is_complex:
             parts = [self._call_isnan(node, self.part(x, name)) for name in ("real", "imag")]
             return self.assign(f"or i1 {parts[0].text}, {parts[1].text}", BOOL)
@@ -260,21 +260,21 @@ class Expressions(Vectors):
             return Static(False)
         return self.assign(f"fcmp uno {x.type.llvm} {x.text}, {x.text}", BOOL)
 
-    def _call_real(self, node: Any, x: Value) -> Value:
+    def _call_real(self, node: ast.Call, x: Value) -> Value:
         return self.part(x, "real") if x.type.is_complex else x
 
-    def _call_imag(self, node: Any, x: Value) -> Value:
+    def _call_imag(self, node: ast.Call, x: Value) -> Value:
         return self.part(x, "imag") if x.type.is_complex else self.convert(Static(0), x.type, node)
 
-    def _call_conj(self, node: Any, x: Value) -> Value:
+    def _call_conj(self, node: ast.Call, x: Value) -> Value:
         if not x.type.is_complex:
             return x
         return self.complex(self.part(x, "real"), self.negate(self.part(x, "imag")))
 
-    def _call_complex(self, node: Any, a: Value, b: Value) -> Value:
+    def _call_complex(self, node: ast.Call, a: Value, b: Value) -> Value:
         return self.complex(a, b)
 
-    def _call_abs(self, node: Any, x: Value) -> Any:
+    def _call_abs(self, node: ast.Call, x: Value) -> Any:
         if isinstance(x, Static):
             return Static(abs(x.value))
         if x.type.is_float:
@@ -284,13 +284,15 @@ class Expressions(Vectors):
         negative = self.compare("Lt", x, self.convert(Static(0), x.type, node), node)
         return self.select(negative, self.negate(x), x)
 
-    def _call_min(self, node: Any, *values: Any) -> Value:
+    def _call_min(self, node: ast.Call, *values: Any) -> Value:
         return self._extreme("Lt", node, values, min)
 
-    def _call_max(self, node: Any, *values: Any) -> Value:
+    def _call_max(self, node: ast.Call, *values: Any) -> Value:
         return self._extreme("Gt", node, values, max)
 
-    def _extreme(self, comparison: str, node: Any, values: tuple[Any, ...], fold: Callable[..., Any]) -> Any:
+    def _extreme(
+        self, comparison: str, node: ast.Call, values: tuple[Any, ...], fold: Callable[..., Any]
+    ) -> Any:
         if all(isinstance(x, Static) for x in values):
             return Static(fold(*(x.value for x in values)))
         best = values[0]
@@ -299,7 +301,7 @@ class Expressions(Vectors):
             best = self.select(self.compare(comparison, x, best, node), x, best)
         return best
 
-    def _call_sqrt(self, node: Any, x: Value) -> Value:
+    def _call_sqrt(self, node: ast.Call, x: Value) -> Value:
         return self._intrinsic("sqrt", node, x)
 
     def _call_floor(self, node: Any, x: Value) -> Value:
@@ -311,15 +313,15 @@ class Expressions(Vectors):
     def _call_exp(self, node: Any, x: Value) -> Value:
         return self._intrinsic("exp", node, x)
 
-    def _call_log(self, node: Any, x: Value) -> Value:
+    def _call_log(self, node: ast.Call, x: Value) -> Value:
         return self._intrinsic("log", node, x)
 
-    def _call_copysign(self, node: Any, x: Value, y: Value) -> Value:
+    def _call_copysign(self, node: ast.Call, x: Value, y: Value) -> Value:
         return self._intrinsic("copysign", node, *self.promote(x, y, node))
 
-    def _call_fma(self, node: Any, x: Value, y: Any, z: Value) -> Value:
+    def _call_fma(self, node: ast.Call, x: Value, y: Value, z: Value) -> Value:
         x, y = self.promote(x, y, node)
         return self._intrinsic("fma", node, x, y, self.convert(z, self.value(x, node).type, node))
 
-    def _intrinsic(self, name: str, node: Any, *values: Value) -> Value:
+    def _intrinsic(self, name: str, node: ast.Call, *values: Value) -> Value:
         return self.intrinsic(_MATH[name], [self.value(x, node) for x in values])

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from graphc.native.types import BOOL, F64, I64, Static, Type, Value, literal
 
 if TYPE_CHECKING:
+    import ast
+
     from graphc.native.translate import Translator
 
 _FLOAT = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
@@ -70,7 +72,7 @@ class Numbers:
 
     # -- memory ----------------------------------------------------------------------------------------------
 
-    def address(self, pointer: Value, index: Any, node: Any) -> str:
+    def address(self, pointer: Value, index: Any, node: ast.expr) -> str:
         if not pointer.type.pointer:
             self.fail(node, "only arrays have elements")
         number = self.convert(index, I64, node)
@@ -90,7 +92,7 @@ class Numbers:
 
     # -- conversion ------------------------------------------------------------------------------------------
 
-    def value(self, x: Any, node: Any) -> Value:
+    def value(self, x: Any, node: ast.AST | None) -> Value:
         """A static number as a value of its natural type."""
         if isinstance(x, Value):
             return x
@@ -100,7 +102,7 @@ class Numbers:
             self.fail(node, f"{x.value!r} is no number")
         return Value(literal(x.value, kind), kind)
 
-    def truth(self, x: Value, node: Any) -> Value:
+    def truth(self, x: Value, node: ast.AST) -> Value:
         """Whether a number is not zero."""
         value = self.value(x, node)
         if value.type.lanes > 1:
@@ -111,7 +113,7 @@ class Numbers:
             else self.compare("NotEq", value, self.convert(Static(0), value.type, node), node)
         )
 
-    def promote(self, a: Any, b: Any, node: Any) -> tuple[Value, Value]:
+    def promote(self, a: Any, b: Any, node: ast.expr) -> tuple[Value, Value]:
         """Two numbers in their common type; a static number takes the type of the other one."""
         if isinstance(a, Static) and isinstance(b, Static):
             return self.value(a, node), self.value(b, node)
@@ -131,7 +133,7 @@ class Numbers:
             return F64.over(kind.lanes)
         return I64.over(kind.lanes) if kind.is_bool and not isinstance(static.value, bool) else kind
 
-    def convert(self, x: Any, kind: Type, node: Any, explicit: bool = False) -> Value:
+    def convert(self, x: Any, kind: Type, node: ast.AST | None, explicit: bool = False) -> Value:
         """A number in a type; what loses information must be asked for."""
         if isinstance(x, Static):
             if not isinstance(x.value, bool | int | float | complex):
@@ -223,7 +225,7 @@ class Numbers:
             f"call {kind.llvm} @{full}({', '.join(f'{x.type.llvm} {x.text}' for x in values)})", kind
         )
 
-    def arithmetic(self, op: str, a: Value, b: Value, node: Any) -> Value:
+    def arithmetic(self, op: str, a: Value, b: Value, node: ast.BinOp) -> Value:
         kind = a.type
         if kind.is_complex:
             return self._complex_arithmetic(op, a, b, node)
@@ -261,7 +263,7 @@ class Numbers:
         less = self.assign(f"sub {kind.llvm} {quotient.text}, 1", kind)
         return self.select(adjust, less, quotient)
 
-    def _complex_arithmetic(self, op: str, a: Value, b: Value, node: Any) -> Value:
+    def _complex_arithmetic(self, op: str, a: Value, b: Value, node: ast.BinOp) -> Value:
         (ar, ai), (br, bi) = ([self.part(z, which) for which in ("real", "imag")] for z in (a, b))
 
         def do(name: str, x: Value, y: Value) -> Value:
@@ -282,7 +284,7 @@ class Numbers:
             return self.complex(real, do("Div", do("Sub", do("Mult", ai, br), do("Mult", ar, bi)), square))
         self.fail(node, f"{op} is not defined for complex numbers")
 
-    def compare(self, op: str, a: Value, b: Value, node: Any) -> Value:
+    def compare(self, op: str, a: Value, b: Value, node: ast.AST) -> Value:
         kind = a.type
         name = _COMPARE.get(op)
         if name is None:

@@ -43,14 +43,16 @@ def _functions_of(file: str) -> dict[tuple[str, int], Any]:
 
 
 @cache
-def _tree_of(function: Callable[..., Any]) -> Any:
+def _tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
     """The definition of a function; its line numbers are those of the file."""
     code = function.__code__
     node = _functions_of(code.co_filename).get((function.__name__, code.co_firstlineno))
     if node is None:
         # Written where files cannot be read as a whole, such as in a notebook.
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        node = ast.increment_lineno(tree, code.co_firstlineno - 1).body[0]
+        (found,) = ast.increment_lineno(tree, code.co_firstlineno - 1).body
+        assert isinstance(found, ast.FunctionDef)
+        return found
     return node
 
 
@@ -217,7 +219,7 @@ class _Function(Expressions):
 
     # -- statements ------------------------------------------------------------------------------------------
 
-    def _block(self, statements: Sequence[Any]) -> bool:
+    def _block(self, statements: Sequence[ast.stmt]) -> bool:
         """Translates statements; says whether they certainly return. Nothing after that is looked at, so
         that it need not make sense for the types at hand.
         """
@@ -229,7 +231,7 @@ class _Function(Expressions):
                 return True
         return False
 
-    def _do_expr(self, node: Any) -> None:
+    def _do_expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
             self.expression(node.value)
 
@@ -245,12 +247,12 @@ class _Function(Expressions):
         else:
             self._store(target, self.expression(node.value))
 
-    def _do_augassign(self, node: Any) -> None:
+    def _do_augassign(self, node: ast.AugAssign) -> None:
         # Where it is read, the target is what it is anywhere else: the context is not looked at.
         value = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
         self._store(node.target, self.expression(value))
 
-    def _store(self, target: Any, value: Any) -> None:
+    def _store(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
             self._assign(target.id, value, target)
             return
@@ -260,7 +262,7 @@ class _Function(Expressions):
         number = self.convert(value, pointer.type.element, target)
         self.store(number, self.address(pointer, self.expression(target.slice), target))
 
-    def _assign(self, name: str, value: Any, node: Any = None) -> None:
+    def _assign(self, name: str, value: Any, node: ast.AST | None = None) -> None:
         if isinstance(value, Static) and not isinstance(value.value, bool | int | float | complex):
             self.names[name] = value
             return
@@ -274,7 +276,7 @@ class _Function(Expressions):
             self.names[name] = known = Slot(slot, number.type)
         self.emit(f"store {known.type.llvm} {self.convert(value, known.type, node).text}, ptr {known.text}")
 
-    def _do_return(self, node: Any) -> bool:
+    def _do_return(self, node: ast.Return) -> bool:
         if node.value is None:
             self.emit("ret void")
         else:
@@ -285,7 +287,7 @@ class _Function(Expressions):
         self.start(self.label())
         return True
 
-    def _do_if(self, node: Any) -> bool:
+    def _do_if(self, node: ast.If) -> bool:
         test = self.expression(node.test)
         if isinstance(test, Static):
             return self._block(node.body if test.value else node.orelse)
@@ -300,7 +302,7 @@ class _Function(Expressions):
         self.start(after)
         return False
 
-    def _do_while(self, node: Any) -> None:
+    def _do_while(self, node: ast.While) -> None:
         head, body, after = self.label(), self.label(), self.label()
         self.jump(head)
         self.start(head)
@@ -362,10 +364,10 @@ class _Function(Expressions):
         self.jump(after)
         self.start(after)
 
-    def _do_break(self, node: Any) -> None:
+    def _do_break(self, node: ast.Break) -> None:
         self.jump(self._loops[-1][1])
         self.start(self.label())
 
-    def _do_continue(self, node: Any) -> None:
+    def _do_continue(self, node: ast.Continue) -> None:
         self.jump(self._loops[-1][0])
         self.start(self.label())

@@ -29,7 +29,7 @@ def fixed_names(tree: Any) -> frozenset[str]:
     return frozenset(name for name, times in written.items() if times == 1 and after[name] == read[name])
 
 
-def _assignments(statements: Sequence[Any]) -> Iterator[tuple[set[str], Sequence[Any]]]:
+def _assignments(statements: Sequence[ast.stmt]) -> Iterator[tuple[set[str], Sequence[Any]]]:
     """Names that statements assign, and the statements that certainly run after each of these."""
     for place, statement in enumerate(statements):
         if isinstance(statement, ast.Assign):
@@ -40,6 +40,6 @@ def _assignments(statements: Sequence[Any]) -> Iterator[tuple[set[str], Sequence
             yield from _assignments(getattr(statement, block, ()))
 
 
-def _names_in(trees: Sequence[Any], context: type) -> Counter[str]:
+def _names_in(trees: Sequence[ast.AST], context: type) -> Counter[str]:
     nodes = (node for tree in trees for node in ast.walk(tree))
     return Counter(x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, context))

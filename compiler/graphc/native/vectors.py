@@ -8,17 +8,20 @@ short whatever the size of a matrix, and is not left to the loop vectoriser.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.native.numbers import Numbers
 from graphc.native.types import I64, Static, Type, Value, literal
+
+if TYPE_CHECKING:
+    import ast
 
 
 class Vectors(Numbers):
     """Translates the builtins for vectors."""
 
     def _call_row(
-        self, node: Any, pointer: Value, i: Any, lanes: Static, count: Value | None = None
+        self, node: ast.Call, pointer: Value, i: Any, lanes: Static, count: Value | None = None
     ) -> Value:
         kind = pointer.type.element.over(int(lanes.value))
         if isinstance(count, Static) and count.value is None:
@@ -37,7 +40,7 @@ class Vectors(Numbers):
         text = f"call {kind.llvm} @{name}(ptr {address}, i32 {align}, {mask}, {kind.llvm} zeroinitializer)"
         return self.assign(text, kind)
 
-    def _call_put(self, node: Any, pointer: Value, i: Any, x: Value, count: Value | None = None) -> None:
+    def _call_put(self, node: ast.Call, pointer: Value, i: Any, x: Value, count: Value | None = None) -> None:
         if isinstance(count, Static) and count.value is None:
             count = None
         kind = pointer.type.element.over(x.type.lanes)
@@ -52,21 +55,21 @@ class Vectors(Numbers):
         self.translator.declarations.add(f"declare void @{name}({kind.llvm}, ptr, i32, <{kind.lanes} x i1>)")
         self.emit(f"call void @{name}({kind.llvm} {value.text}, ptr {address}, i32 {align}, {mask})")
 
-    def _below(self, node: Any, count: Value, lanes: int) -> str:
+    def _below(self, node: ast.Call, count: Value, lanes: int) -> str:
         mask = self.compare("Lt", self._positions(lanes), self.convert(count, I64.over(lanes), node), node)
         return f"<{lanes} x i1> {mask.text}"
 
-    def _call_spread(self, node: Any, x: Value, lanes: Static) -> Value:
+    def _call_spread(self, node: ast.Call, x: Value, lanes: Static) -> Value:
         value = self.value(x, node)
         return self.convert(value, value.type.over(int(lanes.value)), node)
 
-    def _call_positions(self, node: Any, lanes: Static) -> Value:
+    def _call_positions(self, node: ast.Call, lanes: Static) -> Value:
         return self._positions(int(lanes.value))
 
     def _positions(self, lanes: int) -> Value:
         return Value(f"<{', '.join(f'i64 {i}' for i in range(lanes))}>", I64.over(lanes))
 
-    def _call_total(self, node: Any, x: Value) -> Value:
+    def _call_total(self, node: ast.Call, x: Value) -> Value:
         kind = x.type
         name = f"llvm.vector.reduce.fadd.{kind.mangled}"
         one = kind.element
@@ -82,27 +85,27 @@ class Vectors(Numbers):
             f"shufflevector {kind} {a.text}, {kind} {b.text}, <{len(places)} x i32> <{mask}>", a.type
         )
 
-    def _call_evens(self, node: Any, a: Value, b: Value) -> Value:
+    def _call_evens(self, node: ast.Call, a: Value, b: Value) -> Value:
         n = a.type.lanes
         return a if n == 1 else self._shuffled(a, b, [*range(0, 2 * n, 2)])
 
-    def _call_odds(self, node: Any, a: Value, b: Value) -> Value:
+    def _call_odds(self, node: ast.Call, a: Value, b: Value) -> Value:
         n = a.type.lanes
         return b if n == 1 else self._shuffled(a, b, [*range(1, 2 * n, 2)])
 
-    def _call_low(self, node: Any, a: Value, b: Value) -> Value:
+    def _call_low(self, node: ast.Call, a: Value, b: Value) -> Value:
         n = a.type.lanes
         return a if n == 1 else self._shuffled(a, b, [k // 2 + k % 2 * n for k in range(n)])
 
-    def _call_high(self, node: Any, a: Value, b: Value) -> Value:
+    def _call_high(self, node: ast.Call, a: Value, b: Value) -> Value:
         n = a.type.lanes
         return b if n == 1 else self._shuffled(a, b, [(k + n) // 2 + k % 2 * n for k in range(n)])
 
-    def _call_backwards(self, node: Any, a: Value) -> Value:
+    def _call_backwards(self, node: ast.Call, a: Value) -> Value:
         n = a.type.lanes
         return a if n == 1 else self._shuffled(a, a, [*range(n)][::-1])
 
-    def _call_choose(self, node: Any, condition: Value, a: Any, b: Any) -> Value:
+    def _call_choose(self, node: ast.Call, condition: Value, a: Any, b: Any) -> Value:
         a, b = self.promote(a, b, node)
         test = self.value(condition, node)
         if test.type.lanes == 1:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 
-def _as_indices(indices: TensorVariable) -> Any:
+def _as_indices(indices: TensorVariable) -> TensorVariable:
     indices = as_tensor_variable(indices)
     if indices.type.numpy_dtype.kind not in "iu":
         raise TypeError(f"indices must be integers, got {indices} of dtype {indices.type.dtype}")
@@ -146,7 +146,7 @@ class Put(Op):
         zero = np.zeros((1,) * y.type.ndim, x.type.dtype)
         return [self(g, zero, indices), unbroadcast(self._last_writes(x, g_y, indices), y), None]
 
-    def _last_writes(self, x: Variable, g_y: Any, indices: Any) -> Any:
+    def _last_writes(self, x: Variable, g_y: Variable, indices: Variable) -> TensorVariable:
         """``g_y`` with zeros where a later duplicate position overwrote the value."""
         # Writing 0, 1, 2, ... to the positions and reading them back tells which write came last.
         count = pt.size(indices)

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.exceptions import AxisError
 
 from graphc.graph.basic import Constant
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import AxisLike
 
 
 def normalize_axis(axis: Any, ndim: int, what: str) -> int:
@@ -36,7 +40,7 @@ def normalize_axis(axis: Any, ndim: int, what: str) -> int:
     return int(number % ndim)
 
 
-def normalize_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+def normalize_axes(axis: AxisLike | Variable, ndim: int, what: str) -> tuple[int, ...]:
     """Ascending distinct axes; None stands for all of them. Errors as in `normalize_axis`."""
     if axis is None:
         return tuple(range(ndim))

@@ -69,7 +69,7 @@ def batch_some(
     return [memo.get(y, y) for y in outputs], [_is_batched(y, memo) for y in outputs]
 
 
-def rank_of(v: Any) -> int:
+def rank_of(v: Variable) -> int:
     """Number of dimensions; values that are no tensors have none."""
     return int(getattr(v.type, "ndim", 0))
 
@@ -135,7 +135,7 @@ def _last_rows_read(nodes: Iterable[Apply], outputs: Iterable[Variable]) -> Rows
     return lambda v: _rows_read(v, readers, set(outputs))
 
 
-def _rows_read(v: Any, readers: Mapping[Variable, list[Apply]], outputs: set[Variable]) -> int | None:
+def _rows_read(v: Variable, readers: Mapping[Variable, list[Apply]], outputs: set[Variable]) -> int | None:
     """How many of the last rows are read: by ``v[-1]``, perhaps of ``v[k:]``."""
     if v in outputs or not getattr(v.type, "ndim", 0):
         return None

@@ -44,7 +44,7 @@ def batch_take(axis: int, x: Any, indices: Any, x_batched: bool, indices_batched
     return pt.dimshuffle(taken, _between(indices.type.ndim - 1, axis, taken.type.ndim))
 
 
-def batch_put(op: Put, x: Any, y: Any, indices: Any, indices_batched: bool) -> Variable:
+def batch_put(op: Put, x: Variable, y: Variable, indices: Variable, indices_batched: bool) -> Variable:
     """The op on a batch of arrays, ``y`` and, perhaps, indices."""
     put = type(op)(op.axis + 1, op.set_instead_of_inc)
     if not indices_batched:

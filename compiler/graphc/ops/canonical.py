@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from graphc.ops.matrices import _MatrixOp, complex_dtype, conj, mm, transposed
 from graphc.ops.python_matrices import _PythonMatrices
 from graphc.ops.solvers import Sylvester
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 SORTS = (None, "lhp", "rhp", "iuc", "ouc")
 
@@ -104,7 +107,7 @@ class Logm(_Principal):
         (a,), (t,) = inputs, tangents
         return [None if t is None else self._derivative(a, t)]
 
-    def _derivative(self, a: Any, direction: Any) -> Any:
+    def _derivative(self, a: Variable, direction: Variable) -> TensorVariable:
         """A block of the logarithm of [[a, direction], [0, a]]."""
         top = pt.concatenate([a, direction], axis=-1)
         bottom = pt.concatenate([pt.zeros_like(direction), a], axis=-1)
@@ -202,15 +205,25 @@ class SolveDiscreteARE(_Riccati):
 
         return solve_discrete_are
 
-    def _gain(self, a: Any, b: Any, r: Any, x: Any) -> Any:
+    def _gain(
+        self, a: TensorVariable, b: TensorVariable, r: TensorVariable, x: TensorVariable
+    ) -> TensorVariable:
         bx = mm(transposed(b), x)
         return pt.linalg.solve(r + mm(bx, b), mm(bx, a), b_ndim=2)
 
-    def _adjoint(self, closed: Any, g: Any) -> Any:
+    def _adjoint(self, closed: TensorVariable, g: TensorVariable) -> TensorVariable:
         # S = F S F^T + G
         return pt.linalg.solve_discrete_lyapunov(closed, g)
 
-    def _parts(self, a: Any, b: Any, x: Any, gain: Any, closed: Any, s: Any) -> Any:
+    def _parts(
+        self,
+        a: TensorVariable,
+        b: TensorVariable,
+        x: TensorVariable,
+        gain: TensorVariable,
+        closed: TensorVariable,
+        s: TensorVariable,
+    ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
         g_a = 2 * mm(mm(x, closed), s)
         return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))
 
@@ -224,13 +237,23 @@ class SolveContinuousARE(_Riccati):
 
         return solve_continuous_are
 
-    def _gain(self, a: Any, b: Any, r: Any, x: Any) -> Any:
+    def _gain(
+        self, a: TensorVariable, b: TensorVariable, r: TensorVariable, x: TensorVariable
+    ) -> TensorVariable:
         return pt.linalg.solve(r, mm(transposed(b), x), b_ndim=2)
 
-    def _adjoint(self, closed: Any, g: Any) -> Any:
+    def _adjoint(self, closed: TensorVariable, g: TensorVariable) -> TensorVariable:
         # F S + S F^T = -G
         return pt.linalg.solve_continuous_lyapunov(closed, -g)
 
-    def _parts(self, a: Any, b: Any, x: Any, gain: Any, closed: Any, s: Any) -> Any:
+    def _parts(
+        self,
+        a: TensorVariable,
+        b: TensorVariable,
+        x: TensorVariable,
+        gain: TensorVariable,
+        closed: TensorVariable,
+        s: TensorVariable,
+    ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
         g_a = 2 * mm(x, s)
         return g_a, -mm(g_a, transposed(gain)), mm(mm(gain, s), transposed(gain))

@@ -58,7 +58,9 @@ class ComplexSpecial(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return self._along(inputs[0], outputs[0], tangents[0])
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
+    ) -> list[Variable]:
         """Elements stay elements."""
         return [self(inputs[0])]
 

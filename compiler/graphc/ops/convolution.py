@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from graphc.graph.basic import Maybe, Variable, Variables
 from graphc.ops.kernel import KernelOp
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
+
+if TYPE_CHECKING:
+    from graphc.graph.basic import Apply
 
 
 class _Convolution(KernelOp):
@@ -75,7 +78,7 @@ class _Convolution(KernelOp):
             terms.append(self(x, tangents[1], *sizes))
         return [terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else None]
 
-    def connection_pattern(self, node: Any) -> list[list[bool]]:
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [True], *[[False]] * (len(node.inputs) - 2)]
 
 

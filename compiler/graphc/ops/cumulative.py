@@ -72,7 +72,7 @@ class _Running(Op):
         flags = f"reverse = {str(self.reverse).lower()}, keep_initial = false, reassociate = false"
         return [e.op(name, [*operands, initial, steps], types, e.type_of(node.outputs[0]), f"{flags}{attrs}")]
 
-    def _moved(self, row: Any, x: Any) -> Any:
+    def _moved(self, row: Variable, x: Variable) -> TensorVariable:
         """Rows moved by one step, with zeros (or what ``x`` says) where the first step reads."""
         if self.reverse:
             return pt.concatenate([row[1:], x], axis=0)
@@ -130,7 +130,7 @@ class Cumulative(_Running):
         positions = self._positions(x, out)
         return [_put_rows(g, positions)]
 
-    def _positions(self, x: Any, out: Any) -> Any:
+    def _positions(self, x: Variable, out: Variable) -> TensorVariable:
         """For each row the position of the last element so far that equals the extreme."""
         rows = pt.arange(x.shape[0])
         rows = pt.dimshuffle(rows, (0, *["x"] * (x.type.ndim - 1)))
@@ -209,7 +209,7 @@ class Running(KernelOp):
         return [pt.moveaxis(self.first_axis.pushforward([x], [out], [t])[0], 0, -1)]
 
 
-def _put_rows(g: Any, positions: Any) -> Any:
+def _put_rows(g: Variable, positions: Variable) -> TensorVariable:
     """Adds the elements of g, along the first axis, at positions of an array of zeros."""
     last = pt.moveaxis(g, 0, -1)
     return pt.moveaxis(Scatter("add")(pt.zeros_like(last), last, pt.moveaxis(positions, 0, -1)), -1, 0)
@@ -263,7 +263,7 @@ class LinearRecurrence(_Running):
             terms.append(t_a * self._moved(out, pt.zeros_like(a[:1])))
         return [self(a, terms[0] if len(terms) == 1 else terms[0] + terms[1])]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         return self._emit("graphc.linear_recurrence", node, operands, e, 0, "")
 
     def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:

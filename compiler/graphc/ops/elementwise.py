@@ -73,7 +73,7 @@ class Row:
     folds: bool = False
     compares: bool = False
     cheap: bool = False
-    special: Callable[..., Variable | None] | None = None
+    special: Callable[..., TensorVariable | None] | None = None
 
     @property
     def arity(self) -> int:
@@ -164,7 +164,7 @@ class Elementwise(Op):
     def __str__(self) -> str:
         return self.name
 
-    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+    def __call__(self, *inputs: Any, **kwargs: Any) -> TensorVariable:
         """Apply to operands, which are array-like; operations such as add take any number of them."""
         if self.row.special is not None:
             found = self.row.special(*inputs)
@@ -297,12 +297,12 @@ class Cast(Elementwise):
         return [cast_to(t, self.dtype)]
 
 
-def is_discrete(x: Any) -> bool:
+def is_discrete(x: Variable) -> bool:
     """Whether the variable holds booleans or integers, which have no derivative."""
     return x.type.numpy_dtype.kind in "biu"
 
 
-def cast_to(x: Any, dtype: str) -> Any:
+def cast_to(x: Any, dtype: str) -> TensorVariable:
     """``x`` converted to a dtype; itself when it has it, a constant when it is a small one."""
     if x.type.dtype == dtype:
         return x
@@ -343,7 +343,7 @@ def to_dtype(x: TensorVariable | float, dtype: np.dtype) -> TensorVariable:
         ) from None
 
 
-def expand_left(x: TensorVariable, rank: int) -> Any:
+def expand_left(x: TensorVariable, rank: int) -> TensorVariable:
     """``x`` with dimensions of size 1 put in front."""
     missing = rank - x.type.ndim
     if isinstance(x, Constant) and x.data.size <= 16:

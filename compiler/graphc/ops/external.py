@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.graph.tensor.convert import as_tensor_variable, is_weak_scalar
 from graphc.ops.elementwise import Elementwise, OperandType, cast_to, register
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # Why a row has no derivative with respect to an order or a parameter.
 NO_CLOSED_FORM = "it has no closed form, and the library has no code for it"
@@ -25,7 +28,7 @@ def float_of(operand: OperandType) -> OperandType:
     return np.dtype("float32" if operand.itemsize <= 2 else "float64")
 
 
-def float_operand(x: Any) -> Any:
+def float_operand(x: Any) -> TensorVariable:
     """An operand of a special function: a variable that holds no integers, or a Python number as it is, so
     that it does not widen float32.
     """
@@ -54,7 +57,7 @@ def scipy_function(name: str) -> Callable[..., Any]:
     SciPy's functions of float32, where there are any, are less accurate.
     """
 
-    def reference(*arrays: Any) -> np.ndarray:
+    def reference(*arrays: np.ndarray) -> np.ndarray:
         import scipy.special
 
         dtype = np.result_type(*arrays)

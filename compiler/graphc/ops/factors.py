@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
@@ -23,6 +23,9 @@ from graphc.ops.matrices import (
 )
 from graphc.ops.solvers import SolveTriangular
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    pass
 
 
 class Cholesky(_MatrixOp):
@@ -174,7 +177,7 @@ class QRRaw(_MatrixOp):
         raise UndefinedGradientError('qr(mode="raw") has no gradient; use mode="reduced"')
 
 
-def _require_square_part(op: Any, a: Any, complete: bool) -> None:
+def _require_square_part(op: KernelOp, a: Variable, complete: bool) -> None:
     m, n = a.type.shape[-2:]
     if complete and (m is None or n is None or m > n):
         raise UndefinedGradientError(
@@ -183,7 +186,9 @@ def _require_square_part(op: Any, a: Any, complete: bool) -> None:
         )
 
 
-def _qr_pullback(a: Any, k: Any, q: Any, r: Any, g_q: Any, g_r: Any) -> Any:
+def _qr_pullback(
+    a: Variable, k: Variable, q: Variable, r: Variable, g_q: Variable | None, g_r: Variable | None
+) -> Variable:
     """In terms of the square part: A = [X Y], R = [U V], X = Q U, Y = Q V."""
     g_q, g_r = (None if g is None else conj(g) for g in (g_q, g_r))
     m, n = a.type.shape[-2:]
@@ -199,7 +204,7 @@ def _qr_pullback(a: Any, k: Any, q: Any, r: Any, g_q: Any, g_r: Any) -> Any:
     return pt.concatenate([first, rest], axis=-1)
 
 
-def _tall_pullback(q: Any, r: Any, g_q: Any, g_r: Any) -> Any:
+def _tall_pullback(q: Variable, r: Variable, g_q: Variable | None, g_r: Variable | None) -> Variable:
     left = None if g_r is None else mm(g_r, adjoint(r))
     right = None if g_q is None else -mm(adjoint(q), g_q)
     inner = add([left, right])

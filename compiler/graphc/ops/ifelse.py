@@ -24,6 +24,8 @@ from graphc.public import pt
 from graphc_runtime.conditional import ConditionalThunk
 
 if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 
@@ -78,7 +80,7 @@ class IfElse(Op):
         output_computed: Sequence[list[Any]],
         input_registers: Sequence[list[Any]],
         output_registers: Sequence[list[Any]],
-    ) -> Any:
+    ) -> ConditionalThunk:
         """A lazy thunk: asks for the condition, then for the values of the chosen side."""
         return ConditionalThunk(input_computed, output_computed, input_registers, output_registers)
 
@@ -134,7 +136,7 @@ class IfElse(Op):
         return result
 
     def _batch_values(
-        self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any
+        self, node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], size: TensorVariable
     ) -> list[Variable]:
         values = list(inputs[1:])
         for k in range(self.n):
@@ -144,7 +146,7 @@ class IfElse(Op):
                     values[i] = values[i] if batched[1 + i] else repeat(values[i], size)
         return IfElse(self.n, name=self.name).make_node(inputs[0], *values).outputs
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         """The choice alone, between values that exist; `graphc.emit.conditionals` emits the branches, too."""
         return emit_choice(node, operands, e)
 
@@ -158,7 +160,7 @@ def select(condition: Variable, a: Variable, b: Variable) -> Variable:
     return a if a is b else IfElse(1).make_node(condition, a, b).outputs[0]
 
 
-def ifelse(condition: Any, then_branch: Any, else_branch: Any, name: str | None = None) -> Any:
+def ifelse(condition: TensorLike, then_branch: Any, else_branch: Any, name: str | None = None) -> Any:
     """``then_branch`` if the condition is nonzero, else ``else_branch``; only the chosen one is computed.
 
     The two may differ in shape, but not in the number of dimensions. Dtypes are promoted as those of `switch`
@@ -215,12 +217,12 @@ def ifelse(condition: Any, then_branch: Any, else_branch: Any, name: str | None 
     return form.build(outputs)
 
 
-def as_variable(x: Any) -> Variable:
+def as_variable(x: TensorLike) -> Variable:
     """``x`` as a variable of any type."""
     return x if isinstance(x, Variable) else as_tensor_variable(x)
 
 
-def _is_function(x: TensorVariable | bool) -> bool:
+def _is_function(x: object) -> bool:
     return callable(x) and not isinstance(x, Variable)
 
 
@@ -228,12 +230,12 @@ def _built(branch: Any) -> Any:
     return branch() if _is_function(branch) else branch
 
 
-def _map(function: Callable[[Any], Any], tree: Any) -> Any:
+def _map(function: Callable[[Any], Any], tree: TensorVariable) -> TensorVariable:
     leaves, form = flatten(tree)
     return form.build([function(leaf) for leaf in leaves])
 
 
-def _known(condition: TensorVariable) -> bool | None:
+def _known(condition: Any) -> bool | None:
     """The truth of a condition that is known when the graph is built."""
     if isinstance(condition, Constant):
         condition = condition.data

@@ -51,7 +51,7 @@ class Join(Op):
         xs = [cast_to(x, dtype) for x in xs]
         return Apply(self, xs, [TensorType(dtype, self._static(xs)).make_variable()])
 
-    def _static(self, xs: Sequence[Any]) -> list[int | None]:
+    def _static(self, xs: Sequence[Variable]) -> list[int | None]:
         shape: list[int | None] = []
         for axis, sizes in enumerate(zip(*(x.type.shape for x in xs), strict=True)):
             if axis == self.axis:

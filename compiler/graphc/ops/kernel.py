@@ -23,8 +23,6 @@ from graphc.public import pt
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
     from graphc.graph.tensor.variable import TensorVariable
-
-if TYPE_CHECKING:
     from graphc_dialects.signatures import Signature
 
 
@@ -126,8 +124,8 @@ class KernelOp(Op):
                         f"{size} where {have} is expected (dimension {dim} of {self._text()})"
                     )
                 known[dim] = size if have is None else have
-        for dim, size in zip(signature.given, sizes, strict=True):
-            known[dim] = int(size.data) if isinstance(size, Constant) else None
+        for dim, given in zip(signature.given, sizes, strict=True):
+            known[dim] = int(given.data) if isinstance(given, Constant) else None
         return known
 
     def _text(self) -> str:
@@ -143,7 +141,7 @@ class KernelOp(Op):
         for cell, value, output in zip(output_storage, values, node.outputs, strict=True):
             cell[0] = np.asarray(value, output.type.dtype)
 
-    def _check_sizes(self, inputs: Sequence[Any]) -> None:
+    def _check_sizes(self, inputs: Sequence[np.ndarray]) -> None:
         signature = self.signature
         first: dict[Any, int] = {}
         for number, (x, core) in enumerate(zip(inputs, signature.operands, strict=False)):
@@ -171,7 +169,9 @@ class KernelOp(Op):
             )
         )
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
+    ) -> list[Variable]:
         """One more leading dimension is one more batch dimension."""
         count = len(self.signature.operands)
         if any(batched[count:]):

@@ -19,13 +19,14 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.variable import TensorVariable
 
 
-def _transposed(x: Variable) -> Any:
+def _transposed(x: Variable) -> TensorVariable:
     return pt.swapaxes(x, -1, -2)
 
 
-def _with_size(x: Any, axis: int, size: int | None) -> Any:
+def _with_size(x: Variable, axis: int, size: int | None) -> Variable:
     """x with a size that its type does not know."""
     if size is None or x.type.shape[axis] is not None:
         return x

@@ -9,7 +9,7 @@ literature, for the inner product Re(tr(G^H dA)), apply; what they give is conju
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from graphc.ops.kernel import KernelOp
 from graphc.ops.linalg import Matmul
 from graphc.ops.sizes import size_of
 from graphc.public import gradient, pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class _MatrixOp(KernelOp):
@@ -55,47 +58,47 @@ def complex_dtype(dtype: str) -> str:
     return np.result_type(dtype, "complex64").name
 
 
-def mm(a: Any, b: Any) -> Any:
+def mm(a: Variable, b: Variable) -> TensorVariable:
     """Matrix product of equal batches."""
     return Matmul()(a, b)
 
 
-def transposed(x: Any) -> Any:
+def transposed(x: Variable) -> TensorVariable:
     """x with its last two axes exchanged."""
     return pt.swapaxes(x, -1, -2)
 
 
-def conj(x: Any) -> Any:
+def conj(x: Any) -> TensorVariable:
     """Conjugate; real variables as they are."""
     return pt.conj(x) if is_complex(x) else x
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: Variable) -> TensorVariable:
     """Conjugate transpose."""
     return conj(transposed(x))
 
 
-def is_complex(x: Any) -> bool:
+def is_complex(x: Variable) -> bool:
     """Whether the dtype is complex."""
     return bool(x.type.numpy_dtype.kind == "c")
 
 
-def real(x: Any) -> Any:
+def real(x: TensorVariable) -> TensorVariable:
     """Real part; real variables as they are."""
     return pt.real(x) if is_complex(x) else x
 
 
-def eye_like(x: Any, axis: int = -1, dtype: str | None = None) -> Any:
+def eye_like(x: Variable, axis: int = -1, dtype: str | None = None) -> TensorVariable:
     """An identity matrix of the size of an axis of x."""
     return pt.eye(size_of(x, x.type.ndim + axis if axis < 0 else axis), dtype=dtype or x.type.dtype)
 
 
-def on_diagonal(v: Any) -> Any:
+def on_diagonal(v: Variable) -> TensorVariable:
     """Matrices with the given diagonals, (..., n) to (..., n, n)."""
     return pt.shape_padright(v) * eye_like(v)
 
 
-def diagonal(x: Any) -> Any:
+def diagonal(x: Variable) -> TensorVariable:
     """Diagonals of matrices."""
     return pt.diagonal(x, axis1=-2, axis2=-1)
 
@@ -114,12 +117,13 @@ def in_triangle(m: Any, lower: Any, hermitian: bool = True) -> Any:
     return half + on_diagonal(real(on) if hermitian else on)
 
 
-def add(terms: Sequence[Any]) -> Any:
-    """Sum of the terms that are not None; None if all are."""
-    result = None
+def add(terms: Sequence[Variable | None]) -> Variable:
+    """Sum of the terms that are not None, of which there is one at least."""
+    result: Variable | None = None
     for term in terms:
         if term is not None:
             result = term if result is None else result + term
+    assert result is not None
     return result
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from graphc.ops.elementwise import cast_to
 from graphc.ops.matrices import float_dtype
 from graphc.ops.sizes import repeat
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class _PythonMatrices(Op):
@@ -84,7 +87,7 @@ class _PythonMatrices(Op):
         return Apply(self, aligned, outputs)
 
     @staticmethod
-    def _batch_size(xs: Sequence[Any], axis: int, known: dict[Any, int]) -> int | None:
+    def _batch_size(xs: Sequence[TensorVariable], axis: int, known: dict[Any, int]) -> int | None:
         return 1 if all(x.type.shape[axis] == 1 for x in xs) else known.get(axis)
 
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
@@ -113,7 +116,9 @@ class _PythonMatrices(Op):
         for cell, value in zip(output_storage, values, strict=True):
             cell[0] = value
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: TensorVariable
+    ) -> list[Variable]:
         """One more leading dimension is one more batch dimension."""
         tensors = [x if b else repeat(x, size) for x, b in zip(inputs, batched, strict=True)]
         return list(self(*tensors, return_list=True))

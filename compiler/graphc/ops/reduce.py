@@ -20,6 +20,7 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
+    from graphc.graph.tensor.variable import TensorVariable
 
 # What narrow floats are accumulated in.
 _WIDE = {"float16": "float32", "float32": "float64", "complex64": "complex128"}
@@ -33,7 +34,7 @@ _REFERENCES: dict[str, Callable[..., Any]] = {
 }
 
 
-def _expand(y: Variable, axes: Sequence[int], ndim: int) -> Any:
+def _expand(y: Variable, axes: Sequence[int], ndim: int) -> TensorVariable:
     """``y`` with the reduced axes put back, of size 1."""
     kept = iter(range(ndim))
     return pt.dimshuffle(y, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
@@ -80,7 +81,7 @@ class Reduce(Op):
             value = _REFERENCES[self.kind](x, axis=self.axes, dtype=wide).astype(x.dtype)
         output_storage[0][0] = np.asarray(value, dtype=x.dtype)
 
-    def _weight(self, x: Variable, out: Variable) -> Any:
+    def _weight(self, x: Variable, out: Variable) -> TensorVariable | None:
         """Derivative of the result with respect to each element; None stands for 1."""
         ndim = x.type.ndim
         if self.kind == "sum":

@@ -9,11 +9,13 @@ import numpy as np
 
 from graphc.graph.basic import Constant
 from graphc.graph.tensor.convert import as_tensor_variable
+from graphc.graph.tensor.variable import TensorConstant
 from graphc.ops.elementwise import OperandType, cast_to, register, ufunc_rule
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorConstant, TensorVariable
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.lowering.scalar import Scalar, ScalarBuilder
 
 
@@ -27,19 +29,19 @@ def promote(*types: OperandType) -> np.dtype:
     return np.dtype(result)
 
 
-def _chosen(x: Any, out: Any, g: Any) -> Any:
+def _chosen(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return pt.switch(pt.eq(out, x), g, 0)
 
 
-def _pow_x(x: TensorVariable, y: TensorConstant, out: TensorVariable, g: TensorVariable) -> TensorVariable:
-    if isinstance(y, Constant):
+def _pow_x(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
+    if isinstance(y, TensorConstant):
         if y.unique_value == 2:
             return g * x * y
         return g * y * pt.pow(x, pt.constant(y.data - np.ones((), y.data.dtype)))
     return g * y * pt.pow(x, y - 1)
 
 
-def _pow_y(x: Any, y: Any, out: Any, g: Any) -> Any:
+def _pow_y(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     # At x = 0 the derivative is 0 for y > 0; log would make it NaN.
     zero = pt.eq(x, 0)
     return pt.switch(zero, 0, g * out * pt.log(pt.switch(zero, 1, x)))
@@ -63,7 +65,7 @@ def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.generic | np.ndarray:
     return np.where(infinite, np.floor(np.true_divide(x, y)), quotient) if infinite.any() else quotient
 
 
-def _square_root(x: TensorVariable | float, y: Any) -> Any:
+def _square_root(x: TensorVariable | float, y: TensorLike) -> Any:
     """An exponent that is known to be 1/2 means the square root, as in NumPy, in each mode."""
     y = y.data if isinstance(y, Constant) else y
     if not isinstance(y, float | np.floating | np.ndarray) or np.size(y) != 1 or y != 0.5:
@@ -75,7 +77,7 @@ def _square_root(x: TensorVariable | float, y: Any) -> Any:
     return pt.sqrt(cast_to(x, np.power.resolve_dtypes((x.type.numpy_dtype, exponent, None))[-1].name))
 
 
-def _sign(x: Any, out: Any, g: Any) -> Any:
+def _sign(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable | None:
     if x.type.numpy_dtype.kind != "c":
         return None
     # Only the angle of x changes the sign: d sign = i sign(x) d angle, and angle's own rule does the rest.
@@ -83,13 +85,13 @@ def _sign(x: Any, out: Any, g: Any) -> Any:
     return _angle(x, None, along)
 
 
-def _angle(x: Any, out: Any, g: Any) -> Any:
+def _angle(x: Any, out: Any, g: Any) -> TensorVariable | None:
     if x.type.numpy_dtype.kind != "c":
         return None
     return pt.constant(np.asarray(-1j, x.type.dtype)) * g * pt.conj(x) / pt.sqr(pt.abs(x))
 
 
-def _abs(x: Any, out: Any, g: Any) -> Any:
+def _abs(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return g * pt.conj(pt.sign(x))
 
 
@@ -101,7 +103,7 @@ def _clip_rule(types: tuple[OperandType, ...]) -> tuple[np.dtype, ...]:
     return (promote(*types),) * 4
 
 
-def _copysign(x: Any, y: Any, out: Any, g: Any) -> Any:
+def _copysign(x: TensorVariable, y: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return pt.switch(pt.signbit(x), -g, g) * pt.copysign(pt.constant(np.ones((), x.type.dtype)), y)
 
 

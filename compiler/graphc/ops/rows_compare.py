@@ -26,7 +26,7 @@ def _compare(name: str) -> Callable[..., Any]:
     """
     mirrored = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
-    def scalar(b: ScalarBuilder, x: Scalar, y: Scalar) -> Any:
+    def scalar(b: ScalarBuilder, x: Scalar, y: Scalar) -> Scalar:
         if x.dtype == y.dtype:
             return getattr(b, name)(x, y)
         if x.dtype.kind == "u":

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def _one_double(b: ScalarBuilder, exponent: Scalar) -> Scalar:
     return b.op("arith.bitcast", _DOUBLE, bits)
 
 
-def _limited(b: ScalarBuilder, x: Scalar, low: int, high: int) -> Any:
+def _limited(b: ScalarBuilder, x: Scalar, low: int, high: int) -> Scalar:
     return b.minimum(b.maximum(x, b.const(low, x.dtype)), b.const(high, x.dtype))
 
 

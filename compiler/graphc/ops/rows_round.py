@@ -73,11 +73,11 @@ def _real_as_it_is(x: TensorVariable) -> TensorVariable | None:
     return x if x.type.numpy_dtype.kind in "iuf" else None
 
 
-def _conj(x: Any, out: Any, g: Any) -> Any:
+def _conj(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return pt.conj(g)
 
 
-def _imag(x: Any, out: Any, g: Any) -> Any:
+def _imag(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable | None:
     return None if x.type.numpy_dtype.kind != "c" else pt.constant(np.asarray(-1j, x.type.dtype)) * g
 
 

@@ -5,7 +5,7 @@ evaluated.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc.ops.complex_special import of_complex
 from graphc.ops.elementwise import register
 from graphc.ops.external import real_floats, register_scipy, scipy_function
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 _ERF_SLOPE = float(2 / np.sqrt(np.pi))
 _SQRT_HALF = float(np.sqrt(0.5))
@@ -24,11 +27,11 @@ def _normal_density(x: Any) -> Any:
     return pt.exp(-0.5 * pt.sqr(x)) / _SQRT_2PI
 
 
-def _owens_t_h(h: Any, a: Any, out: Any, g: Any) -> Any:
+def _owens_t_h(h: Any, a: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return -0.5 * g * _normal_density(h) * pt.erf(a * h * _SQRT_HALF)
 
 
-def _owens_t_a(h: Any, a: Any, out: Any, g: Any) -> Any:
+def _owens_t_a(h: Any, a: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     square = 1 + pt.sqr(a)
     return g * pt.exp(-0.5 * pt.sqr(h) * square) / (2 * np.pi * square)
 

@@ -7,12 +7,15 @@ neighbouring orders, which have no pole at 0.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ops import forms_bessel, forms_special
 from graphc.ops.elementwise import Undefined
 from graphc.ops.external import NO_CLOSED_FORM, floats_or_double, register_scipy
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 _ORDER = f"the derivative with respect to the order is not implemented: {NO_CLOSED_FORM}"
 
@@ -20,7 +23,7 @@ _ORDER = f"the derivative with respect to the order is not implemented: {NO_CLOS
 def _of_orders(name: str, sign: float) -> Any:
     """Rule for orders v: half of f(v - 1) + sign * f(v + 1)."""
 
-    def rule(v: Any, x: Any, out: Any, g: Any) -> Any:
+    def rule(v: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
         f = getattr(pt, name)
         above = f(v + 1, x)
         return 0.5 * g * (f(v - 1, x) + above if sign > 0 else f(v - 1, x) - above)
@@ -28,11 +31,11 @@ def _of_orders(name: str, sign: float) -> Any:
     return rule
 
 
-def _ive(v: Any, x: Any, out: Any, g: Any) -> Any:
+def _ive(v: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return g * (0.5 * (pt.ive(v - 1, x) + pt.ive(v + 1, x)) - pt.sign(x) * out)
 
 
-def _kve(v: Any, x: Any, out: Any, g: Any) -> Any:
+def _kve(v: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return g * (out - 0.5 * (pt.kve(v - 1, x) + pt.kve(v + 1, x)))
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,13 +12,16 @@ from graphc.ops.elementwise import register
 from graphc.ops.external import floats_or_double, real_floats, scipy_function
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
 
 def _over(x: Any, y: Any) -> Any:
     """x / y, 0 where x is."""
     return pt.switch(pt.eq(x, 0), 0, x / y)
 
 
-def _sinc(x: Any, out: Any, g: Any) -> Any:
+def _sinc(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     """(cos(pi x) - sinc(x)) / x, near 0 by its series."""
     square = pt.sqr(np.pi * x)
     near = -(np.pi**2 / 3) * x * (1 - square / 10 * (1 - square / 28 * (1 - square / 54)))

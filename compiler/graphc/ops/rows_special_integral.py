@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,29 +12,41 @@ from graphc.ops.elementwise import Undefined
 from graphc.ops.external import NO_CLOSED_FORM, register_kernel, register_scipy
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
 _SECOND = "only first derivatives with respect to the parameters are known"
 
 
-def _hyp2f1_z(a: Any, b: Any, c: Any, z: Any, out: Any, g: Any) -> Any:
+def _hyp2f1_z(
+    a: TensorVariable,
+    b: TensorVariable,
+    c: TensorVariable,
+    z: TensorVariable,
+    out: TensorVariable,
+    g: TensorVariable,
+) -> TensorVariable:
     return g * (a * b / c) * pt.hyp2f1(a + 1, b + 1, c + 1, z)
 
 
-def _hyp1f1_x(a: Any, b: Any, x: Any, out: Any, g: Any) -> Any:
+def _hyp1f1_x(
+    a: TensorVariable, b: TensorVariable, x: TensorVariable, out: TensorVariable, g: TensorVariable
+) -> TensorVariable:
     return g * (a / b) * pt.hyp1f1(a + 1, b + 1, x)
 
 
-def _spence(x: Any, out: Any, g: Any) -> Any:
+def _spence(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     at_one = pt.eq(x, 1)
     return g * pt.switch(at_one, -1, pt.log(x) / pt.switch(at_one, 1, 1 - x))
 
 
-def _ellipk(m: Any, out: Any, g: Any) -> Any:
+def _ellipk(m: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     at_zero = pt.eq(m, 0)
     safe = pt.switch(at_zero, 1, m)
     return g * pt.switch(at_zero, np.pi / 8, (pt.ellipe(m) / (1 - m) - out) / (2 * safe))
 
 
-def _ellipe(m: Any, out: Any, g: Any) -> Any:
+def _ellipe(m: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     at_zero = pt.eq(m, 0)
     return g * pt.switch(at_zero, -np.pi / 8, (out - pt.ellipk(m)) / (2 * pt.switch(at_zero, 1, m)))
 

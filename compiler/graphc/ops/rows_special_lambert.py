@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphc.ops.external import register_kernel
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
-def _slope(x: Any, out: Any, g: Any) -> Any:
+
+def _slope(x: TensorVariable, out: TensorVariable, g: TensorVariable) -> TensorVariable:
     return g * pt.exp(-out) / (1 + out)
 
 

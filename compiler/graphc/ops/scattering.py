@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.public import gradient, pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 KINDS = ("set", "add", "mul", "max", "min")
 
@@ -88,13 +91,13 @@ class Scatter(KernelOp):
             return [g * pt.conj(factor), g_y * pt.conj(self._others(x, y, indices)), None]
         return [pt.switch(pt.eq(x, out), g, 0), pt.switch(pt.eq(y, Gather()(out, indices)), g_y, 0), None]
 
-    def _is_last(self, x: Any, indices: Any) -> Any:
+    def _is_last(self, x: Variable, indices: Variable) -> TensorVariable:
         """Which of the writes to one position is the last."""
         order = pt.broadcast_to(pt.arange(indices.shape[-1]), indices.shape)
         start = pt.zeros(x.shape, dtype="int64")
         return pt.eq(Gather()(Scatter("set")(start, order, indices), indices), order)
 
-    def _others(self, x: Any, y: Any, indices: Any) -> Any:
+    def _others(self, x: Variable, y: Variable, indices: Variable) -> TensorVariable:
         """For each element of y the product of everything else that its position is multiplied by."""
         zero = pt.eq(y, 0)
         rest = Gather()(Scatter("mul")(x, pt.switch(zero, 1, y), indices), indices)

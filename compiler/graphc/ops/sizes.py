@@ -17,19 +17,20 @@ from graphc.ops.shape import MakeVector, Shape, Shape_i
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 # Expressions of sizes are small; deeper ones are left to the compiler.
 _MAX_DEPTH = 12
 
 
-def size_of(x: Any, axis: int) -> Any:
+def size_of(x: Any, axis: int) -> TensorVariable:
     """The size of a dimension: a constant where it is static, else a `Shape_i`."""
     known = x.type.shape[axis]
     return known_as(known, x) if known is not None else Shape_i(axis)(x)
 
 
-def known_as(value: Any, *sources: Any) -> Any:
+def known_as(value: Any, *sources: Variable) -> TensorVariable:
     """A size (int64) that is known from what ``sources`` are; the constant remembers these."""
     return remember(constant(np.asarray(value, np.int64)), *sources)
 
@@ -39,7 +40,7 @@ def sizes_of(x: Any) -> list[Any]:
     return [size_of(x, axis) for axis in range(x.type.ndim)]
 
 
-def shape_source(x: Any) -> Any:
+def shape_source(x: Variable) -> Variable:
     """What can stand for ``x`` where only its sizes are read: a variable of the same shape from which
     elementwise functions of one operand compute it. Gradients thus need not keep ``x``.
     """
@@ -55,7 +56,7 @@ def shape_source(x: Any) -> Any:
     return x
 
 
-def known_value(x: Any, depth: int = _MAX_DEPTH) -> np.ndarray | None:
+def known_value(x: Variable, depth: int = _MAX_DEPTH) -> np.ndarray | None:
     """The value of a scalar expression of constants and static sizes; None when it depends on inputs."""
     if isinstance(x, Constant):
         return x.data if x.data.size == 1 else None
@@ -86,7 +87,7 @@ def reads_sizes(x: Variable) -> bool:
     return any(reads_of(v) for v in ancestors([x]))
 
 
-def as_size(x: Any, what: str) -> Any:
+def as_size(x: Any, what: str) -> TensorVariable:
     """One size as a 0-d int64 variable.
 
     Raises:
@@ -102,7 +103,7 @@ def as_size(x: Any, what: str) -> Any:
     return variable if size is None else known_as(size, variable)
 
 
-def vector_entries(x: Variable) -> list[Any] | None:
+def vector_entries(x: Variable) -> list[Variable] | None:
     """The elements of a vector of known length as 0-d variables; None when its length is not known."""
     length = x.type.shape[0]
     if length is None:
@@ -154,12 +155,12 @@ def as_sizes(shape: Any, what: str, ndim: int | None = None) -> list[TensorVaria
     return [as_size(shape, what)]
 
 
-def repeat(x: Variable, size: Any) -> Variable:
+def repeat(x: Variable, size: TensorLike) -> Variable:
     """``x`` repeated along a new axis in front."""
     return pt.broadcast_to(x, (size, *sizes_of(x)))
 
 
-def product_of(sizes: Sequence[TensorVariable]) -> Any:
+def product_of(sizes: Sequence[TensorVariable]) -> TensorVariable:
     """Product of 0-d int64 variables, with what is known multiplied out."""
     known, total = 1, None
     for each in sizes:

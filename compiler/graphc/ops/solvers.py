@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
 from graphc.ops.matrices import (
@@ -20,6 +20,9 @@ from graphc.ops.matrices import (
 )
 from graphc.ops.sizes import repeat, sizes_of
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 # What is known of a matrix, by the number that the kernel knows it by.
 ASSUMPTIONS = {"gen": 0, "sym": 1, "her": 2, "pos": 3}
@@ -174,7 +177,7 @@ class SolveBanded(_Solver):
         bands = [self._band(rows, columns, row - self.upper) for row in range(self.lower + self.upper + 1)]
         return [pt.stack(bands, axis=-2), g_b]
 
-    def _band(self, rows: Any, columns: Any, offset: int) -> Any:
+    def _band(self, rows: Variable, columns: Variable, offset: int) -> TensorVariable:
         """-sum_c rows[j + offset, c] columns[j, c] for each column j of the matrix, 0 outside of it."""
         n = rows.shape[-2]
         shift = pt.minimum(abs(offset), n)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import DiscreteOp, KernelOp
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.scattering import Gather, Scatter
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class _Permutation(KernelOp):
@@ -49,7 +52,7 @@ class Sort(_Permutation):
 
     kernel = "sort"
 
-    def positions(self, inputs: Variables) -> Any:
+    def positions(self, inputs: Variables) -> TensorVariable:
         return ArgSort()(inputs[0])
 
 
@@ -69,7 +72,7 @@ class Partition(_Permutation):
 
     kernel = "partition"
 
-    def positions(self, inputs: Variables) -> Any:
+    def positions(self, inputs: Variables) -> TensorVariable:
         return ArgPartition()(*inputs)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphc.ops.elementwise import is_discrete
 from graphc.ops.kernel import KernelOp
 from graphc.ops.rows_arithmetic import promote
 from graphc.ops.sizes import size_of
+
+if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
 
 
 def _index_dtype(*given: str) -> str:
@@ -63,7 +66,7 @@ class CsrProduct(KernelOp):
         terms += [] if t_b is None else [self(data, indices, indptr, t_b, rows)]
         return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         """The transpose adds to rows of the result in any order. Where the dense matrix has enough columns,
         parts of it are multiplied for themselves; where it has not, groups of rows have results of their own,
         which are added up. How many groups depends on sizes only, so that results do too.

@@ -45,7 +45,7 @@ class _Basic(Op):
                 raise ValueError("the step of a slice must not be 0")
             if (
                 entry.single
-                and entry.start != SYMBOLIC
+                and isinstance(entry.start, int)
                 and size is not None
                 and not -size <= entry.start < size
             ):
@@ -224,7 +224,7 @@ class IncSubtensor(_Basic):
         t_x = pt.zeros_like(x) if t_x is None else t_x
         return [self(t_x, pt.zeros_like(y) if t_y is None else t_y, *bounds)]
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         x, y, out = node.inputs[0], node.inputs[1], node.outputs[0]
         bounds = self._emit_bounds(node, operands, e)
         ndim = x.type.ndim
@@ -235,7 +235,7 @@ class IncSubtensor(_Basic):
         return [e.op("graphc.update_slice", [operands[0], update, *bounds], types, e.type_of(out), attrs)]
 
 
-def fitting(y: Any, type_: TensorType, what: str) -> Any:
+def fitting(y: Variable, type_: TensorType, what: str) -> TensorVariable:
     """``y`` in the dtype of the array it goes into.
 
     Raises:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Apply, Variable
 from graphc.graph.replace import rebuild
 from graphc.graph.traversal import variable_depends_on
 from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Output, RoleName, ScanSpec, Sequence, State, Untraced
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,30 +184,30 @@ class ScanArgs:
         gone = set(map(id, entries))
         self._entries = [entry for entry in self._entries if id(entry) not in gone]
 
-    def add_sequence(self, name: str, x: Any, taps: Iterable[int] = (0,)) -> Entry:
+    def add_sequence(self, name: str, x: TensorVariable, taps: Iterable[int] = (0,)) -> Entry:
         """Adds a tensor to read; use its ``inner_in`` in what an iteration computes."""
         spec = Sequence(self.unique(name), tuple(taps))
         row = x.type.clone(shape=x.type.shape[1:])
         return self._add(Entry(spec, x, tuple(row.make_variable(spec.name) for _ in spec.taps)))
 
     def add_state(
-        self, name: str, initial: Any, taps: Iterable[int] = (-1,), writes: Iterable[int] = (0,)
+        self, name: str, initial: TensorVariable, taps: Iterable[int] = (-1,), writes: Iterable[int] = (0,)
     ) -> Entry:
         """Adds a state from its initial rows; set what it computes with `replace`."""
         spec = State(self.unique(name), tuple(taps), tuple(writes))
         row = initial.type.clone(shape=initial.type.shape[1:])
         return self._add(Entry(spec, initial, tuple(row.make_variable(spec.name) for _ in spec.taps)))
 
-    def add_output(self, name: str, value: Any) -> Entry:
+    def add_output(self, name: str, value: TensorVariable) -> Entry:
         """Adds an output, an expression of inner variables."""
         return self._add(Entry(Output(self.unique(name)), inner_out=(value,)))
 
-    def add_untraced(self, name: str, initial: Any) -> Entry:
+    def add_untraced(self, name: str, initial: TensorVariable) -> Entry:
         """Adds a state of which only the last value is kept; set what it computes with `replace`."""
         spec = Untraced(self.unique(name))
         return self._add(Entry(spec, initial, (initial.type.make_variable(spec.name),)))
 
-    def add_non_sequence(self, name: str, value: Any) -> Entry:
+    def add_non_sequence(self, name: str, value: TensorVariable) -> Entry:
         """Adds a value that all iterations read."""
         spec = Invariant(self.unique(name))
         return self._add(Entry(spec, value, (value.type.make_variable(spec.name),)))
@@ -293,7 +296,7 @@ class ScanArgs:
         return found
 
 
-def _by_name(names: Iterable[tuple[str, int]], variables: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
+def _by_name(names: Iterable[tuple[str, int]], variables: Iterable[Variable]) -> dict[str, tuple[Any, ...]]:
     found: dict[str, tuple[Any, ...]] = {}
     for (name, _), v in zip(names, variables, strict=True):
         found[name] = (*found.get(name, ()), v)

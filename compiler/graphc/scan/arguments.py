@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +109,7 @@ def _as_output(each: TensorVariable | float | None, what: str) -> OutputArgument
     return OutputArgument(each if isinstance(each, Variable) else as_tensor_variable(each), taps)
 
 
-def _as_taps(taps: Any, what: str) -> tuple[int, ...]:
+def _as_taps(taps: Sequence[int], what: str) -> tuple[int, ...]:
     given = [taps] if isinstance(taps, int | np.integer) else taps
     try:
         found = tuple(each.__index__() for each in given)

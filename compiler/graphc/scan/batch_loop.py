@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.errors import VectorizeError
 from graphc.graph.basic import Apply, Constant, Variable
@@ -80,7 +80,7 @@ def _last(y: Variable, node: Apply, rows: int | None) -> Variable:
     return y[-rows:] if rows is not None and isinstance(node.op, Scan) and not node.op.reverse else y
 
 
-def _check(node: Apply, inputs: Sequence[Any], batched: Sequence[bool], reason: str) -> None:
+def _check(node: Apply, inputs: Sequence[Variable], batched: Sequence[bool], reason: str) -> None:
     """Refuse what a loop cannot stack."""
     stacked = [x for x, is_batched in zip(inputs, batched, strict=True) if is_batched]
     for v in (*stacked, *node.outputs):

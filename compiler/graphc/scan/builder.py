@@ -59,8 +59,8 @@ class LoopBuilder:
         return name
 
     def sequence(
-        self, variable: Any, offsets: Sequence[int], labels: Sequence[str], name: str | None
-    ) -> list[Any]:
+        self, variable: TensorVariable, offsets: Sequence[int], labels: Sequence[str], name: str | None
+    ) -> list[Variable]:
         """Adds a sequence; returns the variables of its rows, in the order of ``offsets`` (>= 0)."""
         role = SequenceRole(self.unique(name, f"x{len(self._sequences)}"), tuple(sorted(set(offsets))))
         row = TensorType(variable.type.dtype, variable.type.shape[1:])
@@ -86,7 +86,7 @@ class LoopBuilder:
         self._untraced.append(part)
         return part
 
-    def call(self, args: Sequence[Any]) -> Any:
+    def call(self, args: Sequence[Variable]) -> Any:
         """What the function returns."""
         self._mark = mark()
         return self.callee(args)
@@ -106,7 +106,7 @@ class LoopBuilder:
         self._outputs.append((self.unique(name, f"out{len(self._outputs)}"), variable))
         return len(self._outputs) - 1
 
-    def update(self, shared: SharedVariable, value: Any) -> None:
+    def update(self, shared: SharedVariable, value: Variable) -> None:
         """Adds a shared variable that changes in each iteration."""
         try:
             new = shared.type.filter_variable(value)
@@ -134,17 +134,17 @@ class LoopBuilder:
                     v.default_update = None
                     found = True
 
-    def _inner(self) -> list[Any]:
+    def _inner(self) -> list[TensorVariable]:
         rows = [v for _, _, inner in self._sequences for v in inner]
         rows += [part.inner[tap] for part in self.states for tap in part.taps]
         return rows + [part.inner for part in self._untraced]
 
-    def _results(self) -> list[Any]:
+    def _results(self) -> list[TensorVariable]:
         results = [part.next for part in self.states] + [v for _, v in self._outputs]
         results += [part.next for part in self._untraced]
         return results + ([] if self.condition is None else [self.condition])
 
-    def _fit(self) -> list[Any]:
+    def _fit(self) -> list[TensorVariable]:
         """Settles the types of states; returns the inner outputs."""
         fixed = [part for part in self._untraced if part.label is None]
         free: list[StatePart | UntracedPart] = [*self.states]
@@ -190,8 +190,8 @@ class LoopBuilder:
         inner = [v.type.make_variable(v.name) for v in outside]
         memo: dict[Variable, Variable] = dict(zip(outside, inner, strict=True))
         memo.update((shared, self._part_of(shared).inner) for shared in self._shared)
-        results = rebuild(results, memo, copy_nodes=False, strict=True)
-        op = Scan(self._spec(invariants), [*self._inner(), *inner], results, **options)
+        rebuilt = rebuild(results, memo, copy_nodes=False, strict=True)
+        op = Scan(self._spec(invariants), [*self._inner(), *inner], rebuilt, **options)
         initial = [part.initial for part in self.states] + [part.initial for part in self._untraced]
         return op.make_node(n_steps, *(x for _, x, _ in self._sequences), *initial, *outside)
 
@@ -232,7 +232,7 @@ class LoopBuilder:
 
     # -- results ---------------------------------------------------------------------------------------------
 
-    def trace(self, node: Apply, part: StatePart) -> Any:
+    def trace(self, node: Apply, part: StatePart) -> Variable:
         """All rows of a state, the initial ones too."""
         return node.outputs[self.states.index(part)]
 
@@ -241,15 +241,15 @@ class LoopBuilder:
         window, trace = -part.taps[0], self.trace(node, part)
         return trace[:-window] if _reverses(node) else trace[window:]
 
-    def last(self, node: Apply, part: StatePart) -> Any:
+    def last(self, node: Apply, part: StatePart) -> TensorVariable:
         """The newest row; the initial one where no iteration has run."""
         return self.trace(node, part)[0 if _reverses(node) else -1]
 
-    def collected(self, node: Apply, number: int) -> Any:
+    def collected(self, node: Apply, number: int) -> Variable:
         """The rows of an output."""
         return node.outputs[len(self.states) + number]
 
-    def final(self, node: Apply, part: UntracedPart) -> Any:
+    def final(self, node: Apply, part: UntracedPart) -> Variable:
         """The last value of an untraced state."""
         return node.outputs[len(self.states) + len(self._outputs) + self._untraced.index(part)]
 

@@ -14,6 +14,7 @@ from graphc.ops.sizes import known_size
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.op import Op
     from graphc.graph.tensor.variable import TensorVariable
     from graphc.scan.op import Scan
     from graphc.scan.spec import Role, State
@@ -78,7 +79,7 @@ def _rows(op: Any, role: Any, value: Any, row: TensorType) -> Variable:
     return pt.specify_shape(v, (None, *row.shape))
 
 
-def _check_length(op: Any, sequence: Any, x: Variable, n_steps: Variable) -> None:
+def _check_length(op: Op, sequence: Any, x: Variable, n_steps: Variable) -> None:
     steps, rows = known_size(n_steps), x.type.shape[0]
     if steps is None or rows is None or steps <= rows - sequence.taps[-1] or steps == 0:
         return

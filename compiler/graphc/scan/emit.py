@@ -154,11 +154,11 @@ def _declare(
 
 def _carry(
     name: str,
-    taps: Any,
-    writes: Any,
+    taps: Sequence[int],
+    writes: Sequence[int],
     operands: list[str],
     types: list[str],
-    e: Any,
+    e: Emitter,
     keep: str = 'keep = "all"',
 ) -> None:
     attributes = (

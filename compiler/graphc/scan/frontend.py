@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import frames_inside
@@ -27,6 +27,11 @@ from graphc.scan.callee import Callee
 from graphc.scan.returned import Returned, parse
 from graphc.scan.states import UntracedPart
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.scan.states import StatePart
+
 _PAIR = (
     "this loop is returned as (outputs, updates), the form that PyTensor is about to give up; pass "
     "return_updates=False for the outputs alone"
@@ -37,8 +42,8 @@ def scan(
     fn: Callable[..., Any],
     sequences: Any = None,
     outputs_info: Any = None,
-    non_sequences: Any = None,
-    n_steps: Any = None,
+    non_sequences: TensorLike | None = None,
+    n_steps: TensorLike | None = None,
     truncate_gradient: int = -1,
     go_backwards: bool = False,
     name: str | None = None,
@@ -147,7 +152,7 @@ class BuiltLoop:
             for part in self.parts
         ]
 
-    def _pick(self, part: Any, of_state: Callable[..., Any]) -> Any:
+    def _pick(self, part: Any, of_state: Callable[..., Any]) -> Variable:
         if isinstance(part, int):
             return self.builder.collected(self.node, part)
         if isinstance(part, UntracedPart):
@@ -168,7 +173,7 @@ class BuiltLoop:
         return found
 
 
-def as_argument(value: Any) -> Variable:
+def as_argument(value: TensorLike) -> Variable:
     """A non-sequence as a variable; those of other types stay as they are."""
     return value if isinstance(value, Variable) else as_tensor_variable(value)
 
@@ -219,7 +224,7 @@ def _reach(taps: tuple[int, ...]) -> tuple[int, int]:
     return min(*taps, 0), max(*taps, 0)
 
 
-def _add_sequence(builder: LoopBuilder, given: SequenceArgument, go_backwards: bool) -> list[Any]:
+def _add_sequence(builder: LoopBuilder, given: SequenceArgument, go_backwards: bool) -> list[Variable]:
     oldest, newest = _reach(given.taps)
     x = given.variable
     offsets = [newest - tap if go_backwards else tap - oldest for tap in given.taps]
@@ -242,7 +247,7 @@ def _steps(sequences: list[SequenceArgument], n_steps: Any, callee: Callee) -> A
     return _minimum(lengths)
 
 
-def _length(given: SequenceArgument) -> Any:
+def _length(given: SequenceArgument) -> TensorVariable:
     """How many steps a sequence allows."""
     oldest, newest = _reach(given.taps)
     length = size_of(given.variable, 0)
@@ -254,7 +259,7 @@ def _length(given: SequenceArgument) -> Any:
     return pt.maximum(length - (newest - oldest), 0)
 
 
-def _minimum(lengths: list[Any]) -> Any:
+def _minimum(lengths: list[TensorVariable]) -> TensorVariable:
     least = lengths[0]
     for length in lengths[1:]:
         least = pt.minimum(least, length)
@@ -277,13 +282,13 @@ def _add_output(builder: LoopBuilder, position: int, given: OutputArgument) -> A
     return builder.untraced(given.initial)
 
 
-def _arguments_of(given: OutputArgument, part: Any) -> list[Any]:
+def _arguments_of(given: OutputArgument, part: StatePart | None) -> list[TensorVariable]:
     if part is None:
         return []
     return [part.inner] if isinstance(part, UntracedPart) else [part.inner[tap] for tap in given.taps]
 
 
-def _set_output(builder: LoopBuilder, part: Any, value: Variable) -> Any:
+def _set_output(builder: LoopBuilder, part: StatePart | None, value: Variable) -> Any:
     if part is None:
         return builder.output(value)
     if isinstance(part, UntracedPart):
@@ -293,7 +298,7 @@ def _set_output(builder: LoopBuilder, part: Any, value: Variable) -> Any:
     return part
 
 
-def _check_count(returned: Returned, parts: list[Any], callee: Callee) -> None:
+def _check_count(returned: Returned, parts: list[StatePart | None], callee: Callee) -> None:
     if len(returned.outputs) != len(parts):
         raise ValueError(
             f"{callee} returns {len(returned.outputs)} outputs ({', '.join(map(str, returned.outputs))}), "

@@ -205,7 +205,7 @@ class _Carry:
             [p.inner if isinstance(p, UntracedPart) else p.inner[-1] for p in self._parts]
         )
 
-    def set_next(self, value: Any, callee: Callee) -> None:
+    def set_next(self, value: TensorVariable, callee: Callee) -> None:
         leaves, structure = flatten(value)
         if structure != self._structure:
             raise TypeError(
@@ -218,7 +218,7 @@ class _Carry:
             fixed = isinstance(part, UntracedPart) and part.label is None
             part.next = part.initial.type.filter_variable(leaf) if fixed else leaf
 
-    def last(self, node: Apply) -> Any:
+    def last(self, node: Apply) -> TensorVariable:
         return self._structure.build(
             [
                 self._builder.final(node, p) if isinstance(p, UntracedPart) else self._builder.last(node, p)
@@ -227,7 +227,7 @@ class _Carry:
         )
 
 
-def _length(rows: list[Any], structure: Structure, length: Any, callee: Callee) -> Any:
+def _length(rows: list[TensorVariable], structure: Structure, length: Any, callee: Callee) -> Variable:
     """Number of iterations: all leaves must agree where their lengths are known."""
     for x, path in zip(rows, structure.paths("xs"), strict=True):
         if x.type.ndim == 0:

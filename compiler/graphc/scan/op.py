@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from graphc.function.schedule import Schedule
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 LITERAL_SIZE = 16
 
@@ -191,7 +192,7 @@ class Scan(Op):
 
     # -- running ---------------------------------------------------------------------------------------------
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         for cell, value in zip(output_storage, self.run(inputs), strict=True):
             cell[0] = value
 

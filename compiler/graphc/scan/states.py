@@ -92,7 +92,9 @@ class UntracedPart:
         return {old: self.inner}
 
 
-def state_part(name: str, label: str, initial: Any, taps: Sequence[int], is_row: bool) -> StatePart:
+def state_part(
+    name: str, label: str, initial: TensorVariable, taps: Sequence[int], is_row: bool
+) -> StatePart:
     """A state that starts from ``initial``.
 
     Args:
@@ -122,7 +124,7 @@ def _one_row(initial: TensorVariable) -> TensorVariable:
     return initial.dimshuffle("x", *range(initial.type.ndim))
 
 
-def _rows(initial: Any, window: int, label: str) -> Any:
+def _rows(initial: Any, window: int, label: str) -> Variable:
     given = initial.type
     if given.ndim == 0:
         raise TypeError(
@@ -145,7 +147,7 @@ def _rows(initial: Any, window: int, label: str) -> Any:
     return initial[:window]
 
 
-def fit(states: Sequence[StatePart | UntracedPart], others: list[Variable], callee: Any) -> list[Variable]:
+def fit(states: Sequence[StatePart | UntracedPart], others: list[Variable], callee: Callee) -> list[Variable]:
     """Find types of rows that the function keeps.
 
     Sizes that only one of initial value and result knows are demanded of the other. A constant initial value

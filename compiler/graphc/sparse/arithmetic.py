@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,13 +38,18 @@ from graphc.sparse.basic import (
 from graphc.sparse.conversion import SparseFromDense
 from graphc.sparse.type import SparseTensorType
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
-def with_data(x: Any, data: Any) -> Any:
+
+def with_data(x: Variable, data: TensorVariable) -> Variable:
     """The sparse matrix with other values at the same places."""
     return CSM(x.type.format)(data, *csm_properties(x)[1:])
 
 
-def transpose(x: Any) -> Any:
+def transpose(x: Variable) -> Variable:
     """The transpose; compressed rows become compressed columns.
 
     Examples:
@@ -67,7 +72,7 @@ def _transposed(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
 # -- products ------------------------------------------------------------------------------------------------
 
 
-def structured_dot(x: Any, y: Any) -> Any:
+def structured_dot(x: Any, y: Any) -> Variable:
     """The product of a sparse matrix and a dense matrix or vector, or of a dense and a sparse one.
 
     Args:
@@ -108,14 +113,14 @@ def structured_dot(x: Any, y: Any) -> Any:
     return pt.dimshuffle(out, (0,)) if y.type.ndim == 1 else out
 
 
-def _dense_times_sparse(x: Any, y: Any) -> Any:
+def _dense_times_sparse(x: Variable, y: Variable) -> TensorVariable:
     if x.type.ndim not in (1, 2):
         raise TypeError(f"a sparse matrix is multiplied by matrices and vectors, got {x} of type {x.type}")
     out = structured_dot(transpose(y), pt.transpose(x))
     return pt.transpose(out)
 
 
-def dot(x: Any, y: Any) -> Any:
+def dot(x: Variable, y: TensorLike) -> Variable:
     """Matrix product where at least one operand is sparse; of two sparse ones, sparse.
 
     Examples:
@@ -128,7 +133,7 @@ def dot(x: Any, y: Any) -> Any:
     return structured_dot(x, y)
 
 
-def true_dot(x: Any, y: Any) -> Any:
+def true_dot(x: Any, y: Any) -> Variable:
     """The product of two sparse matrices, sparse; SciPy computes it.
 
     Args:
@@ -178,13 +183,13 @@ def usmm(alpha: Any, x: Any, y: Any, z: Any) -> Any:
 # -- elementwise ---------------------------------------------------------------------------------------------
 
 
-def structured(function: Callable[[Any], Any], x: Any) -> Any:
+def structured(function: Callable[[Any], Any], x: Variable) -> Variable:
     """A function of the values; what has no value stays without."""
     x = as_sparse_variable(x)
     return with_data(x, function(csm_data(x)))
 
 
-def neg(x: Any) -> Any:
+def neg(x: Variable) -> Any:
     """The negative.
 
     Examples:
@@ -232,14 +237,14 @@ def sp_ones_like(x: Any) -> Any:
     return structured(pt.ones_like, x)
 
 
-def sp_zeros_like(x: Any) -> Any:
+def sp_zeros_like(x: Variable) -> Variable:
     """A sparse matrix of the same shape without values."""
     x = as_sparse_variable(x)
     _, indices, indptr, sizes = csm_properties(x)
     return CSM(x.type.format)(pt.zeros(0, dtype=x.type.dtype), indices[:0], pt.zeros_like(indptr), sizes)
 
 
-def _two(x: Any, y: Any, what: str) -> tuple[Any, Any]:
+def _two(x: Variable, y: TensorLike, what: str) -> tuple[Variable, Variable]:
     x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
     if not is_sparse(x) and not is_sparse(y):
         raise TypeError(f"{what} takes a sparse matrix, got {x} of type {x.type} and {y} of type {y.type}")
@@ -249,7 +254,7 @@ def _two(x: Any, y: Any, what: str) -> tuple[Any, Any]:
     return x, y
 
 
-def add(x: Any, y: Any) -> Any:
+def add(x: Variable, y: Variable) -> Variable:
     """The sum: sparse of two sparse matrices, else dense.
 
     Examples:
@@ -265,13 +270,13 @@ def add(x: Any, y: Any) -> Any:
     return (as_dense(x) if is_sparse(x) else x) + (as_dense(y) if is_sparse(y) else y)
 
 
-def sub(x: Any, y: Any) -> Any:
+def sub(x: Variable, y: Variable) -> Variable:
     """The difference; as `add`."""
     x, y = as_sparse_or_tensor_variable(x), as_sparse_or_tensor_variable(y)
     return add(x, neg(y) if is_sparse(y) else -y)
 
 
-def mul(x: Any, y: Any) -> Any:
+def mul(x: Variable, y: TensorLike) -> Any:
     """The product of elements, sparse.
 
     Args:
@@ -295,7 +300,7 @@ def _factors(g: Any, sources: Sequence[Any], parameter: Any) -> list[Any]:
     return [in_format(mul(g, y), x.type.format), in_format(mul(g, x), y.type.format)]
 
 
-def _along(y: Any, x: Any) -> Any:
+def _along(y: Variable, x: Variable) -> TensorVariable:
     """The elements of a tensor at the places of the values of a sparse matrix."""
     if all(y.type.broadcastable):
         return pt.dimshuffle(y, ())
@@ -315,7 +320,7 @@ def col_scale(x: Any, s: Any) -> Any:
     return mul(x, s)
 
 
-def row_scale(x: Any, s: Any) -> Any:
+def row_scale(x: Variable, s: TensorVariable) -> Variable:
     """The rows of a sparse matrix times the elements of a vector."""
     return mul(x, pt.dimshuffle(s, (0, "x")))
 
@@ -357,7 +362,7 @@ class SparseSparse(Op):
             shape = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
         return Apply(self, [x, y], [SparseTensorType(x.type.format, dtype, shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         x, y = inputs
         if self.kind != "dot" and x.shape != y.shape:
             raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")

@@ -8,7 +8,7 @@ Compiled code works on the arrays of a sparse matrix, which are tensors: `CSMPro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from typing import cast as typed
 
 import numpy as np
@@ -22,6 +22,11 @@ from graphc.graph.tensor.type import TensorType
 from graphc.ops.sizes import known_size, vector_entries
 from graphc.public import pt
 from graphc.sparse.type import FORMATS, SparseConstant, SparseTensorType, SparseVariable
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 # Cotangents of sparse matrices: of the value's cotangent, the matrices, and a parameter.
 Rule = Callable[[Any, Sequence[Any], Any], list[Any]]
@@ -57,7 +62,7 @@ def as_sparse_variable(x: Any, name: str | None = None) -> Any:
 as_sparse = as_sparse_variable
 
 
-def as_sparse_or_tensor_variable(x: Any, name: str | None = None) -> Any:
+def as_sparse_or_tensor_variable(x: TensorLike, name: str | None = None) -> Variable:
     """A sparse variable where the value is sparse, else a tensor variable.
 
     Examples:
@@ -79,12 +84,12 @@ def matrix(format: str, name: str | None = None, dtype: Any = None, shape: Any =
     return SparseTensorType(format, dtype or config.floatX, shape)(name)
 
 
-def csr_matrix(name: str | None = None, dtype: Any = None, shape: Any = None) -> Any:
+def csr_matrix(name: str | None = None, dtype: Any = None, shape: Any = None) -> Variable:
     """An input variable: a matrix of compressed rows; arguments as `matrix`."""
     return matrix("csr", name, dtype, shape)
 
 
-def csc_matrix(name: str | None = None, dtype: Any = None, shape: Any = None) -> Any:
+def csc_matrix(name: str | None = None, dtype: DTypeLike | None = None, shape: Any = None) -> Variable:
     """An input variable: a matrix of compressed columns; arguments as `matrix`."""
     return matrix("csc", name, dtype, shape)
 
@@ -130,7 +135,7 @@ class ConvertFormat(Op):
     def make_node(self, x: Any) -> Apply:
         return Apply(self, [x], [x.type.clone(format=self.format).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = node.outputs[0].type.filter(inputs[0])
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
@@ -160,7 +165,7 @@ class CSMProperties(Op):
         kinds[2] = ("int32", (None if rows is None else rows + 1,))
         return Apply(self, [x], [TensorType(dtype, shape).make_variable() for dtype, shape in kinds])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         for which, cell in enumerate(output_storage):
             cell[0] = array_of(inputs[0], which)
 
@@ -201,7 +206,7 @@ class CSM(Op):
         output = SparseTensorType(self.format, data.type.dtype, known).make_variable()
         return Apply(self, [data, *parts, sizes], [output])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = put_together(self.format, *inputs)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
@@ -239,7 +244,7 @@ class Regular(Op):
     def make_node(self, value: Any, *sources: Any) -> Apply:
         return Apply(self, [value, *sources], [value.type.make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = inputs[0]
 
     def inline_on(self, inputs: Sequence[Variable]) -> list[Variable]:
@@ -267,17 +272,17 @@ def static_shape(sizes: Any) -> tuple[int | None, ...]:
     return (None, None) if entries is None else tuple(known_size(x) for x in entries)
 
 
-def CSR(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+def CSR(data: TensorVariable, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> Variable:
     """The matrix of compressed rows with these values, columns, starts of rows, and shape."""
     return CSM("csr")(data, indices, indptr, shape)
 
 
-def CSC(data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+def CSC(data: TensorVariable, indices: TensorLike, indptr: TensorLike, shape: SizeLike) -> Variable:
     """The matrix of compressed columns with these values, rows, starts of columns, and shape."""
     return CSM("csc")(data, indices, indptr, shape)
 
 
-def csm_properties(x: Any) -> tuple[Any, Any, Any, Any]:
+def csm_properties(x: Any) -> tuple[Variable, Variable, Variable, Variable]:
     """Values, indices, indptr and shape of a sparse matrix, as tensors."""
     x = as_sparse_variable(x)
     if x.owner is not None and isinstance(x.owner.op, Regular):
@@ -299,12 +304,12 @@ def csm_properties(x: Any) -> tuple[Any, Any, Any, Any]:
     return x.parts
 
 
-def csm_data(x: Any) -> Any:
+def csm_data(x: Variable) -> Variable:
     """The values of a sparse matrix, a vector."""
     return csm_properties(x)[0]
 
 
-def csm_indices(x: Any) -> Any:
+def csm_indices(x: Variable) -> Variable:
     """The columns of the values of a CSR matrix, the rows of those of a CSC matrix."""
     return csm_properties(x)[1]
 
@@ -314,25 +319,25 @@ def csm_indptr(x: Any) -> Any:
     return csm_properties(x)[2]
 
 
-def shape(x: Any) -> Any:
+def shape(x: Variable) -> Any:
     """The shape of a sparse matrix, a vector of two int64."""
     return csm_properties(x)[3]
 
 
-def size_along(x: Any, axis: int) -> Any:
+def size_along(x: Variable, axis: int) -> TensorVariable:
     """One size as a 0-d int64: a constant where it is static."""
     known = x.type.shape[axis]
     return shape(x)[axis] if known is None else constant(np.asarray(known, np.int64))
 
 
-def majors(x: Any) -> Any:
+def majors(x: Variable) -> TensorVariable:
     """For each value of a CSR matrix its row, of a CSC matrix its column: a vector of int64."""
     data, _, indptr, _ = csm_properties(x)
     at = pt.arange(data.shape[0], dtype="int64")
     return pt.searchsorted(pt.cast(indptr, "int64"), at, side="right") - 1
 
 
-def positions(x: Any) -> tuple[Any, Any]:
+def positions(x: Variable) -> tuple[TensorVariable, TensorVariable]:
     """Row and column of each value, vectors of int64."""
     x = as_sparse_variable(x)
     minor = pt.cast(csm_indices(x), "int64")
@@ -350,13 +355,13 @@ def values_at(x: Any, pattern: Any) -> Any:
     return flat[rows * size_along(pattern, 1) + columns]
 
 
-def same_pattern(x: Any, y: Any) -> bool:
+def same_pattern(x: Variable, y: Variable) -> bool:
     """Whether two variables have their values at the same places, as far as the graph tells."""
     a, b = csm_properties(x), csm_properties(y)
     return x.type.format == y.type.format and all(m is n for m, n in zip(a[1:3], b[1:3], strict=True))
 
 
-def as_dense(x: Any) -> Any:
+def as_dense(x: Variable) -> TensorVariable:
     """A sparse matrix as a tensor, whose gradients have values where the matrix has them."""
     x = as_sparse_variable(x)
     rows, columns = positions(x)

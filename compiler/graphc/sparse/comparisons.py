@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Apply
 from graphc.graph.op import Op
 from graphc.public import pt
 from graphc.sparse.basic import as_dense, as_sparse_variable, is_sparse
 from graphc.sparse.type import SparseTensorType
+
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Register
 
 _COMPARISONS = {
     "eq": "__eq__",
@@ -39,7 +42,7 @@ class Compare(Op):
         known = tuple(n if m is None else m for m, n in zip(x.type.shape, y.type.shape, strict=True))
         return Apply(self, [x, y], [SparseTensorType(x.type.format, "bool", known).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         x, y = inputs
         if x.shape != y.shape:
             raise ValueError(f"{self.kind}: sparse matrices of shapes {x.shape} and {y.shape}")

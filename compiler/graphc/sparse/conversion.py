@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from graphc.sparse.basic import (
     same_places,
 )
 from graphc.sparse.type import SparseTensorType
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc_runtime.thunk import Register
 
 
 def matrix_of(format: str, array: np.ndarray) -> Any:
@@ -51,7 +55,7 @@ class SparseFromDense(Op):
         x = pt.shape_padleft(x, 2 - x.type.ndim) if x.type.ndim < 2 else x
         return Apply(self, [x], [SparseTensorType(self.format, x.type.dtype, x.type.shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         output_storage[0][0] = matrix_of(self.format, inputs[0])
 
     def pullback(self, inputs: Variables, outputs: Variables, cotangents: Maybe) -> list[Variable | None]:
@@ -83,7 +87,7 @@ def csc_from_dense(x: Any) -> Any:
     return SparseFromDense("csc")(x)
 
 
-def dense_from_sparse(x: Any, structured: bool = True) -> Any:
+def dense_from_sparse(x: Variable, structured: bool = True) -> TensorVariable:
     """A sparse matrix as a tensor.
 
     Args:
@@ -116,7 +120,7 @@ class NotZero(Op):
         outputs = [TensorType(dtype, (None,)).make_variable() for dtype in ("int64", "int32", "int32")]
         return Apply(self, [as_tensor_variable(x) for x in inputs], outputs)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         data, indices, indptr = inputs
         places = np.flatnonzero(data)
         output_storage[0][0] = places.astype(np.int64)

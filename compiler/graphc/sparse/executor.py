@@ -17,6 +17,8 @@ from graphc.sparse.basic import CSM, CSMProperties, array_of, put_together
 from graphc.sparse.type import SparseTensorType
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from graphc.function.compiled import Compiled
 
 
@@ -108,7 +110,11 @@ class PartsExecutor(Executor):
         return [self._wrapped(format, places, given, results) for format, places in self._results]
 
     def _wrapped(
-        self, format: str | None, places: list[tuple[bool, int]], given: list[Any], results: list[Any]
+        self,
+        format: str | None,
+        places: list[tuple[bool, int]],
+        given: list[np.ndarray],
+        results: list[np.ndarray],
     ) -> Any:
         parts = [given[at] if passed_on else results[at] for passed_on, at in places]
         if format is None:

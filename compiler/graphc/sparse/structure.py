@@ -8,7 +8,7 @@ instead of values (`Places`); the values are taken by compiled code, which is wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,10 @@ from graphc.sparse.basic import (
 )
 from graphc.sparse.conversion import csr_from_dense, remove0
 from graphc.sparse.type import FORMATS
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike
+    from graphc_runtime.thunk import Register
 
 
 def _part(matrices: list[Any], index: list[Any], given: Any) -> Any:
@@ -91,7 +95,7 @@ class Places(Op):
         outputs = [TensorType(dtype, sizes).make_variable() for dtype, sizes in kinds]
         return Apply(self, [as_tensor_variable(x) for x in inputs], outputs)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         count = 3 * len(self.formats)
         matrices = _of_positions(self.formats, inputs[:count])
         found = _KINDS[self.kind](matrices, list(inputs[count:]), self.parameter).asformat(self.format)
@@ -230,7 +234,7 @@ class Positions(Op):
         variables = [as_tensor_variable(x) for x in inputs]
         return Apply(self, variables, [TensorType("int64", variables[-1].type.shape).make_variable()])
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         (matrix,) = _of_positions([self.format], inputs[:3])
         rows, columns = inputs[3:]
         if rows.shape != columns.shape:
@@ -315,7 +319,7 @@ def _blocks(g: Any, sources: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
     return parts
 
 
-def hstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
+def hstack(blocks: Any, format: str | None = None, dtype: DTypeLike | None = None) -> Any:
     """Sparse matrices next to each other.
 
     Args:
@@ -331,7 +335,7 @@ def hstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
     return _stacked(blocks, 1, format, dtype, "hstack")
 
 
-def vstack(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
+def vstack(blocks: Any, format: str | None = None, dtype: DTypeLike | None = None) -> Any:
     """Sparse matrices one below the other; arguments as `hstack`.
 
     Examples:

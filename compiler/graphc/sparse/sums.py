@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.ops.axes import normalize_axis
 from graphc.public import pt
 from graphc.sparse.basic import CSM, Regular, as_sparse_variable, csm_data, positions, size_along
 from graphc.sparse.conversion import SparseFromDense
 
+if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.variable import TensorVariable
 
-def sp_sum(x: Any, axis: int | None = None, sparse_grad: bool = True) -> Any:
+
+def sp_sum(x: Variable, axis: int | None = None, sparse_grad: bool = True) -> TensorVariable:
     """Sums of a sparse matrix: of all elements, or along an axis, a vector.
 
     Args:
@@ -43,7 +47,7 @@ def _of_all(g: Any, sources: Sequence[Any], kept: int | None) -> list[Any]:
     return [SparseFromDense(x.type.format)(pt.alloc(along, size_along(x, 0), size_along(x, 1)))]
 
 
-def diag(x: Any) -> Any:
+def diag(x: Variable) -> TensorVariable:
     """The main diagonal of a sparse matrix, a vector. Its gradient has values on the whole diagonal.
 
     Examples:

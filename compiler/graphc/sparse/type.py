@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from graphc.graph.basic import Constant, Variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.graph.type import Type
 from graphc.public import sparse
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 FORMATS = ("csr", "csc")
 # What inputs may have besides: operations convert them to compressed rows.
@@ -45,7 +49,7 @@ class SparseVariable(Variable):
         return sparse.shape(self)
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Variable:
         return sparse.transpose(self)
 
     @property
@@ -55,10 +59,10 @@ class SparseVariable(Variable):
     def transpose(self) -> Any:
         return self.T
 
-    def toarray(self) -> Any:
+    def toarray(self) -> TensorVariable:
         return sparse.dense_from_sparse(self)
 
-    def sum(self, axis: int | None = None) -> Any:
+    def sum(self, axis: int | None = None) -> TensorVariable:
         return sparse.sp_sum(self, axis)
 
     def zeros_like(self) -> Any:
@@ -67,7 +71,7 @@ class SparseVariable(Variable):
     def ones_like(self) -> Any:
         return sparse.sp_ones_like(self)
 
-    def astype(self, dtype: Any) -> Any:
+    def astype(self, dtype: DTypeLike) -> Any:
         return sparse.cast(self, dtype)
 
     def copy(self, name: str | None = None) -> Any:
@@ -116,7 +120,7 @@ class SparseVariable(Variable):
     def __rmul__(self, other: Any) -> Any:
         return sparse.mul(other, self)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: TensorLike) -> TensorVariable:
         return sparse.dot(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
@@ -226,7 +230,9 @@ class SparseTensorType(Type):
         if len(self.shape) != 2:
             raise ValueError(f"a sparse matrix has two sizes, got {self.shape}")
 
-    def clone(self, format: Any = None, dtype: Any = None, shape: Any = None, **kwargs: Any) -> Type:
+    def clone(
+        self, format: Any = None, dtype: DTypeLike | None = None, shape: Any = None, **kwargs: Any
+    ) -> Type:
         """The type with another format, dtype or shape."""
         return SparseTensorType(
             format or self.format, dtype or self.dtype, self.shape if shape is None else shape

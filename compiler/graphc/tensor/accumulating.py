@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-def _running(kind: str, x: Any, axis: Any) -> TensorVariable:
+def _running(kind: str, x: TensorVariable, axis: AxisLike) -> TensorVariable:
     if axis is None or x.type.ndim == 0:
         x, axis = pt.ravel(x), 0
     axis = normalize_axis(axis, x.type.ndim, f"cumulative {kind}")
@@ -52,7 +52,7 @@ def _running(kind: str, x: Any, axis: Any) -> TensorVariable:
     return pt.moveaxis(Cumulative(kind)(pt.moveaxis(x, axis, 0)), 0, axis)
 
 
-def _accumulated(kind: str, x: Any, axis: Any, dtype: Any) -> Variable:
+def _accumulated(kind: str, x: Any, axis: AxisLike, dtype: Any) -> TensorVariable:
     x = as_tensor_variable(x)
     if dtype is None:
         given = x.type.numpy_dtype
@@ -60,7 +60,7 @@ def _accumulated(kind: str, x: Any, axis: Any, dtype: Any) -> Variable:
     return _running(kind, cast_to(x, parse_dtype(dtype)), axis)
 
 
-def cumsum(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
+def cumsum(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> TensorVariable:
     """Running sums along an axis.
 
     Args:
@@ -75,7 +75,7 @@ def cumsum(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
     return _accumulated("add", x, axis, dtype)
 
 
-def cumprod(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
+def cumprod(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> TensorVariable:
     """Running products; arguments as `cumsum`. The derivative divides by nothing, so zeros are welcome.
 
     Examples:
@@ -85,7 +85,7 @@ def cumprod(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
     return _accumulated("mul", x, axis, dtype)
 
 
-def cummax(x: TensorLike, axis: AxisLike = None) -> Variable:
+def cummax(x: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """Largest element so far (``numpy.maximum.accumulate``); NaN wins.
 
     Examples:
@@ -95,7 +95,7 @@ def cummax(x: TensorLike, axis: AxisLike = None) -> Variable:
     return _running("max", as_tensor_variable(x), axis)
 
 
-def cummin(x: TensorLike, axis: AxisLike = None) -> Variable:
+def cummin(x: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """Smallest element so far (``numpy.minimum.accumulate``); NaN wins.
 
     Examples:
@@ -110,7 +110,7 @@ def _without_nan(x: Any, value: int) -> TensorVariable:
     return pt.switch(pt.isnan(x), value, x) if x.type.numpy_dtype.kind in "fc" else x
 
 
-def nancumsum(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
+def nancumsum(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> TensorVariable:
     """`cumsum` with NaN counted as 0.
 
     Examples:
@@ -120,7 +120,7 @@ def nancumsum(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
     return cumsum(_without_nan(x, 0), axis, dtype)
 
 
-def nancumprod(x: Any, axis: Any = None, dtype: Any = None) -> Variable:
+def nancumprod(x: TensorLike, axis: AxisLike = None, dtype: Any = None) -> TensorVariable:
     """`cumprod` with NaN counted as 1.
 
     Examples:
@@ -134,7 +134,7 @@ def _part(axis: int, start: int | None, stop: int | None) -> tuple[Any, ...]:
     return (*[slice(None)] * axis, slice(start, stop))
 
 
-def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Variable:
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> TensorVariable:
     """Differences of neighbours along an axis, ``n`` times; of booleans, whether they differ.
 
     Args:
@@ -165,7 +165,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return x
 
 
-def _border(value: TensorVariable, x: TensorVariable, axis: int) -> Any:
+def _border(value: TensorVariable, x: TensorVariable, axis: int) -> TensorVariable:
     value = as_tensor_variable(value)
     if value.type.ndim:
         return value
@@ -173,7 +173,7 @@ def _border(value: TensorVariable, x: TensorVariable, axis: int) -> Any:
     return pt.full(sizes, cast_to(value, promote(value.type.numpy_dtype, x.type.numpy_dtype).name))
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> TensorVariable:
     """Differences of neighbours of the flattened array, between given vectors.
 
     Examples:
@@ -188,7 +188,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
     return parts[0] if len(parts) == 1 else pt.concatenate(parts)
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
+def trapezoid(
+    y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, axis: int = -1
+) -> TensorVariable:
     """Integral by the trapezoidal rule.
 
     Args:
@@ -214,8 +216,13 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
 
 
 def interp(
-    x: TensorLike, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Variable:
+    x: TensorLike,
+    xp: Any,
+    fp: Any,
+    left: TensorLike | None = None,
+    right: TensorLike | None = None,
+    period: TensorLike | None = None,
+) -> TensorVariable:
     """Piecewise linear interpolation of the points ``(xp, fp)``, with ``xp`` ascending.
 
     Args:
@@ -254,7 +261,9 @@ def interp(
     return pt.switch(pt.isnan(x), x, result)
 
 
-def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Variable:
+def unwrap(
+    p: TensorLike, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi
+) -> TensorVariable:
     """Angles without jumps of more than half a period: multiples of the period are added.
 
     Args:
@@ -281,7 +290,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     return pt.concatenate([first, rest + cumsum(change, axis)], axis=axis)
 
 
-def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Variable:
+def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> TensorVariable:
     """Convolution of two vectors.
 
     Args:
@@ -296,7 +305,7 @@ def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Variable:
     return _middle(*_vectors(a, v, "convolve"), mode, mirrored=False)
 
 
-def correlate(a: Any, v: Any, mode: str = "valid") -> Variable:
+def correlate(a: TensorLike, v: Variable, mode: str = "valid") -> TensorVariable:
     """Cross-correlation of two vectors, ``c[k] = sum(a[n + k] * conj(v[n]))``; arguments as `convolve`.
 
     Examples:
@@ -307,7 +316,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Variable:
     return _middle(a, pt.conj(v[::-1]), mode, mirrored=True)
 
 
-def _vectors(a: Any, v: Any, what: str) -> tuple[Variable, Variable]:
+def _vectors(a: Any, v: Any, what: str) -> tuple[TensorVariable, TensorVariable]:
     a, v = as_tensor_variable(a), as_tensor_variable(v)
     if a.type.ndim != 1 or v.type.ndim != 1:
         raise ValueError(f"{what} takes two vectors, got types {a.type} and {v.type}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OPS, cast_to, ufunc_rule
 from graphc.ops.rows_arithmetic import promote
@@ -35,13 +34,13 @@ __all__ = [
 ]
 
 
-def _common(x: Any, y: Any) -> tuple[Any, Any]:
+def _common(x: TensorLike, y: TensorLike) -> tuple[TensorVariable, TensorVariable]:
     a, b = as_tensor_variable(x), as_tensor_variable(y)
     dtype = promote(a.type.numpy_dtype, b.type.numpy_dtype).name
     return cast_to(a, dtype), cast_to(b, dtype)
 
 
-def fabs(x: TensorLike) -> Variable:
+def fabs(x: TensorLike) -> TensorVariable:
     """Magnitude as a floating-point number.
 
     Raises:
@@ -56,7 +55,7 @@ def fabs(x: TensorLike) -> Variable:
     return pt.abs(cast_to(x, dtype.name))
 
 
-def nan_to_num(x: TensorLike, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Variable:
+def nan_to_num(x: TensorLike, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> TensorVariable:
     """x with NaN and infinities replaced.
 
     Args:
@@ -84,7 +83,7 @@ def nan_to_num(x: TensorLike, nan: Any = 0.0, posinf: Any = None, neginf: Any = 
     return result
 
 
-def positive(x: TensorLike) -> Variable:
+def positive(x: TensorLike) -> TensorVariable:
     """x itself.
 
     Examples:
@@ -94,7 +93,7 @@ def positive(x: TensorLike) -> Variable:
     return as_tensor_variable(x)
 
 
-def fmax(x: Any, y: Any) -> Variable:
+def fmax(x: TensorLike, y: TensorLike) -> TensorVariable:
     """Larger operand; a number wins over NaN.
 
     Examples:
@@ -105,7 +104,7 @@ def fmax(x: Any, y: Any) -> Variable:
     return _number_of(x, y, pt.maximum)
 
 
-def fmin(x: Any, y: Any) -> Variable:
+def fmin(x: TensorLike, y: TensorLike) -> TensorVariable:
     """Smaller operand; a number wins over NaN.
 
     Examples:
@@ -116,14 +115,14 @@ def fmin(x: Any, y: Any) -> Variable:
     return _number_of(x, y, pt.minimum)
 
 
-def _number_of(x: TensorVariable, y: TensorVariable, choose: Elementwise) -> Any:
+def _number_of(x: TensorVariable, y: TensorVariable, choose: Elementwise) -> TensorVariable:
     if x.type.numpy_dtype.kind not in "fc":
         return choose(x, y)
     # Of two complex NaN the first one counts.
     return pt.switch(pt.isnan(y), x, pt.switch(pt.isnan(x), y, choose(x, y)))
 
 
-def fmod(x: Any, y: Any) -> Variable:
+def fmod(x: TensorLike, y: TensorLike) -> TensorVariable:
     """Remainder of a division, with the sign of x; of integers, 0 for division by 0.
 
     Examples:
@@ -142,7 +141,7 @@ def fmod(x: Any, y: Any) -> Variable:
     return pt.switch(other_side, rest - y, rest)
 
 
-def modf(x: TensorLike) -> tuple[Variable, Variable]:
+def modf(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
     """Fractional and integral part, both with the sign of x.
 
     Examples:
@@ -156,7 +155,7 @@ def modf(x: TensorLike) -> tuple[Variable, Variable]:
     return pt.copysign(pt.switch(pt.isinf(x), 0, x - whole), x), whole
 
 
-def float_power(x: TensorLike, y: TensorLike) -> Variable:
+def float_power(x: TensorLike, y: TensorLike) -> TensorVariable:
     """x to the power y in float64 or complex128.
 
     Examples:
@@ -169,7 +168,7 @@ def float_power(x: TensorLike, y: TensorLike) -> Variable:
     return pt.pow(cast_to(x, dtype), cast_to(y, dtype))
 
 
-def heaviside(x: Any, y: Any) -> Variable:
+def heaviside(x: TensorLike, y: TensorLike) -> TensorVariable:
     """0 below zero, 1 above, y at zero.
 
     Examples:
@@ -183,7 +182,7 @@ def heaviside(x: Any, y: Any) -> Variable:
     return pt.switch(pt.isnan(x), x, step)
 
 
-def bitwise_count(x: TensorLike) -> Variable:
+def bitwise_count(x: TensorLike) -> TensorVariable:
     """Number of bits set in the magnitude of an integer (uint8).
 
     Examples:
@@ -202,7 +201,7 @@ def bitwise_count(x: TensorLike) -> Variable:
     return pt.cast((bits * np.uint64(0x0101010101010101)) >> np.uint64(56), "uint8")
 
 
-def ceil_intdiv(a: Any, b: Any) -> Variable:
+def ceil_intdiv(a: TensorLike, b: TensorLike) -> TensorVariable:
     """The smallest integer not below the quotient of integers.
 
     Examples:
@@ -214,7 +213,7 @@ def ceil_intdiv(a: Any, b: Any) -> Variable:
     return quotient + pt.cast(pt.neq(pt.mod(x, y), 0), quotient.type.dtype)
 
 
-def largest(*args: Any) -> Variable:
+def largest(*args: Any) -> TensorVariable:
     """The largest of several arrays, element by element.
 
     Examples:
@@ -224,7 +223,7 @@ def largest(*args: Any) -> Variable:
     return pt.max(pt.stack(args), axis=0) if len(args) != 2 else pt.maximum(*args)
 
 
-def smallest(*args: Any) -> Variable:
+def smallest(*args: Any) -> TensorVariable:
     """The smallest of several arrays, element by element.
 
     Examples:

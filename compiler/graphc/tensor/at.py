@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OPS, expand_left
 from graphc.ops.scattering import Scatter
@@ -53,7 +52,7 @@ def _scattered(
     return pt.moveaxis(changed, last, lens.axis)
 
 
-def mul_subtensor(x: Any, y: Any) -> Variable:
+def mul_subtensor(x: TensorLike, y: TensorLike) -> TensorVariable:
     """A copy of an array in which an indexed part is multiplied; repeated positions multiply again.
 
     Args:
@@ -67,7 +66,7 @@ def mul_subtensor(x: Any, y: Any) -> Variable:
     return _combine(x, y, "mul")
 
 
-def max_subtensor(x: Any, y: Any) -> Variable:
+def max_subtensor(x: TensorLike, y: TensorLike) -> TensorVariable:
     """A copy of an array in which an indexed part is the larger one of it and ``y``; of repeated positions
     the largest counts. Arguments as `mul_subtensor`.
 
@@ -78,7 +77,7 @@ def max_subtensor(x: Any, y: Any) -> Variable:
     return _combine(x, y, "max")
 
 
-def min_subtensor(x: Any, y: Any) -> Variable:
+def min_subtensor(x: TensorLike, y: TensorLike) -> TensorVariable:
     """A copy of an array in which an indexed part is the smaller one of it and ``y``; of repeated positions
     the smallest counts. Arguments as `mul_subtensor`.
 
@@ -115,24 +114,24 @@ class At:
         """The part itself."""
         return self._part()
 
-    def set(self, y: TensorLike) -> Variable:
+    def set(self, y: TensorLike) -> TensorVariable:
         """`set_subtensor`."""
         return set_subtensor(self._part(), y)
 
-    def add(self, y: TensorLike) -> Variable:
+    def add(self, y: TensorLike) -> TensorVariable:
         """`inc_subtensor`."""
         return inc_subtensor(self._part(), y)
 
-    def multiply(self, y: TensorLike) -> Variable:
+    def multiply(self, y: TensorLike) -> TensorVariable:
         """`mul_subtensor`."""
         return mul_subtensor(self._part(), y)
 
     mul = multiply
 
-    def max(self, y: TensorLike) -> Variable:
+    def max(self, y: TensorLike) -> TensorVariable:
         """`max_subtensor`."""
         return max_subtensor(self._part(), y)
 
-    def min(self, y: TensorLike) -> Variable:
+    def min(self, y: TensorLike) -> TensorVariable:
         """`min_subtensor`."""
         return min_subtensor(self._part(), y)

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> Variable:
+def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> TensorVariable:
     """Eight booleans as one uint8 each; the last ones are filled up with 0.
 
     Args:
@@ -44,7 +44,9 @@ def packbits(a: TensorLike, axis: int | None = None, bitorder: str = "big") -> V
     return pt.moveaxis(pt.sum(bits, axis=-1, dtype="uint8"), -1, axis)
 
 
-def unpackbits(a: TensorLike, axis: int | None = None, count: Any = None, bitorder: str = "big") -> Variable:
+def unpackbits(
+    a: TensorLike, axis: int | None = None, count: Any = None, bitorder: str = "big"
+) -> TensorVariable:
     """The bits of uint8 as eight elements each; arguments as of `packbits`.
 
     ``count`` limits the result to so many along the axis; negative numbers leave out the last ones.

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.config import config
 from graphc.graph.location import capture
 from graphc.graph.tensor.type import DTYPES, TensorType
 from graphc.graph.tensor.variable import TensorVariable
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike
 
 Constructor = TensorType | Callable[..., TensorVariable]
 _PREFIXES = {
@@ -35,7 +38,7 @@ _PLURALS = {"matrix": "matrices"}
 
 
 def tensor(
-    name: str | None = None, *, dtype: Any = None, shape: Sequence[int | None], **kwargs: Any
+    name: str | None = None, *, dtype: DTypeLike | None = None, shape: Sequence[int | None], **kwargs: Any
 ) -> TensorVariable:
     """An input variable.
 
@@ -57,7 +60,7 @@ def tensor(
     return variable  # type: ignore[return-value]
 
 
-def _check_shape(kind: str, shape: Any, ndim: int) -> None:
+def _check_shape(kind: str, shape: Sequence[int | None], ndim: int) -> None:
     """As PyTensor, so that a list of sizes is no vector of values by mistake."""
     if not isinstance(shape, tuple):
         raise TypeError(
@@ -75,7 +78,7 @@ def _constructor(kind: str, prefix: str) -> Constructor:
         return TensorType(fixed, default)
 
     def make(
-        name: str | None = None, *, dtype: Any = None, shape: Sequence[int | None] | None = None
+        name: str | None = None, *, dtype: DTypeLike | None = None, shape: Sequence[int | None] | None = None
     ) -> TensorVariable:
         if shape is not None:
             _check_shape(kind, shape, len(default))

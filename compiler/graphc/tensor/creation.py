@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.config import config
-from graphc.graph.basic import Variable, remember
+from graphc.graph.basic import remember
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.create import Iota
@@ -20,12 +20,7 @@ from graphc.ops.sizes import as_size, as_sizes, known_as, known_value, sizes_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorConstant
-
-if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -49,7 +44,7 @@ __all__ = [
 ]
 
 
-def alloc(value: TensorLike, *shape: Any) -> Variable:
+def alloc(value: TensorLike, *shape: SizeLike) -> TensorVariable:
     """``value`` broadcast to a shape, whose sizes are given one by one.
 
     Examples:
@@ -61,7 +56,7 @@ def alloc(value: TensorLike, *shape: Any) -> Variable:
     return BroadcastTo()(value, *as_sizes(list(shape), "alloc")) if shape else value
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Variable:
+def full(shape: SizeLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """An array of a shape filled with a value.
 
     Args:
@@ -79,7 +74,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Variable:
     return BroadcastTo()(value, *sizes) if sizes else value
 
 
-def zeros(shape: Any, dtype: Any = None) -> Variable:
+def zeros(shape: SizeLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Zeros of a shape; ``dtype`` is ``config.floatX`` by default.
 
     Examples:
@@ -90,7 +85,7 @@ def zeros(shape: Any, dtype: Any = None) -> Variable:
     return full(shape, np.zeros((), config.floatX if dtype is None else parse_dtype(dtype)))
 
 
-def ones(shape: Any, dtype: Any = None) -> Variable:
+def ones(shape: SizeLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """Ones of a shape; ``dtype`` is ``config.floatX`` by default.
 
     Examples:
@@ -101,7 +96,7 @@ def ones(shape: Any, dtype: Any = None) -> Variable:
     return full(shape, np.ones((), config.floatX if dtype is None else parse_dtype(dtype)))
 
 
-def empty(shape: Any, dtype: Any = None) -> Variable:
+def empty(shape: Any, dtype: Any = None) -> TensorVariable:
     """An array whose elements do not matter; they are zeros.
 
     Examples:
@@ -111,7 +106,7 @@ def empty(shape: Any, dtype: Any = None) -> Variable:
     return zeros(shape, dtype)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Variable:
+def full_like(a: TensorLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> TensorVariable:
     """An array of the shape of ``a``, and by default of its dtype, filled with a value.
 
     Examples:
@@ -123,7 +118,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Variable:
     return filled if a.type.ndim else remember(filled, a)
 
 
-def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
+def zeros_like(model: TensorLike, dtype: DTypeLike | None = None, opt: bool = False) -> TensorVariable:
     """Zeros of the shape, and by default the dtype, of ``model``.
 
     Examples:
@@ -133,7 +128,7 @@ def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
     return full_like(model, False, dtype)
 
 
-def ones_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
+def ones_like(model: TensorLike, dtype: Any = None, opt: bool = False) -> TensorVariable:
     """Ones of the shape, and by default the dtype, of ``model``.
 
     Examples:
@@ -143,7 +138,7 @@ def ones_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
     return full_like(model, True, dtype)
 
 
-def empty_like(model: Any, dtype: Any = None) -> Variable:
+def empty_like(model: Any, dtype: Any = None) -> TensorVariable:
     """An array like ``model`` whose elements do not matter; they are zeros.
 
     Examples:
@@ -162,7 +157,7 @@ def _arange_dtype(ends: list[TensorVariable]) -> str:
     return "int64" if dtype.kind == "b" or (dtype.kind == "i" and dtype.itemsize < 8) else dtype.name
 
 
-def _length(start: TensorVariable, stop: TensorVariable, step: TensorConstant) -> Any:
+def _length(start: TensorVariable, stop: TensorVariable, step: TensorVariable) -> TensorVariable:
     values: list[Any] = [known_value(x) for x in (start, stop, step)]
     if values[2] is not None and not values[2]:
         raise ValueError("the step of arange must not be 0")
@@ -187,7 +182,9 @@ def _length(start: TensorVariable, stop: TensorVariable, step: TensorConstant) -
     return as_size(pt.maximum(cast_to(count, "int64"), 0), "arange")
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Variable:
+def arange(
+    start: TensorLike, stop: TensorLike | None = None, step: TensorLike = 1, dtype: DTypeLike | None = None
+) -> TensorVariable:
     """``start``, ``start + step``, ... up to, but not including, ``stop``.
 
     Args:
@@ -212,7 +209,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Va
     return Iota(dtype)(ends[0], ends[2], _length(*wide))
 
 
-def _band(rows: Any, columns: Any, k: Any, compare: str, dtype: Any) -> Any:
+def _band(rows: Any, columns: Any, k: Any, compare: str, dtype: DTypeLike | None) -> TensorVariable:
     row = pt.dimshuffle(arange(rows, dtype="int64"), (0, "x"))
     column = pt.dimshuffle(arange(columns, dtype="int64"), ("x", 0))
     offset = row if isinstance(k, int) and k == 0 else row + cast_to(as_tensor_variable(k), "int64")
@@ -221,7 +218,9 @@ def _band(rows: Any, columns: Any, k: Any, compare: str, dtype: Any) -> Any:
     )
 
 
-def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
+def eye(
+    n: TensorLike, m: TensorLike | None = None, k: TensorLike = 0, dtype: DTypeLike | None = None
+) -> TensorVariable:
     """A matrix with ones on a diagonal.
 
     Args:
@@ -238,7 +237,7 @@ def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
     return _band(n, n if m is None else m, k, "eq", dtype)
 
 
-def identity(n: Any, dtype: Any = None) -> Variable:
+def identity(n: Any, dtype: Any = None) -> TensorVariable:
     """The identity matrix.
 
     Examples:
@@ -249,7 +248,7 @@ def identity(n: Any, dtype: Any = None) -> Variable:
     return eye(n, dtype=dtype)
 
 
-def identity_like(x: Any, dtype: Any = None) -> Variable:
+def identity_like(x: TensorLike, dtype: Any = None) -> TensorVariable:
     """A matrix of the shape of x with ones on the main diagonal.
 
     Examples:
@@ -262,7 +261,7 @@ def identity_like(x: Any, dtype: Any = None) -> Variable:
     return eye(rows, columns, dtype=x.type.dtype if dtype is None else dtype)
 
 
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> TensorVariable:
     """A matrix with ones on and below a diagonal.
 
     Examples:
@@ -273,7 +272,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
     return _band(N, N if M is None else M, k, "le", dtype)
 
 
-def tril(m: Any, k: Any = 0) -> Variable:
+def tril(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
     """``m`` with zeros above diagonal ``k`` of its last two axes.
 
     Examples:
@@ -286,7 +285,7 @@ def tril(m: Any, k: Any = 0) -> Variable:
     return pt.switch(_band(rows, columns, k, "le", "bool"), m, np.zeros((), m.type.dtype))
 
 
-def triu(m: Any, k: Any = 0) -> Variable:
+def triu(m: TensorLike, k: TensorLike = 0) -> TensorVariable:
     """``m`` with zeros below diagonal ``k`` of its last two axes.
 
     Examples:
@@ -299,7 +298,7 @@ def triu(m: Any, k: Any = 0) -> Variable:
     return pt.switch(_band(rows, columns, k, "ge", "bool"), m, np.zeros((), m.type.dtype))
 
 
-def to_one_hot(y: Any, nb_class: Any, dtype: Any = None) -> Variable:
+def to_one_hot(y: TensorLike, nb_class: Any, dtype: Any = None) -> TensorVariable:
     """A matrix with a row for each class number: 1 in its column, 0 elsewhere (config.floatX by default).
 
     Examples:

@@ -11,9 +11,7 @@ from graphc.ops.axes import normalize_axes
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike
-
-if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -21,7 +19,9 @@ __all__ = [
 ]
 
 
-def gradient(f: Any, *varargs: Any, axis: AxisLike = None, edge_order: int = 1) -> Any:
+def gradient(
+    f: Any, *varargs: TensorLike, axis: AxisLike = None, edge_order: int = 1
+) -> TensorVariable | tuple[TensorVariable, ...]:
     """Derivatives along axes by second order differences, as ``numpy.gradient``.
 
     Args:

@@ -21,8 +21,6 @@ from graphc.raise_op import Assert
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
-
-if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -41,7 +39,7 @@ __all__ = [
 ]
 
 
-def atleast_Nd(arry: Any, *, n: int = 1, left: bool = True) -> Variable:
+def atleast_Nd(arry: Any, *, n: int = 1, left: bool = True) -> TensorVariable:
     """The array with leading axes of size 1 (or trailing ones), so that it has at least ``n``.
 
     Examples:
@@ -53,7 +51,7 @@ def atleast_Nd(arry: Any, *, n: int = 1, left: bool = True) -> Variable:
     return (pt.shape_padleft if left else pt.shape_padright)(x, more) if more else x
 
 
-def join_dims(x: TensorLike, start_axis: int = 0, n_axes: int | None = None) -> Variable:
+def join_dims(x: TensorLike, start_axis: int = 0, n_axes: int | None = None) -> TensorVariable:
     """Neighbouring axes as one.
 
     Args:
@@ -77,7 +75,7 @@ def join_dims(x: TensorLike, start_axis: int = 0, n_axes: int | None = None) -> 
     return pt.reshape(x, [*sizes[:start], product_of(sizes[start : start + count]), *sizes[start + count :]])
 
 
-def split_dims(x: TensorLike, shape: Any, axis: int = 0) -> Variable:
+def split_dims(x: TensorLike, shape: Any, axis: int = 0) -> TensorVariable:
     """One axis as several.
 
     Args:
@@ -123,7 +121,7 @@ def _kept(keep_axes: int | list[int] | None, ndim: int) -> tuple[int, int]:
     return len(front), len(back)
 
 
-def pack(*tensors: Any, keep_axes: Any = None) -> tuple[Variable, list[Variable]]:
+def pack(*tensors: TensorLike, keep_axes: Any = None) -> tuple[TensorVariable, list[TensorVariable]]:
     """Arrays as one: the axes that are kept stay, the others of each array become one, which are joined.
 
     Args:
@@ -151,7 +149,7 @@ def pack(*tensors: Any, keep_axes: Any = None) -> tuple[Variable, list[Variable]
     return pt.concatenate(flat, axis=front), shapes
 
 
-def unpack(packed_input: Any, packed_shapes: Sequence[Any], keep_axes: Any = None) -> list[Variable]:
+def unpack(packed_input: Any, packed_shapes: Sequence[Any], keep_axes: Any = None) -> list[TensorVariable]:
     """The arrays that `pack` joined.
 
     Args:
@@ -182,7 +180,7 @@ def unpack(packed_input: Any, packed_shapes: Sequence[Any], keep_axes: Any = Non
 
 def broadcast_shape(
     *arrays: Any, arrays_are_shapes: bool = False, allow_runtime_broadcast: bool = False
-) -> tuple[Variable, ...]:
+) -> tuple[TensorVariable, ...]:
     """The sizes of what arrays broadcast to. Only sizes that are known to be 1 broadcast.
 
     Args:
@@ -242,7 +240,7 @@ def slice_at_axis(sl: slice, axis: int) -> tuple[Any, ...]:
     return (slice(None),) * axis + (sl,)
 
 
-def is_flat(var: Any, ndim: int = 1) -> bool:
+def is_flat(var: TensorLike, ndim: int = 1) -> bool:
     """Whether a variable has ``ndim`` dimensions.
 
     Examples:
@@ -284,7 +282,7 @@ def get_scalar_constant_value(v: Any, *args: Any, **options: Any) -> np.ndarray:
     return get_underlying_scalar_constant_value(v)
 
 
-def scalar_from_tensor(x: TensorLike) -> Variable:
+def scalar_from_tensor(x: TensorLike) -> TensorVariable:
     """x, which must be 0-d: there are no scalars besides 0-d tensors.
 
     Examples:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import is_weak_scalar
 from graphc.ops.elementwise import OPS
 from graphc.ops.external import float_operand
@@ -63,7 +62,7 @@ def _divisor(x: TensorVariable | float) -> tuple[TensorVariable | float, TensorV
     return _where(none, 1.0, x), none
 
 
-def lambertw(z: TensorLike, k: int = 0) -> Variable:
+def lambertw(z: TensorLike, k: int = 0) -> TensorVariable:
     """The w with ``w exp(w) = z``, for real numbers.
 
     Args:
@@ -82,7 +81,7 @@ def lambertw(z: TensorLike, k: int = 0) -> Variable:
 # Distribution functions -------------------------------------------------------------------------------------
 
 
-def bdtr(k: Any, n: Any, p: Any) -> Variable:
+def bdtr(k: Any, n: Any, p: Any) -> TensorVariable:
     """Distribution function of the binomial distribution: at most k successes in n trials.
 
     Examples:
@@ -94,7 +93,7 @@ def bdtr(k: Any, n: Any, p: Any) -> Variable:
     return _where(OPS["eq"](k, n), 1.0, _where(OPS["gt"](k, n), np.nan, inner))
 
 
-def bdtrc(k: Any, n: Any, p: Any) -> Variable:
+def bdtrc(k: Any, n: Any, p: Any) -> TensorVariable:
     """More than k successes in n trials.
 
     Examples:
@@ -106,7 +105,7 @@ def bdtrc(k: Any, n: Any, p: Any) -> Variable:
     return _where(OPS["eq"](k, n), 0.0, _where(OPS["gt"](k, n), np.nan, inner))
 
 
-def nbdtr(k: Any, n: Any, p: Any) -> Variable:
+def nbdtr(k: Any, n: Any, p: Any) -> TensorVariable:
     """Distribution function of the negative binomial distribution: at most k failures before n successes.
 
     Examples:
@@ -117,7 +116,7 @@ def nbdtr(k: Any, n: Any, p: Any) -> Variable:
     return OPS["betainc"](n, k + 1, p)
 
 
-def nbdtrc(k: Any, n: Any, p: Any) -> Variable:
+def nbdtrc(k: Any, n: Any, p: Any) -> TensorVariable:
     """More than k failures before n successes.
 
     Examples:
@@ -128,7 +127,7 @@ def nbdtrc(k: Any, n: Any, p: Any) -> Variable:
     return OPS["betainc"](k + 1, n, 1 - float_operand(p))
 
 
-def pdtr(k: Any, m: Any) -> Variable:
+def pdtr(k: TensorLike, m: TensorLike) -> TensorVariable:
     """Distribution function of the Poisson distribution of mean m.
 
     Examples:
@@ -138,7 +137,7 @@ def pdtr(k: Any, m: Any) -> Variable:
     return OPS["gammaincc"](_floor(k) + 1, m)
 
 
-def pdtrc(k: Any, m: Any) -> Variable:
+def pdtrc(k: TensorLike, m: TensorLike) -> TensorVariable:
     """1 less `pdtr`, without cancellation.
 
     Examples:
@@ -148,7 +147,7 @@ def pdtrc(k: Any, m: Any) -> Variable:
     return OPS["gammainc"](_floor(k) + 1, m)
 
 
-def chdtr(v: TensorLike, x: TensorLike) -> Variable:
+def chdtr(v: TensorLike, x: TensorLike) -> TensorVariable:
     """Distribution function of the chi-squared distribution of v degrees of freedom.
 
     Examples:
@@ -158,7 +157,7 @@ def chdtr(v: TensorLike, x: TensorLike) -> Variable:
     return OPS["gammainc"](float_operand(v) / 2, float_operand(x) / 2)
 
 
-def chdtrc(v: TensorLike, x: TensorLike) -> Variable:
+def chdtrc(v: TensorLike, x: TensorLike) -> TensorVariable:
     """1 less `chdtr`, without cancellation.
 
     Examples:
@@ -168,7 +167,7 @@ def chdtrc(v: TensorLike, x: TensorLike) -> Variable:
     return OPS["gammaincc"](float_operand(v) / 2, float_operand(x) / 2)
 
 
-def gdtr(a: TensorLike, b: TensorLike, x: TensorLike) -> Variable:
+def gdtr(a: TensorLike, b: TensorLike, x: TensorLike) -> TensorVariable:
     """Distribution function of the gamma distribution of rate a and shape b.
 
     Examples:
@@ -178,7 +177,7 @@ def gdtr(a: TensorLike, b: TensorLike, x: TensorLike) -> Variable:
     return OPS["gammainc"](b, float_operand(a) * float_operand(x))
 
 
-def gdtrc(a: TensorLike, b: TensorLike, x: TensorLike) -> Variable:
+def gdtrc(a: TensorLike, b: TensorLike, x: TensorLike) -> TensorVariable:
     """1 less `gdtr`, without cancellation.
 
     Examples:
@@ -188,7 +187,7 @@ def gdtrc(a: TensorLike, b: TensorLike, x: TensorLike) -> Variable:
     return OPS["gammaincc"](b, float_operand(a) * float_operand(x))
 
 
-def fdtr(dfn: Any, dfd: Any, x: TensorLike) -> Variable:
+def fdtr(dfn: TensorLike, dfd: TensorLike, x: TensorLike) -> TensorVariable:
     """Distribution function of the F distribution of dfn and dfd degrees of freedom.
 
     Examples:
@@ -200,7 +199,7 @@ def fdtr(dfn: Any, dfd: Any, x: TensorLike) -> Variable:
     return OPS["betainc"](dfn / 2, dfd / 2, scaled / (dfd + scaled))
 
 
-def fdtrc(dfn: Any, dfd: Any, x: TensorLike) -> Variable:
+def fdtrc(dfn: TensorLike, dfd: TensorLike, x: TensorLike) -> TensorVariable:
     """1 less `fdtr`, without cancellation.
 
     Examples:
@@ -211,7 +210,7 @@ def fdtrc(dfn: Any, dfd: Any, x: TensorLike) -> Variable:
     return OPS["betainc"](dfd / 2, dfn / 2, dfd / (dfd + dfn * x))
 
 
-def stdtr(df: Any, t: Any) -> Variable:
+def stdtr(df: TensorLike, t: TensorLike) -> TensorVariable:
     """Distribution function of Student's t distribution of df degrees of freedom.
 
     Examples:
@@ -233,7 +232,7 @@ def stdtr(df: Any, t: Any) -> Variable:
 # Transformations, losses, counts ----------------------------------------------------------------------------
 
 
-def boxcox(x: TensorLike, lmbda: Any) -> Variable:
+def boxcox(x: TensorLike, lmbda: Any) -> TensorVariable:
     """``(x**lmbda - 1) / lmbda``, log(x) for ``lmbda = 0``.
 
     Examples:
@@ -243,7 +242,7 @@ def boxcox(x: TensorLike, lmbda: Any) -> Variable:
     return _scaled_expm1(OPS["log"](float_operand(x)), lmbda)
 
 
-def boxcox1p(x: TensorLike, lmbda: Any) -> Variable:
+def boxcox1p(x: TensorLike, lmbda: Any) -> TensorVariable:
     """`boxcox` of 1 + x.
 
     Examples:
@@ -259,7 +258,7 @@ def _scaled_expm1(y: TensorVariable, lmbda: TensorVariable | float) -> TensorVar
     return y * OPS["exprel"](lmbda * y)
 
 
-def inv_boxcox(y: TensorLike, lmbda: Any) -> Variable:
+def inv_boxcox(y: TensorLike, lmbda: TensorLike) -> TensorVariable:
     """The x with ``boxcox(x, lmbda) = y``.
 
     Examples:
@@ -269,7 +268,7 @@ def inv_boxcox(y: TensorLike, lmbda: Any) -> Variable:
     return OPS["exp"](_scaled_log1p(y, lmbda))
 
 
-def inv_boxcox1p(y: Any, lmbda: Any) -> Variable:
+def inv_boxcox1p(y: TensorLike, lmbda: TensorLike) -> TensorVariable:
     """The x with ``boxcox1p(x, lmbda) = y``.
 
     Examples:
@@ -286,7 +285,7 @@ def _scaled_log1p(y: Any, lmbda: Any) -> TensorVariable:
     return _where(none, y, OPS["log1p"](lmbda * y) / divisor)
 
 
-def huber(delta: Any, r: Any) -> Variable:
+def huber(delta: TensorLike, r: TensorLike) -> TensorVariable:
     """``r**2 / 2`` up to delta, ``delta (abs(r) - delta / 2)`` beyond; infinite for negative delta.
 
     Examples:
@@ -299,7 +298,7 @@ def huber(delta: Any, r: Any) -> Variable:
     return _where(OPS["lt"](delta, 0), np.inf, loss)
 
 
-def pseudo_huber(delta: Any, r: Any) -> Variable:
+def pseudo_huber(delta: TensorLike, r: TensorLike) -> TensorVariable:
     """``delta**2 (sqrt(1 + (r / delta)**2) - 1)``; infinite for negative delta.
 
     Examples:
@@ -314,7 +313,7 @@ def pseudo_huber(delta: Any, r: Any) -> Variable:
     return _where(OPS["lt"](delta, 0), np.inf, loss)
 
 
-def exp10(x: TensorLike) -> Variable:
+def exp10(x: TensorLike) -> TensorVariable:
     """10 to the power x.
 
     Examples:
@@ -324,7 +323,7 @@ def exp10(x: TensorLike) -> Variable:
     return OPS["pow"](10.0, float_operand(x))
 
 
-def cosm1(x: TensorLike) -> Variable:
+def cosm1(x: TensorLike) -> TensorVariable:
     """cos(x) - 1 without cancellation.
 
     Examples:
@@ -335,7 +334,7 @@ def cosm1(x: TensorLike) -> Variable:
     return -2 * half * half
 
 
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Variable:
+def comb(N: TensorLike, k: TensorLike, *, repetition: bool = False) -> TensorVariable:
     """How many sets of k of N things there are, as a float; 0 for negative operands and k above N.
 
     Examples:
@@ -349,7 +348,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Variable:
     return _where(valid, OPS["binom"](n, k), 0.0)
 
 
-def perm(N: Any, k: TensorLike) -> Variable:
+def perm(N: TensorLike, k: TensorLike) -> TensorVariable:
     """How many sequences of k of N things there are, as a float; 0 for negative operands and k above N.
 
     Examples:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
 from graphc.ops.linalg import Matmul
@@ -20,6 +19,7 @@ from graphc.tensor.contraction_order import find_path
 from graphc_runtime.record import record
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["einsum"]
@@ -35,7 +35,7 @@ class _Term:
     labels: list[str]
 
 
-def einsum(subscripts: Any, *operands: Any, optimize: Any = None) -> Variable:
+def einsum(subscripts: str, *operands: TensorLike, optimize: Any = None) -> TensorVariable:
     """Sums of products, as ``numpy.einsum``.
 
     Subscripts may have an ellipsis for axes that broadcast (an output without one sums over them), indices

@@ -8,7 +8,7 @@ static, a multiple of 4, and has small prime factors only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
+# The size of a transformed axis; None keeps the one it has.
+Length: TypeAlias = "TensorLike | None"
+
 __all__ = [
     "fft",
     "fft2",
@@ -58,7 +61,7 @@ __all__ = [
 _NORMS = (None, "backward", "ortho", "forward")
 
 
-def _operand(a: Any, what: str, real: bool = False) -> Any:
+def _operand(a: TensorLike, what: str, real: bool = False) -> TensorVariable:
     """An operand in the dtype that it is transformed in."""
     x = as_tensor_variable(a)
     if x.type.ndim == 0:
@@ -71,7 +74,7 @@ def _operand(a: Any, what: str, real: bool = False) -> Any:
     return x if dtype in COMPLEX or dtype in REAL else pt.cast(x, "float64")
 
 
-def _complex(x: TensorVariable) -> Any:
+def _complex(x: TensorVariable) -> TensorVariable:
     return pt.cast(x, COMPLEX[x.type.dtype]) if x.type.dtype in COMPLEX else x
 
 
@@ -80,7 +83,7 @@ def _check_norm(norm: str | None, what: str) -> None:
         raise ValueError(f'{what}: norm must be "backward", "ortho" or "forward", got {norm!r}')
 
 
-def _scaled(x: Any, n: Any, norm: str | None, inverse: bool) -> Any:
+def _scaled(x: TensorVariable, n: TensorVariable, norm: str | None, inverse: bool) -> TensorVariable:
     """A transform of size n divided by n, by its root, or by nothing."""
     if norm == "ortho":
         power = -0.5
@@ -95,7 +98,7 @@ def _scaled(x: Any, n: Any, norm: str | None, inverse: bool) -> Any:
     return x * pt.cast(pt.cast(n, "float64") ** power, dtype)
 
 
-def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> Any:
+def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> TensorVariable:
     """Cut off, or filled up with zeros, so that an axis has size n."""
     have, want = known_size(size_of(x, axis)), known_size(n)
     if have is not None and have == want:
@@ -112,7 +115,7 @@ def _resized(x: TensorVariable, axis: int, n: TensorVariable) -> Any:
     return x
 
 
-def _as_n(n: Any, default: Variable, what: str) -> Any:
+def _as_n(n: TensorLike | None, default: TensorVariable, what: str) -> TensorVariable:
     if n is None:
         return default
     size = as_size(n, what)
@@ -152,7 +155,9 @@ def _transform(rows: TensorVariable, inverse: bool) -> TensorVariable:
     return op(rows, table(n, dtype, False))
 
 
-def _complex_transform(a: Any, n: Any, axis: int, norm: str | None, inverse: bool, what: str) -> Any:
+def _complex_transform(
+    a: Any, n: Any, axis: int, norm: str | None, inverse: bool, what: str
+) -> TensorVariable:
     _check_norm(norm, what)
     x = _complex(_operand(a, what))
     axis = normalize_axis(axis, x.type.ndim, what)
@@ -164,7 +169,7 @@ def _complex_transform(a: Any, n: Any, axis: int, norm: str | None, inverse: boo
     return _scaled(out, size, norm, inverse)
 
 
-def fft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+def fft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = None) -> TensorVariable:
     """Discrete Fourier transform along an axis.
 
     Args:
@@ -184,7 +189,7 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Varia
     return _complex_transform(a, n, axis, norm, False, "fft")
 
 
-def ifft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+def ifft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = None) -> TensorVariable:
     """Inverse of `fft`, with the same arguments.
 
     Examples:
@@ -194,7 +199,7 @@ def ifft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Vari
     return _complex_transform(a, n, axis, norm, True, "ifft")
 
 
-def rfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+def rfft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = None) -> TensorVariable:
     """`fft` of real numbers: the ``n // 2 + 1`` frequencies that are not negative.
 
     Examples:
@@ -216,7 +221,7 @@ def _real_rows(rows: TensorVariable) -> TensorVariable:
     return op(rows, table(n, dtype, True), (n if known is None else known) // 2 + 1)
 
 
-def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+def irfft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = None) -> TensorVariable:
     """Inverse of `rfft`: n real numbers, ``2 * (size of the axis - 1)`` by default.
 
     Examples:
@@ -239,7 +244,7 @@ def _inverse_rows(rows: TensorVariable, n: TensorVariable) -> TensorVariable:
     return op(rows, table(n, dtype, True), n if known is None else known)
 
 
-def hfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+def hfft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = None) -> TensorVariable:
     """Transform of a signal that is symmetric in conjugation, of which one half is given: n real numbers.
 
     Examples:
@@ -250,7 +255,7 @@ def hfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Vari
     return irfft(pt.conj(x), n, axis, _swapped(norm, "hfft"))
 
 
-def ihfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
+def ihfft(a: TensorLike, n: Length = None, axis: int = -1, norm: str | None = None) -> TensorVariable:
     """Inverse of `hfft`."""
     return pt.conj(rfft(a, n, axis, _swapped(norm, "ihfft")))
 
@@ -263,7 +268,7 @@ def _swapped(norm: str | None, what: str) -> str:
 # -- several axes --------------------------------------------------------------------------------------------
 
 
-def _axes(x: Any, s: Any, axes: Any, what: str) -> list[tuple[int, Any]]:
+def _axes(x: Variable, s: Any, axes: Any, what: str) -> list[tuple[int, Any]]:
     """Pairs of axis and size."""
     if axes is None:
         axes = range(x.type.ndim) if s is None else range(x.type.ndim - len(s), x.type.ndim)
@@ -278,7 +283,7 @@ def _axes(x: Any, s: Any, axes: Any, what: str) -> list[tuple[int, Any]]:
 
 def fftn(
     a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Variable:
+) -> TensorVariable:
     """`fft` along several axes, all of them by default; ``s`` has their sizes.
 
     Examples:
@@ -294,7 +299,7 @@ def fftn(
 
 def ifftn(
     a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Variable:
+) -> TensorVariable:
     """Inverse of `fftn`."""
     x = _operand(a, "ifftn")
     for axis, n in reversed(_axes(x, s, axes, "ifftn")):
@@ -304,7 +309,7 @@ def ifftn(
 
 def rfftn(
     a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Variable:
+) -> TensorVariable:
     """`rfft` along the last of the axes, `fft` along the others."""
     x = _operand(a, "rfftn", real=True)
     *others, (last, n) = _axes(x, s, axes, "rfftn")
@@ -316,7 +321,7 @@ def rfftn(
 
 def irfftn(
     a: Any, s: Sequence[Any] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Variable:
+) -> TensorVariable:
     """Inverse of `rfftn`."""
     x = _operand(a, "irfftn")
     *others, (last, n) = _axes(x, s, axes, "irfftn")
@@ -327,28 +332,31 @@ def irfftn(
 
 def fft2(
     a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Variable:
+) -> TensorVariable:
     """`fftn` along two axes."""
     return fftn(a, s, axes, norm)
 
 
 def ifft2(
-    a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Variable:
+    a: TensorLike,
+    s: Sequence[TensorLike] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> TensorVariable:
     """`ifftn` along two axes."""
     return ifftn(a, s, axes, norm)
 
 
 def rfft2(
     a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Variable:
+) -> TensorVariable:
     """`rfftn` along two axes."""
     return rfftn(a, s, axes, norm)
 
 
 def irfft2(
     a: TensorLike, s: Sequence[Any] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-) -> Variable:
+) -> TensorVariable:
     """`irfftn` along two axes."""
     return irfftn(a, s, axes, norm)
 
@@ -356,20 +364,20 @@ def irfft2(
 # -- frequencies ---------------------------------------------------------------------------------------------
 
 
-def fftfreq(n: TensorLike, d: Any = 1.0) -> Variable:
+def fftfreq(n: TensorLike, d: TensorLike = 1.0) -> TensorVariable:
     """Frequencies of `fft` in cycles per unit of the sample spacing d: 0, 1, ..., -2, -1 over d * n."""
     size = as_size(n, "fftfreq")
     at = pt.arange(size)
     return pt.switch(pt.lt(at, (size + 1) // 2), at, at - size) / (size * as_tensor_variable(d))
 
 
-def rfftfreq(n: TensorLike, d: Any = 1.0) -> Variable:
+def rfftfreq(n: TensorLike, d: Any = 1.0) -> TensorVariable:
     """Frequencies of `rfft` in cycles per unit of the sample spacing d."""
     size = as_size(n, "rfftfreq")
     return pt.arange(size // 2 + 1) / (size * as_tensor_variable(d))
 
 
-def _shifted(x: Any, axes: Any, what: str, sign: int) -> Variable:
+def _shifted(x: Any, axes: Any, what: str, sign: int) -> TensorVariable:
     x = as_tensor_variable(x)
     if axes is None:
         axes = range(x.type.ndim)
@@ -382,11 +390,11 @@ def _shifted(x: Any, axes: Any, what: str, sign: int) -> Variable:
     return x
 
 
-def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Variable:
+def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None) -> TensorVariable:
     """The frequency 0 in the middle of the axes, all of them by default."""
     return _shifted(x, axes, "fftshift", 1)
 
 
-def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Variable:
+def ifftshift(x: TensorLike, axes: int | Sequence[int] | None = None) -> TensorVariable:
     """Inverse of `fftshift`."""
     return _shifted(x, axes, "ifftshift", -1)

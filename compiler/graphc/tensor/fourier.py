@@ -5,20 +5,23 @@ transformed, and a last axis of real and imaginary parts. ``graphc.tensor.fft`` 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.public import pt
 from graphc.tensor import fft as numpys
 from graphc.tensor.sorting import along_axis
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["fft", "irfft", "rfft"]
 
 _NORMS = (None, "ortho", "no_norm")
 
 
-def fft(a: Any, n: Any = None, axis: Any = None) -> Variable:
+def fft(a: TensorLike, n: Any = None, axis: AxisLike = None) -> TensorVariable:
     """`graphc.tensor.fft.fft`, by default along the last axis; the axis may be symbolic.
 
     Examples:
@@ -42,7 +45,7 @@ def _check_norm(norm: str | None, what: str) -> None:
         raise ValueError(f'{what}: norm must be None, "ortho" or "no_norm", got {norm!r}')
 
 
-def rfft(inp: Any, norm: str | None = None) -> Variable:
+def rfft(inp: Any, norm: str | None = None) -> TensorVariable:
     """Transform of real numbers along all axes but the first.
 
     Args:
@@ -68,7 +71,7 @@ def rfft(inp: Any, norm: str | None = None) -> Variable:
     return pt.stack([pt.real(found), pt.imag(found)], axis=-1)
 
 
-def irfft(inp: Any, norm: str | None = None, is_odd: bool = False) -> Variable:
+def irfft(inp: Any, norm: str | None = None, is_odd: bool = False) -> TensorVariable:
     """Inverse of `rfft`.
 
     Args:

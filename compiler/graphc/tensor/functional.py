@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "apply_along_axis",
@@ -25,7 +25,7 @@ __all__ = [
 
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: TensorLike, *args: Any, **kwargs: Any
-) -> Variable:
+) -> TensorVariable:
     """A function of vectors for each vector along an axis; axes of its result take the place of the axis.
 
     Examples:
@@ -35,7 +35,7 @@ def apply_along_axis(
     x = as_tensor_variable(arr)
     axis = normalize_axis(axis, x.type.ndim, "apply_along_axis")
 
-    def function(v: TensorLike) -> Any:
+    def function(v: TensorLike) -> TensorVariable:
         return func1d(v, *args, **kwargs)
 
     lead = pt.moveaxis(x, axis, -1)
@@ -46,7 +46,7 @@ def apply_along_axis(
     return pt.moveaxis(found, list(range(-more, 0)), list(range(axis, axis + more))) if more else found
 
 
-def apply_over_axes(func: Callable[..., Any], a: TensorLike, axes: int | Sequence[int]) -> Variable:
+def apply_over_axes(func: Callable[..., Any], a: TensorLike, axes: int | Sequence[int]) -> TensorVariable:
     """``func(a, axis)`` for one axis after the other; axes that are lost come back with size 1.
 
     Examples:
@@ -64,7 +64,9 @@ def apply_over_axes(func: Callable[..., Any], a: TensorLike, axes: int | Sequenc
     return x
 
 
-def piecewise(x: TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Variable:
+def piecewise(
+    x: TensorLike, condlist: Sequence[TensorLike], funclist: Sequence[Any], *args: Any, **kw: Any
+) -> TensorVariable:
     """A function that is given by pieces; all of them are computed everywhere.
 
     Args:

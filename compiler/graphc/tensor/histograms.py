@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.matrices import float_dtype
 from graphc.ops.sizes import product_of, size_of
 from graphc.public import pt
 from graphc.tensor.sets import _edges
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "histogram2d",
@@ -22,7 +25,7 @@ __all__ = [
 
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
-) -> tuple[Variable, list[Variable]]:
+) -> tuple[TensorVariable, list[TensorVariable]]:
     """How many points lie in each cell of a grid, as ``numpy.histogramdd``.
 
     Args:
@@ -72,8 +75,13 @@ def histogramdd(
 
 
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
-) -> tuple[Variable, Variable, Variable]:
+    x: TensorLike,
+    y: TensorLike,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool = False,
+    weights: Any = None,
+) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
     """`histogramdd` of points (x, y): the counts, the edges along x, the edges along y.
 
     A vector as ``bins`` is for both axes; a pair is for one axis each.

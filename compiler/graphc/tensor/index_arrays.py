@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import as_sizes, known_size, product_of, size_of, sizes_of
 from graphc.public import pt
@@ -27,7 +26,7 @@ __all__ = [
 ]
 
 
-def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> list[Variable]:
+def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> list[TensorVariable]:
     """Positions in a flattened array as one index array for each axis.
 
     Raises:
@@ -52,7 +51,7 @@ def unravel_index(indices: TensorLike, shape: Any, order: str = "C") -> list[Var
 
 def ravel_multi_index(
     multi_index: Sequence[Any], dims: Any, mode: str | Sequence[str] = "raise", order: str = "C"
-) -> Variable:
+) -> TensorVariable:
     """One index array for each axis as positions in the flattened array.
 
     Args:
@@ -118,7 +117,7 @@ def _integers(x: Any, what: str) -> TensorVariable:
     return variable
 
 
-def tril_indices_from(a: TensorLike, k: int = 0) -> tuple[Variable, Variable]:
+def tril_indices_from(a: TensorLike, k: int = 0) -> tuple[TensorVariable, TensorVariable]:
     """Row and column indices of the lower triangle of a matrix; `tril_indices` if the sizes are known.
 
     Examples:
@@ -128,7 +127,7 @@ def tril_indices_from(a: TensorLike, k: int = 0) -> tuple[Variable, Variable]:
     return _triangle_of(a, k, pt.le)
 
 
-def triu_indices_from(a: TensorLike, k: int = 0) -> tuple[Variable, Variable]:
+def triu_indices_from(a: TensorLike, k: int = 0) -> tuple[TensorVariable, TensorVariable]:
     """Row and column indices of the upper triangle of a matrix; `triu_indices` if the sizes are known.
 
     Examples:
@@ -138,7 +137,7 @@ def triu_indices_from(a: TensorLike, k: int = 0) -> tuple[Variable, Variable]:
     return _triangle_of(a, k, pt.ge)
 
 
-def _triangle_of(a: Any, k: int, compare: Callable[[Any, Any], Any]) -> tuple[Variable, Variable]:
+def _triangle_of(a: Any, k: int, compare: Callable[[Any, Any], Any]) -> tuple[TensorVariable, TensorVariable]:
     a = as_tensor_variable(a)
     if a.type.ndim != 2:
         raise ValueError(f"the triangle of a matrix is meant, got {a} of type {a.type}")
@@ -147,7 +146,7 @@ def _triangle_of(a: Any, k: int, compare: Callable[[Any, Any], Any]) -> tuple[Va
     return first, second
 
 
-def diag_indices_from(arr: TensorLike) -> tuple[Variable, ...]:
+def diag_indices_from(arr: TensorLike) -> tuple[TensorVariable, ...]:
     """Indices of the main diagonal of an array with equal sizes.
 
     Examples:
@@ -160,7 +159,7 @@ def diag_indices_from(arr: TensorLike) -> tuple[Variable, ...]:
     return pt.diag_indices(size_of(arr, 0), arr.type.ndim)
 
 
-def ix_(*args: Any) -> tuple[Variable, ...]:
+def ix_(*args: Any) -> tuple[TensorVariable, ...]:
     """Vectors as open grids: each along an axis of its own. Of masks, the positions of true elements.
 
     Examples:

@@ -49,10 +49,10 @@ class SliceLens:
     bounds: tuple[Any, ...]
     selects: ClassVar[bool] = True
 
-    def get(self, x: TensorLike) -> Any:
+    def get(self, x: TensorLike) -> TensorVariable:
         return Subtensor(self.entries)(x, *self.bounds)
 
-    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
+    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> TensorVariable:
         return IncSubtensor(self.entries, not accumulate)(x, y, *self.bounds)
 
 
@@ -77,10 +77,10 @@ class ShuffleLens:
     order: tuple[Any, ...]
     selects: ClassVar[bool] = False
 
-    def get(self, x: TensorLike) -> Any:
+    def get(self, x: TensorLike) -> TensorVariable:
         return pt.dimshuffle(x, self.order)
 
-    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+    def put(self, x: Variable, y: Variable, accumulate: bool) -> TensorVariable:
         return pt.dimshuffle(y, DimShuffle(self.order).inverse(x.type.ndim))
 
 
@@ -92,12 +92,12 @@ class FlattenLens:
     count: int
     selects: ClassVar[bool] = False
 
-    def get(self, x: TensorLike) -> Any:
+    def get(self, x: TensorLike) -> TensorVariable:
         sizes = sizes_of(x)
         stop = self.axis + self.count
         return Reshape()(x, *sizes[: self.axis], product_of(sizes[self.axis : stop]), *sizes[stop:])
 
-    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
+    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> TensorVariable:
         return Reshape()(y, *sizes_of(x))
 
 
@@ -109,10 +109,10 @@ class TakeLens:
     indices: Any
     selects: ClassVar[bool] = True
 
-    def get(self, x: TensorLike) -> Any:
+    def get(self, x: TensorLike) -> TensorVariable:
         return Take(self.axis)(x, self.indices)
 
-    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> Any:
+    def put(self, x: TensorLike, y: TensorLike, accumulate: bool) -> TensorVariable:
         return Put(self.axis, not accumulate)(x, y, self.indices)
 
 
@@ -123,10 +123,10 @@ class MaskLens:
     mask: Any
     selects: ClassVar[bool] = True
 
-    def get(self, x: TensorLike) -> Any:
+    def get(self, x: TensorLike) -> TensorVariable:
         return masked(x, self.mask)
 
-    def put(self, x: Any, y: Any, accumulate: bool) -> Any:
+    def put(self, x: Variable, y: Variable, accumulate: bool) -> TensorVariable:
         if y.type.shape[0] == 1:
             # One value for all rows needs no positions.
             mask = pt.dimshuffle(self.mask, (0, *["x"] * (x.type.ndim - 1)))
@@ -196,7 +196,7 @@ def _aligned(arrays: Sequence[TensorVariable]) -> list[TensorVariable]:
     return found
 
 
-def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> Any:
+def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> TensorVariable:
     """Positions in the joined axes; those out of bounds in any axis are out of bounds there too."""
     try:
         np.broadcast_shapes(*(tuple(1 if n is None else n for n in array.type.shape) for array in arrays))
@@ -216,7 +216,7 @@ def _flat_indices(x: Any, axes: Sequence[int], arrays: Sequence[Any]) -> Any:
     return pt.switch(inside, flat, product_of([sizes_of(x)[axis] for axis in axes]))
 
 
-def _size_entries(x: Variable, index: Any) -> Any:
+def _size_entries(x: Variable, index: Any) -> TensorVariable | None:
     """Elements of a vector of sizes, without building the vector; None when it is not one."""
     node = x.owner
     if node is None or not isinstance(node.op, Shape | MakeVector) or isinstance(index, tuple):
@@ -243,7 +243,7 @@ def _size_entries(x: Variable, index: Any) -> Any:
     return entries[position]
 
 
-def getitem(x: TensorLike, index: TensorLike) -> Variable:
+def getitem(x: TensorLike, index: TensorLike) -> TensorVariable:
     """``x[index]`` with NumPy's meaning of integers, slices, newaxis, ellipsis, integer arrays and masks.
 
     Args:
@@ -288,7 +288,7 @@ def lenses_below(target: Any) -> tuple[TensorVariable, list[Lens]]:
     return x, lenses
 
 
-def _replace(target: Any, y: Any, accumulate: bool) -> Any:
+def _replace(target: Any, y: Any, accumulate: bool) -> TensorVariable:
     x, lenses = lenses_below(target)
     values = [x]
     for lens in lenses:
@@ -315,7 +315,7 @@ def _replace(target: Any, y: Any, accumulate: bool) -> Any:
 
 def set_subtensor(
     x: TensorLike, y: TensorLike, inplace: bool = False, tolerate_inplace_aliasing: bool = False
-) -> Variable:
+) -> TensorVariable:
     """A copy of an array in which an indexed part is set.
 
     Args:
@@ -344,7 +344,7 @@ def inc_subtensor(
     set_instead_of_inc: bool = False,
     tolerate_inplace_aliasing: bool = False,
     ignore_duplicates: bool = False,
-) -> Variable:
+) -> TensorVariable:
     """A copy of an array in which an indexed part is increased; repeated positions add up. Arguments as
     `set_subtensor`.
 
@@ -357,7 +357,7 @@ def inc_subtensor(
     return _replace(x, y, accumulate=not set_instead_of_inc)
 
 
-def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> Variable:
+def take(a: Any, indices: Any, axis: Any = None, mode: str | None = "raise") -> TensorVariable:
     """Elements at integer positions along an axis, or, without one, of the flattened array.
 
     Args:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "interpolate1d",
@@ -29,7 +29,7 @@ def interpolate1d(
     left_pad: Any = None,
     right_pad: Any = None,
     extrapolate: bool = True,
-) -> Callable[[Any], Variable]:
+) -> Callable[[Any], TensorVariable]:
     """A function that interpolates points, which are sorted first.
 
     Args:
@@ -55,7 +55,7 @@ def interpolate1d(
     x, y = x[order], y[order]
     ends = [y[0] if left_pad is None else left_pad, y[-1] if right_pad is None else right_pad]
 
-    def interpolate(x_hat: Any) -> Variable:
+    def interpolate(x_hat: Any) -> TensorVariable:
         at = as_tensor_variable(x_hat)
         place = pt.searchsorted(x, at)
         last = size_of(x, 0) - 1

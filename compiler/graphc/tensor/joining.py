@@ -18,10 +18,10 @@ from graphc.ops.shape import MakeVector
 from graphc.ops.sizes import as_size, as_sizes, known_size
 from graphc.public import pt
 from graphc.raise_op import CheckAndRaise
-from graphc.tensor.shaping import atleast_1d, atleast_2d, expand_dims, specify_shape
+from graphc.tensor.shaping import atleast_2d, expand_dims, specify_shape
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike
+    from graphc.graph.tensor.like import AxisLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-def join(axis: AxisLike, *tensors_list: Any) -> Variable:
+def join(axis: AxisLike | Variable, *tensors_list: TensorLike) -> TensorVariable:
     """Concatenate along an axis.
 
     Args:
@@ -88,7 +88,7 @@ def _known(shapes: list[tuple[int | None, ...]]) -> list[list[int]]:
     return [[j if n is None else n for n, j in zip(shape, joint, strict=True)] for shape in shapes]
 
 
-def concatenate(tensor_list: Any, axis: AxisLike = 0) -> Variable:
+def concatenate(tensor_list: Sequence[TensorLike], axis: AxisLike = 0) -> TensorVariable:
     """Concatenate operands, which are given in a list, along an axis.
 
     Examples:
@@ -100,7 +100,7 @@ def concatenate(tensor_list: Any, axis: AxisLike = 0) -> Variable:
     return join(axis, *tensor_list)
 
 
-def stack(tensors: Any, axis: AxisLike = 0) -> Variable:
+def stack(tensors: Sequence[TensorLike], axis: AxisLike = 0) -> TensorVariable:
     """Operands of one shape along a new axis.
 
     Examples:
@@ -122,18 +122,19 @@ def stack(tensors: Any, axis: AxisLike = 0) -> Variable:
     return join(axis, *(expand_dims(x, axis) for x in xs))
 
 
-def hstack(tup: Sequence[Any]) -> Variable:
+def hstack(tup: Sequence[TensorLike]) -> TensorVariable:
     """Concatenate along the second axis, vectors along the first.
 
     Examples:
         >>> pt.hstack([[1, 2], [3]]).eval()
         array([1, 2, 3])
     """
-    xs = [atleast_1d(x) for x in tup]
+    given = [as_tensor_variable(x) for x in tup]
+    xs = [expand_dims(x, 0) if x.type.ndim == 0 else x for x in given]
     return join(0 if xs[0].type.ndim == 1 else 1, *xs)
 
 
-def vstack(tup: Sequence[Any]) -> Variable:
+def vstack(tup: Sequence[TensorLike]) -> TensorVariable:
     """Concatenate along the first axis, after making operands at least 2-d.
 
     Examples:
@@ -144,7 +145,9 @@ def vstack(tup: Sequence[Any]) -> Variable:
     return join(0, *(atleast_2d(x) for x in tup))
 
 
-def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) -> list[Variable]:
+def split(
+    x: TensorLike, splits_size: Any, n_splits: int | None = None, axis: AxisLike = 0
+) -> list[TensorVariable]:
     """Cut x into parts along an axis.
 
     Args:
@@ -186,7 +189,7 @@ def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: Any = 0) 
     return parts
 
 
-def dstack(tup: Sequence[Any]) -> Variable:
+def dstack(tup: Sequence[TensorLike]) -> TensorVariable:
     """Arrays one after the other along the third axis.
 
     Examples:
@@ -198,7 +201,7 @@ def dstack(tup: Sequence[Any]) -> Variable:
     return pt.concatenate([x[:, :, None] if x.type.ndim == 2 else x for x in xs], axis=2)
 
 
-def column_stack(tup: Sequence[Any]) -> Variable:
+def column_stack(tup: Sequence[TensorLike]) -> TensorVariable:
     """Vectors, and matrices, as columns of one matrix.
 
     Examples:
@@ -210,7 +213,7 @@ def column_stack(tup: Sequence[Any]) -> Variable:
     return pt.concatenate([x if x.type.ndim > 1 else pt.reshape(x, [-1, 1]) for x in xs], axis=1)
 
 
-def block(arrays: Any) -> Variable:
+def block(arrays: Any) -> TensorVariable:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on.
 
     Examples:

@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
-
-if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "array_equal",
@@ -26,7 +23,7 @@ __all__ = [
 ]
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
+def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> TensorVariable:
     """Whether shapes and elements agree; arrays of other shapes are not compared.
 
     Examples:
@@ -48,7 +45,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
     return pt.ifelse(pt.all(pt.stack(equal)), pt.all(same), as_tensor_variable(False))
 
 
-def array_equiv(a1: Any, a2: Any) -> Variable:
+def array_equiv(a1: TensorLike, a2: TensorLike) -> TensorVariable:
     """Whether elements agree after broadcasting, of sizes that are known to be 1.
 
     Examples:
@@ -75,7 +72,7 @@ def real_operand(x: TensorLike, name: str) -> TensorVariable:
     return x
 
 
-def isposinf(x: TensorLike) -> Variable:
+def isposinf(x: TensorLike) -> TensorVariable:
     """Whether x, which is real, is positive infinity.
 
     Examples:
@@ -86,7 +83,7 @@ def isposinf(x: TensorLike) -> Variable:
     return pt.isinf(x) & pt.gt(x, 0)
 
 
-def isneginf(x: TensorLike) -> Variable:
+def isneginf(x: TensorLike) -> TensorVariable:
     """Whether x, which is real, is negative infinity.
 
     Examples:
@@ -97,7 +94,7 @@ def isneginf(x: TensorLike) -> Variable:
     return pt.isinf(x) & pt.lt(x, 0)
 
 
-def iscomplex(x: TensorLike) -> Variable:
+def iscomplex(x: TensorLike) -> TensorVariable:
     """Whether the imaginary part is not 0.
 
     Examples:
@@ -107,7 +104,7 @@ def iscomplex(x: TensorLike) -> Variable:
     return pt.neq(pt.imag(x), 0)
 
 
-def isreal(x: TensorLike) -> Variable:
+def isreal(x: TensorLike) -> TensorVariable:
     """Whether the imaginary part is 0.
 
     Examples:

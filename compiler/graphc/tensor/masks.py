@@ -26,7 +26,7 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import AxisLike, TensorLike
-    from graphc.graph.tensor.variable import TensorConstant, TensorVariable
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "argwhere",
@@ -42,28 +42,28 @@ __all__ = [
 ]
 
 
-def _count(mask: TensorVariable) -> Any:
+def _count(mask: TensorVariable) -> TensorVariable:
     """Number of true elements: of what is computed, a sum that is fused with it."""
     return pt.sum(mask, dtype="int64") if mask.owner is not None else CountTrue()(mask)
 
 
-def true_positions(mask: Any) -> Any:
+def true_positions(mask: Any) -> TensorVariable:
     """Positions of the true elements of a vector of booleans."""
     return FlatNonzero()(mask, _count(mask))
 
 
-def masked(x: Any, mask: Any) -> Any:
+def masked(x: Any, mask: Any) -> TensorVariable:
     """Rows of x where a vector of booleans is true."""
     if x.type.ndim == 1:
         return Compress()(x, mask, _count(mask))
     return x[true_positions(mask)]
 
 
-def _mask(x: Any) -> Any:
+def _mask(x: Any) -> TensorVariable:
     return cast_to(as_tensor_variable(x), "bool")
 
 
-def flatnonzero(a: TensorLike) -> Variable:
+def flatnonzero(a: TensorLike) -> TensorVariable:
     """Positions (int64) of the nonzero elements of the flattened array.
 
     Examples:
@@ -73,7 +73,7 @@ def flatnonzero(a: TensorLike) -> Variable:
     return true_positions(pt.ravel(_mask(a)))
 
 
-def nonzero(a: TensorLike, return_matrix: bool = False) -> Any:
+def nonzero(a: TensorLike, return_matrix: bool = False) -> TensorVariable | tuple[TensorVariable, ...]:
     """Positions (int64) of the nonzero elements, as a tuple with a vector for each axis, in row-major order.
 
     Args:
@@ -91,7 +91,7 @@ def nonzero(a: TensorLike, return_matrix: bool = False) -> Any:
     return pt.stack(positions, axis=0) if return_matrix else positions
 
 
-def unravel(flat: Any, sizes: Sequence[Any]) -> list[TensorVariable]:
+def unravel(flat: TensorLike, sizes: Sequence[TensorLike]) -> list[TensorVariable]:
     """Indices of each axis from positions in row-major order."""
     indices = []
     for size in reversed(sizes[1:]):
@@ -100,7 +100,7 @@ def unravel(flat: Any, sizes: Sequence[Any]) -> list[TensorVariable]:
     return [flat, *reversed(indices)]
 
 
-def argwhere(a: Any) -> Variable:
+def argwhere(a: TensorLike) -> TensorVariable:
     """Positions (int64) of the nonzero elements: a matrix with a row for each.
 
     Examples:
@@ -115,7 +115,7 @@ def argwhere(a: Any) -> Variable:
     return pt.stack(nonzero(mask), axis=1)
 
 
-def nonzero_values(a: TensorLike) -> Variable:
+def nonzero_values(a: TensorLike) -> TensorVariable:
     """The nonzero elements, flattened.
 
     Examples:
@@ -126,7 +126,7 @@ def nonzero_values(a: TensorLike) -> Variable:
     return masked(x, pt.neq(x, 0))
 
 
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+def count_nonzero(a: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Number (int64) of nonzero elements over axes.
 
     Examples:
@@ -136,7 +136,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return pt.sum(_mask(a), axis=axis, dtype="int64", keepdims=keepdims)
 
 
-def extract(condition: Any, arr: Any) -> Variable:
+def extract(condition: Any, arr: Any) -> TensorVariable:
     """The elements where a condition of as many elements holds, flattened.
 
     Examples:
@@ -146,7 +146,7 @@ def extract(condition: Any, arr: Any) -> Variable:
     return masked(pt.ravel(as_tensor_variable(arr)), pt.ravel(_mask(condition)))
 
 
-def compress(condition: Any, a: Any, axis: AxisLike = None) -> Variable:
+def compress(condition: Any, a: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """The slices along an axis where a vector of conditions holds; it may be shorter than the axis.
 
     Args:
@@ -166,7 +166,7 @@ def compress(condition: Any, a: Any, axis: AxisLike = None) -> Variable:
     return pt.take(x, true_positions(mask), axis=normalize_axis(axis, x.type.ndim, "compress"))
 
 
-def repeat(a: TensorLike, repeats: Any, axis: AxisLike = None) -> Variable:
+def repeat(a: TensorLike, repeats: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """Every element (slice along an axis) repeated.
 
     Args:
@@ -196,8 +196,7 @@ def repeat(a: TensorLike, repeats: Any, axis: AxisLike = None) -> Variable:
     axis = normalize_axis(axis, x.type.ndim, "repeat")
     counts = cast_to(counts, "int64")
     if counts.type.shape == (1,):
-        known = isinstance(counts, Constant)
-        counts = pt.constant(counts.data[0]) if known else counts[0]
+        counts = pt.constant(counts.data[0]) if isinstance(counts, Constant) else counts[0]
     if counts.type.ndim == 0:
         return _repeat_equally(x, counts, axis)
     counts = _one_for_each(counts, size_of(x, axis))
@@ -207,7 +206,7 @@ def repeat(a: TensorLike, repeats: Any, axis: AxisLike = None) -> Variable:
     return pt.take(x, RepeatPositions()(counts, length), axis=axis)
 
 
-def _one_for_each(counts: TensorVariable, size: TensorConstant) -> TensorVariable:
+def _one_for_each(counts: TensorVariable, size: TensorVariable) -> TensorVariable:
     """Numbers of repetitions, as many as elements; a vector of one number is read as often as needed."""
     have, want = counts.type.shape[0], known_size(size)
     if have is not None and have == want:
@@ -219,7 +218,7 @@ def _one_for_each(counts: TensorVariable, size: TensorConstant) -> TensorVariabl
     return pt.take(counts, pt.switch(single, 0, pt.arange(size)))
 
 
-def _repeat_equally(x: TensorVariable, count: TensorConstant, axis: int) -> TensorVariable:
+def _repeat_equally(x: TensorVariable, count: TensorVariable, axis: int) -> TensorVariable:
     sizes = sizes_of(x)
     count = as_size(count, "repeat")
     apart = pt.expand_dims(x, axis + 1)
@@ -227,7 +226,7 @@ def _repeat_equally(x: TensorVariable, count: TensorConstant, axis: int) -> Tens
     return pt.reshape(wide, [*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :]])
 
 
-def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -> Variable:
+def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -> TensorVariable:
     """Elements of the choice that each index says.
 
     Args:
@@ -268,7 +267,7 @@ def choose(a: TensorLike, choices: Any, out: None = None, mode: str = "raise") -
     return result if len(options) > 1 else pt.second(index + pt.zeros_like(result), result)
 
 
-def _choose_row(index: TensorVariable, stacked: TensorVariable, mode: str) -> Variable:
+def _choose_row(index: TensorVariable, stacked: TensorVariable, mode: str) -> TensorVariable:
     """`choose` among a number of rows that is not known yet: one element of each column."""
     count = size_of(stacked, 0)
     if mode == "wrap":
@@ -288,7 +287,7 @@ def _choose_row(index: TensorVariable, stacked: TensorVariable, mode: str) -> Va
     return pt.take_along_axis(options, pt.expand_dims(index, 0), axis=0)[0]
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Variable:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> TensorVariable:
     """For each element the choice of the first condition that holds, else ``default``.
 
     Examples:

@@ -81,7 +81,7 @@ _FUNCTIONS.update((alias, OPS[name]) for alias, name in ALIASES.items())
 globals().update(_FUNCTIONS)
 
 
-def cast(x: TensorLike, dtype: DTypeLike) -> Any:
+def cast(x: TensorLike, dtype: DTypeLike) -> TensorVariable:
     """The elements converted to ``dtype``, as NumPy's ``astype``.
 
     Raises:
@@ -94,7 +94,7 @@ def cast(x: TensorLike, dtype: DTypeLike) -> Any:
     return cast_to(as_tensor_variable(x), parse_dtype(dtype))
 
 
-def round(x: TensorLike, decimals: Any = 0, mode: str | None = None) -> Any:
+def round(x: TensorLike, decimals: int | str = 0, mode: str | None = None) -> TensorVariable:
     """Nearest integers, or multiples of a power of ten, in the dtype of x.
 
     Args:
@@ -108,7 +108,7 @@ def round(x: TensorLike, decimals: Any = 0, mode: str | None = None) -> Any:
         array([0., 2., 2.])
     """
     if isinstance(decimals, str):
-        decimals, mode = 0, decimals
+        return round(x, 0, decimals)
     names = {None: "round", "half_to_even": "round", "half_away_from_zero": "round_half_away"}
     if mode not in names:
         raise ValueError(f"mode must be half_to_even or half_away_from_zero, got {mode!r}")
@@ -134,7 +134,7 @@ def _round_integer(x: TensorVariable, unit: int, mode: str | None) -> TensorVari
     return (below + OPS["or"](up, OPS["and"](tie, on_tie))) * unit
 
 
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None) -> TensorVariable:
     """``x`` where the condition holds, ``y`` elsewhere; the same as ``switch``. Without both, the
     positions of nonzero elements, as `nonzero` returns them.
 

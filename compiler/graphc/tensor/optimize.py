@@ -35,7 +35,7 @@ def _parameters(value: Variable, x: Variable) -> list[Variable]:
 
 def _solved(
     what: str, value: TensorVariable, unknowns: Unknowns, op: Callable[[Any, Sequence[Variable], Any], Any]
-) -> tuple[Any, Variable]:
+) -> tuple[Any, TensorVariable]:
     """The solution for one or several unknowns; several become one vector."""
     value = as_tensor_variable(value)
     if isinstance(unknowns, Variable):
@@ -64,7 +64,7 @@ def minimize(
     hess: bool = False,
     use_vectorized_jac: bool = False,
     optimizer_kwargs: Options = None,
-) -> tuple[Variable | list[Variable], Variable]:
+) -> tuple[TensorVariable | list[TensorVariable], TensorVariable]:
     """A local minimum of an objective (``scipy.optimize.minimize``).
 
     Args:
@@ -109,7 +109,7 @@ def minimize(
 
 def minimize_scalar(
     objective: Any, x: Variable, method: str = "brent", optimizer_kwargs: Options = None
-) -> tuple[Variable, Variable]:
+) -> tuple[TensorVariable, TensorVariable]:
     """A local minimum of a function of one number (``scipy.optimize.minimize_scalar``).
 
     Args:
@@ -145,7 +145,7 @@ def root(
     jac: bool = True,
     use_vectorized_jac: bool = False,
     optimizer_kwargs: Options = None,
-) -> tuple[Any, Variable]:
+) -> tuple[Any, TensorVariable]:
     """Where equations are zero (``scipy.optimize.root``).
 
     Args:
@@ -191,7 +191,7 @@ def root_scalar(
     jac: bool = False,
     hess: bool = False,
     optimizer_kwargs: Options = None,
-) -> tuple[Variable, Variable]:
+) -> tuple[TensorVariable, TensorVariable]:
     """Where a function of one number is zero (``scipy.optimize.root_scalar``).
 
     Args:

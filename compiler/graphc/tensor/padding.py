@@ -32,7 +32,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def pad(array: TensorLike, pad_width: Any, mode: str = "constant", **options: Any) -> Variable:
+def pad(array: TensorLike, pad_width: Any, mode: str = "constant", **options: Any) -> TensorVariable:
     """The array with more elements at both ends of each axis.
 
     Args:
@@ -97,7 +97,7 @@ def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
     return [(a, b) for a, b in pairs]
 
 
-def _width(given: TensorVariable | int) -> Any:
+def _width(given: TensorVariable | int) -> TensorVariable:
     width = as_size(given, "pad")
     known = known_size(width)
     if known is not None and known < 0:
@@ -105,7 +105,7 @@ def _width(given: TensorVariable | int) -> Any:
     return width
 
 
-def _block(x: Any, axis: int, count: Any, value: Any) -> TensorVariable:
+def _block(x: TensorVariable, axis: int, count: TensorVariable, value: TensorVariable) -> TensorVariable:
     """``count`` rows along an axis, filled with a value that broadcasts."""
     sizes = sizes_of(x)
     sizes[axis] = count

@@ -17,7 +17,7 @@ from graphc.ops.sizes import as_size, known_size, reads_sizes, size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import IndexLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 
@@ -51,7 +51,7 @@ def _is_truth_value(item: Any) -> bool:
     return _is_mask(item) and item.type.ndim == 0
 
 
-def with_mask_axes(x: Any, index: Any) -> tuple[tuple[Any, ...], Any]:
+def with_mask_axes(x: Any, index: IndexLike) -> tuple[tuple[Any, ...], Any]:
     """Give each truth value in an index an axis of size 1 to select from.
 
     Args:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
 from graphc.ops.matrices import float_dtype
@@ -19,6 +18,7 @@ from graphc.ops.sizes import as_size, size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -35,14 +35,14 @@ __all__ = [
 ]
 
 
-def _coefficients(p: Any, what: str) -> Any:
+def _coefficients(p: Any, what: str) -> TensorVariable:
     p = pt.atleast_1d(as_tensor_variable(p))
     if p.type.ndim != 1:
         raise ValueError(f"{what} takes a vector of coefficients, got {p} of type {p.type}")
     return p
 
 
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
+def vander(x: Any, N: Any = None, increasing: bool = False) -> TensorVariable:
     """Powers of the elements of a vector as columns, highest first (or last).
 
     Args:
@@ -65,7 +65,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
     return pt.pow(pt.expand_dims(x, 1), exponents if increasing else exponents[::-1])
 
 
-def polyval(p: Any, x: Any) -> Variable:
+def polyval(p: Any, x: Any) -> TensorVariable:
     """The polynomial at each element of x, by Horner's rule where the degree is known.
 
     Examples:
@@ -92,7 +92,7 @@ def _sum(a: TensorVariable, b: TensorVariable, what: str, sign: int) -> TensorVa
     return a + b
 
 
-def polyadd(a1: Any, a2: Any) -> Variable:
+def polyadd(a1: Any, a2: Any) -> TensorVariable:
     """Sum of polynomials.
 
     Examples:
@@ -102,7 +102,7 @@ def polyadd(a1: Any, a2: Any) -> Variable:
     return _sum(a1, a2, "polyadd", 1)
 
 
-def polysub(a1: Any, a2: Any) -> Variable:
+def polysub(a1: Any, a2: Any) -> TensorVariable:
     """Difference of polynomials.
 
     Examples:
@@ -112,7 +112,7 @@ def polysub(a1: Any, a2: Any) -> Variable:
     return _sum(a1, a2, "polysub", -1)
 
 
-def polymul(a1: Any, a2: Any) -> Variable:
+def polymul(a1: Any, a2: Any) -> TensorVariable:
     """Product of polynomials.
 
     Examples:
@@ -122,7 +122,7 @@ def polymul(a1: Any, a2: Any) -> Variable:
     return pt.convolve(_coefficients(a1, "polymul"), _coefficients(a2, "polymul"), "full")
 
 
-def polyder(p: Any, m: int = 1) -> Variable:
+def polyder(p: Any, m: int = 1) -> TensorVariable:
     """The m-th derivative.
 
     Examples:
@@ -138,7 +138,7 @@ def polyder(p: Any, m: int = 1) -> Variable:
     return p
 
 
-def polyint(p: Any, m: int = 1, k: Any = None) -> Variable:
+def polyint(p: Any, m: int = 1, k: Any = None) -> TensorVariable:
     """The m-th antiderivative; ``k`` are the constants of integration, by default 0.
 
     Examples:
@@ -157,7 +157,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Variable:
     return p
 
 
-def poly(seq_of_zeros: Any) -> Variable:
+def poly(seq_of_zeros: TensorLike) -> TensorVariable:
     """The polynomial with these zeros, whose number must be known; of a square matrix the characteristic one.
 
     Raises:
@@ -181,7 +181,7 @@ def poly(seq_of_zeros: Any) -> Variable:
     return result
 
 
-def roots(p: Any) -> Variable:
+def roots(p: Any) -> TensorVariable:
     """The complex zeros of a polynomial whose first coefficient is not 0: eigenvalues of its companion.
 
     Zeros at 0 are among them for each last coefficient that is 0. (NumPy drops leading zeros, so that the
@@ -196,7 +196,7 @@ def roots(p: Any) -> Variable:
     return pt.linalg.eigvals(pt.linalg.companion(p))
 
 
-def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> Variable:
+def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, w: Any = None) -> TensorVariable:
     """Coefficients of the polynomial of a degree with the least squared distance from points.
 
     Args:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from graphc.public import pt
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+
+# How many axes, or a list of them for each operand.
+PairedAxes: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]]
 
 __all__ = [
     "batched_dot",
@@ -43,7 +46,7 @@ def _vector_product(a: TensorVariable, b: TensorVariable) -> TensorVariable:
     return pt.dimshuffle(product, ())
 
 
-def dot(a: TensorLike, b: TensorLike) -> Variable:
+def dot(a: TensorLike, b: TensorLike) -> TensorVariable:
     """NumPy's ``dot``: the last axis of a with the last but one of b; with a 0-d operand, the product.
 
     Raises:
@@ -71,7 +74,7 @@ def in_dtype(product: Callable[..., Any], dtype: DTypeLike, *operands: Any) -> A
     return pt.cast(product(*(pt.cast(x, wide) for x in xs)), dtype)
 
 
-def matmul(x1: Any, x2: Any, dtype: Any = None) -> Variable:
+def matmul(x1: TensorLike, x2: TensorLike, dtype: Any = None) -> TensorVariable:
     """NumPy's ``matmul``: products of matrices; leading axes are a batch and broadcast.
 
     Args:
@@ -119,7 +122,7 @@ def _batched(a: TensorVariable, b: TensorVariable) -> tuple[TensorVariable, Tens
     return a, b
 
 
-def outer(x: TensorLike, y: TensorLike) -> Variable:
+def outer(x: TensorLike, y: TensorLike) -> TensorVariable:
     """Products of all pairs of elements, a matrix; operands are flattened.
 
     Examples:
@@ -131,7 +134,7 @@ def outer(x: TensorLike, y: TensorLike) -> Variable:
     return pt.dimshuffle(x, (0, "x")) * pt.dimshuffle(y, ("x", 0))
 
 
-def inner(a: TensorLike, b: TensorLike) -> Variable:
+def inner(a: TensorLike, b: TensorLike) -> TensorVariable:
     """Product over the last axes of both operands.
 
     Examples:
@@ -160,7 +163,7 @@ def _tensordot_axes(a: TensorVariable, b: TensorVariable, axes: Any) -> tuple[li
     )
 
 
-def tensordot(a: TensorLike, b: TensorLike, axes: Any = 2) -> Variable:
+def tensordot(a: TensorLike, b: TensorLike, axes: PairedAxes = 2) -> TensorVariable:
     """Sum of products over pairs of axes, as ``numpy.tensordot``.
 
     Args:
@@ -215,7 +218,7 @@ def _as_matrix(x: TensorVariable, split: int) -> TensorVariable:
     return Reshape()(x, product_of(sizes[:split]), product_of(sizes[split:]))
 
 
-def batched_dot(a: TensorLike, b: TensorLike) -> Variable:
+def batched_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
     """``dot(a[i], b[i])`` for each i; operands have two or three dimensions, or more before them.
 
     Examples:
@@ -237,7 +240,7 @@ def batched_dot(a: TensorLike, b: TensorLike) -> Variable:
     return pt.squeeze(product, drop) if drop else product
 
 
-def batched_tensordot(x: TensorLike, y: TensorLike, axes: Any = 2) -> Variable:
+def batched_tensordot(x: TensorLike, y: TensorLike, axes: Any = 2) -> TensorVariable:
     """``tensordot(x[i], y[i], ...)`` for each i.
 
     Args:
@@ -271,7 +274,7 @@ def batched_tensordot(x: TensorLike, y: TensorLike, axes: Any = 2) -> Variable:
     return pt.reshape(pt.matmul(a, b), [nx[0], *(nx[i] for i in free_x), *(ny[i] for i in free_y)])
 
 
-def dense_dot(a: TensorLike, b: TensorLike) -> Variable:
+def dense_dot(a: TensorLike, b: TensorLike) -> TensorVariable:
     """`dot` of dense arrays.
 
     Examples:

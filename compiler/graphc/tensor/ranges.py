@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.config import config
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.graph.tensor.type import parse_dtype
 from graphc.ops.axes import normalize_axis
@@ -17,7 +16,7 @@ from graphc.ops.sizes import as_size, as_sizes, known_size, sizes_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -34,12 +33,12 @@ __all__ = [
 def linspace(
     start: TensorLike,
     stop: TensorLike,
-    num: Any = 50,
+    num: TensorLike = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
-) -> Any:
+) -> TensorVariable | tuple[TensorVariable, TensorVariable]:
     """``num`` numbers from ``start`` to ``stop`` with equal distances.
 
     Args:
@@ -88,7 +87,7 @@ def logspace(
     base: Any = 10.0,
     dtype: Any = None,
     axis: int = 0,
-) -> Variable:
+) -> TensorVariable:
     """Powers of ``base`` with exponents as `linspace` makes them.
 
     Examples:
@@ -103,7 +102,7 @@ def logspace(
         if base.type.ndim > first.type.ndim
         else first
     )
-    powers = base ** linspace(first, last, num, endpoint=endpoint)
+    powers = base ** pt.linspace(first, last, num, endpoint=endpoint)
     return _finished(powers, dtype, axis, "logspace")
 
 
@@ -116,7 +115,7 @@ def _finished(numbers: TensorVariable, dtype: Any, axis: int, name: str) -> Tens
 
 def geomspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Variable:
+) -> TensorVariable:
     """``num`` numbers from ``start`` to ``stop`` with equal ratios; both of one sign, and not zero. Complex
     numbers lie on a spiral.
 
@@ -128,7 +127,7 @@ def geomspace(
     wide = promote(first.type.numpy_dtype, last.type.numpy_dtype, np.dtype(config.floatX)).name
     first, last = pt.cast(first, wide), pt.cast(last, wide)
     sign = pt.sign(first)
-    logs = linspace(pt.log10(first / sign), pt.log10(last / sign), num, endpoint=endpoint)
+    logs = pt.linspace(pt.log10(first / sign), pt.log10(last / sign), num, endpoint=endpoint)
     numbers = sign * 10.0**logs
     # Rounding must not move the ends.
     count = as_size(num, "geomspace")
@@ -139,7 +138,9 @@ def geomspace(
     return _finished(numbers, dtype, axis, "geomspace")
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Variable]:
+def meshgrid(
+    *xi: TensorLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[TensorVariable]:
     """Coordinates of the points of a grid: one array for each vector, with an axis for each of them.
 
     Args:
@@ -173,7 +174,7 @@ class _Grid:
     def __init__(self, sparse: bool) -> None:
         self._sparse = sparse
 
-    def __getitem__(self, key: Any) -> Variable | list[Variable]:
+    def __getitem__(self, key: Any) -> TensorVariable | list[TensorVariable]:
         slices = key if isinstance(key, tuple) else (key,)
         axes = [self._axis(s) for s in slices]
         if not isinstance(key, tuple):

@@ -43,7 +43,7 @@ def _along(axis: int, index: Any) -> tuple[slice, ...]:
     return (*[slice(None)] * axis, index)
 
 
-def flip(m: TensorLike, axis: AxisLike = None) -> Variable:
+def flip(m: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """The elements in reverse order along some axes, all of them by default.
 
     Examples:
@@ -55,7 +55,7 @@ def flip(m: TensorLike, axis: AxisLike = None) -> Variable:
     return x[tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(x.type.ndim))]
 
 
-def flipud(m: TensorLike) -> Variable:
+def flipud(m: TensorLike) -> TensorVariable:
     """`flip` along the first axis.
 
     Examples:
@@ -66,7 +66,7 @@ def flipud(m: TensorLike) -> Variable:
     return flip(_at_least(m, 1, "flipud"), 0)
 
 
-def fliplr(m: TensorLike) -> Variable:
+def fliplr(m: TensorLike) -> TensorVariable:
     """`flip` along the second axis.
 
     Examples:
@@ -84,7 +84,7 @@ def _at_least(m: Any, ndim: int, what: str) -> TensorVariable:
     return x
 
 
-def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Variable:
+def rot90(m: TensorLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> TensorVariable:
     """Rotated by 90 degrees, ``k`` times, from the first of two axes towards the second.
 
     Args:
@@ -111,7 +111,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Variable:
     return pt.swapaxes(flip(x, b), a, b) if turns == 1 else flip(pt.swapaxes(x, a, b), b)
 
 
-def roll(a: TensorLike, shift: Any, axis: AxisLike = None) -> Variable:
+def roll(a: TensorLike, shift: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """Elements shifted along axes; those that leave at the end come back at the beginning.
 
     Args:
@@ -149,7 +149,7 @@ def _roll(x: TensorVariable, shift: TensorVariable | int, axis: int) -> TensorVa
     return pt.specify_shape(rolled, x.type.shape) if rolled.type.shape != x.type.shape else rolled
 
 
-def tile(A: TensorLike, reps: Any) -> Variable:
+def tile(A: TensorLike, reps: TensorLike) -> TensorVariable:
     """Copies side by side: ``reps[i]`` of them along axis i.
 
     Args:
@@ -203,7 +203,7 @@ def _with_matrix_last(a: Any, axis1: int, axis2: int, what: str) -> TensorVariab
     return pt.moveaxis(x, (first, second), (-2, -1))
 
 
-def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
     """Elements ``a[i, i + offset]`` of two axes, along a new last axis.
 
     Examples:
@@ -216,7 +216,7 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
     return flat[(..., _flat_diagonal(rows, columns, int(offset)))]
 
 
-def trace(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+def trace(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
     """Sum of a diagonal.
 
     Examples:
@@ -226,7 +226,7 @@ def trace(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Var
     return diagonal(a, offset, axis1, axis2).sum(axis=-1)
 
 
-def diag(v: TensorLike, k: int = 0) -> Variable:
+def diag(v: TensorLike, k: int = 0) -> TensorVariable:
     """A vector as a diagonal of a matrix of zeros, or a diagonal of a matrix as a vector.
 
     Examples:
@@ -243,7 +243,7 @@ def diag(v: TensorLike, k: int = 0) -> Variable:
     return pt.reshape(pt.set_subtensor(flat[_flat_diagonal(n, n, int(k))], x), [n, n])
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Variable:
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> TensorVariable:
     """The array with ``val``, a number or a vector of the diagonal's length, on its main diagonal.
 
     Args:
@@ -269,7 +269,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Variable:
     return pt.reshape(pt.set_subtensor(flat[places], value), [rows, columns])
 
 
-def diag_indices(n: TensorLike, ndim: int = 2) -> tuple[Variable, ...]:
+def diag_indices(n: TensorLike, ndim: int = 2) -> tuple[TensorVariable, ...]:
     """Indices of the main diagonal of an array with ``ndim`` axes of size ``n``.
 
     Examples:
@@ -279,7 +279,7 @@ def diag_indices(n: TensorLike, ndim: int = 2) -> tuple[Variable, ...]:
     return (pt.arange(n),) * ndim
 
 
-def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Variable, Variable]:
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[TensorVariable, TensorVariable]:
     """Row and column indices of the lower triangle of an (n, m) array; sizes and k may be symbolic.
 
     Examples:
@@ -289,7 +289,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Variable, Variable]
     return _triangle("tril_indices", n, k, m)
 
 
-def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Variable, Variable]:
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[TensorVariable, TensorVariable]:
     """Row and column indices of the upper triangle of an (n, m) array; sizes and k may be symbolic.
 
     Examples:
@@ -299,7 +299,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Variable, Variable]
     return _triangle("triu_indices", n, k, m)
 
 
-def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Variable, Variable]:
+def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[TensorVariable, TensorVariable]:
     import numpy as np
 
     numbers = [
@@ -315,7 +315,7 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Variable, Variable]:
     return as_tensor_variable(rows), as_tensor_variable(columns)
 
 
-def diagflat(v: TensorLike, k: int = 0) -> Variable:
+def diagflat(v: TensorLike, k: int = 0) -> TensorVariable:
     """The elements as a diagonal of a matrix of zeros.
 
     Examples:
@@ -326,7 +326,7 @@ def diagflat(v: TensorLike, k: int = 0) -> Variable:
     return pt.diag(pt.ravel(as_tensor_variable(v)), k)
 
 
-def extract_diag(x: TensorLike) -> Variable:
+def extract_diag(x: TensorLike) -> TensorVariable:
     """The main diagonal of a matrix.
 
     Examples:
@@ -336,7 +336,7 @@ def extract_diag(x: TensorLike) -> Variable:
     return pt.diagonal(x)
 
 
-def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TensorVariable:
     """Zeros with the last axis of ``diag`` on a diagonal of two new axes: `diagonal` takes it back.
 
     Examples:
@@ -354,7 +354,7 @@ def alloc_diag(diag: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Va
     return pt.moveaxis(placed, (-2, -1), (first, second))
 
 
-def fill_diagonal_offset(a: TensorLike, val: Any, offset: int) -> Variable:
+def fill_diagonal_offset(a: TensorLike, val: Any, offset: int) -> TensorVariable:
     """The matrix with a number on a diagonal; positive offsets are above the main one.
 
     Examples:

@@ -23,7 +23,7 @@ from graphc.ops.sizes import size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 Axis = Any
@@ -66,7 +66,9 @@ def _keep(x: TensorVariable, axes: tuple[int, ...], ndim: int) -> TensorVariable
     return pt.dimshuffle(x, tuple("x" if axis in axes else next(kept) for axis in range(ndim)))
 
 
-def _accumulate(kind: str, x: Any, axis: Axis, dtype: Any, keepdims: bool, acc_dtype: Any) -> Variable:
+def _accumulate(
+    kind: str, x: Any, axis: Axis, dtype: DTypeLike | None, keepdims: bool, acc_dtype: Any
+) -> TensorVariable:
     x = as_tensor_variable(x)
     given = x.type.numpy_dtype
     if dtype is None:
@@ -95,8 +97,12 @@ def _as_dtype(x: TensorVariable, dtype: str, what: str) -> TensorVariable:
 
 
 def sum(
-    input: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
-) -> Variable:
+    input: TensorLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    acc_dtype: Any = None,
+) -> TensorVariable:
     """Sum over axes.
 
     Args:
@@ -115,13 +121,13 @@ def sum(
 
 
 def prod(
-    input: Any,
+    input: TensorLike,
     axis: Axis = None,
     dtype: Any = None,
     keepdims: bool = False,
     acc_dtype: Any = None,
     no_zeros_in_input: bool = False,
-) -> Variable:
+) -> TensorVariable:
     """Product over axes; arguments as `sum`. ``no_zeros_in_input`` is accepted and needed for nothing.
 
     Examples:
@@ -131,7 +137,7 @@ def prod(
     return _accumulate("prod", input, axis, dtype, keepdims, acc_dtype)
 
 
-def max(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
+def max(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """Largest element over axes; NaN wins. All equal largest elements get the whole gradient.
 
     Examples:
@@ -141,7 +147,7 @@ def max(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
     return _reduce("max", as_tensor_variable(x), axis, keepdims)
 
 
-def min(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
+def min(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """Smallest element over axes; NaN wins. All equal smallest elements get the whole gradient.
 
     Examples:
@@ -151,7 +157,7 @@ def min(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
     return _reduce("min", as_tensor_variable(x), axis, keepdims)
 
 
-def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
+def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """Whether some element is nonzero.
 
     Examples:
@@ -161,7 +167,7 @@ def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
     return _reduce("or", cast_to(as_tensor_variable(x), "bool"), axis, keepdims)
 
 
-def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
+def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """Whether every element is nonzero.
 
     Examples:
@@ -173,7 +179,7 @@ def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
 
 def allclose(
     x: TensorLike, y: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Variable:
+) -> TensorVariable:
     """Whether all elements agree within tolerances, as ``numpy.allclose``.
 
     Examples:
@@ -199,7 +205,7 @@ def _arg(kind: str, x: Any, axis: Axis, keepdims: bool) -> TensorVariable:
     return _keep(result, axes, ndim) if keepdims else result
 
 
-def argmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
+def argmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """Position (int64) of the first largest element; the first NaN counts as largest.
 
     Over several axes, or None for all, positions count in row-major order.
@@ -211,7 +217,7 @@ def argmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable
     return _arg("argmax", x, axis, keepdims)
 
 
-def argmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable:
+def argmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """Position (int64) of the first smallest element; the first NaN counts as smallest. Axes as `argmax`.
 
     Examples:
@@ -221,7 +227,7 @@ def argmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Variable
     return _arg("argmin", x, axis, keepdims)
 
 
-def max_and_argmax(a: TensorLike, axis: Axis = None, keepdims: bool = False) -> list[Variable]:
+def max_and_argmax(a: TensorLike, axis: Axis = None, keepdims: bool = False) -> list[TensorVariable]:
     """The largest element and its position.
 
     Examples:
@@ -231,7 +237,7 @@ def max_and_argmax(a: TensorLike, axis: Axis = None, keepdims: bool = False) -> 
     return [max(a, axis, keepdims), argmax(a, axis, keepdims)]
 
 
-def ptp(a: TensorLike, axis: Axis = None) -> Variable:
+def ptp(a: TensorLike, axis: Axis = None) -> TensorVariable:
     """Difference of the largest and the smallest element.
 
     Examples:
@@ -242,7 +248,7 @@ def ptp(a: TensorLike, axis: Axis = None) -> Variable:
     return max(a, axis) - min(a, axis)
 
 
-def _count(x: Variable, axes: tuple[int, ...], dtype: str) -> Any:
+def _count(x: Variable, axes: tuple[int, ...], dtype: str) -> TensorVariable:
     """Number of elements over the axes, as a 0-d variable."""
     sizes = [x.type.shape[axis] for axis in axes]
     if None not in sizes:  # also where there are no axes
@@ -267,8 +273,8 @@ def _working_dtype(x: TensorVariable, dtype: Any, acc_dtype: Any) -> tuple[str, 
 
 
 def mean(
-    input: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
-) -> Variable:
+    input: TensorLike, axis: Axis = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None
+) -> TensorVariable:
     """Arithmetic mean over axes; of integers, a float64. Arguments as `sum`: ``dtype`` is that of the sum
     that is divided, so that of integers is a float64, too.
 
@@ -289,8 +295,8 @@ def mean(
 
 
 def var(
-    input: Any, axis: Axis = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False
-) -> Variable:
+    input: TensorLike, axis: Axis = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False
+) -> TensorVariable:
     """Variance over axes.
 
     Args:
@@ -322,8 +328,8 @@ def var(
 
 
 def std(
-    input: Any, axis: Axis = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False
-) -> Variable:
+    input: TensorLike, axis: Axis = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False
+) -> TensorVariable:
     """Standard deviation over axes; arguments as `var`.
 
     Examples:
@@ -333,7 +339,7 @@ def std(
     return pt.sqrt(var(input, axis, ddof, keepdims, corrected))
 
 
-def logsumexp(x: Any, axis: Axis = None, keepdims: bool = False) -> Variable:
+def logsumexp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> TensorVariable:
     """log(sum(exp(x))) over axes, without overflow.
 
     Examples:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import OPS
 from graphc.public import pt
@@ -14,6 +13,7 @@ from graphc.tensor.logic import real_operand
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "around",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-def fix(x: TensorLike) -> Variable:
+def fix(x: TensorLike) -> TensorVariable:
     """Rounded towards 0; integers stay as they are.
 
     Examples:
@@ -35,7 +35,7 @@ def fix(x: TensorLike) -> Variable:
     return pt.trunc(x) if x.type.numpy_dtype.kind == "f" else x
 
 
-def around(a: TensorLike, decimals: int = 0) -> Variable:
+def around(a: TensorLike, decimals: int = 0) -> TensorVariable:
     """Numbers rounded to so many decimals, halves to even, as ``numpy.round``; integers only to fewer.
 
     Examples:
@@ -52,7 +52,7 @@ def around(a: TensorLike, decimals: int = 0) -> Variable:
     return pt.cast(rounded / scale if decimals > 0 else rounded * scale, x.type.dtype)
 
 
-def iround(a: TensorLike, mode: str | None = None) -> Variable:
+def iround(a: TensorLike, mode: str | None = None) -> TensorVariable:
     """Nearest integers as int64; ``mode`` as of `round`.
 
     Examples:
@@ -62,7 +62,7 @@ def iround(a: TensorLike, mode: str | None = None) -> Variable:
     return pt.cast(pt.round(a, mode), "int64")
 
 
-def round_half_to_even(x: TensorLike) -> Variable:
+def round_half_to_even(x: TensorLike) -> TensorVariable:
     """Nearest integers in the dtype of x, halves to even ones.
 
     Examples:
@@ -72,7 +72,7 @@ def round_half_to_even(x: TensorLike) -> Variable:
     return OPS["round"](x)
 
 
-def round_half_away_from_zero(x: TensorLike) -> Variable:
+def round_half_away_from_zero(x: TensorLike) -> TensorVariable:
     """Nearest integers in the dtype of x, halves away from zero.
 
     Examples:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Constant, Variable
+from graphc.graph.basic import Constant
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.advanced import Put
@@ -50,7 +50,7 @@ def _begins(ordered: TensorVariable) -> TensorVariable:
 
 
 def unique(
-    ar: Any,
+    ar: TensorLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -134,7 +134,9 @@ def _unique_slices(
     return results if len(results) > 1 else results[0]
 
 
-def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False
+) -> TensorVariable:
     """Which elements occur among others.
 
     Args:
@@ -159,7 +161,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     return ~found if invert else found
 
 
-def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> TensorVariable:
     """`isin` of the flattened array.
 
     Examples:
@@ -169,7 +171,7 @@ def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) 
     return isin(pt.ravel(as_tensor_variable(ar1)), ar2, invert=invert)
 
 
-def union1d(ar1: Any, ar2: Any) -> Variable:
+def union1d(ar1: Any, ar2: Any) -> TensorVariable:
     """The different elements of two arrays, in ascending order.
 
     Examples:
@@ -179,7 +181,7 @@ def union1d(ar1: Any, ar2: Any) -> Variable:
     return unique(pt.concatenate([pt.ravel(as_tensor_variable(x)) for x in (ar1, ar2)]))
 
 
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorVariable:
     """The different elements that two arrays have in common, in ascending order.
 
     Examples:
@@ -192,7 +194,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
     return masked(values, isin(values, second))
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorVariable:
     """The different elements of one array that are not in another; in ascending order, or with
     ``assume_unique`` in theirs.
 
@@ -205,7 +207,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
     return masked(values, isin(values, ar2, invert=True))
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorVariable:
     """The different elements that only one of two arrays has, in ascending order.
 
     Examples:
@@ -218,7 +220,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
     return masked(ordered, begins & ends)
 
 
-def bincount(x: Any, weights: Any = None, minlength: Any = 0, assert_nonneg: bool = False) -> Variable:
+def bincount(x: Any, weights: Any = None, minlength: int = 0, assert_nonneg: bool = False) -> TensorVariable:
     """How often each number from 0 to the largest occurs; with weights, the sum of theirs (float64).
 
     Args:
@@ -252,7 +254,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, assert_nonneg: boo
     return SumBins()(numbers, cast_to(values, "float64"), length)
 
 
-def _edges(a: TensorVariable, bins: Any, range_: tuple[float, float] | None) -> tuple[Variable, bool]:
+def _edges(a: TensorVariable, bins: Any, range_: tuple[float, float] | None) -> tuple[TensorVariable, bool]:
     """The edges of bins, and whether they have equal distances."""
     if not isinstance(bins, int | np.integer):
         given = as_tensor_variable(bins)
@@ -283,7 +285,7 @@ def _none(values: TensorVariable, sign: int = 1) -> TensorConstant:
     return pt.constant(np.array([sign * np.inf]))
 
 
-def histogram_bin_edges(a: TensorLike, bins: Any = 10, range: Any = None) -> Variable:
+def histogram_bin_edges(a: TensorLike, bins: Any = 10, range: Any = None) -> TensorVariable:
     """The edges of the bins of `histogram`; arguments as there.
 
     Examples:
@@ -294,8 +296,8 @@ def histogram_bin_edges(a: TensorLike, bins: Any = 10, range: Any = None) -> Var
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
-) -> tuple[Variable, Variable]:
+    a: TensorLike, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple[TensorVariable, TensorVariable]:
     """How many elements lie in each bin; the last bin includes its right edge.
 
     Args:

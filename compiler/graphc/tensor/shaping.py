@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +19,7 @@ from graphc.ops.sizes import as_size, as_sizes, known_as, known_size, product_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import AxisLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -52,7 +50,7 @@ __all__ = [
 ]
 
 
-def shape(x: TensorLike) -> Variable:
+def shape(x: TensorLike) -> TensorVariable:
     """The sizes of x as an int64 vector, computed without the elements.
 
     Examples:
@@ -62,7 +60,7 @@ def shape(x: TensorLike) -> Variable:
     return Shape()(as_tensor_variable(x))
 
 
-def size(x: TensorLike) -> Variable:
+def size(x: TensorLike) -> TensorVariable:
     """Number of elements, a 0-d int64.
 
     Examples:
@@ -78,7 +76,7 @@ def _without(
 ) -> tuple[list[TensorVariable], list[TensorVariable]]:
     """Both lists without the sizes that they have in common."""
 
-    def key(v: Any) -> Any:
+    def key(v: TensorVariable) -> Any:
         if isinstance(v, Constant):
             return int(v.data)
         if v.owner is not None and isinstance(v.owner.op, Shape_i):
@@ -95,7 +93,7 @@ def _without(
     return left, right
 
 
-def _is_given(size: Any) -> bool:
+def _is_given(size: Variable) -> bool:
     """Whether a size is data, so that it may be the -1 of NumPy's users when the graph is run."""
     while size.owner is not None and isinstance(size.owner.op, Cast):
         size = size.owner.inputs[0]
@@ -104,7 +102,7 @@ def _is_given(size: Any) -> bool:
     return size.owner is None or not isinstance(size.owner.op, Elementwise | Shape_i)
 
 
-def reshape(x: TensorLike, newshape: Any, ndim: int | None = None) -> Variable:
+def reshape(x: TensorLike, newshape: SizeLike, ndim: int | None = None) -> TensorVariable:
     """The elements of x, in row-major order, in another shape.
 
     Args:
@@ -141,7 +139,7 @@ def reshape(x: TensorLike, newshape: Any, ndim: int | None = None) -> Variable:
     return Reshape()(x, *sizes)
 
 
-def ravel(x: TensorLike) -> Variable:
+def ravel(x: TensorLike) -> TensorVariable:
     """The elements in row-major order, as a vector.
 
     Examples:
@@ -151,7 +149,7 @@ def ravel(x: TensorLike) -> Variable:
     return flatten(x, 1)
 
 
-def flatten(x: TensorLike, ndim: int = 1) -> Variable:
+def flatten(x: TensorLike, ndim: int = 1) -> TensorVariable:
     """x with its last axes joined into one, so that ``ndim`` remain.
 
     Raises:
@@ -173,7 +171,7 @@ def flatten(x: TensorLike, ndim: int = 1) -> Variable:
     return Reshape()(x, *sizes[: ndim - 1], as_size(product_of(sizes[ndim - 1 :]), "flatten"))
 
 
-def dimshuffle(x: TensorLike, *pattern: Any) -> Variable:
+def dimshuffle(x: TensorLike, *pattern: Any) -> TensorVariable:
     """Permute, insert and drop axes.
 
     Args:
@@ -199,7 +197,7 @@ def dimshuffle(x: TensorLike, *pattern: Any) -> Variable:
     return DimShuffle(order)(x)
 
 
-def transpose(x: TensorLike, axes: Any = None) -> Variable:
+def transpose(x: TensorLike, axes: Any = None) -> TensorVariable:
     """Permute axes; without ``axes``, reverse them. The name of the result is then ``x.T``."""
     x = as_tensor_variable(x)
     if axes is None:
@@ -212,7 +210,7 @@ def transpose(x: TensorLike, axes: Any = None) -> Variable:
     return dimshuffle(x, tuple(axes))
 
 
-def matrix_transpose(x: TensorLike) -> Variable:
+def matrix_transpose(x: TensorLike) -> TensorVariable:
     """Exchange the last two axes.
 
     Examples:
@@ -223,7 +221,7 @@ def matrix_transpose(x: TensorLike) -> Variable:
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Variable:
+def swapaxes(x: TensorLike, axis1: int, axis2: int) -> TensorVariable:
     """Exchange two axes."""
     x = as_tensor_variable(x)
     order = list(range(x.type.ndim))
@@ -232,7 +230,7 @@ def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Variable:
     return dimshuffle(x, tuple(order))
 
 
-def moveaxis(x: TensorLike, source: Any, destination: Any) -> Variable:
+def moveaxis(x: TensorLike, source: Any, destination: Any) -> TensorVariable:
     """Move axes to other positions, as ``numpy.moveaxis``.
 
     Examples:
@@ -252,7 +250,7 @@ def moveaxis(x: TensorLike, source: Any, destination: Any) -> Variable:
     return dimshuffle(x, tuple(order))
 
 
-def squeeze(x: TensorLike, axis: AxisLike = None) -> Variable:
+def squeeze(x: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """Drop axes of size 1: those given, else all that have the static size 1."""
     x = as_tensor_variable(x)
     if axis is None:
@@ -266,7 +264,7 @@ def squeeze(x: TensorLike, axis: AxisLike = None) -> Variable:
     return dimshuffle(x, tuple(i for i in range(x.type.ndim) if i not in drop))
 
 
-def expand_dims(a: TensorLike, axis: AxisLike) -> Variable:
+def expand_dims(a: TensorLike, axis: AxisLike) -> TensorVariable:
     """Insert axes of size 1 at positions of the result.
 
     Examples:
@@ -282,7 +280,7 @@ def expand_dims(a: TensorLike, axis: AxisLike) -> Variable:
     return dimshuffle(a, tuple("x" if i in new else next(old) for i in range(ndim)))
 
 
-def shape_padleft(t: TensorLike, n_ones: int = 1) -> Variable:
+def shape_padleft(t: TensorLike, n_ones: int = 1) -> TensorVariable:
     """Put axes of size 1 in front.
 
     Examples:
@@ -293,7 +291,7 @@ def shape_padleft(t: TensorLike, n_ones: int = 1) -> Variable:
     return dimshuffle(t, ("x",) * n_ones + tuple(range(t.type.ndim)))
 
 
-def shape_padright(t: TensorLike, n_ones: int = 1) -> Variable:
+def shape_padright(t: TensorLike, n_ones: int = 1) -> TensorVariable:
     """Put axes of size 1 at the end.
 
     Examples:
@@ -307,9 +305,9 @@ def shape_padright(t: TensorLike, n_ones: int = 1) -> Variable:
 shape_padaxis = expand_dims
 
 
-def _atleast(n: int) -> Any:
-    def function(*arrays: Any) -> Any:
-        results: list[Variable] = [as_tensor_variable(x) for x in arrays]
+def _atleast(n: int) -> Callable[..., TensorVariable | list[TensorVariable]]:
+    def function(*arrays: TensorLike) -> TensorVariable | list[TensorVariable]:
+        results = [as_tensor_variable(x) for x in arrays]
         results = [shape_padleft(x, n - x.type.ndim) if x.type.ndim < n else x for x in results]
         return results[0] if len(results) == 1 else results
 
@@ -321,7 +319,7 @@ def _atleast(n: int) -> Any:
 atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
 
 
-def specify_shape(x: TensorLike, shape: Any) -> Variable:
+def specify_shape(x: TensorLike, shape: Any) -> TensorVariable:
     """x with a shape that is checked at run time and known from here on.
 
     Args:
@@ -356,19 +354,19 @@ def specify_shape(x: TensorLike, shape: Any) -> Variable:
     return SpecifyShape()(x, *sizes)
 
 
-def specify_broadcastable(x: TensorLike, *axes: int) -> Variable:
+def specify_broadcastable(x: TensorLike, *axes: int) -> TensorVariable:
     """x, whose given axes have size 1, checked at run time."""
     x = as_tensor_variable(x)
     ones = normalize_axes(axes, x.type.ndim, "specify_broadcastable")
     return specify_shape(x, [1 if axis in ones else None for axis in range(x.type.ndim)])
 
 
-def unbroadcast(x: TensorLike, *axes: int) -> Variable:
+def unbroadcast(x: TensorLike, *axes: int) -> TensorVariable:
     """x; sizes that are statically 1 broadcast in any case."""
     return as_tensor_variable(x)
 
 
-def broadcast_to(x: TensorLike, shape: Any) -> Variable:
+def broadcast_to(x: TensorLike, shape: Any) -> TensorVariable:
     """x repeated to a shape: missing leading dimensions, and those of static size 1.
 
     Raises:
@@ -381,10 +379,10 @@ def broadcast_to(x: TensorLike, shape: Any) -> Variable:
     return BroadcastTo()(x, *sizes)
 
 
-def broadcast_arrays(*args: Any) -> list[Variable]:
+def broadcast_arrays(*args: TensorLike) -> list[TensorVariable]:
     """Operands repeated to their common shape."""
     xs = [as_tensor_variable(x) for x in args]
-    results: list[Variable] = []
+    results: list[TensorVariable] = []
     for i, x in enumerate(xs):
         for other in (*xs[:i], *xs[i + 1 :]):
             x = OPS["second"](other, x)
@@ -392,6 +390,6 @@ def broadcast_arrays(*args: Any) -> list[Variable]:
     return results
 
 
-def shape_tuple(x: TensorLike) -> tuple[Variable, ...]:
+def shape_tuple(x: TensorLike) -> tuple[TensorVariable, ...]:
     """The sizes of an array as 0-d variables, constants where they are known."""
     return tuple(as_tensor_variable(size) for size in sizes_of(as_tensor_variable(x)))

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.elementwise import cast_to
 from graphc.ops.rows_arithmetic import promote
@@ -17,8 +16,6 @@ from graphc.tensor.nn.windows import Window, folded, known
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
-
-if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["convolve1d", "convolve2d"]
@@ -112,7 +109,7 @@ def convolve2d(
     boundary: str = "fill",
     fillvalue: Any = 0,
     method: str = "auto",
-) -> Variable:
+) -> TensorVariable:
     """Convolution of images (..., h, w) with filters (..., p, q), as ``scipy.signal.convolve2d``.
 
     Args:
@@ -166,7 +163,7 @@ def _batched(
     return core(x, f) if f.type.ndim == ndim else pt.vectorize(core, signature)(x, f)
 
 
-def convolve1d(in1: Any, in2: Any, mode: str = "full") -> Variable:
+def convolve1d(in1: Any, in2: Any, mode: str = "full") -> TensorVariable:
     """Convolution of signals (..., n) with filters (..., k), as ``numpy.convolve``; but for ``"same"`` the
     result has the signals' size, as in SciPy.
 

@@ -6,7 +6,7 @@ axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,26 +21,18 @@ from graphc.ops.sizes import known_size, size_of, sizes_of
 from graphc.ops.sorting import ArgPartition, ArgSort, Partition, SearchSorted, Sort
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+
 __all__ = [
-    "argpartition",
-    "argsort",
-    "argtopk",
-    "digitize",
-    "inverse_permutation",
-    "lexsort",
-    "partition",
-    "permute_row_elements",
-    "put_along_axis",
-    "searchsorted",
-    "sort",
-    "sort_complex",
-    "take_along_axis",
-    "topk",
-    "topk_and_argtopk",
-]
+    "argpartition", "argsort", "argtopk", "digitize", "inverse_permutation", "lexsort", "partition",
+    "permute_row_elements", "put_along_axis", "searchsorted", "sort", "sort_complex", "take_along_axis",
+    "topk", "topk_and_argtopk",
+]  # fmt: skip
 
 
-def along_last(function: Callable[..., Any], axis: Any, *arrays: Any) -> Any:
+def along_last(function: Callable[..., Any], axis: AxisLike, *arrays: Any) -> TensorVariable:
     """A function of arrays' last axes, used along another axis of all."""
     rank = arrays[0].type.ndim
     if axis == rank - 1:
@@ -48,7 +40,9 @@ def along_last(function: Callable[..., Any], axis: Any, *arrays: Any) -> Any:
     return pt.moveaxis(function(*(pt.moveaxis(x, axis, -1) for x in arrays)), -1, axis)
 
 
-def along_axis(function: Callable[..., Any], x: Any, axis: Any, what: str) -> Variable:
+def along_axis(
+    function: Callable[..., Any], x: TensorLike, axis: AxisLike | Variable, what: str
+) -> TensorVariable:
     """A function of the last axis along an axis that may be known only when the graph is run."""
     if not isinstance(axis, Variable) or known_size(axis) is not None:
         x, axis = _with_axis(x, known_size(axis) if isinstance(axis, Variable) else axis, what)
@@ -66,7 +60,7 @@ def along_axis(function: Callable[..., Any], x: Any, axis: Any, what: str) -> Va
     return chosen
 
 
-def _with_axis(x: Any, axis: Any, what: str) -> tuple[Any, int]:
+def _with_axis(x: Any, axis: AxisLike, what: str) -> tuple[Any, int]:
     x = as_tensor_variable(x)
     if axis is None:
         x, axis = pt.ravel(x), 0
@@ -75,7 +69,7 @@ def _with_axis(x: Any, axis: Any, what: str) -> tuple[Any, int]:
     return x, normalize_axis(axis, x.type.ndim, what)
 
 
-def _check_kind(kind: Any, stable: bool | None = None) -> None:
+def _check_kind(kind: str | None, stable: bool | None = None) -> None:
     if kind is not None and stable is not None:
         raise ValueError(f"give either kind or stable, not both, got {kind!r} and {stable}")
     if kind not in (None, "quicksort", "heapsort", "mergesort", "stable"):
@@ -88,8 +82,13 @@ def _check_order(order: Any) -> None:
 
 
 def sort(
-    a: Any, axis: Any = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None
-) -> Variable:
+    a: TensorLike,
+    axis: AxisLike = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+) -> TensorVariable:
     """Elements along an axis in ascending order; NaN last, complex numbers by their real parts first.
 
     Args:
@@ -108,7 +107,7 @@ def sort(
     return along_axis(Sort(), a, axis, "sort")
 
 
-def sort_complex(a: Any) -> Variable:
+def sort_complex(a: TensorLike) -> TensorVariable:
     """`sort` along the last axis, as complex numbers.
 
     Examples:
@@ -121,8 +120,13 @@ def sort_complex(a: Any) -> Variable:
 
 
 def argsort(
-    a: Any, axis: Any = -1, kind: str | None = None, order: None = None, *, stable: bool | None = None
-) -> Variable:
+    a: TensorLike,
+    axis: AxisLike = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+) -> TensorVariable:
     """Positions (int64) that sort an axis; arguments as `sort`. Equal elements stay in their order, whatever
     ``kind`` is.
 
@@ -135,14 +139,14 @@ def argsort(
     return along_axis(ArgSort(), a, axis, "argsort")
 
 
-def _ranks(kth: Any, what: str) -> Any:
+def _ranks(kth: Any, what: str) -> TensorVariable:
     ranks = as_tensor_variable(kth)
     if ranks.type.numpy_dtype.kind not in "iu" or ranks.type.ndim > 1:
         raise TypeError(f"{what} takes an integer or a vector of integers as kth, got {kth}")
     return pt.atleast_1d(cast_to(ranks, "int64"))
 
 
-def partition(a: Any, kth: Any, axis: Any = -1) -> Variable:
+def partition(a: TensorLike, kth: TensorLike, axis: AxisLike = -1) -> TensorVariable:
     """The elements along an axis with those of the ranks ``kth`` where sorting would put them, smaller ones
     before each and larger ones after, in no particular order.
 
@@ -163,7 +167,7 @@ def partition(a: Any, kth: Any, axis: Any = -1) -> Variable:
     return along_last(lambda x: Partition()(x, ranks), axis, x)
 
 
-def argpartition(a: Any, kth: Any, axis: Any = -1) -> Variable:
+def argpartition(a: TensorLike, kth: Any, axis: AxisLike = -1) -> TensorVariable:
     """Positions (int64) of what `partition` returns.
 
     Examples:
@@ -175,7 +179,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1) -> Variable:
     return along_last(lambda x: ArgPartition()(x, ranks), axis, x)
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Variable:
+def searchsorted(a: TensorLike, v: TensorLike, side: str = "left", sorter: Any = None) -> TensorVariable:
     """Where values would go in a sorted vector (int64).
 
     Args:
@@ -202,7 +206,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Vari
     return found if values.type.ndim == 1 else pt.reshape(found, sizes_of(values))
 
 
-def digitize(x: Any, bins: Any, right: bool = False) -> Variable:
+def digitize(x: TensorLike, bins: Any, right: bool = False) -> TensorVariable:
     """Number of the bin of each element: ``bins[i - 1] <= x < bins[i]``, or with ``right``
     ``bins[i - 1] < x <= bins[i]``; of descending bins it is ``bins[i - 1] > x >= bins[i]``, or with ``right``
     ``bins[i - 1] >= x > bins[i]``.
@@ -224,7 +228,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Variable:
     return pt.switch(falling, size_of(edges, 0) - found, found)
 
 
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Variable:
+def take_along_axis(arr: TensorLike, indices: TensorLike, axis: AxisLike = -1) -> TensorVariable:
     """Elements at positions along an axis that are given for each: what `argsort` returns selects what `sort`
     does.
 
@@ -248,14 +252,16 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Variable:
     return along_last(Gather(), normalize_axis(axis, x.type.ndim, "take_along_axis"), x, positions)
 
 
-def _check_positions(x: Any, positions: Any, what: str) -> None:
+def _check_positions(x: TensorVariable, positions: TensorVariable, what: str) -> None:
     if positions.type.numpy_dtype.kind not in "iu":
         raise IndexError(f"{what} takes integer positions, got {positions} of type {positions.type}")
     if x.type.ndim != positions.type.ndim:
         raise ValueError(f"{what} takes positions of rank {x.type.ndim}, got rank {positions.type.ndim}")
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1, mode: str = "set") -> Variable:
+def put_along_axis(
+    arr: TensorLike, indices: TensorLike, values: Any, axis: AxisLike = -1, mode: str = "set"
+) -> TensorVariable:
     """A copy of an array with values at positions along an axis that are given for each.
 
     Args:
@@ -290,7 +296,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1, mode: st
     return along_last(Scatter(mode), axis, x, cast_to(values, x.type.dtype), positions)
 
 
-def _top(x: Any, kth: Any, axis: Any, what: str) -> list[Any]:
+def _top(x: Any, kth: Any, axis: AxisLike, what: str) -> list[TensorVariable]:
     """The largest (or with negative kth, smallest) elements along the last axis, and their positions."""
     x, axis = _with_axis(x, axis, what)
     count = as_tensor_variable(kth)
@@ -303,7 +309,9 @@ def _top(x: Any, kth: Any, axis: Any, what: str) -> list[Any]:
     return TopK(smallest)(pt.moveaxis(x, axis, -1), pt.abs(count) if smallest else count)
 
 
-def topk(x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str = "int64") -> Variable:
+def topk(
+    x: TensorLike, kth: TensorLike, axis: AxisLike = -1, sorted: bool = True, idx_dtype: str = "int64"
+) -> TensorVariable:
     """The ``kth`` largest elements along an axis, the largest (NaN before all) first; with negative ``kth``
     the smallest, the smallest first. Of equal elements the first come first. A symbolic ``kth`` must be
     positive.
@@ -322,7 +330,9 @@ def topk(x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str =
     return topk_and_argtopk(x, kth, axis, sorted, idx_dtype)[0]
 
 
-def argtopk(x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str = "int64") -> Variable:
+def argtopk(
+    x: TensorLike, kth: Any, axis: AxisLike = -1, sorted: bool = True, idx_dtype: str = "int64"
+) -> TensorVariable:
     """Positions of what `topk` returns.
 
     Examples:
@@ -333,8 +343,8 @@ def argtopk(x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: st
 
 
 def topk_and_argtopk(
-    x: Any, kth: Any, axis: Any = -1, sorted: bool = True, idx_dtype: str = "int64"
-) -> list[Variable]:
+    x: TensorLike, kth: TensorLike, axis: AxisLike = -1, sorted: bool = True, idx_dtype: str = "int64"
+) -> list[TensorVariable]:
     """`topk` and `argtopk`.
 
     Examples:
@@ -347,7 +357,7 @@ def topk_and_argtopk(
     return [pt.moveaxis(values, -1, place), pt.moveaxis(positions, -1, place)]
 
 
-def inverse_permutation(perm: Any) -> Variable:
+def inverse_permutation(perm: TensorLike) -> TensorVariable:
     """The inverses of permutations of the first integers, along the last axis, in their dtype.
 
     Examples:
@@ -358,7 +368,7 @@ def inverse_permutation(perm: Any) -> Variable:
     return pt.cast(pt.argsort(x, axis=-1), x.type.dtype)
 
 
-def permute_row_elements(x: Any, y: Any, inverse: bool = False) -> Variable:
+def permute_row_elements(x: TensorLike, y: TensorLike, inverse: bool = False) -> TensorVariable:
     """The last axis of x in the order of integers y, or in the inverse of it; leading axes broadcast."""
     x, y = as_tensor_variable(x), as_tensor_variable(y)
     if inverse:
@@ -372,7 +382,7 @@ def permute_row_elements(x: Any, y: Any, inverse: bool = False) -> Variable:
     return pt.take_along_axis(x, y, axis=-1)
 
 
-def lexsort(keys: Any, axis: int = -1) -> Variable:
+def lexsort(keys: TensorLike, axis: int = -1) -> TensorVariable:
     """Positions that sort by several keys, of which the last one counts most.
 
     Args:

@@ -7,11 +7,10 @@ own call SciPy's C code, through pointers: what uses one needs SciPy where it ru
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import OPS
@@ -23,10 +22,8 @@ from graphc.tensor.math import ALIASES
 from graphc.tensor.reductions import logsumexp
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import AxisLike
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import AxisLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 # Rows that scipy.special has, by its names.
 _ELEMENTWISE = (
@@ -57,7 +54,7 @@ __all__ = [*_ROWS, *_OWN, "logsumexp", "softmax"]
 __all__ += distribution_functions.__all__
 
 
-def gammal(k: TensorLike, x: TensorLike) -> Variable:
+def gammal(k: TensorLike, x: TensorLike) -> TensorVariable:
     """Lower incomplete gamma function, not regularized.
 
     Examples:
@@ -67,7 +64,7 @@ def gammal(k: TensorLike, x: TensorLike) -> Variable:
     return OPS["gammainc"](k, x) * OPS["gamma"](k)
 
 
-def gammau(k: TensorLike, x: TensorLike) -> Variable:
+def gammau(k: TensorLike, x: TensorLike) -> TensorVariable:
     """Upper incomplete gamma function, not regularized.
 
     Examples:
@@ -77,7 +74,7 @@ def gammau(k: TensorLike, x: TensorLike) -> Variable:
     return OPS["gammaincc"](k, x) * OPS["gamma"](k)
 
 
-def xlogx(x: TensorLike) -> Variable:
+def xlogx(x: TensorLike) -> TensorVariable:
     """x log(x), 0 at 0.
 
     Examples:
@@ -88,7 +85,7 @@ def xlogx(x: TensorLike) -> Variable:
     return OPS["xlogy"](x, x)
 
 
-def xlogy0(x: TensorLike, y: TensorLike) -> Variable:
+def xlogy0(x: TensorLike, y: TensorLike) -> TensorVariable:
     """Theano's name of ``xlogy``.
 
     Examples:
@@ -98,7 +95,7 @@ def xlogy0(x: TensorLike, y: TensorLike) -> Variable:
     return OPS["xlogy"](x, y)
 
 
-def chi2sf(x: Any, k: Any) -> Variable:
+def chi2sf(x: TensorLike, k: TensorLike) -> TensorVariable:
     """Survival function of the chi-squared distribution with k degrees of freedom.
 
     Examples:
@@ -109,7 +106,7 @@ def chi2sf(x: Any, k: Any) -> Variable:
     return OPS["gammaincc"](k / 2, x / 2)
 
 
-def loggamma(x: TensorLike) -> Variable:
+def loggamma(x: TensorLike) -> TensorVariable:
     """Logarithm of gamma for positive x, NaN for negative ones (real operands; gammaln has the magnitude).
 
     Examples:
@@ -120,7 +117,7 @@ def loggamma(x: TensorLike) -> Variable:
     return OPS["switch"](OPS["lt"](x, 0), np.nan, OPS["gammaln"](x))
 
 
-def factorial(n: Any) -> Variable:
+def factorial(n: TensorLike) -> TensorVariable:
     """gamma(n + 1), 0 for negative n.
 
     Examples:
@@ -131,7 +128,7 @@ def factorial(n: Any) -> Variable:
     return OPS["switch"](OPS["lt"](n, 0), 0, OPS["gamma"](n + 1))
 
 
-def multigammaln(a: Any, d: int) -> Variable:
+def multigammaln(a: TensorLike, d: int) -> TensorVariable:
     """Logarithm of the multivariate gamma function of dimension d.
 
     Examples:
@@ -143,7 +140,7 @@ def multigammaln(a: Any, d: int) -> Variable:
     return d * (d - 1) / 4 * float(np.log(np.pi)) + sum(terms[1:], terms[0])
 
 
-def log_expit(x: Any) -> Variable:
+def log_expit(x: TensorLike) -> TensorVariable:
     """log(sigmoid(x)), without underflow.
 
     Examples:
@@ -154,7 +151,7 @@ def log_expit(x: Any) -> Variable:
     return -OPS["softplus"](-x)
 
 
-def softmax(c: TensorLike, axis: AxisLike = None) -> Variable:
+def softmax(c: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """exp(c) / sum(exp(c)), without overflow.
 
     Args:
@@ -169,7 +166,7 @@ def softmax(c: TensorLike, axis: AxisLike = None) -> Variable:
     return Softmax(normalize_axes(axis, c.type.ndim, "softmax"))(c)
 
 
-def log_softmax(c: TensorLike, axis: AxisLike = None) -> Variable:
+def log_softmax(c: TensorLike, axis: AxisLike = None) -> TensorVariable:
     """log(softmax(c)), without overflow; arguments as `softmax`.
 
     Examples:

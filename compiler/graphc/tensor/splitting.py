@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.broadcast import broadcast_static
@@ -17,7 +16,7 @@ from graphc.ops.sizes import known_size, product_of, size_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import IndexLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -43,7 +42,7 @@ def _along(axis: int, index: Any) -> tuple[int | slice, ...]:
     return (slice(None),) * axis + (index,)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
+def array_split(ary: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[TensorVariable]:
     """Pieces along an axis, as ``numpy.array_split``.
 
     Args:
@@ -73,7 +72,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Varia
     return [x[_along(axis, slice(a, b))] for a, b in pairwise([None, *cuts, None])]
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
+def hsplit(ary: Any, indices_or_sections: Any) -> list[TensorVariable]:
     """`array_split` along the second axis, of vectors along the first.
 
     Examples:
@@ -84,7 +83,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
     return array_split(x, indices_or_sections, 1 if x.type.ndim > 1 else 0)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
+def vsplit(ary: Any, indices_or_sections: Any) -> list[TensorVariable]:
     """`array_split` along the first axis.
 
     Examples:
@@ -94,7 +93,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
     return array_split(ary, indices_or_sections, 0)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
+def dsplit(ary: Any, indices_or_sections: Any) -> list[TensorVariable]:
     """`array_split` along the third axis.
 
     Examples:
@@ -104,7 +103,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
     return array_split(ary, indices_or_sections, 2)
 
 
-def unstack(x: TensorLike, axis: int = 0) -> tuple[Variable, ...]:
+def unstack(x: TensorLike, axis: int = 0) -> tuple[TensorVariable, ...]:
     """The arrays along an axis of known size.
 
     Raises:
@@ -124,7 +123,7 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[Variable, ...]:
     return tuple(x[_along(axis, i)] for i in range(size))
 
 
-def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> Variable:
+def append(arr: TensorLike, values: TensorLike, axis: int | None = None) -> TensorVariable:
     """Arrays one after the other along an axis; by default flattened ones.
 
     Examples:
@@ -144,7 +143,7 @@ def _flattened(arr: Any, axis: int | None, what: str) -> tuple[TensorVariable, i
     return x, normalize_axis(axis, x.type.ndim, what)
 
 
-def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Variable:
+def delete(arr: TensorLike, obj: IndexLike, axis: int | None = None) -> TensorVariable:
     """The array without some of its parts, as ``numpy.delete``.
 
     Args:
@@ -171,7 +170,7 @@ def delete(arr: TensorLike, obj: Any, axis: int | None = None) -> Variable:
     return pt.compress(keep, x, axis)
 
 
-def insert(arr: TensorLike, obj: Any, values: TensorLike, axis: int | None = None) -> Variable:
+def insert(arr: TensorLike, obj: Any, values: TensorLike, axis: int | None = None) -> TensorVariable:
     """The array with values before some of its parts, as ``numpy.insert``.
 
     Args:
@@ -212,7 +211,7 @@ def insert(arr: TensorLike, obj: Any, values: TensorLike, axis: int | None = Non
     return pt.moveaxis(pt.set_subtensor(whole[target], pt.broadcast_to(new, (count, *rest))), 0, axis)
 
 
-def resize(a: TensorLike, new_shape: Any) -> Variable:
+def resize(a: TensorLike, new_shape: Any) -> TensorVariable:
     """The elements in another shape, repeated as often as necessary; ``a`` must not be empty.
 
     Examples:
@@ -225,7 +224,7 @@ def resize(a: TensorLike, new_shape: Any) -> Variable:
     return pt.reshape(flat[pt.arange(total) % size_of(flat, 0)], sizes)
 
 
-def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Variable:
+def rollaxis(a: TensorLike, axis: int, start: int = 0) -> TensorVariable:
     """The axis moved before the axis ``start``, as ``numpy.rollaxis``.
 
     Examples:
@@ -241,7 +240,7 @@ def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Variable:
     return pt.moveaxis(x, axis, start - 1 if axis < start else start)
 
 
-def trim_zeros(filt: Any, trim: str = "fb") -> Variable:
+def trim_zeros(filt: TensorLike, trim: str = "fb") -> TensorVariable:
     """A vector without the zeros at its front ("f"), back ("b") or both.
 
     Examples:
@@ -263,7 +262,7 @@ def trim_zeros(filt: Any, trim: str = "fb") -> Variable:
     return x[start:stop]
 
 
-def stacklists(arg: Any) -> Variable:
+def stacklists(arg: Any) -> TensorVariable:
     """Nested lists of arrays of one shape as one array, with an axis for each level.
 
     Examples:
@@ -276,7 +275,7 @@ def stacklists(arg: Any) -> Variable:
     return as_tensor_variable(arg)
 
 
-def horizontal_stack(*args: Any) -> Variable:
+def horizontal_stack(*args: Any) -> TensorVariable:
     """Matrices beside each other.
 
     Examples:
@@ -286,7 +285,7 @@ def horizontal_stack(*args: Any) -> Variable:
     return _matrices(args, 1, "horizontal_stack")
 
 
-def vertical_stack(*args: Any) -> Variable:
+def vertical_stack(*args: Any) -> TensorVariable:
     """Matrices below each other.
 
     Examples:
@@ -297,14 +296,14 @@ def vertical_stack(*args: Any) -> Variable:
     return _matrices(args, 0, "vertical_stack")
 
 
-def _matrices(args: Sequence[TensorVariable], axis: int, what: str) -> Variable:
+def _matrices(args: Sequence[TensorVariable], axis: int, what: str) -> TensorVariable:
     xs = [as_tensor_variable(x) for x in args]
     if len(xs) < 2 or any(x.type.ndim != 2 for x in xs):
         raise ValueError(f"{what} takes at least two matrices, got {', '.join(str(x.type) for x in xs)}")
     return pt.concatenate(xs, axis=axis)
 
 
-def concat_with_broadcast(tensor_list: Sequence[Any], axis: int = 0) -> Variable:
+def concat_with_broadcast(tensor_list: Sequence[Any], axis: int = 0) -> TensorVariable:
     """`concatenate` of arrays of one rank whose other axes broadcast.
 
     Examples:

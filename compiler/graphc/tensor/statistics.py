@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Constant, Variable
+from graphc.graph.basic import Constant
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.elementwise import cast_to
@@ -21,25 +21,10 @@ if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
-    "average",
-    "corrcoef",
-    "cov",
-    "median",
-    "nanargmax",
-    "nanargmin",
-    "nanmax",
-    "nanmean",
-    "nanmedian",
-    "nanmin",
-    "nanpercentile",
-    "nanprod",
-    "nanquantile",
-    "nanstd",
-    "nansum",
-    "nanvar",
-    "percentile",
+    "average", "corrcoef", "cov", "median", "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmedian",
+    "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "percentile",
     "quantile",
-]
+]  # fmt: skip
 
 # So many quantiles are selected instead of sorting everything.
 FEW = 4
@@ -51,7 +36,7 @@ def _floats(x: Any) -> TensorVariable:
     return x if x.type.numpy_dtype.kind in "fc" else cast_to(x, "float64")
 
 
-def _joined_last(x: TensorVariable, axis: Any, what: str) -> tuple[TensorVariable, tuple[int, ...]]:
+def _joined_last(x: TensorVariable, axis: AxisLike, what: str) -> tuple[TensorVariable, tuple[int, ...]]:
     """The axes joined into one, after the others; also the axes."""
     axes = normalize_axes(axis, x.type.ndim, what)
     if len(axes) == 1:
@@ -74,7 +59,7 @@ def _with_nan(result: TensorVariable, rows: TensorVariable) -> TensorVariable:
     return pt.switch(pt.any(pt.isnan(rows), axis=-1), np.array(np.nan, result.type.dtype), result)
 
 
-def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Variable:
+def median(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Middle element over axes, or the mean of the two in the middle; NaN where there is a NaN.
 
     Args:
@@ -147,14 +132,14 @@ def _at(ordered: TensorVariable, positions: TensorVariable) -> TensorVariable:
     return pt.moveaxis(Gather()(ordered, pt.moveaxis(positions, 0, -1)), -1, 0)
 
 
-def _ranks(place: TensorVariable) -> Any:
+def _ranks(place: TensorVariable) -> TensorVariable:
     """The ranks of the elements around places, ascending."""
     return pt.cast(Sort()(pt.concatenate([pt.floor(place), pt.ceil(place)])), "int64")
 
 
 def quantile(
-    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False, **kwargs: Any
-) -> Variable:
+    x: Any, q: Any, axis: AxisLike = None, method: str = "linear", keepdims: bool = False, **kwargs: Any
+) -> TensorVariable:
     """Elements below which a fraction of all lies.
 
     Args:
@@ -174,7 +159,9 @@ def quantile(
     return _quantile(_floats(x), q, axis, kwargs.pop("interpolation", method), keepdims, False)
 
 
-def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool) -> TensorVariable:
+def _quantile(
+    x: TensorVariable, q: Any, axis: AxisLike, method: str, keepdims: bool, skip: bool
+) -> TensorVariable:
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     q = as_tensor_variable(q)
@@ -205,7 +192,7 @@ def percentile(
     method: str = "linear",
     keepdims: bool = False,
     **kwargs: Any,
-) -> Variable:
+) -> TensorVariable:
     """`quantile` with ``q`` in percent."""
     return quantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims, **kwargs)
 
@@ -225,17 +212,19 @@ def _present(x: TensorVariable) -> TensorVariable:
     return ~pt.isnan(x)
 
 
-def nansum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Variable:
+def nansum(x: TensorLike, axis: AxisLike = None, dtype: Any = None, keepdims: bool = False) -> TensorVariable:
     """`sum` with NaN counted as 0."""
     return pt.sum(_replaced(x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def nanprod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Variable:
+def nanprod(
+    x: TensorLike, axis: AxisLike = None, dtype: Any = None, keepdims: bool = False
+) -> TensorVariable:
     """`prod` with NaN counted as 1."""
     return pt.prod(_replaced(x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
-def _extreme(x: Any, axis: Any, keepdims: bool, largest: bool) -> Any:
+def _extreme(x: Any, axis: AxisLike, keepdims: bool, largest: bool) -> Any:
     x = as_tensor_variable(x)
     reduce = pt.max if largest else pt.min
     kind, least = x.type.numpy_dtype.kind, -np.inf if largest else np.inf
@@ -248,7 +237,7 @@ def _extreme(x: Any, axis: Any, keepdims: bool, largest: bool) -> Any:
     return pt.switch(some, found, np.array(np.nan, x.type.dtype))
 
 
-def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+def nanmax(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Largest element that is not NaN; NaN where there is none.
 
     Examples:
@@ -258,12 +247,12 @@ def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return _extreme(x, axis, keepdims, True)
 
 
-def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+def nanmin(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Smallest element that is not NaN; NaN where there is none."""
     return _extreme(x, axis, keepdims, False)
 
 
-def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+def nanargmax(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Position of `nanmax`; 0 where all are NaN.
 
     Examples:
@@ -273,7 +262,7 @@ def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return pt.argmax(_replaced(x, -np.inf), axis=axis, keepdims=keepdims)
 
 
-def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+def nanargmin(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Position of `nanmin`; 0 where all are NaN.
 
     Examples:
@@ -283,7 +272,7 @@ def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return pt.argmin(_replaced(x, np.inf), axis=axis, keepdims=keepdims)
 
 
-def _mean_of_present(x: Any, present: Any, axis: Any, keepdims: bool, ddof: int = 0) -> TensorVariable:
+def _mean_of_present(x: Any, present: Any, axis: AxisLike, keepdims: bool, ddof: int = 0) -> TensorVariable:
     """The sum of the elements that are present over their number less ``ddof``; a NaN among them counts."""
     count = pt.sum(present, axis=axis, keepdims=keepdims) - ddof
     real = {"complex64": "float32", "complex128": "float64"}.get(x.type.dtype, x.type.dtype)
@@ -292,7 +281,7 @@ def _mean_of_present(x: Any, present: Any, axis: Any, keepdims: bool, ddof: int 
     return mean if ddof == 0 else pt.switch(pt.gt(count, 0), mean, np.array(np.nan, mean.type.dtype))
 
 
-def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+def nanmean(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """`mean` of the elements that are not NaN.
 
     Examples:
@@ -303,7 +292,7 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return _mean_of_present(x, _present(x), axis, keepdims)
 
 
-def nanvar(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+def nanvar(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool = False) -> TensorVariable:
     """`var` of the elements that are not NaN."""
     x = _floats(x)
     deviation = x - nanmean(x, axis=axis, keepdims=True)
@@ -311,24 +300,26 @@ def nanvar(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> V
     return _mean_of_present(squares, _present(x), axis, keepdims, ddof)
 
 
-def nanstd(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+def nanstd(x: TensorLike, axis: AxisLike = None, ddof: int = 0, keepdims: bool = False) -> TensorVariable:
     """`std` of the elements that are not NaN."""
     return pt.sqrt(nanvar(x, axis=axis, ddof=ddof, keepdims=keepdims))
 
 
-def nanmedian(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Variable:
+def nanmedian(x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """`median` of the elements that are not NaN; NaN where there is none."""
     return nanquantile(x, 0.5, axis, "midpoint", keepdims)
 
 
-def nanquantile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Variable:
+def nanquantile(
+    x: TensorLike, q: Any, axis: AxisLike = None, method: str = "linear", keepdims: bool = False
+) -> TensorVariable:
     """`quantile` of the elements that are not NaN; NaN where there is none."""
     return _quantile(_floats(x), q, axis, method, keepdims, True)
 
 
 def nanpercentile(
     x: TensorLike, q: TensorLike, axis: AxisLike = None, method: str = "linear", keepdims: bool = False
-) -> Variable:
+) -> TensorVariable:
     """`nanquantile` with ``q`` in percent."""
     return nanquantile(x, as_tensor_variable(q) / 100.0, axis, method, keepdims)
 
@@ -336,7 +327,9 @@ def nanpercentile(
 # -- moments of several variables ----------------------------------------------------------------------------
 
 
-def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Variable:
+def average(
+    x: TensorLike, axis: AxisLike = None, weights: Any = None, keepdims: bool = False
+) -> TensorVariable:
     """Mean, weighted by an array of x's shape or a vector along the axis.
 
     Examples:
@@ -355,7 +348,9 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     return pt.sum(x * weights, axis=axis, keepdims=keepdims) / total
 
 
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Variable:
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None
+) -> TensorVariable:
     """Covariance matrix of variables.
 
     Args:
@@ -386,7 +381,7 @@ def _variables(m: Any, rowvar: bool) -> Any:
     return x if rowvar else x.T
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Variable:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> TensorVariable:
     """Correlation coefficients of variables; arguments as `cov`."""
     c = cov(x, y, rowvar)
     if c.type.ndim == 0:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.ops.sizes import as_size
 from graphc.public import pt
 
@@ -25,7 +24,7 @@ def _positions(M: TensorVariable, what: str) -> TensorVariable:
     return pt.cast(pt.arange(1 - size, size, 2), "float64") / steps
 
 
-def bartlett(M: Any) -> Variable:
+def bartlett(M: Any) -> TensorVariable:
     """A triangle over M points that is 0 at both ends.
 
     Examples:
@@ -35,7 +34,7 @@ def bartlett(M: Any) -> Variable:
     return 1 - pt.abs(_positions(M, "bartlett"))
 
 
-def hanning(M: Any) -> Variable:
+def hanning(M: Any) -> TensorVariable:
     """A raised cosine over M points that is 0 at both ends.
 
     Examples:
@@ -45,7 +44,7 @@ def hanning(M: Any) -> Variable:
     return 0.5 + 0.5 * pt.cos(np.pi * _positions(M, "hanning"))
 
 
-def hamming(M: Any) -> Variable:
+def hamming(M: Any) -> TensorVariable:
     """A raised cosine over M points with 0.08 at both ends.
 
     Examples:
@@ -55,7 +54,7 @@ def hamming(M: Any) -> Variable:
     return 0.54 + 0.46 * pt.cos(np.pi * _positions(M, "hamming"))
 
 
-def blackman(M: Any) -> Variable:
+def blackman(M: Any) -> TensorVariable:
     """Two cosines over M points.
 
     Examples:
@@ -66,7 +65,7 @@ def blackman(M: Any) -> Variable:
     return 0.42 + 0.5 * pt.cos(np.pi * x) + 0.08 * pt.cos(2 * np.pi * x)
 
 
-def kaiser(M: Any, beta: TensorLike) -> Variable:
+def kaiser(M: Any, beta: TensorLike) -> TensorVariable:
     """Kaiser's window of shape ``beta`` over M points, by Bessel functions.
 
     Examples:

@@ -20,6 +20,7 @@ from graphc.public import pt
 from graphc.transforms.vectorize import vectorize_graph
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["vectorize", "vmap"]
@@ -83,7 +84,7 @@ def vectorize(
     label = getattr(func, "__name__", type(func).__name__)
 
     @functools.wraps(func)
-    def vectorized(*args: Any, **kwargs: Any) -> Any:
+    def vectorized(*args: TensorLike, **kwargs: Any) -> Any:
         places, given = _split(function, args, kwargs, names)
         if left is not None and len(left) != len(places):
             raise ValueError(
@@ -107,8 +108,8 @@ def vectorize(
 
 
 def _split(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, int], excluded: set[int | str]
-) -> tuple[list[int], dict[str, int]]:
+    function: Callable[..., Any], args: Sequence[TensorLike], kwargs: dict[str, Any], excluded: set[int | str]
+) -> tuple[list[int], dict[str, Any]]:
     """Positions of the arguments that are batched, and the keyword arguments."""
     surplus = sorted(set(kwargs) - excluded)
     if surplus:
@@ -144,7 +145,7 @@ def _check_sizes(replace: dict[Variable, Variable], cores: Sequence[tuple[str, .
                 raise ValueError(f"{label}: the core dimension {name} has the sizes {known[name]} and {size}")
 
 
-def _check_results(found: Any, right: Sequence[tuple[str, ...]] | None, label: str) -> None:
+def _check_results(found: TensorVariable, right: Sequence[tuple[str, ...]] | None, label: str) -> None:
     listed = [found] if isinstance(found, Variable) else found
     if not isinstance(listed, list | tuple) or not all(isinstance(y, Variable) for y in listed):
         raise ArgumentError(
@@ -162,7 +163,7 @@ def _check_results(found: Any, right: Sequence[tuple[str, ...]] | None, label: s
             )
 
 
-def vmap(func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+def vmap(func: Callable[..., Any], in_axes: TensorLike = 0, out_axes: TensorLike = 0) -> Callable[..., Any]:
     """A function that maps ``func`` over an axis of its arguments, as ``jax.vmap``.
 
     Args:
@@ -182,7 +183,7 @@ def vmap(func: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Calla
     label = getattr(func, "__name__", type(func).__name__)
 
     @functools.wraps(func)
-    def mapped(*args: Any) -> Variable | tuple[Variable, Variable, Variable]:
+    def mapped(*args: TensorLike) -> Any:
         tensors = [as_tensor_variable(x) for x in args]
         replace: dict[Variable, Variable] = {}
         inner: list[Variable] = list(tensors)

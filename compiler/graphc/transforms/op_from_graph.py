@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.errors import MissingInputError
 from graphc.gradient.connectivity import io_connection_pattern
@@ -19,6 +19,9 @@ from graphc.graph.traversal import graph_inputs, toposort
 from graphc.ops.batch import batch_graph
 from graphc.public import function
 from graphc.transforms.op_from_graph_derivatives import pullback, pushforward, same_overrides
+
+if TYPE_CHECKING:
+    from graphc_runtime.thunk import Register
 
 Override = Callable[..., Any] | Sequence[Callable[..., Any] | None] | None
 
@@ -104,7 +107,7 @@ class OpFromGraph(Op):
         return len(self.inner_inputs) - len(self.shared_inputs)
 
     @property
-    def fgraph(self) -> Any:
+    def fgraph(self) -> FunctionGraph:
         """The inner graph as a `FunctionGraph`."""
         return FunctionGraph(self.inner_inputs, self.inner_outputs)
 
@@ -151,7 +154,7 @@ class OpFromGraph(Op):
         replace = dict(zip(self.inner_inputs, inputs, strict=True))
         return clone_replace(self.inner_outputs, replace, rebuild_strict=False)
 
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[list[Any]]) -> None:
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Register]) -> None:
         if "function" not in self._derived:
             options = {"mode": "reference", "on_unused_input": "ignore", **self.kwargs}
             inner, outputs = clone_with_inputs(self.inner_inputs, self.inner_outputs)
@@ -240,7 +243,7 @@ def expand(outputs: Sequence[Variable], memo: dict[Variable, Variable] | None = 
     return [memo.get(y, y) for y in outputs]
 
 
-def _check(inputs: Any, outputs: Any, kwargs: dict[str, Any]) -> None:
+def _check(inputs: Sequence[Variable], outputs: Sequence[Variable], kwargs: dict[str, Any]) -> None:
     for what, variables in (("inputs", inputs), ("outputs", outputs)):
         if not isinstance(variables, list):
             raise TypeError(

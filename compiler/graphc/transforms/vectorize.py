@@ -7,7 +7,7 @@ One axis after the other is added by `graphc.ops.batch`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.replace import checked_constants, checked_replacements, rebuild
@@ -15,6 +15,9 @@ from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import toposort
 from graphc.ops.batch import batch_some, rank_of
 from graphc.ops.shape import Shape, Shape_i
+
+if TYPE_CHECKING:
+    from graphc.graph.type import Type
 
 
 def vectorize_graph(
@@ -165,5 +168,5 @@ class _Batch:
         return y.dimshuffle(*front, *range(len(levels), y.type.ndim))
 
 
-def _plain(type_: Any, shape: Sequence[int | None]) -> Variable:
+def _plain(type_: Type, shape: Sequence[int | None]) -> Variable:
     return TensorType(type_.dtype, shape).make_variable()

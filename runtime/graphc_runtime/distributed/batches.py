@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ def _listed(batches: Iterable[Any]) -> list[Any]:
     return list(batches)
 
 
-def _tuple(batch: Any) -> tuple[Any, ...]:
+def _tuple(batch: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     return batch if isinstance(batch, tuple) else (batch,)
 
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 import concurrent.futures
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc_runtime import progress
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Call = Callable[..., Any]
 # Told how many of how many tasks have ended.
@@ -61,7 +64,7 @@ class Engine(ABC):
                 progress.report(name, done, len(handles))
 
 
-def read(partition: Any) -> tuple[Any, ...]:
+def read(partition: Sequence[np.ndarray]) -> tuple[Any, ...]:
     """The arrays of a partition."""
     found = partition() if callable(partition) else partition
     return found if isinstance(found, tuple) else (found,)
@@ -73,7 +76,7 @@ class _Local(Engine):
     def put(self, value: Any) -> Any:
         return value
 
-    def submit(self, call: Call, *args: Any) -> Any:
+    def submit(self, call: Call, *args: Any) -> list[np.ndarray]:
         return call(*args)
 
     def completed(self, handles: Sequence[Any]) -> Iterator[Any]:
@@ -82,7 +85,7 @@ class _Local(Engine):
     def results(self, handles: Sequence[Any]) -> list[Any]:
         return list(handles)
 
-    def place(self, partition: Any) -> Any:
+    def place(self, partition: Sequence[np.ndarray]) -> Any:
         return read(partition)
 
 
@@ -112,7 +115,7 @@ class _Executor(Engine):
     def results(self, handles: Sequence[Any]) -> list[Any]:
         return [h.result() if isinstance(h, concurrent.futures.Future) else h for h in handles]
 
-    def place(self, partition: Any) -> Any:
+    def place(self, partition: Sequence[np.ndarray]) -> Any:
         return partition
 
 

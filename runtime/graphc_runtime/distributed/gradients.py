@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,9 @@ class SumOverPartitions:
         return engine.results(level)[0]
 
 
-def _part(code: Shipped, parameters: tuple[Any, ...], partition: Any) -> Any:
+def _part(
+    code: Shipped, parameters: tuple[np.ndarray, ...], partition: Sequence[np.ndarray]
+) -> list[np.ndarray]:
     return code(*parameters, *read(partition))
 
 

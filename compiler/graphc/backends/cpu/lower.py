@@ -96,7 +96,7 @@ class _Snapshots:
         """Keeps the result; for stages, the next `before` sees it."""
         self._view(name, module, perf_counter() - self._start)
 
-    def failed(self, name: str, module: Any) -> None:
+    def failed(self, name: str, module: ir.Module) -> None:
         """Keeps what there is."""
 
     def finish(self, module: ir.Module) -> list[tuple[str, str]]:

@@ -46,7 +46,7 @@ class _Order:
     def __init__(self, takers: frozenset[str]) -> None:
         self._takers = takers
 
-    def is_safe(self, blocks: list[Any]) -> bool:
+    def is_safe(self, blocks: list[ir.Block]) -> bool:
         """Whether nothing is taken after something was written."""
         taking = [block for block in blocks if any(self._takes(op) for op in block.operations)]
         if not taking:
@@ -55,7 +55,7 @@ class _Order:
         reached = set(_reached(writing))
         return not any(block in reached or self._writes_then_takes(block) for block in taking)
 
-    def _writes_then_takes(self, block: Any) -> bool:
+    def _writes_then_takes(self, block: ir.Block) -> bool:
         written = False
         for op in block.operations:
             if written and self._takes(op):
@@ -63,10 +63,10 @@ class _Order:
             written = written or self._writes(op)
         return False
 
-    def _takes(self, op: Any) -> bool:
+    def _takes(self, op: ir.Operation) -> bool:
         return op.operation.name == "llvm.call" and callee_of(op.operation) in self._takers
 
-    def _writes(self, op: Any) -> bool:
+    def _writes(self, op: ir.Operation) -> bool:
         return op.operation.name in _WRITES and not self._takes(op)
 
 

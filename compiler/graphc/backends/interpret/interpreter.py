@@ -7,7 +7,7 @@ Slow and simple: what a module means before and after each graph-stage pass is d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from graphc_dialects._mlir import ir
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.errors import ERRORS
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # Made of addresses, which there are none of before bufferization.
 _BUFFER_STAGE = frozenset({"address"})
@@ -65,7 +68,7 @@ def run_function(
     raise ValueError(f"the module has no function @{name}")
 
 
-def checks(module: Any) -> list[Any]:
+def checks(module: ir.Module) -> list[Any]:
     """The `graphc.check` operations of a module, in its order."""
     return [op for function in functions(module) for op in walk(function) if op.name == "graphc.check"]
 
@@ -83,7 +86,7 @@ class _Frame:
         for argument, value in zip(arguments, inputs, strict=True):
             self._set(argument, value)
 
-    def _set(self, value: ir.Value, data: Any) -> None:
+    def _set(self, value: ir.Value, data: npt.ArrayLike) -> None:
         type_ = value.type
         if isinstance(type_, ir.RankedTensorType):
             dtype = element_dtype(type_.element_type)
@@ -97,7 +100,7 @@ class _Frame:
                 raise ValueError(f"a value of type {type_} was given shape {data.shape}")
         self._values[value] = data
 
-    def run(self) -> list[Any]:
+    def run(self) -> list[np.ndarray]:
         for op in self._function.regions[0].blocks[0].operations:
             if op.operation.name == "func.return":
                 return [self._values[operand] for operand in op.operands]
@@ -146,7 +149,7 @@ class _Frame:
     def _steps(self, op: ir.Operation) -> None:
         self._values[op.results[0]] = self._scans[op.operands[0]].steps
 
-    def _branch(self, op: Any) -> None:
+    def _branch(self, op: ir.Operation) -> None:
         """Runs the one region of a conditional that is chosen."""
         region = op.regions[0 if self._values[op.operands[0]] else 1]
         for inner in region.blocks[0].operations if len(region.blocks) else ():
@@ -156,7 +159,7 @@ class _Frame:
             else:
                 self._execute(inner.operation)
 
-    def _check(self, op: Any) -> None:
+    def _check(self, op: ir.Operation) -> None:
         condition, given, expected = (self._values[operand] for operand in op.operands)
         if not condition:
             self._failed(op, given, expected)

@@ -72,7 +72,7 @@ class ScanRun:
         oldest = -next(iter(self._declared[name].attributes["taps"]))
         self._set(op.results[0], self._rows[name][oldest + step + op.attributes["tap"].value])
 
-    def _write(self, name: str, op: Any, step: int) -> None:
+    def _write(self, name: str, op: ir.Operation, step: int) -> None:
         rows = self._rows[name]
         if op.name == "graphc.scan_collect":
             rows.append(self._values[op.operands[0]])
@@ -88,7 +88,7 @@ class ScanRun:
                 )
             rows[oldest + step + write] = row
 
-    def trace(self, op: Any) -> None:
+    def trace(self, op: ir.Operation) -> None:
         """Sets the result of a `scan_trace`."""
         name = op.attributes["state"].value
         declared = self._declared[name]
@@ -118,7 +118,7 @@ class ScanRun:
         ]
         return np.zeros(shape, element_dtype(type_.element_type))
 
-    def _row_shape(self, declared: Any, type_: Any) -> tuple[int, ...]:
+    def _row_shape(self, declared: Any, type_: ir.Type) -> tuple[int, ...]:
         """The shape of a row when there are none."""
         if declared.name == "graphc.scan_carry":
             return tuple(self._values[declared.operands[0]].shape[1:])

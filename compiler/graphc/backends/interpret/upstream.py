@@ -15,7 +15,7 @@ from graphc.ir.constants import element_dtype
 from graphc_dialects._mlir import ir
 
 
-def _width(op: Any) -> int:
+def _width(op: ir.Operation) -> int:
     type_ = op.operands[-1].type
     return type_.width if isinstance(type_, ir.IntegerType) else 64
 
@@ -54,11 +54,11 @@ def _cast(op: ir.Operation, x: int) -> Any:
     return _wrapped(op, int(np.asarray(x)[()]))
 
 
-def _extended(op: Any, x: Any) -> Any:
+def _extended(op: ir.Operation, x: Any) -> Any:
     return _wrapped(op, -int(x) if isinstance(x, bool) else int(x))
 
 
-def _unsigned_extended(op: Any, x: Any) -> Any:
+def _unsigned_extended(op: ir.Operation, x: Any) -> Any:
     return _wrapped(op, _unsigned(op, x))
 
 
@@ -90,17 +90,17 @@ def _from_elements(op: ir.Operation, *xs: int) -> np.ndarray:
     return np.array(xs, element_dtype(type_.element_type)).reshape(type_.shape)
 
 
-def _splat(op: Any, x: Any, *sizes: int) -> np.ndarray:
+def _splat(op: ir.Operation, x: Any, *sizes: int) -> np.ndarray:
     return np.full(_shape(op, sizes), x, element_dtype(op.results[0].type.element_type))
 
 
-def _empty(op: Any, *sizes: int) -> np.ndarray:
+def _empty(op: ir.Operation, *sizes: int) -> np.ndarray:
     """Contents that are seen in the result of whatever reads them."""
     dtype = element_dtype(op.results[0].type.element_type)
     return np.full(_shape(op, sizes), np.nan if dtype.kind in "fc" else np.ones((), dtype), dtype)
 
 
-def _shape(op: Any, sizes: tuple[int, ...]) -> list[int]:
+def _shape(op: ir.Operation, sizes: tuple[int, ...]) -> list[int]:
     dynamic = iter(sizes)
     return [size if size >= 0 else next(dynamic) for size in op.results[0].type.shape]
 

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.ir.constants import element_dtype
 
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
+
 _POISON = 0xA5  # in every byte that has not been written
 
 
-def _buffer(op: Any, *sizes: int) -> list[np.ndarray]:
+def _buffer(op: ir.Operation, *sizes: int) -> list[np.ndarray]:
     dtype = element_dtype(op.attributes["type"].value.element_type)
     if dtype == np.bool_:
         return [np.ones(sizes, dtype)]
@@ -21,14 +24,14 @@ def _buffer(op: Any, *sizes: int) -> list[np.ndarray]:
     return [np.full(count, _POISON, np.uint8).view(dtype).reshape(sizes)]
 
 
-def _split(op: Any, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
+def _split(op: ir.Operation, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
     axis = op.attributes["axis"].value
     if sum(sizes) != buffer.shape[axis] or min(sizes) < 0:
         raise ValueError(f"write_split: parts of sizes {sizes} are not axis {axis} of {buffer.shape}")
     return np.split(buffer, np.cumsum(sizes)[:-1], axis)
 
 
-def _view(op: Any, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
+def _view(op: ir.Operation, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
     if "order" in op.attributes:
         order = list(op.attributes["order"])
         dropped = tuple(axis for axis in range(buffer.ndim) if axis not in order)
@@ -44,14 +47,14 @@ def _view(op: Any, buffer: np.ndarray, *sizes: int) -> list[np.ndarray]:
     return [view]
 
 
-def _write(op: Any, value: np.ndarray, buffer: np.ndarray) -> list[None]:
+def _write(op: ir.Operation, value: np.ndarray, buffer: np.ndarray) -> list[None]:
     if value.shape != buffer.shape:
         raise ValueError(f"write: a value of shape {value.shape} does not fit {buffer.shape}")
     buffer[...] = value
     return [None]
 
 
-def _join(op: Any, buffer: np.ndarray, *tokens: None) -> list[np.ndarray]:
+def _join(op: ir.Operation, buffer: np.ndarray, *tokens: None) -> list[np.ndarray]:
     return [buffer]
 
 

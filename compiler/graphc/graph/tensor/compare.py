@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 # Room for a few hundred roundings of the narrower type, which is what reordered reductions need.
@@ -15,7 +13,7 @@ _TOLERANCES = {
 }
 
 
-def tolerances(*dtypes: Any) -> tuple[float, float]:
+def tolerances(*dtypes: np.dtype) -> tuple[float, float]:
     """Relative and absolute tolerance for values of these dtypes, those of the least precise one."""
     found = [_TOLERANCES.get(np.dtype(dtype), (1e-9, 1e-11)) for dtype in dtypes]
     return max(r for r, _ in found), max(a for _, a in found)

@@ -18,6 +18,7 @@ from graphc.graph.type import register_transfer, transfer
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -46,7 +47,9 @@ def _is_masked(x: float | np.ndarray) -> bool:
     return type(x) is not np.ndarray and "numpy.ma" in sys.modules and isinstance(x, np.ma.MaskedArray)
 
 
-def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> TensorConstant:
+def constant(
+    x: Any, name: str | None = None, ndim: int | None = None, dtype: DTypeLike | None = None
+) -> TensorConstant:
     """A constant tensor.
 
     Args:

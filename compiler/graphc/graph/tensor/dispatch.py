@@ -20,6 +20,7 @@ from graphc.graph.tensor.dispatch_adapters import FUNCTIONS, UFUNCS
 from graphc.public import array_api, pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 # NumPy ufuncs whose name in graphc.tensor differs from NumPy's.
@@ -178,7 +179,7 @@ def _with_options(
     function: Any,
     name: str,
     called: str,
-    inputs: Sequence[Any],
+    inputs: Sequence[TensorVariable],
     options: dict[str, int | None],
 ) -> Any:
     known = _parameters(name)
@@ -279,7 +280,9 @@ class NumpyProtocols:
 
     __array_priority__ = 1000
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> TensorVariable:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: TensorLike, **kwargs: Any
+    ) -> TensorVariable:
         """Let ``np.exp(x)``, ``array + x`` and ``np.add.reduce(x)`` build graphs."""
         return call_ufunc(symbolic_target(), ufunc, method, inputs, kwargs)
 

@@ -16,6 +16,8 @@ import numpy as np
 from graphc.public import raise_op
 
 if TYPE_CHECKING:
+    from graphc.graph.basic import Variable
+    from graphc.graph.tensor.like import AxisLike
     from graphc.graph.tensor.variable import TensorVariable
 
 Find = Callable[[str], Any]
@@ -73,13 +75,15 @@ def _is_complex(find: Find, x: TensorVariable) -> bool:
 # Splitting --------------------------------------------------------------------------------------------------
 
 
-def _pieces(x: Any, bounds: list[TensorVariable | int], axis: int) -> list[Any]:
+def _pieces(x: Any, bounds: list[TensorVariable | int], axis: int) -> list[TensorVariable]:
     front = (slice(None),) * (axis % x.ndim)
     ends = [None, *bounds, None]
     return [x[(*front, slice(a, b))] for a, b in pairwise(ends)]
 
 
-def _split(find: Find, ary: Any, indices_or_sections: Any, axis: int = 0, exact: bool = True) -> list[Any]:
+def _split(
+    find: Find, ary: Variable, indices_or_sections: Any, axis: int = 0, exact: bool = True
+) -> list[TensorVariable]:
     """``numpy.split``: a number of equal parts, or the positions of the cuts.
 
     Raises:
@@ -119,7 +123,7 @@ def _unstack(find: Find, x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 # Others -----------------------------------------------------------------------------------------------------
 
 
-def _round(find: Find, a: Any, decimals: int = 0, out: None = None) -> Any:
+def _round(find: Find, a: TensorVariable, decimals: int = 0, out: None = None) -> TensorVariable:
     _no_out(out)
     if np.dtype(a.dtype).kind not in "fc" and decimals >= 0:
         return a
@@ -132,8 +136,8 @@ def _round(find: Find, a: Any, decimals: int = 0, out: None = None) -> Any:
 
 
 def _clip(
-    find: Find, a: Any, a_min: Any = None, a_max: int | None = None, *, min: Any = None, max: Any = None
-) -> Any:
+    find: Find, a: Variable, a_min: Any = None, a_max: int | None = None, *, min: Any = None, max: Any = None
+) -> TensorVariable:
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     if low is not None and high is not None:
         return find("clip")(a, low, high)
@@ -186,14 +190,14 @@ def _nan_to_num(
     return where(find("eq")(x, -np.inf), bottom, numbers)
 
 
-def _without_nan(kind: str, neutral: Any) -> Callable[..., Any]:
-    def reduce(find: Find, a: Any, axis: int | None = None, **options: Any) -> TensorVariable:
+def _without_nan(kind: str, neutral: float) -> Callable[..., Any]:
+    def reduce(find: Find, a: TensorVariable, axis: int | None = None, **options: Any) -> TensorVariable:
         return find(kind)(find("where")(find("isnan")(a), neutral, a), axis=axis, **options)
 
     return reduce
 
 
-def _nanmean(find: Find, a: TensorVariable, axis: Any = None, keepdims: bool = False) -> TensorVariable:
+def _nanmean(find: Find, a: TensorVariable, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     total = FUNCTIONS["nansum"](find, a, axis, keepdims=keepdims)
     return total / find("sum")(find("logical_not")(find("isnan")(a)), axis=axis, keepdims=keepdims)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -11,7 +12,11 @@ if TYPE_CHECKING:
 
     from graphc.graph.basic import Variable
 
-# What `as_tensor_variable` takes: variables, and whatever NumPy makes an array of.
-TensorLike: TypeAlias = "Variable | npt.ArrayLike"
+# What `as_tensor_variable` takes: variables, whatever NumPy makes an array of, and sequences of these.
+TensorLike: TypeAlias = "Variable | npt.ArrayLike | Sequence[TensorLike]"
 AxisLike: TypeAlias = int | Sequence[int] | None
 DTypeLike: TypeAlias = "npt.DTypeLike"
+# Sizes, known or symbolic: of one dimension, of all in a sequence, or as a vector; None leaves them open.
+SizeLike: TypeAlias = "TensorLike | Sequence[int | Variable | None] | None"
+# What stands in ``x[...]``.
+IndexLike: TypeAlias = "TensorLike | slice | EllipsisType | tuple[IndexLike, ...] | None"

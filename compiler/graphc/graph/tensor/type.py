@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from graphc.graph.tensor.filter import filter_array
 from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 from graphc.graph.type import Type
 from graphc.public import pt
+
+if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike
 
 DTYPES = (
     "bool",
@@ -34,7 +37,7 @@ all_dtypes = DTYPES
 _MOST_BYTES = (1 << 63) - 1
 
 
-def parse_dtype(dtype: Any) -> str:
+def parse_dtype(dtype: DTypeLike) -> str:
     """The name of a supported dtype; ``"floatX"`` is the configured one.
 
     Raises:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -14,9 +14,16 @@ from graphc.graph.tensor.dispatch import NumpyProtocols
 from graphc.graph.type import transfer
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
-def _binary(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
+    from graphc.graph.tensor.like import AxisLike, DTypeLike, IndexLike, SizeLike, TensorLike
+    from graphc.graph.tensor.type import TensorType
+    from graphc.tensor.at import At
+
+
+def _binary(name: str, reflected: bool = False) -> Callable[[TensorOperators, TensorLike], TensorVariable]:
+    def method(self: TensorOperators, other: TensorLike) -> TensorVariable:
         function = getattr(pt, name)
         try:
             return function(other, self) if reflected else function(self, other)
@@ -27,10 +34,10 @@ def _binary(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _method(name: str) -> Callable[..., Any]:
+def _method(name: str) -> Callable[..., TensorVariable]:
     """A method that passes itself as the first argument of the namespace's function of that name."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: TensorOperators, *args: TensorLike, **kwargs: Any) -> TensorVariable:
         return getattr(pt, name)(self, *args, **kwargs)
 
     method.__doc__ = f"``graphc.tensor.{name}`` of this variable."
@@ -87,9 +94,10 @@ class TensorOperators(NumpyProtocols):
     cumsum, cumprod, sort, argsort, argtopk, topk = (
         _method(n) for n in ("cumsum", "cumprod", "sort", "argsort", "argtopk", "topk")
     )
-    nonzero, nonzero_values, choose, repeat, searchsorted = (
-        _method(n) for n in ("nonzero", "nonzero_values", "choose", "repeat", "searchsorted")
+    nonzero_values, choose, repeat, searchsorted = (
+        _method(n) for n in ("nonzero_values", "choose", "repeat", "searchsorted")
     )
+    nonzero: Callable[..., tuple[TensorVariable, ...] | TensorVariable] = _method("nonzero")
     zeros_like, ones_like = _method("zeros_like"), _method("ones_like")
     conjugate, diagonal, trace, fill = (_method(n) for n in ("conj", "diagonal", "trace", "fill"))
     set, inc, copy = _method("set_subtensor"), _method("inc_subtensor"), _method("tensor_copy")
@@ -112,27 +120,27 @@ class TensorOperators(NumpyProtocols):
         return self.type.broadcastable  # type: ignore[attr-defined]
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> TensorVariable:
         """The symbolic shape, an int64 vector; the static one is ``type.shape``."""
         return pt.shape(self)
 
     @property
-    def size(self) -> Any:
+    def size(self) -> TensorVariable:
         """Symbolic number of elements."""
         return pt.size(self)
 
     @property
-    def real(self) -> Any:
+    def real(self) -> TensorVariable:
         """Real part."""
         return pt.real(self)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> TensorVariable:
         """Imaginary part."""
         return pt.imag(self)
 
     @property
-    def T(self) -> Any:
+    def T(self) -> TensorVariable:
         """The variable with its axes reversed."""
         return pt.transpose(self)
 
@@ -143,42 +151,42 @@ class TensorOperators(NumpyProtocols):
 
     # Shapes and types --------------------------------------------------------------------------------------
 
-    def reshape(self, *sizes: Any, shape: Any = None, ndim: int | None = None) -> Any:
+    def reshape(self, *sizes: SizeLike, shape: SizeLike = None, ndim: int | None = None) -> TensorVariable:
         """As ``graphc.tensor.reshape``; the sizes may be given one by one, or together as ``shape``."""
         if sizes and shape is not None:
             raise TypeError(f"reshape takes the sizes {sizes} or shape={shape}, not both")
-        shape = sizes if shape is None else (shape,)
-        if len(shape) == 1 and not (
-            isinstance(shape[0], int | np.integer) or getattr(shape[0], "ndim", 1) == 0
+        given = sizes if shape is None else (shape,)
+        if len(given) == 1 and not (
+            isinstance(given[0], int | np.integer) or getattr(given[0], "ndim", 1) == 0
         ):
-            return pt.reshape(self, shape[0], ndim=ndim)
-        return pt.reshape(self, shape, ndim=ndim)
+            return pt.reshape(self, given[0], ndim=ndim)
+        return pt.reshape(self, given, ndim=ndim)
 
-    def dimshuffle(self, *pattern: Any) -> Any:
+    def dimshuffle(self, *pattern: int | str | Sequence[int | str]) -> TensorVariable:
         """Permute axes: each entry is an axis of this variable, or ``"x"`` for a new axis of size 1."""
         if len(pattern) == 1 and isinstance(pattern[0], list | tuple):
-            pattern = tuple(pattern[0])
+            return pt.dimshuffle(self, tuple(pattern[0]))
         return pt.dimshuffle(self, pattern)
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: AxisLike) -> TensorVariable:
         """As ``graphc.tensor.transpose``; the axes may be given one by one."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple | np.ndarray)):
             return pt.transpose(self, axes[0])
         return pt.transpose(self, axes or None)
 
-    def flatten(self, ndim: int = 1) -> Any:
+    def flatten(self, ndim: int = 1) -> TensorVariable:
         """Join the last axes until ``ndim`` remain."""
         return pt.flatten(self, ndim)
 
-    def astype(self, dtype: str) -> Any:
+    def astype(self, dtype: DTypeLike) -> TensorVariable:
         """The elements converted to ``dtype``."""
         return pt.cast(self, dtype)
 
-    def transfer(self, target: str) -> Any:
+    def transfer(self, target: str) -> Variable:
         """The variable on another target; see `graphc.graph.type.register_transfer`."""
         return transfer(self, target)  # type: ignore[arg-type]
 
-    def norm(self, L: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def norm(self, L: float, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
         """Norm of order ``L``: ``sum(abs(x) ** L) ** (1 / L)``; 0 counts, inf takes the largest."""
         if L == 0:
             return pt.sum(pt.neq(self, 0), axis=axis, keepdims=keepdims)
@@ -186,26 +194,26 @@ class TensorOperators(NumpyProtocols):
             return pt.max(pt.abs(self), axis=axis, keepdims=keepdims)
         return pt.pow(pt.sum(pt.pow(pt.abs(self), L), axis=axis, keepdims=keepdims), 1.0 / L)
 
-    def compress(self, condition: Any, axis: Any = None) -> Any:
+    def compress(self, condition: TensorLike, axis: int | None = None) -> TensorVariable:
         """``graphc.tensor.compress(condition, self, axis)``."""
         return pt.compress(condition, self, axis)
 
     # Indexing ----------------------------------------------------------------------------------------------
 
-    def __getitem__(self, index: Any) -> TensorVariable:
+    def __getitem__(self, index: IndexLike) -> TensorVariable:
         return pt.getitem(self, index)
 
     @property
-    def at(self) -> Any:
+    def at(self) -> At:
         """Changes at an index: ``x.at[index].max(y)``; also set, add, multiply and min."""
         return pt.At(self)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: IndexLike, value: TensorLike) -> None:
         raise TypeError(
             "symbolic variables do not change; use y = x[index].set(value) or x[index].inc(value)"
         )
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[TensorVariable]:
         if self.ndim == 0:
             raise TypeError(f"cannot iterate over the scalar {self}")
         length = self.type.shape[0]  # type: ignore[attr-defined]
@@ -216,7 +224,7 @@ class TensorOperators(NumpyProtocols):
             )
         return (self[i] for i in range(length))
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: TensorLike) -> bool:
         raise TypeError("`in` has no symbolic meaning; use graphc.tensor.any(graphc.tensor.eq(x, value))")
 
     def __bool__(self) -> bool:
@@ -226,8 +234,8 @@ class TensorOperators(NumpyProtocols):
         )
 
 
-def _refuse(call: str, advice: str) -> Callable[[Any], Any]:
-    def method(self: Any) -> Any:
+def _refuse(call: str, advice: str) -> Callable[[TensorVariable], Any]:
+    def method(self: TensorVariable) -> NoReturn:
         raise TypeError(f"{call} of {self}, which has no value before it is run; {advice}")
 
     return method
@@ -240,6 +248,8 @@ class TensorVariable(TensorOperators, Variable):
         >>> pt.vector("x").dtype, pt.vector("x").ndim
         ('float64', 1)
     """
+
+    type: TensorType
 
     # Also what functions of `math` ask for.
     __float__ = _refuse("float()", "use its astype('float64'), functions of graphc.tensor, or eval()")
@@ -259,7 +269,7 @@ class TensorConstant(TensorVariable, Constant):
         'TensorConstant'
     """
 
-    def __init__(self, type: Any, data: Any, name: str | None = None) -> None:
+    def __init__(self, type: TensorType, data: npt.ArrayLike, name: str | None = None) -> None:
         sizes = np.shape(data)
         if type.shape != sizes:
             if len(sizes) != type.ndim or any(

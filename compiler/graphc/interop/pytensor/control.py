@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pytensor.graph.basic import Apply
@@ -14,21 +14,26 @@ import graphc.tensor as pt
 from graphc import printing, raise_op
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
 
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
+
 
 @converts("IfElse")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     condition, *sides = inputs
     results = graphc.ifelse(condition, sides[: op.n_outs], sides[op.n_outs :])
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
 @converts("CheckAndRaise")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
 
 
 @converts("CheckParameterValue", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """PyMC lets this op become a switch to minus infinity where its rewrite for that is asked for."""
     if getattr(op, "can_be_replaced_by_ninf", False) is False:
         return raise_op.CheckAndRaise(op.exc_type, op.msg)(*inputs)
@@ -38,7 +43,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("OpFromGraph", "SymbolicOp", "TensorSymbolicOp", "SymbolicRandomVariable")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     inner = op.fgraph
     if inner is None:
         raise NoConversion("the op has no graph of its own")
@@ -46,7 +51,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("Print")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if op.global_fn.__name__ != "_print_fn":
         raise NoConversion("it prints with a function of the user's")
     return printing.Print(op.message, op.attrs)(inputs[0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from pytensor.compile.sharedvalue import SharedVariable
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from graphc.graph.basic import Variable as Converted
 
 Values = list[Any]
-Rule = Callable[[Any, Apply, Values, "Converter"], Any]
+# What stands for the outputs of a node: for its only one, or for each of several.
+Result: TypeAlias = "Converted | slice | Sequence[Converted | slice | None] | None"
+Rule = Callable[[Op, Apply, Values, "Converter"], "Result"]
 
 
 class NoConversion(NotImplementedError):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pytensor.graph.basic import Apply
@@ -14,6 +14,11 @@ import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, real_cast
 from graphc.interop.pytensor.loops import run_elements
 from graphc.interop.pytensor.stable import negative, product, quotient, summed, total
+
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
 
 # Scalar ops of PyTensor and the functions of the same meaning.
 FUNCTIONS = {
@@ -58,7 +63,7 @@ _OWN_DTYPES = frozenset(
 _REDUCTIONS = {"Maximum": "max", "Minimum": "min", "AND": "all", "OR": "any"}
 
 
-def apply_scalar(op: Any, inputs: Values, dtypes: list[str], c: Converter) -> Values:
+def apply_scalar(op: Op, inputs: Values, dtypes: list[str], c: Converter) -> Values:
     """The results of a scalar op for each element.
 
     Args:
@@ -133,17 +138,17 @@ SPECIAL = {
 
 
 @converts("Elemwise")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return apply_scalar(op.scalar_op, inputs, [output.type.dtype for output in node.outputs], c)
 
 
 @converts("ScalarOp", module="pytensor.scalar")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return apply_scalar(op, inputs, [output.type.dtype for output in node.outputs], c)
 
 
 @converts("CAReduce")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     (x,) = inputs
     # NumPy reduces a scalar along an axis, too.
     axis = tuple(range(x.type.ndim)) if op.axis is None or x.type.ndim == 0 else tuple(op.axis)
@@ -168,5 +173,5 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("DimShuffle")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.dimshuffle(inputs[0], *op.new_order)

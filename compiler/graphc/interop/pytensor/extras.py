@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply
 from scipy.interpolate import PPoly
@@ -11,9 +11,14 @@ from scipy.interpolate import PPoly
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, static_int
 
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
+
 
 @converts("Argmax")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     (x,) = inputs
     ndim = x.type.ndim
     axes = tuple(range(ndim)) if op.axis is None else tuple(int(axis) % ndim for axis in op.axis)
@@ -25,28 +30,28 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("Softmax")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.special.softmax(inputs[0], axis=op.axis)
 
 
 @converts("LogSoftmax")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.special.log_softmax(inputs[0], axis=op.axis)
 
 
 @converts("SoftmaxGrad")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     cotangent, result = inputs
     weighted = cotangent * result
     return weighted - pt.sum(weighted, axis=op.axis, keepdims=True) * result
 
 
 @converts("CumOp")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return (pt.cumsum if op.mode == "add" else pt.cumprod)(inputs[0], axis=op.axis)
 
 
-def _axis(op: Any, node: Apply) -> int:
+def _axis(op: Op, node: Apply) -> int:
     """The axis of a sort: an input, which has to be known, or from PyTensor 3.1 on a parameter."""
     axis = op.axis if hasattr(op, "axis") else static_int(node.inputs[1])
     if axis is None:
@@ -55,27 +60,27 @@ def _axis(op: Any, node: Apply) -> int:
 
 
 @converts("SortOp")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.sort(inputs[0], axis=_axis(op, node))
 
 
 @converts("ArgSortOp")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.argsort(inputs[0], axis=_axis(op, node), kind=op.kind)
 
 
 @converts("SearchsortedOp")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.searchsorted(inputs[0], inputs[1], side=op.side, sorter=inputs[2] if len(inputs) > 2 else None)
 
 
 @converts("Repeat")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.repeat(inputs[0], inputs[1], axis=op.axis)
 
 
 @converts("Unique")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The inverse has the shape of the input, where PyTensor says a vector."""
     found = pt.unique(inputs[0], op.return_index, op.return_inverse, op.return_counts, axis=op.axis)
     results = found if isinstance(found, (list, tuple)) else [found]
@@ -86,22 +91,22 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("UnravelIndex")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return list(pt.unravel_index(inputs[0], inputs[1], order=op.order))
 
 
 @converts("RavelMultiIndex")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.ravel_multi_index(inputs[:-1], inputs[-1], mode=op.mode, order=op.order)
 
 
 @converts("Bartlett")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.bartlett(inputs[0])
 
 
 @converts("Convolve1d")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The third input says whether the result is "full" or "valid"."""
     full = static_int(node.inputs[2])
     if full is None:
@@ -110,7 +115,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("Convolve2d")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if len(inputs) > 2:
         full = static_int(node.inputs[2])
         if full is None:
@@ -123,7 +128,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("Fourier", module="pytensor.tensor")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     axis = static_int(node.inputs[2])
     if axis is None:
         raise NoConversion("the axis is computed")
@@ -131,7 +136,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("RFFTOp")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """All axes but the first; real and imaginary parts become a last axis."""
     x, shape = inputs
     transformed = pt.fft.rfftn(
@@ -141,7 +146,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("IRFFTOp")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The inverse without the division by the number of elements."""
     x, shape = inputs
     axes = list(range(1, x.type.ndim - 1))
@@ -152,7 +157,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("SplineWrapper", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A spline of SciPy by its polynomials, one for each interval between knots."""
     (x,) = inputs
     spline = op.spline

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -12,8 +12,13 @@ from pytensor.tensor.subtensor import indices_from_subtensor
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, static_int
 
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
 
-def _index(op: Any, node: Apply, skipped: int, c: Converter) -> tuple[Any, ...]:
+    from graphc.interop.pytensor.convert import Result
+
+
+def _index(op: Op, node: Apply, skipped: int, c: Converter) -> tuple[Any, ...]:
     """The index of an op: integers, slices, masks and arrays of positions.
 
     Args:
@@ -41,12 +46,12 @@ def _entry(entry: Any, c: Converter) -> Any:
 
 
 @converts("Subtensor", "AdvancedSubtensor", "AdvancedSubtensor1")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return inputs[0][_index(op, node, 1, c)]
 
 
 @converts("IncSubtensor", "AdvancedIncSubtensor", "AdvancedIncSubtensor1")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     x, y = inputs[:2]
     part = x[_index(op, node, 2, c)]
     y = pt.cast(y, x.type.dtype)
@@ -58,17 +63,17 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("MakeSlice")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return slice(*inputs)
 
 
 @converts("Nonzero")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return list(pt.nonzero(inputs[0]))
 
 
 @converts("PermuteRowElements")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     inverse = getattr(op, "inverse", None)
     if inverse is None:
         inverse = static_int(node.inputs[2]) if len(node.inputs) > 2 else 0
@@ -78,5 +83,5 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("Choose")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.choose(inputs[0], inputs[1], mode=op.mode)

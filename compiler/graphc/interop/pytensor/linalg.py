@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply
 
@@ -14,6 +14,11 @@ from graphc.interop.pytensor.convert import Converter, NoConversion, Values, con
 from graphc.interop.pytensor.equal_rows import element
 from graphc.ops.bands import TridiagonalFactor
 from graphc.ops.solvers import Sylvester
+
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
 
 # By class name: what computes the op for all matrices of a batch.
 Batched = Callable[[Any, Values], Any]
@@ -27,7 +32,7 @@ def _batched(*names: str) -> Callable[[Batched], Batched]:
         _BATCHED.update(dict.fromkeys(names, function))
 
         @converts(*names, module="pytensor.tensor")
-        def rule(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+        def rule(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
             return function(op, inputs)
 
         return function
@@ -36,7 +41,7 @@ def _batched(*names: str) -> Callable[[Batched], Batched]:
 
 
 @converts("Blockwise")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The batched form of the core op, or its rule vectorised."""
     core = op.core_op
     if (function := _BATCHED.get(type(core).__name__)) is not None:
@@ -81,118 +86,118 @@ def _repeated(result: Any, sizes: list[Any], ndim: int) -> Any:
 
 
 @_batched("Dot")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     x, y = inputs
     return pt.dot(x, y) if max(x.type.ndim, y.type.ndim) <= 2 else pt.matmul(x, y)
 
 
 @converts("BatchedDot")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.batched_dot(*inputs)
 
 
 @converts("Gemv", "CGemv")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     y, alpha, a, x, beta = inputs
     return beta * y + alpha * pt.dot(a, x)
 
 
 @converts("Gemm")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     z, alpha, x, y, beta = inputs
     return beta * z + alpha * pt.dot(x, y)
 
 
 @converts("Dot22")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.dot(*inputs)
 
 
 @converts("Dot22Scalar")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.dot(*inputs[:2]) * inputs[2]
 
 
 @converts("Ger", "CGer")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     a, alpha, x, y = inputs
     return a + alpha * pt.outer(x, y)
 
 
 @_batched("Cholesky")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     """PyTensor gives NaN for a matrix that is not positive definite, and a sampler goes on."""
     return pt.linalg.cholesky(inputs[0], lower=op.lower, on_error="nan")
 
 
 @_batched("Solve")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.solve(
         inputs[0], inputs[1], assume_a=op.assume_a, lower=op.lower, b_ndim=op.b_ndim, on_error="nan"
     )
 
 
 @_batched("SolveTriangular")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.solve_triangular(
         inputs[0], inputs[1], lower=op.lower, unit_diagonal=op.unit_diagonal, b_ndim=op.b_ndim, on_error="nan"
     )
 
 
 @_batched("CholeskySolve")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     factor, b = inputs
     return pt.linalg.cho_solve((factor, op.lower), b, b_ndim=op.b_ndim)
 
 
 @_batched("MatrixInverse")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.inv(inputs[0])
 
 
 @_batched("MatrixPinv")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.pinv(inputs[0], hermitian=op.hermitian)
 
 
 @_batched("Det")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.det(inputs[0])
 
 
 @_batched("SLogDet")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return list(pt.linalg.slogdet(inputs[0]))
 
 
 @_batched("Eig")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return list(pt.linalg.eig(inputs[0]))
 
 
-def _eigh(op: Any, inputs: Values) -> Any:
+def _eigh(op: Op, inputs: Values) -> Any:
     """Eigenvalues and vectors, from the triangle that the op says: by ``UPLO`` before PyTensor 3."""
     lower = op.UPLO == "L" if hasattr(op, "UPLO") else bool(op.lower)
     return pt.linalg.eigh(inputs[0], inputs[1] if len(inputs) > 1 else None, lower=lower)
 
 
 @_batched("Eigh")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return list(_eigh(op, inputs))
 
 
 @_batched("Eigvalsh")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return _eigh(op, inputs)[0]
 
 
 @_batched("SVD")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.svd(inputs[0], full_matrices=op.full_matrices, compute_uv=op.compute_uv)
 
 
 @_batched("QR")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     """PyTensor's names of modes are SciPy's, where "full" is NumPy's "complete"."""
     if op.mode == "raw":
         raise NoConversion("the mode raw, LAPACK's own form")
@@ -202,36 +207,36 @@ def _(op: Any, inputs: Values) -> Any:
 
 
 @_batched("LU")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     first, *factors = pt.linalg.lu(inputs[0], permute_l=op.permute_l, p_indices=op.p_indices)
     # The exchanges of rows are real.
     return [first if op.permute_l or op.p_indices else pt.real(first), *factors]
 
 
 @_batched("LUFactor")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return list(pt.linalg.lu_factor(inputs[0]))
 
 
 @_batched("PivotToPermutations")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.pivot_to_permutation(inputs[0], inverse=op.inverse)
 
 
 @_batched("Expm")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.expm(inputs[0])
 
 
 @_batched("Schur")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     if inputs[0].type.dtype.startswith("complex") and op.output == "real":
         raise NoConversion("the real Schur form of a complex matrix")
     return list(pt.linalg.schur(inputs[0], output=op.output, sort=op.sort))
 
 
 @_batched("QZ")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     output = "complex" if op.complex_output else "real"
     return list(
         pt.linalg.qz(
@@ -241,32 +246,32 @@ def _(op: Any, inputs: Values) -> Any:
 
 
 @_batched("TRSYL")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     """Sylvester's equation of matrices in Schur form."""
     return Sylvester()(*inputs)
 
 
 @_batched("LUFactorTridiagonal")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     d = inputs[1]
     return list(TridiagonalFactor()(*inputs, pt.maximum(d.shape[d.type.ndim - 1] - 2, 0)))
 
 
 @_batched("SolveLUFactorTridiagonal")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     *factors, b = inputs
     return pt.linalg.tridiagonal_lu_solve(factors, b, b_ndim=op.b_ndim, transposed=op.transposed)
 
 
 @converts("Lstsq", module="pytensor.tensor")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if inputs[1].type.ndim != 2:
         raise NoConversion("its results have other types than PyTensor says for a vector")
     return list(pt.linalg.lstsq(*inputs))
 
 
 @converts("EighGrad", module="pytensor.tensor")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """Derivatives by one triangle, of eigenvalues w and vectors v."""
     w, v, by_values, by_vectors = inputs[1:]
     n = w.shape[0]
@@ -278,7 +283,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("EigvalshGrad", module="pytensor.tensor")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     a, b, by_values = inputs
     w, v = pt.linalg.eigh(a, b, lower=op.lower)
     weights = (by_values, -by_values * w)
@@ -293,31 +298,31 @@ def _one_triangle(x: Any, lower: bool) -> Any:
 
 
 @_batched("BlockDiagonal")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.block_diag(*inputs)
 
 
 @_batched("KroneckerProduct")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.kron(*inputs)
 
 
 @_batched("TensorInv")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.tensorinv(inputs[0], ind=op.ind)
 
 
 @_batched("TensorSolve")
-def _(op: Any, inputs: Values) -> Any:
+def _(op: Op, inputs: Values) -> Result:
     return pt.linalg.tensorsolve(inputs[0], inputs[1], axes=op.axes)
 
 
 @converts("LogDet", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.linalg.slogdet(inputs[0])[1]
 
 
 @converts("PosDefMatrix", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A matrix whose factor exists."""
     return pt.invert(pt.any(pt.isnan(pt.linalg.cholesky(inputs[0], on_error="nan"))))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,11 @@ import graphc
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, Values
 
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
 
-def run_elements(op: Any, inputs: Values, c: Converter) -> Values:
+
+def run_elements(op: Op, inputs: Values, c: Converter) -> Values:
     """All elements at once: an element whose loop has ended keeps its values.
 
     Args:

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply
 
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
 from graphc.ops import optimize
 
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
+
 _MODULE = "pytensor.tensor.optimize"
 
 
-def _solved(op: Any, inputs: Values, c: Converter, made_by: Any, role: str, *options: str) -> Any:
+def _solved(op: Op, inputs: Values, c: Converter, made_by: Any, role: str, *options: str) -> Any:
     """The results of graphc's op of the same search.
 
     Args:
@@ -32,12 +37,12 @@ def _solved(op: Any, inputs: Values, c: Converter, made_by: Any, role: str, *opt
 
 
 @converts("MinimizeScalarOp", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return _solved(op, inputs, c, optimize.MinimizeScalarOp, "objective", "method", "optimizer_kwargs")
 
 
 @converts("MinimizeOp", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if op.hessp:
         raise NoConversion("products of the Hessian with vectors")
     options = ("method", "jac", "hess", "use_vectorized_jac", "optimizer_kwargs")
@@ -45,12 +50,12 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("RootScalarOp", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     options = ("method", "jac", "hess", "optimizer_kwargs")
     return _solved(op, inputs, c, optimize.RootScalarOp, "equation", *options)
 
 
 @converts("RootOp", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     options = ("method", "jac", "use_vectorized_jac", "optimizer_kwargs")
     return _solved(op, inputs, c, optimize.RootOp, "equations", *options)

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pytensor.graph.basic import Apply
 
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts
+
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
 
 # Distributions with the same parameters in the same order, and what graphc calls them.
 _SAME = (
@@ -42,7 +47,7 @@ def _options(node: Apply, rng: Any, size: Any) -> dict[str, Any]:
 
 
 @converts("RandomVariable")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The generator after the draws, and the draws."""
     if not _sampler_of(type(op)).__module__.startswith("pytensor."):
         raise NoConversion("a distribution with a sampler of its own")
@@ -64,7 +69,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("ChoiceWithoutReplacement")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     rng, size, a, *probabilities, shape = inputs
     length = shape.type.shape[0] if shape.type.ndim == 1 else None
     if size is not None or length is None or a.type.ndim != op.ndims_params[0]:
@@ -81,7 +86,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("ParetoRV")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """SciPy's draws: by the inverse of the distribution function, which NumPy's are not."""
     rng, size, shape, scale = inputs
     high = pt.ones_like(shape * scale) if size is None else 1.0
@@ -90,7 +95,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("BetaClippedRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """PyMC's beta variables are never exactly 0 or 1."""
     rng, size, *parameters = inputs
     rng, drawn = pt.random.beta(*parameters, **_options(node, rng, size))
@@ -100,7 +105,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("WaldRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """With a shift, which does not make more draws."""
     rng, size, mean, scale, shift = inputs
     rng, drawn = pt.random.wald(mean, scale, **_options(node, rng, size))
@@ -108,7 +113,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("DiscreteUniformRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """Both ends included. SciPy draws for several ranges one by one, each with bits of its own."""
     rng, size, lower, upper = inputs
     if not all(bound.type.broadcastable == (True,) * bound.type.ndim for bound in (lower, upper)):

@@ -22,6 +22,7 @@ from graphc.interop.pytensor.convert import Converter, Values, converts
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable as Converted
+    from graphc.interop.pytensor.convert import Result
 
 
 class GraphcOp(Op):
@@ -143,6 +144,6 @@ def to_pytensor(function: Function) -> Callable[..., Any]:
 
 
 @converts("GraphcOp", module="graphc.")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The graph itself, for other inputs."""
     return graph_replace(op.outputs, dict(zip(op.inputs, inputs, strict=True)), strict=False)

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pytensor.graph.basic import Apply
 
 import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes
+
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
 
 _SPECIAL: Any = pt.special
 _HALF_ROOT = math.sqrt(0.5)
@@ -44,7 +49,7 @@ def _uniform(rng: Any, shape: list[Any]) -> Any:
 
 
 @converts("SkewNormalRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     rng, size, *parameters = inputs
     mu, sigma, alpha = parameters
     shape = _shape(node, size, parameters)
@@ -56,7 +61,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("RiceRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     rng, size, *parameters = inputs
     b, sigma = _floats(parameters)
     rng, drawn = _normal(rng, [2, *_shape(node, size, [b, sigma])])
@@ -65,7 +70,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("MoyalRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     rng, size, *parameters = inputs
     mu, sigma = _floats(parameters)
     shape = _shape(node, size, [mu, sigma])
@@ -74,7 +79,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("SkewStudentTRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     rng, size, *parameters = inputs
     a, b, mu, sigma = parameters
     shape = _shape(node, size, parameters)
@@ -84,7 +89,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("TruncatedNormalRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The inverse of the distribution function in logarithms, of the tail in which more digits are left."""
     rng, size, *parameters = inputs
     mu, sigma, lower, upper = parameters
@@ -106,7 +111,7 @@ def _log_normal_mass(a: Any, b: Any) -> Any:
 
 
 @converts("MatrixNormalRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     rng, size, *parameters = inputs
     mu, rows, columns = _floats(parameters)
     if size is None and any(x.type.ndim != 2 for x in (mu, rows, columns)):
@@ -117,7 +122,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("StickBreakingWeightsRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     rng, size, alpha, count = inputs
     (alpha,), count = _floats([alpha]), pt.reshape(count, [])
     shape = sizes(alpha) if size is None else _shape(node, size, [])
@@ -131,7 +136,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("InterpolatedRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """The inverse of an integral of straight lines."""
     rng, size, *given = inputs
     if any(n != 1 for v in node.inputs[2:] for n in v.type.shape[:-1]):
@@ -147,7 +152,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("WishartRV", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """Bartlett's decomposition, with SciPy's order of draws."""
     rng, size, nu, scale = inputs
     n, shape = node.inputs[3].type.shape[-1], [] if size is None else _shape(node, size, [])

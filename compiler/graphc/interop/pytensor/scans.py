@@ -9,7 +9,7 @@ selected when the graph runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply, Variable
 
@@ -20,6 +20,11 @@ from graphc.scan.op import Scan
 from graphc.scan.spec import Invariant, Output, ScanSpec, State, Untraced
 from graphc.scan.spec import Sequence as Rows
 
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
+
 # From the rows of a role to what stands for PyTensor's result.
 Finish = Callable[[Any], Any]
 
@@ -27,7 +32,7 @@ Finish = Callable[[Any], Any]
 class _Loop:
     """A scan in the making: roles, and what belongs to each in the order of the spec."""
 
-    def __init__(self, op: Any, node: Apply, inputs: Values, c: Converter) -> None:
+    def __init__(self, op: Op, node: Apply, inputs: Values, c: Converter) -> None:
         self.op, self.info, self.node = op, op.info, node
         self.inputs, self.pytensor_inputs = inputs, node.inputs
         self.steps = pt.cast(inputs[0], "int64")
@@ -88,7 +93,7 @@ class _Loop:
 
 
 @converts("Scan", module="pytensor.scan")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     loop = _Loop(op, node, inputs, c)
     for i, (row, rows) in enumerate(
         zip(op.inner_seqs(loop.inner_inputs), op.outer_seqs(inputs), strict=True)

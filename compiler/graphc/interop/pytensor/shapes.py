@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pytensor.graph.basic import Apply, Constant
@@ -14,14 +14,19 @@ import graphc.tensor as pt
 from graphc.interop.pytensor.convert import Converter, NoConversion, Values, converts, sizes, static_int
 from graphc.interop.pytensor.types import is_tensor
 
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
+
 
 @converts("Reshape")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.reshape(inputs[0], inputs[1], ndim=op.ndim)
 
 
 @converts("JoinDims")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     (x,) = inputs
     known, first, end = sizes(x), op.start_axis, op.start_axis + op.n_axes
     joined = reduce(pt.mul, known[first:end], pt.constant(np.int64(1)))
@@ -29,47 +34,47 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("SplitDims")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     x, parts = inputs
     known, count = sizes(x), node.outputs[0].type.ndim - x.type.ndim + 1
     return pt.reshape(x, [*known[: op.axis], *(parts[i] for i in range(count)), *known[op.axis + 1 :]])
 
 
 @converts("Alloc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.alloc(*inputs) if len(inputs) > 1 else inputs[0]
 
 
 @converts("AllocEmpty")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.empty(inputs, dtype=op.dtype)
 
 
 @converts("Shape")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.shape(inputs[0])
 
 
 @converts("Shape_i")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return inputs[0].shape[op.i]
 
 
 @converts("SpecifyShape")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     x, *shape = inputs
     return pt.specify_shape(x, shape)
 
 
 @converts("MakeVector")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if not inputs:
         return pt.constant(np.zeros(0, op.dtype))
     return pt.stack([pt.cast(x, op.dtype) for x in inputs])
 
 
 @converts("Join")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     if hasattr(op, "axis"):  # from PyTensor 3.1 on
         return pt.join(op.axis, *inputs)
     axis = static_int(node.inputs[0])
@@ -79,7 +84,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("Split")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     x, *rest = inputs
     axis = op.axis if hasattr(op, "axis") else static_int(node.inputs[1])
     if axis is None:
@@ -90,43 +95,43 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("ARange")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.arange(inputs[0], inputs[1], inputs[2], dtype=op.dtype)
 
 
 @converts("Eye")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.eye(inputs[0], inputs[1], inputs[2], dtype=op.dtype)
 
 
 @converts("ExtractDiag")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.diagonal(inputs[0], op.offset, op.axis1, op.axis2)
 
 
 @converts("AllocDiag")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.alloc_diag(inputs[0], offset=op.offset, axis1=op.axis1, axis2=op.axis2)
 
 
 @converts("BatchedDiag", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A diagonal matrix of each row."""
     return pt.alloc_diag(inputs[0], axis1=-2, axis2=-1)
 
 
 @converts("FillDiagonal")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.fill_diagonal(*inputs)
 
 
 @converts("FillDiagonalOffset")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return pt.fill_diagonal_offset(*inputs)
 
 
 @converts("TensorFromScalar")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A copy of an input, since a scalar that is given is a number of NumPy's, not an array."""
     (variable,) = node.inputs
     given = variable.owner is None and not isinstance(variable, Constant)
@@ -145,22 +150,22 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
     "ZeroGrad",
 )
 @converts("MinibatchRandomVariable", "DiracDelta", module="pymc")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """What these change concerns PyTensor alone: a type, a copy, a derivative that it has taken."""
     return inputs[0]
 
 
 @converts("DeepCopyOp")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A node, so that functions that hand an input through are compiled as others are."""
     return pt.tensor_copy(inputs[0]) if is_tensor(node.outputs[0].type) else inputs[0]
 
 
 @converts("Default", module="pytensor.tensor")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return inputs[1] if inputs[0] is None else inputs[0]
 
 
 @converts("GradClip")
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return gradient.grad_clip(inputs[0], op.clip_lower_bound, op.clip_upper_bound)

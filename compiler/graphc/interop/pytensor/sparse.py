@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
 
@@ -15,6 +15,11 @@ from graphc.interop.pytensor.types import is_tensor
 from graphc.ops.sparse import CsrSampledProduct
 from graphc.raise_op import CheckAndRaise
 from graphc.sparse.basic import CSM, size_along, values_at
+
+if TYPE_CHECKING:
+    from pytensor.graph.op import Op
+
+    from graphc.interop.pytensor.convert import Result
 
 _MODULE = "pytensor.sparse"
 # Classes whose inputs are the function's arguments, in order.
@@ -43,7 +48,7 @@ def _typed(variable: Variable, result: Any) -> Any:
 
 
 @converts(*_SAME, module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """Dense results get PyTensor's dtype from the converter."""
     result = _SAME[type(op).__name__](*inputs)
     if isinstance(result, tuple):
@@ -56,28 +61,28 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("Diag", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     square = pt.eq(*(size_along(inputs[0], axis) for axis in (0, 1)))
     return CheckAndRaise(ValueError, "diag takes a square sparse matrix")(sparse.diag(inputs[0]), square)
 
 
 @converts("Cast", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return sparse.cast(inputs[0], op.out_type)
 
 
 @converts("SparseFromDense", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return (sparse.csr_from_dense if op.format == "csr" else sparse.csc_from_dense)(inputs[0])
 
 
 @converts("CSM", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return (sparse.CSR if op.format == "csr" else sparse.CSC)(*inputs)
 
 
 @converts("CSMGrad", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """Elements of one matrix at the places of another. Which of the two compressed forms both have does not
     matter, as long as the number of the other axis is right.
     """
@@ -90,12 +95,12 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("SpSum", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return sparse.sp_sum(inputs[0], axis=op.axis)
 
 
 @converts("StructuredDotGradCSC", "StructuredDotGradCSR", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """For each value of a matrix the product of the row of the one and the row of the other at its place."""
     indices, indptr, *factors = inputs
     dense, cotangent = (
@@ -108,7 +113,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("GetItem2d", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """Start, stop and step of both axes; constants go as numbers, so that sizes stay known."""
     ends = [
         None if value is None else int(variable.data) if isinstance(variable, Constant) else value
@@ -118,23 +123,23 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("GetItemScalar", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return sparse.get_item_scalar(inputs[0], (inputs[1], inputs[2]))
 
 
 @converts("HStack", "VStack", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     function = sparse.hstack if type(op).__name__ == "HStack" else sparse.vstack
     return _typed(node.outputs[0], function(inputs, format=op.format, dtype=op.dtype))
 
 
 @converts("SparseBlockDiagonal", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     return _typed(node.outputs[0], sparse.block_diag(*inputs, format=op.format))
 
 
 @converts("ConstructSparseFromList", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """A matrix of some shape whose rows at given positions are given, all others empty."""
     shape, values, rows = inputs
     if values.type.ndim != 2:
@@ -146,7 +151,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("GetItemListGrad", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """Rows put at positions of an empty matrix, of equal positions the last: each row is taken from those
     given and an empty one after them.
     """
@@ -164,7 +169,7 @@ def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
 
 
 @converts("GetItem2ListsGrad", module=_MODULE)
-def _(op: Any, node: Apply, inputs: Values, c: Converter) -> Any:
+def _(op: Op, node: Apply, inputs: Values, c: Converter) -> Result:
     """Elements put at positions of an empty matrix, of equal positions the last."""
     x, *at, values = inputs
     sizes = [size_along(x, axis) for axis in (0, 1)]

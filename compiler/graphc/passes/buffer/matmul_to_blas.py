@@ -62,7 +62,7 @@ class MatmulToBlas(Pass):
                 self.count(kind)
 
 
-def _products(operations: list[Any]) -> Iterator[Any]:
+def _products(operations: list[ir.Operation]) -> Iterator[Product]:
     """The products among operations in order, each with the fill that serves it alone."""
     fills: dict[Any, Any] = {}
     for op in operations:

@@ -84,7 +84,7 @@ class PollInterrupts(Pass):
             self.count("loops that tick")
 
 
-def _declarations(module: ir.Module) -> dict[str, Any]:
+def _declarations(module: ir.Module) -> dict[str, ir.Operation]:
     """By name, the declarations of what is called in loops."""
     operations = [op.operation for op in module.body.operations]
     return {
@@ -107,7 +107,7 @@ def _static_steps(loop: ir.Operation) -> int | None:
 def _in_blocks(loop: ir.Operation, call: ir.Operation, size: int) -> None:
     """Makes a loop the inner one of a loop over blocks of iterations, at whose end the call stands."""
 
-    def create(name: str, results: list[ir.Type], operands: list[Any], **attributes: Any) -> Any:
+    def create(name: str, results: list[ir.Type], operands: list[ir.Value], **attributes: Any) -> Any:
         return ir.Operation.create(name, results, operands, attributes)
 
     index = ir.IndexType.get()

@@ -184,7 +184,7 @@ def _number(ir: Any, type_: ir.Type, value: ir.Attribute) -> ir.Value:
     return ir.Operation.create("llvm.mlir.constant", [type_], attributes={"value": value}).result
 
 
-def _as_float(ir: Any, value: Any, types: _Types) -> Any:
+def _as_float(ir: Any, value: ir.Value, types: _Types) -> ir.Value | None:
     """A number of bytes or elements as a float, through the operations that multiply sizes; None if it is
     known when compiling.
     """

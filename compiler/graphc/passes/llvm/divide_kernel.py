@@ -59,7 +59,7 @@ class DivideKernel(Pass):
 
     stage = "llvm"
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         division = _Division(module)
         if division.is_candidate() and division.measure() >= self.large:
             groups = _groups(division.nests(), self.size)
@@ -145,7 +145,7 @@ class _Division:
         inner = str(op.attributes["linkage"]) in _INNER
         return inner and "constant" in op.attributes and "value" in op.attributes
 
-    def _arguments(self, call: Any, code: str, more: int) -> list[Argument] | None:
+    def _arguments(self, call: ir.Operation, code: str, more: int) -> list[Argument] | None:
         """The arguments of a call; None if they do not fit the frame.
 
         Args:
@@ -240,13 +240,13 @@ def _references(op: ir.Operation) -> set[str]:
     return set()
 
 
-def _code(function: Any, name: str) -> str:
+def _code(function: ir.Operation, name: str) -> str:
     """The text of a function without its name."""
     text: str = function.get_asm(use_local_scope=True, assume_verified=True)
     return text.replace(f"@{name}(", "@(", 1)
 
 
-def _declaration(function: Any) -> str:
+def _declaration(function: ir.Operation) -> str:
     """The text of a declaration of a function."""
     kinds = ", ".join(str(value.type) for value in function.regions[0].blocks[0].arguments)
     result = " -> i64" if str(function.attributes["function_type"]).startswith("!llvm.func<i64") else ""
@@ -286,11 +286,11 @@ def _groups(nests: Sequence[Nest], size: int) -> list[_Group]:
     return [group for group in groups if group.nests]
 
 
-def _names(body: Any) -> set[str]:
+def _names(body: ir.Block) -> set[str]:
     return {str(ir.StringAttr(op.operation.attributes["sym_name"]).value) for op in body.operations}
 
 
-def _append(body: Any, made: Any, without: set[str]) -> None:
+def _append(body: ir.Block, made: ir.Module, without: set[str]) -> None:
     """Moves the operations of a module to another, but for some names."""
     for op in [op.operation for op in made.body.operations]:
         if ir.StringAttr(op.attributes["sym_name"]).value not in without:

@@ -180,7 +180,7 @@ class After:
 
     # -- building --------------------------------------------------------------------------------------------
 
-    def keep_rows(self, values: Iterable[Any]) -> list[Any]:
+    def keep_rows(self, values: Iterable[ir.Value]) -> list[Any]:
         """Collects values in the body; returns the new operations."""
         added = []
         for value in sorted(values, key=self.position):
@@ -229,7 +229,7 @@ class After:
         self._planned.clear()
         self._used.clear()
 
-    def stack(self, value: ir.Value) -> Any:
+    def stack(self, value: ir.Value) -> ir.Value:
         """The stack of a value (also of one that is the same in all iterations).
 
         Raises:

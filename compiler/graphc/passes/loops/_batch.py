@@ -133,7 +133,7 @@ class Batcher:
         """`tensor.cast` where types differ in what is static."""
         return value if value.type == type_ else self.create("tensor.cast", [value], type_)
 
-    def index(self, value: Any) -> Any:
+    def index(self, value: ir.Value) -> Any:
         """An index value of the body that does not depend on the iteration."""
         return copy_index(self.view, value)
 
@@ -156,7 +156,7 @@ class Batcher:
         """Whether bounds may rely on a check that is made in the body."""
         return self._has_checks
 
-    def dimshuffle(self, value: ir.Value, order: Sequence[int]) -> Any:
+    def dimshuffle(self, value: ir.Value, order: Sequence[int]) -> ir.Value:
         """`graphc.dimshuffle`, composed with one before it; nothing if nothing changes."""
         owner = value.owner
         inner = None if isinstance(owner, ir.Block) else order_of(owner)
@@ -168,7 +168,7 @@ class Batcher:
             return value
         return dimshuffle(value, order, create=self.create)
 
-    def reshape(self, value: ir.Value, sizes: Sequence[ir.Value], shape: Sequence[int]) -> Any:
+    def reshape(self, value: ir.Value, sizes: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
         """`graphc.reshape` to index values whose static values, where known, are `shape`."""
         result = tensor_type(shape, value.type.element_type)
         return self.create("graphc.reshape", [value, *sizes], result)
@@ -191,7 +191,7 @@ class Batcher:
 
     # -- sizes that have to agree ----------------------------------------------------------------------------
 
-    def fit(self, stack: ir.Value, axis: int, size: ir.Value) -> Any:
+    def fit(self, stack: ir.Value, axis: int, size: ir.Value) -> ir.Value:
         """The stack, with `size` along an axis if there are no rows, and as it is if there are."""
         key = self.dims.size(size)
         if self.static_rows > 0 or self.dims.same(self.dims.shape(stack)[axis], key):

@@ -95,7 +95,7 @@ def _collect_sizes(probe: ScanView, wanted: list[tuple[str, int]]) -> dict[tuple
     return labels
 
 
-def _only_value(probe: ScanView, label: str) -> Any:
+def _only_value(probe: ScanView, label: str) -> ir.Value:
     """What the one iteration has collected; 0 without an iteration."""
     rows = ir.RankedTensorType.get([ir.ShapedType.get_dynamic_size()], _i64())
     attributes = {"state": ir.StringAttr.get(label)}
@@ -105,7 +105,7 @@ def _only_value(probe: ScanView, label: str) -> Any:
     return _create("arith.index_cast", [_create("tensor.extract", [total], _i64())])
 
 
-def _demand(view: ScanView, collect: Any, sizes: dict[int, Any]) -> None:
+def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, Any]) -> None:
     """Checks that rows have the sizes, and collects rows that are known to have them."""
     row, scan = collect.operands[0], scan_name(view.op)
     with ir.InsertionPoint(collect), collect.location:
@@ -124,14 +124,14 @@ def _demand(view: ScanView, collect: Any, sizes: dict[int, Any]) -> None:
         collect.operands[0] = _create("graphc.specify_shape", [row, *wanted], row.type)
 
 
-def _create(name: str, operands: list[Any], type_: Any = None, **attributes: Any) -> Any:
+def _create(name: str, operands: list[ir.Value], type_: ir.Type | None = None, **attributes: Any) -> Any:
     """The result of a new operation, of index type by default."""
     return ir.Operation.create(name, [type_ or ir.IndexType.get()], operands, attributes).result
 
 
-def _index(number: int) -> Any:
+def _index(number: int) -> ir.Value:
     return _create("arith.constant", [], value=ir.IntegerAttr.get(ir.IndexType.get(), number))
 
 
-def _i64() -> Any:
+def _i64() -> ir.Type:
     return ir.IntegerType.get_signless(64)

@@ -135,7 +135,7 @@ class Fusion:
         second.op.erase()
         return len(self._rows)
 
-    def _replace(self, read: Any, row: Row) -> None:
+    def _replace(self, read: ir.Operation, row: Row) -> None:
         """Uses a row of the first body itself."""
         type_ = read.results[0].type
         with ir.InsertionPoint(read), read.location:

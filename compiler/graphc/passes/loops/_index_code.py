@@ -15,7 +15,7 @@ def add(a: ir.Value, b: ir.Value | int) -> Any:
     return _fold("addi", a, b, lambda x, y: x + y, neutral=0)
 
 
-def subtract(a: Any, b: Any) -> Any:
+def subtract(a: ir.Value, b: Any) -> Any:
     """`a - b`."""
     return a if _number(b) == 0 else _fold("subi", a, b, lambda x, y: x - y)
 
@@ -35,7 +35,7 @@ def larger(a: ir.Value | int, b: int) -> Any:
     return _fold("maxsi", a, b, max)
 
 
-def as_value(x: Any) -> Any:
+def as_value(x: Any) -> ir.Value:
     """An index value; ints become constants."""
     return const_index(x) if isinstance(x, int) else x
 

@@ -181,7 +181,7 @@ class _Iterations:
             return [self._declared[name].operands[0], *self._parts(name, window, stop)]
         return [stack_of_one(self._row(name, position)) for position in range(start, stop)]
 
-    def _nothing(self, name: str, type_: Any) -> Any:
+    def _nothing(self, name: str, type_: ir.Type) -> Any:
         """A result without rows."""
         declaration = self._declared[name]
         if declaration.name == "graphc.scan_carry":

@@ -126,7 +126,7 @@ def _split(op: ir.Operation, name: str, dependences: Dependences) -> tuple[Any, 
     return (b, a, True) if second else (a, b, False)
 
 
-def linear_of(view: ScanView, name: str, carry: Any, dependences: Dependences) -> Linear | None:
+def linear_of(view: ScanView, name: str, carry: ir.Operation, dependences: Dependences) -> Linear | None:
     """The linear recurrence `h = a * h + b` that a state is: a product inside a sum or difference, and
     negations. Nothing is multiplied out, so that the arithmetic stays the same.
     """

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphc.ir.index_code import binary
 from graphc.ir.rewrite import tensor_type
 from graphc.ir.scan_view import ScanView, name_of, retention, taps_of, writes_of
@@ -71,7 +69,7 @@ class KeptRows:
             if retention(collect)[0] != "last":
                 self._kept.setdefault(collect.operands[0], collect)
 
-    def declaration(self, value: Any) -> Any:
+    def declaration(self, value: ir.Value) -> ir.Operation | None:
         """The `scan_carry` or `scan_collect` whose kept rows are the rows of a value, or None."""
         known = self._kept.get(value)
         if known is not None:
@@ -101,7 +99,7 @@ class KeptRows:
         declaration = self.declaration(value)
         return None if declaration is None else self._rows(b, value, declaration)
 
-    def _rows(self, b: Batcher, value: ir.Value, declaration: ir.Operation) -> Any:
+    def _rows(self, b: Batcher, value: ir.Value, declaration: ir.Operation) -> ir.Value:
         keep, _ = retention(declaration)
         trace = self._trace(b, declaration)
         if declaration.name == "graphc.scan_collect" or keep == "steps":
@@ -137,7 +135,7 @@ class KeptRows:
                 self._assume(b, b.dims.shape(trace)[axis], b.dims.shape(source)[axis])
         return trace
 
-    def _assume(self, b: Batcher, a: Any, c: Any) -> None:
+    def _assume(self, b: Batcher, a: int, c: int) -> None:
         if not (isinstance(a, int) and isinstance(c, int)):
             b.dims.assume_equal(a, c)
 

@@ -100,7 +100,7 @@ def batcher_of(
     return Batcher(view, view.steps if rows is None else rows, source, rule_of)
 
 
-def _iterations(b: Batcher, value: Any, start: Any) -> Any:
+def _iterations(b: Batcher, value: Any, start: ir.Value) -> Any:
     """The index of the iteration as a tensor, or None if the value is not that."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "tensor.from_elements" or len(value.type.shape):
@@ -120,7 +120,7 @@ def _iterations(b: Batcher, value: Any, start: Any) -> Any:
     return b.create("graphc.iota", [begin, step, b.rows], b.stack_type(value.type))
 
 
-def build(batcher: Batcher, view: ScanView, value: Any) -> Batch:
+def build(batcher: Batcher, view: ScanView, value: ir.Value) -> Batch:
     """What stands for a value outside, after everything that it needs.
 
     Raises:

@@ -217,14 +217,14 @@ class Summation:
             operands = [self.of(x, sizes) for x in op.operands]
             return self._b.create(op.name, operands, op.results[0].type)
 
-    def _plain(self, value: ir.Value, sizes: list[Any]) -> Any:
+    def _plain(self, value: ir.Value, sizes: list[Any]) -> ir.Value:
         stack = self._fit(self._after.stack(value), sizes, 1)
         axes = ir.DenseI64ArrayAttr.get([0])
         shape = list(stack.type.shape)[1:]
         type_ = tensor_type(shape, stack.type.element_type)
         return self._b.create("graphc.reduce_sum", [stack], type_, axes=axes)
 
-    def _fit(self, stack: ir.Value, sizes: list[Any], first: int) -> ir.Value:
+    def _fit(self, stack: ir.Value, sizes: list[ir.Value], first: int) -> ir.Value:
         for axis, size in enumerate(sizes, first):
             if stack.type.shape[axis] != 1:
                 stack = self._b.fit(stack, axis, size)
@@ -237,7 +237,7 @@ class Summation:
         inner = [sizes[order.index(axis)] if axis in order else const_index(1) for axis in axes]
         return self._b.dimshuffle(self.of(source, inner), order)
 
-    def _outer(self, op: ir.Operation, sizes: list[Any]) -> Any:
+    def _outer(self, op: ir.Operation, sizes: list[ir.Value]) -> ir.Value:
         """`column * row`: the sum of outer products is a product of matrices."""
         left, right = op.operands
         if left.type.shape[1] != 1 or right.type.shape[0] != 1:
@@ -310,7 +310,7 @@ class Summation:
             if size is not None and not dims.same(key, dims.size(size)):
                 raise CannotBatch("a size that does not change may disagree")
 
-    def _product(self, x: Any, y: Any, flags: tuple[bool, bool]) -> Any:
+    def _product(self, x: ir.Value, y: ir.Value, flags: tuple[bool, bool]) -> ir.Value:
         rank = len(x.type.shape)
         m = x.type.shape[rank - 1 if flags[0] else rank - 2]
         shape = [*list(x.type.shape)[:-2], m, y.type.shape[rank - 1]]

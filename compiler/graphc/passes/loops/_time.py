@@ -36,7 +36,7 @@ class Row:
 
 
 def row_of_trace(
-    producer: ScanView, consumer: ScanView, read: Any, length: Length, keys: DimKeys
+    producer: ScanView, consumer: ScanView, read: ir.Operation, length: Length, keys: DimKeys
 ) -> Row | None:
     """The row that a `scan_seq` of one scan reads of what another keeps, if both iterate together.
 
@@ -86,7 +86,7 @@ def _row(producer: ScanView, name: str, offset: int) -> Row | None:
     return Row(name, tap) if -window <= tap <= 0 else None
 
 
-def _offset(view: ScanView, position: Any) -> int | None:
+def _offset(view: ScanView, position: ir.Value) -> int | None:
     """`c` where an index is the iteration's index plus `c`."""
     if position == view.index:
         return 0

@@ -59,7 +59,7 @@ def _below_casts(op: ir.Operation) -> ir.Operation:
     return op
 
 
-def _row_of_formula(source: Any, position: Any, row_type: Any) -> Any:
+def _row_of_formula(source: ir.Operation, position: ir.Value, row_type: ir.Type) -> Any:
     """A row of `iota`, or a row of a literal at a literal position; else None."""
     if source.name == "graphc.iota":
         start, step, _ = source.operands

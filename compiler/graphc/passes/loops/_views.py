@@ -126,7 +126,7 @@ def _size(value: ir.Value, axis: int) -> Any:
     return op.opview.reify(axis, value.result_number)
 
 
-def _closer(op: ir.Operation) -> Any:
+def _closer(op: ir.Operation) -> ir.Operation | None:
     """The same slice (or row) taken from what its operand is a view of; None if there is nothing to do."""
     source = op.operands[0].owner.operation
     if _is_same_rank_cast(source):

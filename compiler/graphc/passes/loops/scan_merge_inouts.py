@@ -63,7 +63,7 @@ class ScanMergeInouts(Pass):
         if merged:
             self.count("traces merged", merged)
 
-    def _merge_states(self, view: Any, numbering: Any) -> None:
+    def _merge_states(self, view: Any, numbering: Numbering) -> None:
         groups: dict[int, list[Any]] = {}
         for name, carry in view.carries().items():
             groups.setdefault(numbering.group(name), []).append(carry)
@@ -76,7 +76,7 @@ class ScanMergeInouts(Pass):
                 carry.erase()
                 self.count("states merged")
 
-    def _merge_outputs(self, view: Any, numbering: Any) -> None:
+    def _merge_outputs(self, view: Any, numbering: Numbering) -> None:
         groups: dict[int, list[Any]] = {}
         for collect in view.collects().values():
             groups.setdefault(numbering[collect.operands[0]], []).append(collect)

@@ -69,7 +69,7 @@ class ScanPushOutDot1(Pass):
                         moved = True
         return total - len(pending)
 
-    def _try_move(self, after: Any, sum_: Any) -> bool:
+    def _try_move(self, after: After, sum_: Any) -> bool:
         new_rows: set[Any] = set()
         work = 0
         for term in sum_.terms:

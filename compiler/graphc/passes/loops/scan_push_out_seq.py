@@ -78,7 +78,7 @@ class ScanPushOutSeq(Pass):
         erase_unused(view.work())
         self.count("sequences added", pushed)
 
-    def _count_dead(self, op: ir.Operation, plan: Any) -> None:
+    def _count_dead(self, op: ir.Operation, plan: _Plan) -> None:
         if op in plan.moved and all(next(result.uses, None) is None for result in op.results):
             self.count("products pushed" if op.name == "graphc.matmul" else "operations pushed")
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView, scans
@@ -24,6 +24,7 @@ from graphc_dialects._mlir import ir
 
 if TYPE_CHECKING:
     from graphc.passes.loops._batch import Batcher
+    from graphc.passes.loops._recognise import Fold
 
 
 @dataclass
@@ -95,7 +96,7 @@ class ScanToReduce(Pass):
         trial.tidy()
         return True
 
-    def _reduced(self, view: Any, carry: Any, fold: Any) -> Any:
+    def _reduced(self, view: ScanView, carry: ir.Operation, fold: Fold) -> ir.Value | None:
         """The last row; None if the state should stay."""
         initial = initial_row(carry)
         element = initial.type.element_type

@@ -9,7 +9,10 @@ import pkgutil
 import typing
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from graphc_dialects._mlir import ir
 
 Stage = Literal["graph", "tensor", "buffer", "llvm"]
 STAGES: tuple[Stage, ...] = ("graph", "tensor", "buffer", "llvm")
@@ -32,7 +35,7 @@ class Pass:
     stage: ClassVar[Stage]
     statistics: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def run(self, module: Any) -> None:
+    def run(self, module: ir.Module) -> None:
         """Rewrites the module in place. Raises PassError (through `fail`) for IR it must not accept."""
         raise NotImplementedError(f"{type(self).__name__} does not define run")
 

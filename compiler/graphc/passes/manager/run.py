@@ -18,13 +18,13 @@ from graphc_runtime.worker import checkpoint
 class Instrument(Protocol):
     """Watches a pipeline. With one, upstream passes run one by one, so that each can be seen."""
 
-    def before(self, name: str, module: Any) -> None:
+    def before(self, name: str, module: ir.Module) -> None:
         """Called before each pass."""
 
-    def after(self, name: str, module: Any) -> None:
+    def after(self, name: str, module: ir.Module) -> None:
         """Called after each pass that succeeded."""
 
-    def failed(self, name: str, module: Any) -> None:
+    def failed(self, name: str, module: ir.Module) -> None:
         """Called after a pass that failed."""
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.gradient.accumulate import Cotangents
 from graphc.gradient.connectivity import Paths
@@ -36,6 +36,9 @@ from graphc.scan.gradient.sparse import Pieces
 from graphc.scan.gradient.values import add_values
 from graphc.scan.mappings import inner_sources
 from graphc.scan.spec import State
+
+if TYPE_CHECKING:
+    from graphc.graph.type import Type
 
 
 @dataclass
@@ -185,7 +188,7 @@ class Adjoint:
             g = once if g is None else g + once
         return g
 
-    def _sequence(self, name: str, row: Any, value: Variable | None) -> Variable | None:
+    def _sequence(self, name: str, row: Type, value: Variable | None) -> Variable | None:
         if value is None:
             return None
         inner = row.make_variable(name)

@@ -125,7 +125,7 @@ class Run:
         return [_after(found[name], self.rows_before) for name in names]
 
 
-def _after(x: Any, skipped: Variable | None) -> Variable:
+def _after(x: Variable, skipped: Variable | None) -> Variable:
     if skipped is None or (isinstance(skipped, Constant) and not int(skipped.data)):
         return x
     return x[skipped:]

@@ -73,7 +73,7 @@ def is_zeros(v: Variable) -> bool:
     return v.owner is not None and isinstance(v.owner.op, BroadcastTo) and is_zeros(v.owner.inputs[0])
 
 
-def terms_of(g: Any, certain: int = 0) -> list[Rows | Block]:
+def terms_of(g: Variable, certain: int = 0) -> list[Rows | Block]:
     """Terms whose sum is ``g``.
 
     Args:
@@ -83,7 +83,7 @@ def terms_of(g: Any, certain: int = 0) -> list[Rows | Block]:
     return _terms(g, 0, 0, certain, _MAX_DEPTH)
 
 
-def _terms(g: Any, start: int, stop: int, certain: int, depth: int) -> list[Rows | Block]:
+def _terms(g: Variable, start: int, stop: int, certain: int, depth: int) -> list[Rows | Block]:
     """Terms of ``g``, which stands for rows ``start`` to ``stop`` (from the end) of an array."""
     if is_zeros(g):
         return []
@@ -168,7 +168,7 @@ def _full_rows(node: Any, region: _Range | _Some) -> Variable | None:
     return IncSubtensor((FULL, *rest))(zeros, y, *bounds)
 
 
-def _dense(g: Any, terms: Sequence[Rows | Block]) -> Variable | None:
+def _dense(g: Variable, terms: Sequence[Rows | Block]) -> Variable | None:
     """The sum of terms as an array like ``g``."""
     found = []
     for term in terms:
@@ -239,7 +239,9 @@ def _classify(term: Rows | Block, window: int, oldest_write: int, reverse: bool)
     return "all", term
 
 
-def _split(dense: Any, window: int, oldest_write: int, reverse: bool, found: dict[str, list[Any]]) -> None:
+def _split(
+    dense: Variable, window: int, oldest_write: int, reverse: bool, found: dict[str, list[Any]]
+) -> None:
     """Cut an array of all rows into what each iteration adds and what lies before and after."""
     young = window - oldest_write
     before, after = (oldest_write, young) if reverse else (young, oldest_write)
@@ -251,7 +253,7 @@ def _split(dense: Any, window: int, oldest_write: int, reverse: bool, found: dic
         found["window"].append((0, oldest_write, newest))
 
 
-def _placed(blocks: Sequence[tuple[int, int, Any]], window: int, initial: Any) -> Variable | None:
+def _placed(blocks: Sequence[tuple[int, int, Any]], window: int, initial: Variable) -> Variable | None:
     """K rows that are zero but for some blocks ``(first, count, value)``."""
     found = []
     for first, count, value in blocks:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.bands import CholeskyBanded, TridiagonalFactor, TridiagonalSolve
 from graphc.ops.matrices import conj, diagonal
@@ -16,10 +16,8 @@ from graphc.tensor.linalg.checks import matrix, square
 from graphc.tensor.linalg.solving import _with_columns
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
-
-if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "cho_solve_banded",
@@ -31,8 +29,8 @@ __all__ = [
 
 
 def cholesky_banded(
-    ab: Any, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = False
-) -> Variable:
+    ab: TensorLike, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = False
+) -> TensorVariable:
     """Bands of the Cholesky factor of a banded Hermitian positive definite matrix.
 
     Args:
@@ -60,12 +58,12 @@ def _rows(ab: TensorVariable, what: str) -> int:
 
 
 def cho_solve_banded(
-    cb_and_lower: Any,
-    b: Any,
+    cb_and_lower: Sequence[TensorLike],
+    b: TensorLike,
     overwrite_b: bool = False,
     check_finite: bool = False,
     b_ndim: int | None = None,
-) -> Variable:
+) -> TensorVariable:
     """Solution of ``a @ x = b`` from what `cholesky_banded` gave.
 
     Args:
@@ -83,21 +81,21 @@ def cho_solve_banded(
     counts = (width, 0) if lower else (0, width)
     plain, turned = SolveBanded(*counts, False), SolveBanded(*counts, True)
 
-    def do(c: TensorLike, b: TensorLike) -> Any:
+    def do(c: TensorLike, b: TensorLike) -> TensorVariable:
         return turned(conj(c), plain(c, b)) if lower else plain(c, turned(conj(c), b))
 
     return _with_columns(c, b, b_ndim, "cho_solve_banded", do, several=False)
 
 
 def solveh_banded(
-    ab: Any,
+    ab: TensorLike,
     b: TensorLike,
     overwrite_ab: bool = False,
     overwrite_b: bool = False,
     lower: bool = False,
     check_finite: bool = False,
     b_ndim: int | None = None,
-) -> Variable:
+) -> TensorVariable:
     """Solution of a banded Hermitian positive definite system; arguments as `cholesky_banded`.
 
     Examples:
@@ -107,7 +105,7 @@ def solveh_banded(
     return cho_solve_banded((cholesky_banded(ab, lower=lower), lower), b, b_ndim=b_ndim)
 
 
-def tridiagonal_lu_factor(a: Any) -> tuple[Variable, ...]:
+def tridiagonal_lu_factor(a: TensorLike) -> tuple[TensorVariable, ...]:
     """LU factors of tridiagonal matrices (..., n, n), as LAPACK's gttrf leaves them, without a gradient.
 
     Returns:
@@ -124,8 +122,8 @@ def tridiagonal_lu_factor(a: Any) -> tuple[Variable, ...]:
 
 
 def tridiagonal_lu_solve(
-    a_diagonals: Any, b: Any, *, b_ndim: int | None = None, transposed: bool = False
-) -> Variable:
+    a_diagonals: Sequence[TensorLike], b: TensorLike, *, b_ndim: int | None = None, transposed: bool = False
+) -> TensorVariable:
     """Solution of a system by what `tridiagonal_lu_factor` gave.
 
     Args:
@@ -142,7 +140,7 @@ def tridiagonal_lu_solve(
     dl, d, du, du2, pivots = (as_tensor_variable(x) for x in a_diagonals)
     op = TridiagonalSolve(bool(transposed))
 
-    def do(d: Any, b: TensorLike) -> Any:
+    def do(d: TensorVariable, b: TensorLike) -> TensorVariable:
         return op(dl, d, du, du2, pivots, b)
 
     return _with_columns(d, b, b_ndim, "tridiagonal_lu_solve", do, several=False)

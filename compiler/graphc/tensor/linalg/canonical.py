@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.ops.canonical import QZ, SORTS, Logm, Schur, Sqrtm
 from graphc.ops.matrices import complex_dtype, float_dtype, is_complex
 from graphc.public import pt
@@ -36,7 +35,9 @@ def _sort(sort: str | None) -> int:
     return SORTS.index(sort)
 
 
-def schur(A: TensorLike, output: str = "real", sort: str | None = None) -> tuple[Variable, Variable]:
+def schur(
+    A: TensorLike, output: str = "real", sort: str | None = None
+) -> tuple[TensorVariable, TensorVariable]:
     """Schur form ``A = Z @ T @ Z^H``, without a gradient.
 
     Args:
@@ -63,7 +64,7 @@ def qz(
     output: str = "real",
     sort: str | None = None,
     return_eigenvalues: bool = False,
-) -> tuple[Variable, ...]:
+) -> tuple[TensorVariable, ...]:
     """Generalized Schur forms ``A = Q @ AA @ Z^H`` and ``B = Q @ BB @ Z^H``, without a gradient.
 
     It runs in Python, by ``scipy.linalg.ordqz``.
@@ -87,7 +88,7 @@ def qz(
 
 def ordqz(
     A: TensorLike, B: TensorLike, sort: str | None = None, output: str = "real"
-) -> tuple[Variable, ...]:
+) -> tuple[TensorVariable, ...]:
     """AA, BB, alpha, beta, Q, Z of `qz`, in SciPy's order of arguments.
 
     Examples:
@@ -113,7 +114,7 @@ def _eps(dtype: str) -> Any:
     return np.finfo(dtype).eps
 
 
-def sqrtm(A: TensorLike, output: str = "real") -> Variable:
+def sqrtm(A: TensorLike, output: str = "real") -> TensorVariable:
     """Principal square roots of matrices.
 
     Args:
@@ -129,7 +130,7 @@ def sqrtm(A: TensorLike, output: str = "real") -> Variable:
     return _real_if_principal(Sqrtm()(a), a)
 
 
-def logm(A: TensorLike, output: str = "real") -> Variable:
+def logm(A: TensorLike, output: str = "real") -> TensorVariable:
     """Principal logarithms of matrices without negative eigenvalues; arguments as `sqrtm`.
 
     Examples:
@@ -141,18 +142,22 @@ def logm(A: TensorLike, output: str = "real") -> Variable:
     return _real_if_principal(Logm()(a), a)
 
 
-def _exponentials(A: Any, what: str, turned: bool) -> tuple[Variable, Variable | None, bool]:
-    """exp(A) and exp(-A), or exp(iA) and exp(-iA); and whether A is real."""
+def _exponentials(A: TensorLike, what: str) -> tuple[TensorVariable, TensorVariable]:
+    """exp(A) and exp(-A)."""
     a = square(A, what)
     a = pt.cast(a, float_dtype(a.type.dtype))
-    real = not is_complex(a)
-    if turned:
-        a = 1j * pt.cast(a, complex_dtype(a.type.dtype))
-    # Of a real matrix, exp(-iA) is the conjugate.
-    return expm(a), expm(-a) if not (turned and real) else None, real
+    return expm(a), expm(-a)
 
 
-def cosm(A: TensorLike) -> Variable:
+def _turned_exponentials(A: TensorLike, what: str) -> tuple[TensorVariable, TensorVariable | None]:
+    """exp(iA) and exp(-iA); the second is None for a real matrix, of which it is the conjugate."""
+    a = square(A, what)
+    a = pt.cast(a, float_dtype(a.type.dtype))
+    turned = 1j * pt.cast(a, complex_dtype(a.type.dtype))
+    return expm(turned), expm(-turned) if is_complex(a) else None
+
+
+def cosm(A: TensorLike) -> TensorVariable:
     """Cosines of matrices.
 
     Examples:
@@ -160,11 +165,11 @@ def cosm(A: TensorLike) -> Variable:
         array([[1., 0.],
                [0., 1.]])
     """
-    up, down, real = _exponentials(A, "cosm", True)
-    return pt.real(up) if real else 0.5 * (up + down)
+    up, down = _turned_exponentials(A, "cosm")
+    return pt.real(up) if down is None else 0.5 * (up + down)
 
 
-def sinm(A: TensorLike) -> Variable:
+def sinm(A: TensorLike) -> TensorVariable:
     """Sines of matrices.
 
     Examples:
@@ -172,11 +177,11 @@ def sinm(A: TensorLike) -> Variable:
         array([[0., 0.],
                [0., 0.]])
     """
-    up, down, real = _exponentials(A, "sinm", True)
-    return pt.imag(up) if real else -0.5j * (up - down)
+    up, down = _turned_exponentials(A, "sinm")
+    return pt.imag(up) if down is None else -0.5j * (up - down)
 
 
-def tanm(A: TensorLike) -> Variable:
+def tanm(A: TensorLike) -> TensorVariable:
     """Tangents of matrices.
 
     Examples:
@@ -187,7 +192,7 @@ def tanm(A: TensorLike) -> Variable:
     return solve(cosm(A), sinm(A), b_ndim=2)
 
 
-def coshm(A: Any) -> Variable:
+def coshm(A: TensorLike) -> TensorVariable:
     """Hyperbolic cosines of matrices.
 
     Examples:
@@ -195,11 +200,11 @@ def coshm(A: Any) -> Variable:
         array([[1., 0.],
                [0., 1.]])
     """
-    up, down, _ = _exponentials(A, "coshm", False)
+    up, down = _exponentials(A, "coshm")
     return 0.5 * (up + down)
 
 
-def sinhm(A: Any) -> Variable:
+def sinhm(A: TensorLike) -> TensorVariable:
     """Hyperbolic sines of matrices.
 
     Examples:
@@ -207,11 +212,11 @@ def sinhm(A: Any) -> Variable:
         array([[0., 0.],
                [0., 0.]])
     """
-    up, down, _ = _exponentials(A, "sinhm", False)
+    up, down = _exponentials(A, "sinhm")
     return 0.5 * (up - down)
 
 
-def tanhm(A: Any) -> Variable:
+def tanhm(A: TensorLike) -> TensorVariable:
     """Hyperbolic tangents of matrices.
 
     Examples:
@@ -219,5 +224,5 @@ def tanhm(A: Any) -> Variable:
         array([[0., 0.],
                [0., 0.]])
     """
-    up, down, _ = _exponentials(A, "tanhm", False)
+    up, down = _exponentials(A, "tanhm")
     return solve(up + down, up - down, b_ndim=2)

@@ -12,9 +12,10 @@ from graphc.public import pt
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 
-def matrix(x: TensorLike, what: str) -> Any:
+def matrix(x: TensorLike, what: str) -> TensorVariable:
     """x as a variable of at least two dimensions.
 
     Raises:
@@ -29,7 +30,7 @@ def matrix(x: TensorLike, what: str) -> Any:
     return x
 
 
-def square(x: Any, what: str) -> Any:
+def square(x: TensorLike, what: str) -> TensorVariable:
     """`matrix`, of as many rows as columns where both are known.
 
     Raises:
@@ -45,7 +46,7 @@ def square(x: Any, what: str) -> Any:
     return x
 
 
-def smaller_size(x: Any) -> Any:
+def smaller_size(x: Any) -> TensorVariable:
     """The smaller of the last two sizes, a 0-d int64."""
     m, n = x.type.shape[-2:]
     rank = x.type.ndim

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.canonical import QRPivoted
 from graphc.ops.factors import QR, Cholesky, LUFactor, PermuteRows, PivotToPermutation, QRRaw, QRUpper
@@ -42,7 +41,7 @@ def cholesky(
     check_finite: bool = False,
     overwrite_a: bool = False,
     on_error: str = "raise",
-) -> Variable:
+) -> TensorVariable:
     """Cholesky factor of Hermitian positive definite matrices, of which one triangle is read.
 
     Args:
@@ -64,7 +63,7 @@ def cholesky(
 
 def lu_factor(
     a: TensorLike, *, check_finite: bool = False, overwrite_a: bool = False
-) -> tuple[Variable, Variable]:
+) -> tuple[TensorVariable, TensorVariable]:
     """LU factors with partial pivoting, as ``scipy.linalg.lu_factor``.
 
     Args:
@@ -84,7 +83,7 @@ def lu_factor(
     return factors, pivots
 
 
-def pivot_to_permutation(p: TensorLike, inverse: bool = False) -> Variable:
+def pivot_to_permutation(p: TensorLike, inverse: bool = False) -> TensorVariable:
     """The permutation that exchanges of rows make.
 
     Args:
@@ -113,7 +112,7 @@ def lu(
     check_finite: bool = False,
     p_indices: bool = False,
     overwrite_a: bool = False,
-) -> tuple[Variable, ...]:
+) -> tuple[TensorVariable, ...]:
     """LU decomposition ``A = P @ L @ U``, as ``scipy.linalg.lu``.
 
     Args:
@@ -157,7 +156,7 @@ def qr(
     pivoting: bool = False,
     lwork: int | None = None,
     check_finite: bool = False,
-) -> Any:
+) -> tuple[TensorVariable, ...]:
     """QR decomposition.
 
     Args:
@@ -187,7 +186,7 @@ def qr(
     raise ValueError(f'mode must be "reduced", "complete", "r" or "raw", got {mode!r}')
 
 
-def _qr_pivoted(a: TensorVariable, mode: str) -> Any:
+def _qr_pivoted(a: TensorVariable, mode: str) -> tuple[TensorVariable, ...]:
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f'with pivoting, mode must be "reduced", "complete" or "r", got {mode!r}')
     k = size_of(a, a.type.ndim - 2) if mode == "complete" else smaller_size(a)
@@ -215,7 +214,7 @@ def _standard(a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
 
 def eigh(
     a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None, driver: str | None = None
-) -> tuple[Variable, Variable]:
+) -> tuple[TensorVariable, TensorVariable]:
     """Eigenvalues in ascending order and eigenvectors of Hermitian matrices, of which one triangle is read.
 
     Args:
@@ -242,7 +241,7 @@ def eigh(
     return w, SolveTriangular(True, 2)(factor, v)
 
 
-def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None) -> Variable:
+def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None) -> TensorVariable:
     """Eigenvalues of Hermitian matrices in ascending order; arguments as of `eigh`.
 
     Examples:
@@ -255,7 +254,7 @@ def eigvalsh(a: Any, b: Any = None, lower: bool = True, UPLO: str | None = None)
     return Eigvalsh(True)(_standard(a, b, low)[0])
 
 
-def eig(x: TensorLike) -> tuple[Variable, Variable]:
+def eig(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
     """Eigenvalues (..., n) and right eigenvectors (..., n, n) of square matrices; always complex.
 
     Examples:
@@ -266,7 +265,7 @@ def eig(x: TensorLike) -> tuple[Variable, Variable]:
     return w, v
 
 
-def eigvals(x: TensorLike) -> Variable:
+def eigvals(x: TensorLike) -> TensorVariable:
     """Eigenvalues of square matrices; always complex.
 
     Examples:
@@ -276,7 +275,9 @@ def eigvals(x: TensorLike) -> Variable:
     return eig(x)[0]
 
 
-def svd(a: TensorLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(
+    a: TensorLike, full_matrices: bool = True, compute_uv: bool = True
+) -> TensorVariable | list[TensorVariable]:
     """Singular value decomposition ``a = U @ diag(s) @ Vh``.
 
     Args:
@@ -302,11 +303,12 @@ def svd(a: TensorLike, full_matrices: bool = True, compute_uv: bool = True) -> A
     return list((SVDFull() if full_matrices else SVD())(a, k))
 
 
-def svdvals(x: Any) -> Variable:
+def svdvals(x: TensorLike) -> TensorVariable:
     """Singular values in descending order.
 
     Examples:
         >>> pt.linalg.svdvals(np.diag([4.0, 2.0])).round(6).eval()
         array([4., 2.])
     """
-    return svd(x, compute_uv=False)
+    x = matrix(x, "svd")
+    return SingularValues()(x, smaller_size(x))

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.graph.basic import Variable
 from graphc.tensor import rearranging
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["diagonal", "trace"]
 
 
-def diagonal(a: TensorLike, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Variable:
+def diagonal(a: TensorLike, offset: int = 0, axis1: int = -2, axis2: int = -1) -> TensorVariable:
     """A diagonal of each matrix, as ``numpy.linalg.diagonal``: ``(..., m, n) -> (..., k)``.
 
     Args:
@@ -29,7 +29,7 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = -2, axis2: int = -1) -
     return rearranging.diagonal(a, offset, axis1, axis2)
 
 
-def trace(a: TensorLike, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Variable:
+def trace(a: TensorLike, offset: int = 0, axis1: int = -2, axis2: int = -1) -> TensorVariable:
     """The sum of a diagonal of each matrix, as ``numpy.linalg.trace``; arguments as `diagonal`.
 
     Examples:

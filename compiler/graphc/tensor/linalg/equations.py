@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.ops.canonical import SolveContinuousARE, SolveDiscreteARE
 from graphc.ops.matrices import adjoint, conj
 from graphc.ops.sizes import size_of, sizes_of
@@ -19,6 +18,7 @@ from graphc.tensor.products import matmul
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
     "solve_continuous_are",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def solve_sylvester(A: TensorLike, B: TensorLike, Q: Any) -> Variable:
+def solve_sylvester(A: TensorLike, B: TensorLike, Q: TensorLike) -> TensorVariable:
     """Solution X of ``A X + X B = Q``.
 
     Args:
@@ -49,7 +49,7 @@ def solve_sylvester(A: TensorLike, B: TensorLike, Q: Any) -> Variable:
     return Sylvester()(square(A, name), square(B, name), matrix(Q, name))
 
 
-def solve_continuous_lyapunov(A: TensorLike, Q: Any) -> Variable:
+def solve_continuous_lyapunov(A: TensorLike, Q: TensorLike) -> TensorVariable:
     """Solution X of ``A X + X A^H = Q``; square matrices (..., n, n).
 
     Examples:
@@ -64,7 +64,7 @@ def solve_continuous_lyapunov(A: TensorLike, Q: Any) -> Variable:
 solve_lyapunov = solve_continuous_lyapunov
 
 
-def solve_discrete_lyapunov(A: TensorLike, Q: Any, method: str = "bilinear") -> Variable:
+def solve_discrete_lyapunov(A: TensorLike, Q: TensorLike, method: str = "bilinear") -> TensorVariable:
     """Solution X of ``A X A^H - X + Q = 0``.
 
     Args:
@@ -94,7 +94,7 @@ def solve_discrete_lyapunov(A: TensorLike, Q: Any, method: str = "bilinear") -> 
     return pt.reshape(flat, (*batch, n, n))
 
 
-def solve_discrete_are(A: TensorLike, B: TensorLike, Q: Any, R: Any) -> Variable:
+def solve_discrete_are(A: TensorLike, B: TensorLike, Q: TensorLike, R: TensorLike) -> TensorVariable:
     """Stabilizing solution X of ``A^H X A - X - A^H X B (R + B^H X B)^-1 B^H X A + Q = 0``.
 
     It runs in Python, by ``scipy.linalg.solve_discrete_are``. The gradient, for real matrices, is that of
@@ -114,7 +114,7 @@ def solve_discrete_are(A: TensorLike, B: TensorLike, Q: Any, R: Any) -> Variable
     return SolveDiscreteARE()(square(A, name), matrix(B, name), square(Q, name), square(R, name))
 
 
-def solve_continuous_are(a: TensorLike, b: TensorLike, q: TensorLike, r: Any) -> Variable:
+def solve_continuous_are(a: TensorLike, b: TensorLike, q: TensorLike, r: TensorLike) -> TensorVariable:
     """Stabilizing solution X of ``A^H X + X A - X B R^-1 B^H X + Q = 0``; as `solve_discrete_are`.
 
     Examples:

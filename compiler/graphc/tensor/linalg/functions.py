@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.ops.matrices import float_dtype, real_dtype
 from graphc.ops.matrix_functions import Det, Expm, Inv, Pinv, SLogDet
 from graphc.ops.sizes import size_of, sizes_of
@@ -19,12 +18,12 @@ from graphc.tensor.products import matmul
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
-    from graphc.graph.tensor.variable import TensorConstant
+    from graphc.graph.tensor.variable import TensorConstant, TensorVariable
 
 __all__ = ["det", "expm", "inv", "lstsq", "matrix_inverse", "matrix_power", "pinv", "slogdet", "tensorinv"]
 
 
-def det(x: TensorLike) -> Variable:
+def det(x: TensorLike) -> TensorVariable:
     """Determinants of square matrices (..., n, n); the gradient inverts them.
 
     Examples:
@@ -34,7 +33,7 @@ def det(x: TensorLike) -> Variable:
     return Det()(square(x, "det"))
 
 
-def slogdet(x: TensorLike) -> tuple[Variable, Variable]:
+def slogdet(x: TensorLike) -> tuple[TensorVariable, TensorVariable]:
     """Sign (of modulus 1 or 0) and logarithm of the absolute value of determinants.
 
     Examples:
@@ -45,7 +44,7 @@ def slogdet(x: TensorLike) -> tuple[Variable, Variable]:
     return sign, logdet
 
 
-def inv(x: TensorLike) -> Variable:
+def inv(x: TensorLike) -> TensorVariable:
     """Inverses of square matrices (..., n, n).
 
     Raises:
@@ -62,7 +61,7 @@ def inv(x: TensorLike) -> Variable:
 matrix_inverse = inv
 
 
-def pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Variable:
+def pinv(x: TensorLike, rcond: Any = None, hermitian: bool = False) -> TensorVariable:
     """Pseudo-inverses of matrices (..., m, n).
 
     Args:
@@ -80,7 +79,7 @@ def pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Variable:
     return Pinv()(x, pt.cast(pt.as_tensor_variable(limit), real_dtype(float_dtype(x.type.dtype))))
 
 
-def expm(A: TensorLike) -> Variable:
+def expm(A: TensorLike) -> TensorVariable:
     """Exponentials of square matrices.
 
     Examples:
@@ -91,7 +90,7 @@ def expm(A: TensorLike) -> Variable:
     return Expm()(square(A, "expm"))
 
 
-def matrix_power(M: Any, n: int) -> Variable:
+def matrix_power(M: TensorLike, n: int) -> TensorVariable:
     """Powers of square matrices, by repeated squaring.
 
     Args:
@@ -121,7 +120,9 @@ def matrix_power(M: Any, n: int) -> Variable:
         m = matmul(m, m)
 
 
-def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Variable, Variable, Variable, Variable]:
+def lstsq(
+    a: Any, b: Any, rcond: Any = None
+) -> tuple[TensorVariable, TensorVariable, TensorVariable, TensorVariable]:
     """Least squares solutions of ``a @ x = b``, of the smallest norm where there are several.
 
     Args:
@@ -165,7 +166,7 @@ def _product(sizes: Sequence[TensorConstant]) -> Any:
     return result
 
 
-def tensorinv(a: Any, ind: int = 2) -> Variable:
+def tensorinv(a: Any, ind: int = 2) -> TensorVariable:
     """The inverse of what an array does with ``tensordot(a, x, x.ndim)``.
 
     Args:

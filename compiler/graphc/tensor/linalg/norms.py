@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axes
 from graphc.ops.matrices import float_dtype, real_dtype
@@ -26,7 +25,7 @@ __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 _INFINITIES = {"inf": np.inf, "-inf": -np.inf}
 
 
-def norm(x: Any, ord: Any = None, axis: AxisLike = None, keepdims: bool = False) -> Variable:
+def norm(x: TensorLike, ord: Any = None, axis: AxisLike = None, keepdims: bool = False) -> TensorVariable:
     """Norms of vectors or matrices, as ``numpy.linalg.norm`` of each matrix.
 
     Args:
@@ -112,7 +111,9 @@ def _matrix(
     return found if keepdims else pt.squeeze(found, axes)
 
 
-def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Variable:
+def vector_norm(
+    x: TensorLike, *, axis: AxisLike = None, keepdims: bool = False, ord: Any = 2
+) -> TensorVariable:
     """Norms of vectors, as ``numpy.linalg.vector_norm``; by default all elements are one vector.
 
     Examples:
@@ -136,7 +137,7 @@ def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 
     return pt.expand_dims(found, tuple(axes)) if keepdims else found
 
 
-def matrix_norm(x: TensorLike, *, keepdims: bool = False, ord: Any = "fro") -> Variable:
+def matrix_norm(x: TensorLike, *, keepdims: bool = False, ord: Any = "fro") -> TensorVariable:
     """Norms of matrices (..., m, n), as ``numpy.linalg.matrix_norm``.
 
     Examples:
@@ -146,7 +147,7 @@ def matrix_norm(x: TensorLike, *, keepdims: bool = False, ord: Any = "fro") -> V
     return norm(matrix(x, "matrix_norm"), ord, (-2, -1), keepdims)
 
 
-def cond(x: Any, p: Any = None) -> Variable:
+def cond(x: TensorLike, p: Any = None) -> TensorVariable:
     """Condition numbers, as ``numpy.linalg.cond``.
 
     Args:
@@ -167,7 +168,7 @@ def cond(x: Any, p: Any = None) -> Variable:
     return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
 
 
-def matrix_rank(A: TensorLike, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Variable:
+def matrix_rank(A: TensorLike, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> TensorVariable:
     """Number of singular values that are larger than a limit, int64.
 
     Args:

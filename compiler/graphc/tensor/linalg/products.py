@@ -8,7 +8,6 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.matrices import conj
 from graphc.ops.sizes import size_of, sizes_of
@@ -25,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def matrix_dot(*args: Any) -> Variable:
+def matrix_dot(*args: TensorLike) -> TensorVariable:
     """Product of several matrices, from left to right.
 
     Examples:
@@ -34,11 +33,11 @@ def matrix_dot(*args: Any) -> Variable:
     """
     if not args:
         raise ValueError("matrix_dot takes at least one matrix")
-    first: Variable = as_tensor_variable(args[0])
+    first = as_tensor_variable(args[0])
     return reduce(dot, args[1:], first)
 
 
-def multi_dot(arrays: Sequence[Any]) -> Variable:
+def multi_dot(arrays: Sequence[Any]) -> TensorVariable:
     """Product of several matrices in the order that costs least.
 
     Args:
@@ -82,7 +81,7 @@ def _chain(tensors: list[TensorVariable]) -> TensorVariable:
     return best[0, len(tensors) - 1][1]
 
 
-def matvec(x1: Any, x2: Any, dtype: Any = None) -> Variable:
+def matvec(x1: TensorLike, x2: TensorLike, dtype: Any = None) -> TensorVariable:
     """Products of matrices (..., m, n) and vectors (..., n); leading axes broadcast.
 
     Examples:
@@ -92,7 +91,7 @@ def matvec(x1: Any, x2: Any, dtype: Any = None) -> Variable:
     return pt.squeeze(matmul(x1, pt.expand_dims(x2, -1), dtype), -1)
 
 
-def vecmat(x1: Any, x2: Any, dtype: Any = None) -> Variable:
+def vecmat(x1: TensorLike, x2: TensorLike, dtype: Any = None) -> TensorVariable:
     """Products of vectors (..., m), conjugated, and matrices (..., m, n); leading axes broadcast.
 
     Examples:
@@ -102,7 +101,7 @@ def vecmat(x1: Any, x2: Any, dtype: Any = None) -> Variable:
     return pt.squeeze(matmul(pt.expand_dims(conj(as_tensor_variable(x1)), -2), x2, dtype), -2)
 
 
-def vecdot(x1: Any, x2: Any, dtype: Any = None, axis: int = -1) -> Variable:
+def vecdot(x1: TensorLike, x2: TensorLike, dtype: Any = None, axis: int = -1) -> TensorVariable:
     """Sums of products along an axis; the first operand is conjugated, leading axes broadcast.
 
     Examples:
@@ -114,7 +113,7 @@ def vecdot(x1: Any, x2: Any, dtype: Any = None, axis: int = -1) -> Variable:
     return pt.squeeze(product, (-2, -1))
 
 
-def vdot(a: TensorLike, b: TensorLike) -> Variable:
+def vdot(a: TensorLike, b: TensorLike) -> TensorVariable:
     """Sum of the products of all elements, those of a conjugated.
 
     Examples:
@@ -124,7 +123,7 @@ def vdot(a: TensorLike, b: TensorLike) -> Variable:
     return dot(pt.ravel(conj(as_tensor_variable(a))), pt.ravel(b))
 
 
-def kron(a: TensorLike, b: TensorLike) -> Variable:
+def kron(a: TensorLike, b: TensorLike) -> TensorVariable:
     """Kronecker product.
 
     Args:
@@ -151,7 +150,7 @@ def matrix_kron(a: TensorLike, b: TensorLike) -> Any:
     return pt.reshape(wide, (*batch, m * p, n * q))
 
 
-def block_diag(*matrices: Any) -> Variable:
+def block_diag(*matrices: Any) -> TensorVariable:
     """Matrices (..., m_i, n_i) along the diagonal of one, zeros elsewhere; leading sizes broadcast.
 
     Examples:
@@ -183,7 +182,7 @@ def _zeros(
     return [pt.zeros((*outside, reduce(add, columns)), dtype=x.type.dtype)] if columns else []
 
 
-def cross(a: Any, b: Any, axis: int = -1) -> Variable:
+def cross(a: Any, b: Any, axis: int = -1) -> TensorVariable:
     """Cross products of vectors of 3 elements along an axis; leading axes broadcast.
 
     Examples:

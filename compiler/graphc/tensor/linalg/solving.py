@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.location import describe
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.factors import PermuteRows, PivotToPermutation
@@ -61,7 +60,7 @@ def _right_hand_side(
 
 def _with_columns(
     a: Any, b: Any, b_ndim: int | None, what: str, do: Callable[[Any, Any], Any], several: bool = True
-) -> Variable:
+) -> TensorVariable:
     """``do(a, b)`` for right-hand sides that may be vectors.
 
     Args:
@@ -76,8 +75,8 @@ def _with_columns(
 
 
 def solve(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     *,
     lower: bool = False,
     overwrite_a: bool = False,
@@ -87,7 +86,7 @@ def solve(
     transposed: bool = False,
     b_ndim: int | None = None,
     on_error: str = "raise",
-) -> Variable:
+) -> TensorVariable:
     """Solution x of ``a @ x = b``.
 
     Args:
@@ -139,7 +138,7 @@ def _diagonal(a: Any, b: Any) -> Any:
     return pt.cast(b, dtype) / pt.expand_dims(pt.cast(diagonal(a), dtype), -1)
 
 
-def _three_bands(a: Any) -> Any:
+def _three_bands(a: TensorVariable) -> TensorVariable:
     over, under = (pt.diagonal(a, offset, -2, -1) for offset in (1, -1))
     main = diagonal(a)
     nothing = main[..., :1] * 0
@@ -148,8 +147,8 @@ def _three_bands(a: Any) -> Any:
 
 
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     *,
     trans: int | str = 0,
     lower: bool = False,
@@ -157,7 +156,7 @@ def solve_triangular(
     check_finite: bool = False,
     b_ndim: int | None = None,
     on_error: str = "raise",
-) -> Variable:
+) -> TensorVariable:
     """Solution of a triangular system; the other triangle is not read.
 
     Args:
@@ -185,8 +184,12 @@ def solve_triangular(
 
 
 def cho_solve(
-    c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = False, b_ndim: int | None = None
-) -> Variable:
+    c_and_lower: Any,
+    b: TensorLike,
+    overwrite_b: bool = False,
+    check_finite: bool = False,
+    b_ndim: int | None = None,
+) -> TensorVariable:
     """Solution of ``a @ x = b`` from a Cholesky factor of a.
 
     Args:
@@ -206,12 +209,12 @@ def cho_solve(
 
 def lu_solve(
     LU_and_pivots: Any,
-    b: Any,
+    b: TensorLike,
     trans: int | str | bool = 0,
     b_ndim: int | None = None,
     check_finite: bool = False,
     overwrite_b: bool = False,
-) -> Variable:
+) -> TensorVariable:
     """Solution of ``a @ x = b`` from what `lu_factor` returned.
 
     Args:
@@ -244,14 +247,14 @@ def lu_solve(
 def solve_banded(
     l_and_u: tuple[int, int],
     ab: Any,
-    b: Any,
+    b: TensorLike,
     *,
     transposed: bool = False,
     overwrite_ab: bool = False,
     overwrite_b: bool = False,
     check_finite: bool = False,
     b_ndim: int | None = None,
-) -> Variable:
+) -> TensorVariable:
     """Solution of a system with a banded matrix, as ``scipy.linalg.solve_banded``.
 
     Args:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.matrices import conj
 from graphc.ops.rows_arithmetic import promote
@@ -15,11 +14,12 @@ from graphc.tensor.linalg.checks import matrix
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["circulant", "companion", "hankel", "hilbert", "khatri_rao", "toeplitz"]
 
 
-def _vector(x: Any, what: str) -> Any:
+def _vector(x: TensorLike, what: str) -> TensorVariable:
     x = as_tensor_variable(x)
     if x.type.ndim < 1:
         raise ValueError(f"{what} takes vectors, or batches of them; got {x} of type {x.type}")
@@ -31,7 +31,7 @@ def _common(x: Any, y: Any) -> tuple[Any, Any]:
     return pt.cast(x, dtype), pt.cast(y, dtype)
 
 
-def toeplitz(c: Any, r: Any = None) -> Variable:
+def toeplitz(c: Any, r: Any = None) -> TensorVariable:
     """Matrices with constant diagonals: ``out[i, j]`` is ``c[i - j]``, or ``r[j - i]`` above the main one.
 
     Args:
@@ -53,7 +53,7 @@ def toeplitz(c: Any, r: Any = None) -> Variable:
     return pt.take(border, places, axis=-1)
 
 
-def hankel(c: Any, r: Any = None) -> Variable:
+def hankel(c: Any, r: Any = None) -> TensorVariable:
     """Matrices with constant antidiagonals.
 
     Args:
@@ -74,7 +74,7 @@ def hankel(c: Any, r: Any = None) -> Variable:
     return pt.take(border, places, axis=-1)
 
 
-def circulant(c: Any) -> Variable:
+def circulant(c: Any) -> TensorVariable:
     """Square matrices whose columns are c (..., n), each turned one further than the one before.
 
     Examples:
@@ -89,7 +89,7 @@ def circulant(c: Any) -> Variable:
     return pt.take(c, places, axis=-1)
 
 
-def companion(a: Any) -> Variable:
+def companion(a: TensorLike) -> TensorVariable:
     """The matrix (n - 1, n - 1) whose eigenvalues are the zeros of a polynomial.
 
     Args:
@@ -109,7 +109,7 @@ def companion(a: Any) -> Variable:
     return pt.concatenate([pt.expand_dims(first, 0), shifted], axis=0)
 
 
-def hilbert(n: TensorLike) -> Variable:
+def hilbert(n: TensorLike) -> TensorVariable:
     """The float64 matrix with elements ``1 / (i + j + 1)``.
 
     Examples:
@@ -121,7 +121,7 @@ def hilbert(n: TensorLike) -> Variable:
     return 1.0 / (pt.expand_dims(each, 1) + pt.expand_dims(each, 0) + 1)
 
 
-def khatri_rao(a: TensorLike, b: TensorLike) -> Variable:
+def khatri_rao(a: TensorLike, b: TensorLike) -> TensorVariable:
     """Kronecker products of the columns of matrices (m, k) and (n, k): (m n, k); leading axes are a batch.
 
     Examples:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.matrices import adjoint, float_dtype, real_dtype
@@ -40,7 +39,7 @@ def _with_rank(A: Any, rcond: Any, what: str) -> tuple[TensorVariable, TensorVar
     return u, vh, pt.sum(pt.gt(s, rcond * top))
 
 
-def orth(A: TensorLike, rcond: Any = None) -> Variable:
+def orth(A: TensorLike, rcond: Any = None) -> TensorVariable:
     """An orthonormal basis (m, r) of the range of a matrix (m, n) of rank r.
 
     Args:
@@ -56,7 +55,7 @@ def orth(A: TensorLike, rcond: Any = None) -> Variable:
     return u[:, :rank]
 
 
-def null_space(A: TensorLike, rcond: Any = None) -> Variable:
+def null_space(A: TensorLike, rcond: Any = None) -> TensorVariable:
     """An orthonormal basis (n, n - r) of the null space of a matrix (m, n) of rank r; arguments as `orth`.
 
     Examples:
@@ -67,7 +66,7 @@ def null_space(A: TensorLike, rcond: Any = None) -> Variable:
     return adjoint(vh[rank:, :])
 
 
-def polar(a: TensorLike, side: str = "right") -> tuple[Variable, Variable]:
+def polar(a: TensorLike, side: str = "right") -> tuple[TensorVariable, TensorVariable]:
     """Polar decomposition: U with orthonormal columns or rows, and P Hermitian and positive semidefinite.
 
     Args:
@@ -88,7 +87,7 @@ def polar(a: TensorLike, side: str = "right") -> tuple[Variable, Variable]:
 
 def cho_factor(
     a: TensorLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = False
-) -> tuple[Variable, bool]:
+) -> tuple[TensorVariable, bool]:
     """A Cholesky factor for `cho_solve`: the factor, with zeros in the other triangle, and ``lower``.
 
     Examples:
@@ -99,7 +98,7 @@ def cho_factor(
     return cholesky(a, lower=lower), bool(lower)
 
 
-def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Variable:
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> TensorVariable:
     """The x with ``tensordot(a, x, x.ndim) == b``.
 
     Args:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.basic import Variable
 from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.elementwise import OPS
@@ -49,7 +48,7 @@ def _floating(x: Any) -> TensorVariable:
     return x if x.type.numpy_dtype.kind in "fc" else pt.cast(x, "float64")
 
 
-def relu(x: TensorLike, alpha: TensorLike = 0) -> Variable:
+def relu(x: TensorLike, alpha: TensorLike = 0) -> TensorVariable:
     """x where it is positive, ``alpha * x`` elsewhere.
 
     Examples:
@@ -60,7 +59,7 @@ def relu(x: TensorLike, alpha: TensorLike = 0) -> Variable:
     return pt.switch(pt.gt(x, 0), x, 0 if isinstance(alpha, int) and alpha == 0 else alpha * x)
 
 
-def relu6(x: TensorLike) -> Variable:
+def relu6(x: TensorLike) -> TensorVariable:
     """x between 0 and 6, and the nearer of these elsewhere.
 
     Examples:
@@ -70,7 +69,7 @@ def relu6(x: TensorLike) -> Variable:
     return pt.clip(as_tensor_variable(x), 0, 6)
 
 
-def leaky_relu(x: TensorLike, negative_slope: Any = 0.01) -> Variable:
+def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> TensorVariable:
     """x where it is positive, ``negative_slope * x`` elsewhere.
 
     Examples:
@@ -80,7 +79,7 @@ def leaky_relu(x: TensorLike, negative_slope: Any = 0.01) -> Variable:
     return relu(x, negative_slope)
 
 
-def prelu(x: TensorLike, alpha: TensorLike, axis: int = 1) -> Variable:
+def prelu(x: TensorLike, alpha: TensorLike, axis: int = 1) -> TensorVariable:
     """`leaky_relu` with a slope for each channel.
 
     Args:
@@ -99,7 +98,7 @@ def prelu(x: TensorLike, alpha: TensorLike, axis: int = 1) -> Variable:
     return relu(x, alpha)
 
 
-def elu(x: TensorLike, alpha: TensorLike = 1) -> Variable:
+def elu(x: TensorLike, alpha: TensorLike = 1) -> TensorVariable:
     """x where it is positive, ``alpha * (exp(x) - 1)`` elsewhere.
 
     Examples:
@@ -110,7 +109,7 @@ def elu(x: TensorLike, alpha: TensorLike = 1) -> Variable:
     return pt.switch(pt.gt(x, 0), x, alpha * pt.expm1(pt.minimum(x, 0)))
 
 
-def celu(x: Any, alpha: float = 1.0) -> Variable:
+def celu(x: TensorLike, alpha: TensorLike = 1.0) -> TensorVariable:
     """x where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere, whose derivative is continuous.
 
     Examples:
@@ -121,7 +120,7 @@ def celu(x: Any, alpha: float = 1.0) -> Variable:
     return pt.switch(pt.gt(x, 0), x, alpha * pt.expm1(pt.minimum(x, 0) / alpha))
 
 
-def selu(x: Any) -> Variable:
+def selu(x: TensorLike) -> TensorVariable:
     """`elu`, scaled so that layers keep mean 0 and variance 1 (Klambauer et al., 2017).
 
     Examples:
@@ -131,7 +130,7 @@ def selu(x: Any) -> Variable:
     return elu(_floating(x), _SELU_ALPHA) * _SELU_SCALE
 
 
-def gelu(x: Any, approximate: bool | str = False) -> Variable:
+def gelu(x: TensorLike, approximate: bool | str = False) -> TensorVariable:
     """x times the probability that a standard normal is below x (Hendrycks and Gimpel, 2016).
 
     Args:
@@ -154,7 +153,7 @@ def gelu(x: Any, approximate: bool | str = False) -> Variable:
     return 0.5 * x * pt.erfc(-x * math.sqrt(0.5))
 
 
-def silu(x: Any) -> Variable:
+def silu(x: TensorLike) -> TensorVariable:
     """``x * sigmoid(x)``.
 
     Examples:
@@ -165,7 +164,7 @@ def silu(x: Any) -> Variable:
     return x * pt.sigmoid(x)
 
 
-def swish(x: Any, beta: Any = 1) -> Variable:
+def swish(x: TensorLike, beta: TensorLike = 1) -> TensorVariable:
     """``x * sigmoid(beta * x)``.
 
     Examples:
@@ -176,7 +175,7 @@ def swish(x: Any, beta: Any = 1) -> Variable:
     return x * pt.sigmoid(x if isinstance(beta, int) and beta == 1 else beta * x)
 
 
-def mish(x: Any) -> Variable:
+def mish(x: TensorLike) -> TensorVariable:
     """``x * tanh(softplus(x))``.
 
     Examples:
@@ -187,7 +186,7 @@ def mish(x: Any) -> Variable:
     return x * pt.tanh(pt.softplus(x))
 
 
-def hard_sigmoid(x: Any) -> Variable:
+def hard_sigmoid(x: TensorLike) -> TensorVariable:
     """``x / 6 + 1 / 2`` between 0 and 1, the nearer of these elsewhere.
 
     Examples:
@@ -197,7 +196,7 @@ def hard_sigmoid(x: Any) -> Variable:
     return pt.clip(_floating(x) / 6 + 0.5, 0, 1)
 
 
-def hard_tanh(x: TensorLike) -> Variable:
+def hard_tanh(x: TensorLike) -> TensorVariable:
     """x between -1 and 1, the nearer of these elsewhere.
 
     Examples:
@@ -207,7 +206,7 @@ def hard_tanh(x: TensorLike) -> Variable:
     return pt.clip(as_tensor_variable(x), -1, 1)
 
 
-def softsign(x: Any) -> Variable:
+def softsign(x: TensorLike) -> TensorVariable:
     """``x / (1 + abs(x))``.
 
     Examples:
@@ -218,7 +217,7 @@ def softsign(x: Any) -> Variable:
     return x / (1 + pt.abs(x))
 
 
-def log_sigmoid(x: Any) -> Variable:
+def log_sigmoid(x: TensorLike) -> TensorVariable:
     """``log(sigmoid(x))``, without overflow.
 
     Examples:
@@ -228,7 +227,7 @@ def log_sigmoid(x: Any) -> Variable:
     return -pt.softplus(-_floating(x))
 
 
-def glu(x: Any, axis: int = -1) -> Variable:
+def glu(x: TensorLike, axis: int = -1) -> TensorVariable:
     """The first half of an axis times the sigmoid of the second (Dauphin et al., 2017).
 
     Raises:

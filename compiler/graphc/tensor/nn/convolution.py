@@ -25,13 +25,13 @@ Padding = str | int | Sequence[int] | Sequence[Sequence[int]]
 
 def conv2d(
     x: TensorLike,
-    filters: Any,
+    filters: TensorLike,
     stride: int | Sequence[int] = 1,
     padding: Padding = "valid",
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     flip: bool = False,
-) -> Variable:
+) -> TensorVariable:
     """Cross-correlation of images with filters, or their convolution.
 
     Args:
@@ -68,7 +68,11 @@ def conv2d(
 
 
 def correlated(
-    x: TensorLike, f: Any, windows: Sequence[Window], dilations: Sequence[int] = (1, 1), groups: int = 1
+    x: TensorLike,
+    f: TensorLike,
+    windows: Sequence[Window],
+    dilations: Sequence[int] = (1, 1),
+    groups: int = 1,
 ) -> TensorVariable:
     """Cross-correlation at the places of two windows (with their strides and zeros around the images).
 
@@ -115,11 +119,11 @@ def _with_channels(what: str, x: TensorVariable, f: TensorVariable, groups: int)
             f"{what}: {x} has {of_x} channels, but filters {f} of shape {f.type.shape} in {groups} groups "
             f"take {of_f * groups}"
         )
-    if groups > 1 and filters is None:
+    if filters is None and groups > 1:
         raise ValueError(
             f"{what}: the number of filters of {f} must be known for {groups} groups; use specify_shape"
         )
-    if groups > 1 and filters % groups:
+    if filters is not None and filters % groups:
         raise ValueError(f"{what}: {filters} filters cannot be divided into {groups} groups")
     if of_x is None or of_f is None:
         x = pt.specify_shape(x, (None, size_of(f, 1) * groups, None, None))
@@ -144,7 +148,7 @@ def conv2d_transpose(
     groups: int = 1,
     output_padding: int | Sequence[int] = 0,
     flip: bool = False,
-) -> Variable:
+) -> TensorVariable:
     """The adjoint of `conv2d` in the images: as many images of the size that `conv2d` would make these of.
 
     Args:
@@ -217,7 +221,7 @@ def conv1d(
     dilation: int = 1,
     groups: int = 1,
     flip: bool = False,
-) -> Variable:
+) -> TensorVariable:
     """Cross-correlation of sequences (n, c, w) with filters (o, c / groups, q); options as `conv2d`.
 
     ``padding`` may be a pair of numbers (before, after).
@@ -244,7 +248,7 @@ def _with_line_channels(x: TensorVariable, f: TensorVariable, groups: int) -> Te
 
 
 def conv1d_transpose(
-    x: Any,
+    x: TensorLike,
     filters: Any,
     stride: int = 1,
     padding: Padding = "valid",
@@ -252,7 +256,7 @@ def conv1d_transpose(
     groups: int = 1,
     output_padding: int = 0,
     flip: bool = False,
-) -> Variable:
+) -> TensorVariable:
     """The adjoint of `conv1d`: (n, o, s) with filters (o, c / groups, q); options as `conv2d_transpose`.
 
     Examples:

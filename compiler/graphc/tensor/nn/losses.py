@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from graphc.public import pt
 from graphc.tensor.special import log_softmax
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
 ]
 
 
-def one_hot(x: Any, num_classes: Any, dtype: Any = None, axis: int = -1) -> Variable:
+def one_hot(
+    x: TensorLike, num_classes: TensorLike, dtype: DTypeLike | None = None, axis: int = -1
+) -> TensorVariable:
     """1 at the positions that class numbers name, 0 elsewhere.
 
     Args:
@@ -54,7 +57,7 @@ def one_hot(x: Any, num_classes: Any, dtype: Any = None, axis: int = -1) -> Vari
     return pt.cast(pt.eq(pt.expand_dims(pt.cast(x, "int64"), where), classes), dtype or config.floatX)
 
 
-def binary_crossentropy(output: Any, target: Any) -> Variable:
+def binary_crossentropy(output: TensorLike, target: TensorLike) -> TensorVariable:
     """-(target * log(output) + (1 - target) * log(1 - output)), elementwise.
 
     Examples:
@@ -65,7 +68,7 @@ def binary_crossentropy(output: Any, target: Any) -> Variable:
     return -(target * pt.log(output) + (1 - target) * pt.log1p(-output))
 
 
-def sigmoid_binary_crossentropy(output: Any, target: Any) -> Variable:
+def sigmoid_binary_crossentropy(output: TensorLike, target: TensorLike) -> TensorVariable:
     """`binary_crossentropy` of ``sigmoid(output)``, without overflow.
 
     Examples:
@@ -104,7 +107,7 @@ def _is_classes(scores: TensorVariable, target: TensorVariable, what: str) -> bo
     return True
 
 
-def categorical_crossentropy(coding_dist: Any, true_dist: Any) -> Variable:
+def categorical_crossentropy(coding_dist: TensorLike, true_dist: TensorLike) -> TensorVariable:
     """Cross entropy of distributions along the last axis.
 
     Args:
@@ -124,7 +127,7 @@ def categorical_crossentropy(coding_dist: Any, true_dist: Any) -> Variable:
     return -pt.sum(true * pt.log(coding), axis=-1)
 
 
-def softmax_cross_entropy(logits: Any, target: Any, axis: int = -1) -> Variable:
+def softmax_cross_entropy(logits: TensorLike, target: TensorLike, axis: int = -1) -> TensorVariable:
     """`categorical_crossentropy` of ``softmax(logits)``, without overflow and without the softmax.
 
     Args:
@@ -146,7 +149,7 @@ def softmax_cross_entropy(logits: Any, target: Any, axis: int = -1) -> Variable:
     return -_chosen(log_softmax(pt.moveaxis(logits, axis, -1), -1), target)
 
 
-def huber_loss(prediction: Any, target: Any, delta: float = 1.0) -> Variable:
+def huber_loss(prediction: TensorLike, target: TensorLike, delta: TensorLike = 1.0) -> TensorVariable:
     """Half the squared error where it is below ``delta``, linear beyond it.
 
     Examples:

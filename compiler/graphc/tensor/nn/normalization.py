@@ -13,6 +13,7 @@ from graphc.ops.sizes import sizes_of
 from graphc.public import pt
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
     from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["batch_norm", "batch_normalization", "dropout", "group_norm", "layer_norm", "rms_norm"]
@@ -25,7 +26,7 @@ def _floating(x: Any) -> Any:
 
 def _standardized(
     x: TensorVariable, axes: tuple[int, ...], eps: float
-) -> tuple[Variable, Variable, Variable]:
+) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
     """x less its mean and over its deviation; the mean; the variance."""
     mean = pt.mean(x, axis=axes, keepdims=True)
     apart = x - mean
@@ -40,7 +41,7 @@ def _scaled(x: Variable, gamma: Variable | None, beta: Variable | None) -> Any:
 
 def layer_norm(
     x: Any, gamma: Any = None, beta: Any = None, axis: int | Sequence[int] = -1, eps: float = 1e-5
-) -> Variable:
+) -> TensorVariable:
     """x with mean 0 and variance 1 over some axes (Ba, Kiros and Hinton, 2016).
 
     Args:
@@ -57,7 +58,7 @@ def layer_norm(
     return _scaled(_standardized(x, normalize_axes(axis, x.type.ndim, "layer_norm"), eps)[0], gamma, beta)
 
 
-def rms_norm(x: Any, gamma: Any = None, axis: int | Sequence[int] = -1, eps: float = 1e-6) -> Variable:
+def rms_norm(x: Any, gamma: Any = None, axis: int | Sequence[int] = -1, eps: float = 1e-6) -> TensorVariable:
     """x over the root of the mean of its squares (Zhang and Sennrich, 2019); arguments as `layer_norm`.
 
     Examples:
@@ -71,7 +72,7 @@ def rms_norm(x: Any, gamma: Any = None, axis: int | Sequence[int] = -1, eps: flo
 
 def group_norm(
     x: Any, groups: int, gamma: Any = None, beta: Any = None, axis: int = 1, eps: float = 1e-5
-) -> Variable:
+) -> TensorVariable:
     """x normalized over groups of channels and all axes after them (Wu and He, 2018).
 
     Args:
@@ -97,7 +98,7 @@ def group_norm(
     return _scaled(pt.reshape(normal, sizes), *channel)
 
 
-def _along(v: Any, axis: int, ndim: int) -> TensorVariable | None:
+def _along(v: TensorLike | None, axis: int, ndim: int) -> TensorVariable | None:
     """A vector with an element for each channel, to broadcast; None and 0-d ones as they are."""
     if v is None:
         return None
@@ -109,7 +110,7 @@ def _along(v: Any, axis: int, ndim: int) -> TensorVariable | None:
 
 def batch_norm(
     x: Any, gamma: Any = None, beta: Any = None, axis: int = 1, eps: float = 1e-5
-) -> tuple[Variable, Variable, Variable]:
+) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
     """x with mean 0 and variance 1 over all axes but the channels', as in training (Ioffe, Szegedy, 2015).
 
     Args:
@@ -137,7 +138,7 @@ def batch_norm(
 
 def batch_normalization(
     x: Any, mean: Any, variance: Any, gamma: Any = None, beta: Any = None, axis: int = 1, eps: float = 1e-5
-) -> Variable:
+) -> TensorVariable:
     """x normalized with given means and variances of the channels, as in prediction.
 
     Args:

@@ -17,6 +17,7 @@ from graphc.tensor.nn.windows import Window, known, parse_padding, per_axis, win
 
 if TYPE_CHECKING:
     from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
 
 __all__ = ["avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]
 
@@ -52,7 +53,7 @@ def _filled(x: Variable, windows: Sequence[Window], lows: list[int | None], valu
 
 def max_pool2d(
     x: TensorLike, window: Numbers, stride: Numbers | None = None, padding: Padding = "valid"
-) -> Variable:
+) -> TensorVariable:
     """Maxima of windows over the last two axes; NaN wherever a window has one.
 
     Args:
@@ -84,7 +85,7 @@ def avg_pool2d(
     stride: Numbers | None = None,
     padding: Padding = "valid",
     count_include_pad: bool = False,
-) -> Variable:
+) -> TensorVariable:
     """Means of windows over the last two axes.
 
     Args:
@@ -127,7 +128,9 @@ def _line(x: Any, what: str, size: int, stride: int | None, padding: Any) -> tup
     return pt.expand_dims(x, -2), (1, taps), (1, step), padding
 
 
-def max_pool1d(x: TensorLike, window: int, stride: int | None = None, padding: Padding = "valid") -> Variable:
+def max_pool1d(
+    x: TensorLike, window: int, stride: int | None = None, padding: Padding = "valid"
+) -> TensorVariable:
     """Maxima of windows along the last axis; arguments as `max_pool2d`.
 
     Examples:
@@ -138,12 +141,12 @@ def max_pool1d(x: TensorLike, window: int, stride: int | None = None, padding: P
 
 
 def avg_pool1d(
-    x: Any,
+    x: TensorLike,
     window: int,
     stride: int | None = None,
     padding: Padding = "valid",
     count_include_pad: bool = False,
-) -> Variable:
+) -> TensorVariable:
     """Means of windows along the last axis; arguments as `avg_pool2d`.
 
     Examples:

@@ -82,7 +82,7 @@ class Window:
     stride: int
 
     @property
-    def count(self) -> Any:
+    def count(self) -> TensorVariable:
         """How many windows there are."""
         room = self.size + self.low + self.high - self.reach
         # Below 0 there is none, however far below.

@@ -10,367 +10,374 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphc.graph.tensor.convert import as_tensor_variable
-from graphc.tensor.random.op import RandomVariable
+from graphc.tensor.random.drawing import draw, scale_of
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
-
-if TYPE_CHECKING:
-    from graphc.graph.tensor.variable import TensorVariable
-    from graphc.tensor.random.type import RandomGeneratorVariable
+    from graphc.graph.tensor.like import SizeLike, TensorLike
+    from graphc.tensor.random.drawing import Drawn
 
 
-def _draw(distribution: str, parameters: tuple[Any, ...], size: Any, options: dict[str, Any]) -> Any:
-    dtype = options.pop("dtype", None)
-    return RandomVariable(distribution, dtype)(*parameters, size=size, **options)
-
-
-def random(size: Any = None, **options: Any) -> Any:
+def random(size: SizeLike = None, **options: Any) -> Drawn:
     """Uniform on [0, 1), with the float32 stream of NumPy's ``Generator.random`` for that dtype.
 
     Examples:
         >>> pt.random.RandomStream(3).random(size=2).round(3).eval()
         array([0.541, 0.379])
     """
-    return _draw("standard_uniform", (), () if size is None else size, options)
+    return draw("standard_uniform", (), () if size is None else size, options)
 
 
-def uniform(
-    low: TensorLike = 0.0, high: TensorLike = 1.0, size: Any = None, **options: Any
-) -> tuple[RandomGeneratorVariable, TensorVariable]:
+def uniform(low: TensorLike = 0.0, high: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Uniform on [low, high).
 
     Examples:
         >>> pt.random.RandomStream(3).uniform(size=2).round(3).eval()
         array([0.541, 0.379])
     """
-    return _draw("uniform", (low, high), size, options)
+    return draw("uniform", (low, high), size, options)
 
 
-def normal(loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def normal(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Normal with mean ``loc`` and standard deviation ``scale``.
 
     Examples:
         >>> pt.random.RandomStream(3).normal(size=2).round(3).eval()
         array([0.524, 0.049])
     """
-    return _draw("normal", (loc, scale), size, options)
+    return draw("normal", (loc, scale), size, options)
 
 
-def standard_normal(size: Any = None, **options: Any) -> Any:
+def standard_normal(size: SizeLike = None, **options: Any) -> Drawn:
     """Normal with mean 0 and deviation 1, with NumPy's float32 stream for that dtype.
 
     Examples:
         >>> pt.random.RandomStream(3).standard_normal(size=2).round(3).eval()
         array([0.524, 0.049])
     """
-    return _draw("standard_normal", (), () if size is None else size, options)
+    return draw("standard_normal", (), () if size is None else size, options)
 
 
-def halfnormal(loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def halfnormal(
+    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any
+) -> Drawn:
     """``loc + scale * abs(z)`` of a standard normal z.
 
     Examples:
         >>> pt.random.RandomStream(3).halfnormal(size=2).round(3).eval()
         array([0.524, 0.049])
     """
-    return _draw("halfnormal", (loc, scale), size, options)
+    return draw("halfnormal", (loc, scale), size, options)
 
 
-def lognormal(mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def lognormal(
+    mean: TensorLike = 0.0, sigma: TensorLike = 1.0, size: SizeLike = None, **options: Any
+) -> Drawn:
     """``exp`` of a normal.
 
     Examples:
         >>> pt.random.RandomStream(3).lognormal(size=2).round(3).eval()
         array([1.689, 1.05 ])
     """
-    return _draw("lognormal", (mean, sigma), size, options)
+    return draw("lognormal", (mean, sigma), size, options)
 
 
-def exponential(scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def exponential(scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Exponential with mean ``scale``.
 
     Examples:
         >>> pt.random.RandomStream(3).exponential(2.0, size=2).round(3).eval()
         array([0.419, 2.374])
     """
-    return _draw("exponential", (scale,), size, options)
+    return draw("exponential", (scale,), size, options)
 
 
-def standard_exponential(size: Any = None, **options: Any) -> Any:
+def standard_exponential(size: SizeLike = None, **options: Any) -> Drawn:
     """Exponential with mean 1, with NumPy's float32 stream for that dtype.
 
     Examples:
         >>> pt.random.RandomStream(3).standard_exponential(size=2).round(3).eval()
         array([0.209, 1.187])
     """
-    return _draw("standard_exponential", (), () if size is None else size, options)
+    return draw("standard_exponential", (), () if size is None else size, options)
 
 
-def truncexpon(b: Any, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def truncexpon(
+    b: TensorLike, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any
+) -> Drawn:
     """``loc + scale * x`` of an exponential x that is at most ``b``.
 
     Examples:
         >>> pt.random.RandomStream(3).truncexpon(2.0, size=2).round(3).eval()
         array([0.631, 0.397])
     """
-    return _draw("truncexpon", (b, loc, scale), size, options)
+    return draw("truncexpon", (b, loc, scale), size, options)
 
 
-def gamma(shape: Any, rate: Any = None, scale: Any = None, size: Any = None, **options: Any) -> Any:
+def gamma(
+    shape: TensorLike,
+    rate: TensorLike | None = None,
+    scale: TensorLike | None = None,
+    size: SizeLike = None,
+    **options: Any,
+) -> Drawn:
     """Gamma with density proportional to ``x**(shape - 1) * exp(-x / scale)``; ``rate`` is 1 / scale.
 
     Examples:
         >>> pt.random.RandomStream(3).gamma(2.0, size=2).round(3).eval()
         array([2.439, 1.215])
     """
-    return _draw("gamma", (shape, _scale("gamma", rate, scale)), size, options)
+    return draw("gamma", (shape, scale_of("gamma", rate, scale)), size, options)
 
 
-def standard_gamma(shape: Any, size: Any = None, **options: Any) -> Any:
+def standard_gamma(shape: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Gamma with scale 1, with NumPy's float32 stream for that dtype.
 
     Examples:
         >>> pt.random.RandomStream(3).standard_gamma(2.0, size=2).round(3).eval()
         array([2.439, 1.215])
     """
-    return _draw("standard_gamma", (shape,), size, options)
+    return draw("standard_gamma", (shape,), size, options)
 
 
-def invgamma(shape: Any, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def invgamma(shape: TensorLike, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """``scale / g`` of a standard gamma g.
 
     Examples:
         >>> pt.random.RandomStream(3).invgamma(2.0, size=2).round(3).eval()
         array([0.41 , 0.823])
     """
-    return _draw("invgamma", (shape, scale), size, options)
+    return draw("invgamma", (shape, scale), size, options)
 
 
-def gengamma(alpha: Any = 1.0, p: Any = 1.0, lambd: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def gengamma(
+    alpha: TensorLike = 1.0,
+    p: TensorLike = 1.0,
+    lambd: TensorLike = 1.0,
+    size: SizeLike = None,
+    **options: Any,
+) -> Drawn:
     """Generalised gamma: ``lambd * g**(1 / p)`` of a gamma g of shape ``alpha / p``.
 
     Examples:
         >>> pt.random.RandomStream(3).gengamma(size=2).round(3).eval()
         array([0.209, 1.187])
     """
-    return _draw("gengamma", (alpha, p, lambd), size, options)
+    return draw("gengamma", (alpha, p, lambd), size, options)
 
 
-def beta(alpha: Any, beta: Any, size: Any = None, **options: Any) -> Any:
+def beta(alpha: TensorLike, beta: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Beta with density proportional to ``x**(alpha - 1) * (1 - x)**(beta - 1)``.
 
     Examples:
         >>> pt.random.RandomStream(3).beta(2.0, 3.0, size=2).round(3).eval()
         array([0.539, 0.558])
     """
-    return _draw("beta", (alpha, beta), size, options)
+    return draw("beta", (alpha, beta), size, options)
 
 
-def chisquare(df: Any, size: Any = None, **options: Any) -> Any:
+def chisquare(df: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Chi-square with ``df`` degrees of freedom.
 
     Examples:
         >>> pt.random.RandomStream(3).chisquare(2.0, size=2).round(3).eval()
         array([0.419, 2.374])
     """
-    return _draw("chisquare", (df,), size, options)
+    return draw("chisquare", (df,), size, options)
 
 
-def noncentral_chisquare(df: Any, nonc: Any, size: Any = None, **options: Any) -> Any:
+def noncentral_chisquare(df: TensorLike, nonc: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Noncentral chi-square with noncentrality ``nonc``.
 
     Examples:
         >>> pt.random.RandomStream(3).noncentral_chisquare(2.0, 1.0, size=2).round(3).eval()
         array([0.965, 1.59 ])
     """
-    return _draw("noncentral_chisquare", (df, nonc), size, options)
+    return draw("noncentral_chisquare", (df, nonc), size, options)
 
 
-def f(dfnum: Any, dfden: Any, size: Any = None, **options: Any) -> Any:
+def f(dfnum: TensorLike, dfden: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Fisher's F.
 
     Examples:
         >>> pt.random.RandomStream(3).f(2.0, 3.0, size=2).round(3).eval()
         array([0.257, 0.096])
     """
-    return _draw("f", (dfnum, dfden), size, options)
+    return draw("f", (dfnum, dfden), size, options)
 
 
-def noncentral_f(dfnum: Any, dfden: Any, nonc: Any, size: Any = None, **options: Any) -> Any:
+def noncentral_f(
+    dfnum: TensorLike, dfden: TensorLike, nonc: TensorLike, size: SizeLike = None, **options: Any
+) -> Drawn:
     """Noncentral F.
 
     Examples:
         >>> pt.random.RandomStream(3).noncentral_f(2.0, 3.0, 1.0, size=2).round(3).eval()
         array([0.198, 0.345])
     """
-    return _draw("noncentral_f", (dfnum, dfden, nonc), size, options)
+    return draw("noncentral_f", (dfnum, dfden, nonc), size, options)
 
 
-def t(df: Any, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def t(
+    df: TensorLike, loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any
+) -> Drawn:
     """Student's t with location and scale.
 
     Examples:
         >>> pt.random.RandomStream(3).t(3.0, size=2).round(3).eval()
         array([0.581, 0.938])
     """
-    return _draw("t", (df, loc, scale), size, options)
+    return draw("t", (df, loc, scale), size, options)
 
 
-def standard_t(df: Any, size: Any = None, **options: Any) -> Any:
+def standard_t(df: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Student's t.
 
     Examples:
         >>> pt.random.RandomStream(3).standard_t(3.0, size=2).round(3).eval()
         array([0.581, 0.938])
     """
-    return _draw("standard_t", (df,), size, options)
+    return draw("standard_t", (df,), size, options)
 
 
-def cauchy(loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def cauchy(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Cauchy with median ``loc``.
 
     Examples:
         >>> pt.random.RandomStream(3).cauchy(size=2).round(3).eval()
         array([10.682, -0.258])
     """
-    return _draw("cauchy", (loc, scale), size, options)
+    return draw("cauchy", (loc, scale), size, options)
 
 
-def standard_cauchy(size: Any = None, **options: Any) -> Any:
+def standard_cauchy(size: SizeLike = None, **options: Any) -> Drawn:
     """Cauchy with median 0 and scale 1.
 
     Examples:
         >>> pt.random.RandomStream(3).standard_cauchy(size=2).round(3).eval()
         array([10.682, -0.258])
     """
-    return _draw("standard_cauchy", (), () if size is None else size, options)
+    return draw("standard_cauchy", (), () if size is None else size, options)
 
 
-def halfcauchy(loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def halfcauchy(
+    loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any
+) -> Drawn:
     """``loc + scale * abs(x)`` of a standard Cauchy x.
 
     Examples:
         >>> pt.random.RandomStream(3).halfcauchy(size=2).round(3).eval()
         array([10.682,  0.258])
     """
-    return _draw("halfcauchy", (loc, scale), size, options)
+    return draw("halfcauchy", (loc, scale), size, options)
 
 
-def laplace(loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def laplace(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Laplace, the double exponential.
 
     Examples:
         >>> pt.random.RandomStream(3).laplace(size=2).round(3).eval()
         array([ 0.086, -0.278])
     """
-    return _draw("laplace", (loc, scale), size, options)
+    return draw("laplace", (loc, scale), size, options)
 
 
-def logistic(loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def logistic(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Logistic.
 
     Examples:
         >>> pt.random.RandomStream(3).logistic(size=2).round(3).eval()
         array([ 0.166, -0.495])
     """
-    return _draw("logistic", (loc, scale), size, options)
+    return draw("logistic", (loc, scale), size, options)
 
 
-def gumbel(loc: Any = 0.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def gumbel(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Gumbel, the extreme value distribution of maxima.
 
     Examples:
         >>> pt.random.RandomStream(3).gumbel(size=2).round(3).eval()
         array([0.249, 0.743])
     """
-    return _draw("gumbel", (loc, scale), size, options)
+    return draw("gumbel", (loc, scale), size, options)
 
 
-def weibull(shape: Any, size: Any = None, **options: Any) -> Any:
+def weibull(shape: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Weibull with scale 1.
 
     Examples:
         >>> pt.random.RandomStream(3).weibull(2.0, size=2).round(3).eval()
         array([0.457, 1.09 ])
     """
-    return _draw("weibull", (shape,), size, options)
+    return draw("weibull", (shape,), size, options)
 
 
-def power(a: Any, size: Any = None, **options: Any) -> Any:
+def power(a: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """On [0, 1] with density ``a * x**(a - 1)``.
 
     Examples:
         >>> pt.random.RandomStream(3).power(2.0, size=2).round(3).eval()
         array([0.435, 0.834])
     """
-    return _draw("power", (a,), size, options)
+    return draw("power", (a,), size, options)
 
 
-def pareto(b: Any, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def pareto(b: TensorLike, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Classical Pareto, at least ``scale``; NumPy's ``pareto`` is `lomax`.
 
     Examples:
         >>> pt.random.RandomStream(3).pareto(3.0, size=2).round(3).eval()
         array([1.072, 1.485])
     """
-    return _draw("pareto", (b, scale), size, options)
+    return draw("pareto", (b, scale), size, options)
 
 
-def lomax(a: Any, size: Any = None, **options: Any) -> Any:
+def lomax(a: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Pareto II, from 0 on: what ``numpy.random.Generator.pareto`` draws.
 
     Examples:
         >>> pt.random.RandomStream(3).lomax(3.0, size=2).round(3).eval()
         array([0.072, 0.485])
     """
-    return _draw("lomax", (a,), size, options)
+    return draw("lomax", (a,), size, options)
 
 
-def rayleigh(scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def rayleigh(scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Rayleigh.
 
     Examples:
         >>> pt.random.RandomStream(3).rayleigh(size=2).round(3).eval()
         array([0.647, 1.541])
     """
-    return _draw("rayleigh", (scale,), size, options)
+    return draw("rayleigh", (scale,), size, options)
 
 
-def triangular(left: Any, mode: Any, right: Any, size: Any = None, **options: Any) -> Any:
+def triangular(
+    left: TensorLike, mode: TensorLike, right: TensorLike, size: SizeLike = None, **options: Any
+) -> Drawn:
     """Triangular on [left, right].
 
     Examples:
         >>> pt.random.RandomStream(3).triangular(0.0, 1.0, 2.0, size=2).round(3).eval()
         array([1.042, 0.87 ])
     """
-    return _draw("triangular", (left, mode, right), size, options)
+    return draw("triangular", (left, mode, right), size, options)
 
 
-def vonmises(mu: Any = 0.0, kappa: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def vonmises(mu: TensorLike = 0.0, kappa: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Von Mises on [-pi, pi].
 
     Examples:
         >>> pt.random.RandomStream(3).vonmises(size=2).round(3).eval()
         array([ 1.011, -1.232])
     """
-    return _draw("vonmises", (mu, kappa), size, options)
+    return draw("vonmises", (mu, kappa), size, options)
 
 
-def wald(mean: Any = 1.0, scale: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def wald(mean: TensorLike = 1.0, scale: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Wald, the inverse Gaussian.
 
     Examples:
         >>> pt.random.RandomStream(3).wald(size=2).round(3).eval()
         array([0.596, 1.47 ])
     """
-    return _draw("wald", (mean, scale), size, options)
-
-
-def _scale(what: str, rate: Any, scale: Any) -> Any:
-    if rate is not None and scale is not None:
-        raise ValueError(f"{what} takes a rate or a scale, not both")
-    if rate is None:
-        return 1.0 if scale is None else scale
-    return 1.0 / as_tensor_variable(rate)
+    return draw("wald", (mean, scale), size, options)

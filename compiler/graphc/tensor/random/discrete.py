@@ -13,16 +13,25 @@ from graphc.graph.tensor.convert import as_tensor_variable
 from graphc.ops.axes import normalize_axis
 from graphc.ops.sizes import as_size, as_sizes, known_size, size_of
 from graphc.public import pt
-from graphc.tensor.random.continuous import _draw
+from graphc.tensor.random.drawing import draw
 from graphc.tensor.random.op import RandomVariable
 from graphc.tensor.random.python import ChoiceWithoutReplacement, MultivariateNormal
 from graphc.tensor.random.shared import shared_rng
 
 if TYPE_CHECKING:
-    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.like import SizeLike, TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.tensor.random.drawing import Drawn
 
 
-def integers(low: Any, high: Any = None, size: Any = None, *, endpoint: bool = False, **options: Any) -> Any:
+def integers(
+    low: TensorLike,
+    high: TensorLike | None = None,
+    size: SizeLike = None,
+    *,
+    endpoint: bool = False,
+    **options: Any,
+) -> Drawn:
     """Uniform integers from ``low`` to below ``high``, or from 0 to below ``low`` without ``high``.
 
     With ``endpoint`` the last number counts, too. Bounds are int64, also for uint64.
@@ -33,135 +42,137 @@ def integers(low: Any, high: Any = None, size: Any = None, *, endpoint: bool = F
     """
     if high is None:
         low, high = 0, low
-    return _draw("integers", (low, as_tensor_variable(high) + 1 if endpoint else high), size, options)
+    return draw("integers", (low, as_tensor_variable(high) + 1 if endpoint else high), size, options)
 
 
-def bernoulli(p: Any, size: Any = None, **options: Any) -> Any:
+def bernoulli(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """1 with probability ``p``, else 0.
 
     Examples:
         >>> pt.random.RandomStream(3).bernoulli(0.5, size=3).eval()
         array([1, 0, 1])
     """
-    return _draw("bernoulli", (p,), size, options)
+    return draw("bernoulli", (p,), size, options)
 
 
-def binomial(n: Any, p: Any, size: Any = None, **options: Any) -> Any:
+def binomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Number of successes in ``n`` trials.
 
     Examples:
         >>> pt.random.RandomStream(3).binomial(9, 0.5, size=3).eval()
         array([5, 4, 6])
     """
-    return _draw("binomial", (n, p), size, options)
+    return draw("binomial", (n, p), size, options)
 
 
-def betabinom(n: Any, a: Any, b: Any, size: Any = None, **options: Any) -> Any:
+def betabinom(n: TensorLike, a: TensorLike, b: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Binomial with a probability that is drawn from a beta distribution.
 
     Examples:
         >>> pt.random.RandomStream(3).betabinom(9, 2.0, 3.0, size=3).eval()
         array([6, 5, 6])
     """
-    return _draw("betabinom", (n, a, b), size, options)
+    return draw("betabinom", (n, a, b), size, options)
 
 
-def negative_binomial(n: Any, p: Any, size: Any = None, **options: Any) -> Any:
+def negative_binomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Number of failures before ``n`` successes; n need not be an integer.
 
     Examples:
         >>> pt.random.RandomStream(3).negative_binomial(3, 0.5, size=3).eval()
         array([4, 4, 3])
     """
-    return _draw("negative_binomial", (n, p), size, options)
+    return draw("negative_binomial", (n, p), size, options)
 
 
 nbinom = negative_binomial
 
 
-def geometric(p: Any, size: Any = None, **options: Any) -> Any:
+def geometric(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Number of trials up to the first success.
 
     Examples:
         >>> pt.random.RandomStream(3).geometric(0.5, size=3).eval()
         array([2, 1, 4])
     """
-    return _draw("geometric", (p,), size, options)
+    return draw("geometric", (p,), size, options)
 
 
-def poisson(lam: Any = 1.0, size: Any = None, **options: Any) -> Any:
+def poisson(lam: TensorLike = 1.0, size: SizeLike = None, **options: Any) -> Drawn:
     """Poisson with mean ``lam``.
 
     Examples:
         >>> pt.random.RandomStream(3).poisson(2.0, size=3).eval()
         array([3, 1, 2])
     """
-    return _draw("poisson", (lam,), size, options)
+    return draw("poisson", (lam,), size, options)
 
 
-def hypergeometric(ngood: Any, nbad: Any, nsample: Any, size: Any = None, **options: Any) -> Any:
+def hypergeometric(
+    ngood: TensorLike, nbad: TensorLike, nsample: TensorLike, size: SizeLike = None, **options: Any
+) -> Drawn:
     """Number of good ones in a sample without replacement.
 
     Examples:
         >>> pt.random.RandomStream(3).hypergeometric(5, 5, 4, size=3).eval()
         array([2, 2, 1])
     """
-    return _draw("hypergeometric", (ngood, nbad, nsample), size, options)
+    return draw("hypergeometric", (ngood, nbad, nsample), size, options)
 
 
-def logseries(p: Any, size: Any = None, **options: Any) -> Any:
+def logseries(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Logarithmic series.
 
     Examples:
         >>> pt.random.RandomStream(3).logseries(0.5, size=3).eval()
         array([1, 2, 1])
     """
-    return _draw("logseries", (p,), size, options)
+    return draw("logseries", (p,), size, options)
 
 
-def zipf(a: Any, size: Any = None, **options: Any) -> Any:
+def zipf(a: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Zipf: probability proportional to ``k**-a``.
 
     Examples:
         >>> pt.random.RandomStream(3).zipf(3.0, size=3).eval()
         array([1, 1, 1])
     """
-    return _draw("zipf", (a,), size, options)
+    return draw("zipf", (a,), size, options)
 
 
-def categorical(p: Any, size: Any = None, **options: Any) -> Any:
+def categorical(p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Positions along the last axis of ``p``, with these probabilities (which are not normalised).
 
     Examples:
         >>> pt.random.RandomStream(3).categorical([0.2, 0.8], size=3).eval()
         array([1, 1, 1])
     """
-    return _draw("categorical", (p,), size, options)
+    return draw("categorical", (p,), size, options)
 
 
-def multinomial(n: Any, p: Any, size: Any = None, **options: Any) -> Any:
+def multinomial(n: TensorLike, p: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """How often each outcome comes in ``n`` trials; ``p`` has the probabilities along its last axis.
 
     Examples:
         >>> pt.random.RandomStream(3).multinomial(4, [0.5, 0.5]).eval()
         array([2, 2])
     """
-    return _draw("multinomial", (n, p), size, options)
+    return draw("multinomial", (n, p), size, options)
 
 
-def dirichlet(alphas: Any, size: Any = None, **options: Any) -> Any:
+def dirichlet(alphas: TensorLike, size: SizeLike = None, **options: Any) -> Drawn:
     """Probability vectors; ``alphas`` has the parameters along its last axis.
 
     Examples:
         >>> pt.random.RandomStream(3).dirichlet([1.0, 1.0]).round(3).eval()
         array([0.15, 0.85])
     """
-    return _draw("dirichlet", (alphas,), size, options)
+    return draw("dirichlet", (alphas,), size, options)
 
 
 def multivariate_normal(
-    mean: TensorLike, cov: Any, size: Any = None, *, method: str = "svd", **options: Any
-) -> Any:
+    mean: TensorLike, cov: TensorLike, size: SizeLike = None, *, method: str = "svd", **options: Any
+) -> Drawn:
     """Normal vectors.
 
     Args:
@@ -178,7 +189,7 @@ def multivariate_normal(
     return MultivariateNormal(method, options.pop("dtype", None))(mean, cov, size=size, **options)
 
 
-def permutation(x: TensorLike, size: Any = None, *, axis: int = 0, **options: Any) -> Any:
+def permutation(x: TensorLike, size: SizeLike = None, *, axis: int = 0, **options: Any) -> Drawn:
     """The numbers below an integer, or the slices of an array along an axis, in random order.
 
     Args:
@@ -204,7 +215,7 @@ def permutation(x: TensorLike, size: Any = None, *, axis: int = 0, **options: An
 shuffle = permutation
 
 
-def _on_sizes(op: Any, sizes: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+def _on_sizes(op: RandomVariable, sizes: list[TensorVariable], options: dict[str, Any]) -> Any:
     rng = options.get("rng")
     if rng is None:
         rng = shared_rng()
@@ -216,7 +227,9 @@ def _on_sizes(op: Any, sizes: list[Any], options: dict[str, Any]) -> tuple[Any, 
     return following, draws
 
 
-def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, **options: Any) -> Any:
+def choice(
+    a: TensorLike, size: SizeLike = None, replace: bool = True, p: TensorLike | None = None, **options: Any
+) -> Drawn:
     """Elements of an array, or numbers below an integer.
 
     Args:
@@ -252,7 +265,7 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, **opti
     return (following, draws) if options.get("return_next_rng") else draws
 
 
-def _as_long_as(p: Any, count: Any) -> Any:
+def _as_long_as(p: TensorVariable, count: TensorVariable) -> TensorVariable:
     known = known_size(count)
     if known is not None and p.type.shape[0] is not None:
         if known != p.type.shape[0]:

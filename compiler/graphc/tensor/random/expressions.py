@@ -15,13 +15,14 @@ import numpy as np
 from graphc.ops.subtensor import emit_slice
 
 if TYPE_CHECKING:
+    from graphc.emit.emitter import Emitter
     from graphc.graph.tensor.like import TensorLike
 
 
 class Traced:
     """A tensor in the text that an emitter writes. Operands have equal rank; static sizes of 1 broadcast."""
 
-    def __init__(self, e: Any, name: str, dtype: str, shape: Sequence[int | None]) -> None:
+    def __init__(self, e: Emitter, name: str, dtype: str, shape: Sequence[int | None]) -> None:
         self.e, self.name, self.dtype, self.shape = e, name, dtype, tuple(shape)
 
     @property
@@ -46,25 +47,25 @@ class Traced:
         result.name = self.e.op(f"graphc.{name}", [a.name, b.name], [a.type, b.type], result.type)
         return result
 
-    def __add__(self, other: Any) -> Traced:
+    def __add__(self, other: Traced) -> Traced:
         return self._apply("add", other)
 
     def __sub__(self, other: Any) -> Traced:
         return self._apply("sub", other)
 
-    def __rsub__(self, other: Any) -> Traced:
+    def __rsub__(self, other: float) -> Traced:
         return self._apply("sub", other, swap=True)
 
     def __mul__(self, other: Any) -> Traced:
         return self._apply("mul", other)
 
-    def __truediv__(self, other: Any) -> Traced:
+    def __truediv__(self, other: Traced) -> Traced:
         return self._apply("true_div", other)
 
     def __lt__(self, other: Any) -> Traced:
         return self._apply("lt", other, "bool")
 
-    def __le__(self, other: Any) -> Traced:
+    def __le__(self, other: float) -> Traced:
         return self._apply("le", other, "bool")
 
     def __gt__(self, other: Any) -> Traced:
@@ -139,11 +140,11 @@ class Plain(np.ndarray):
         """A view of an array."""
         return np.asarray(x).view(cls)
 
-    def equals(self, other: TensorLike) -> Any:
+    def equals(self, other: TensorLike) -> np.ndarray:
         """Elementwise ``==``."""
         return self == other
 
-    def sqrt(self) -> Any:
+    def sqrt(self) -> np.ndarray:
         """Square roots."""
         return np.sqrt(self)
 
@@ -180,7 +181,7 @@ class Constraint:
         xs = [Plain.of(x) for x in parameters]
         return bool(np.all(self._good(*xs)) if self._good else not np.any(self._bad(*xs)))  # type: ignore[misc]
 
-    def emit(self, parameters: Sequence[Traced], e: Any, what: str) -> None:
+    def emit(self, parameters: Sequence[Traced], e: Emitter, what: str) -> None:
         """Writes the check."""
         if self._good:
             condition = self._good(*parameters).truth(True)

@@ -4,7 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from graphc.graph.tensor.variable import TensorVariable
 
 
 class DrawMethods:
@@ -16,7 +21,7 @@ class DrawMethods:
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    def draw(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def draw(self: Any, *args: npt.ArrayLike, **kwargs: Any) -> tuple[TensorVariable, TensorVariable]:
         return function(*args, rng=self, return_next_rng=True, **kwargs)
 
     draw.__name__ = function.__name__

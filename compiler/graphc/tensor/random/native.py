@@ -48,7 +48,7 @@ def _bounded(bits: int) -> Drawing:
     """Integers from ``low`` to ``low + extent``, both kept in the signed type of that width."""
     signed, unsigned = f"int{bits}", f"uint{bits}"
 
-    def draw(g: Any, low: np.ndarray, extent: np.ndarray, *, size: tuple[int, ...]) -> Any:
+    def draw(g: Any, low: np.ndarray, extent: np.ndarray, *, size: tuple[int, ...]) -> np.ndarray:
         last = extent.view(unsigned)
         if last.size == 1:
             last = last.reshape(())

@@ -29,12 +29,9 @@ from graphc.tensor.random.type import as_generator, generator_type
 
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
-
-if TYPE_CHECKING:
-    from graphc.tensor.random.distributions import Parameter
-
-if TYPE_CHECKING:
+    from graphc.graph.tensor.like import DTypeLike, SizeLike, TensorLike
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.tensor.random.distributions import Parameter
 
 # Dtypes that integers are drawn in; all others are cast from the default.
 _WIDTHS = {
@@ -71,7 +68,7 @@ class RandomVariable(Op):
     __props__ = ("distribution", "dtype")
     default_output = 1
 
-    def __init__(self, distribution: str, dtype: Any = None) -> None:
+    def __init__(self, distribution: str, dtype: DTypeLike | None = None) -> None:
         self.distribution = distribution
         base = DISTRIBUTIONS[distribution].dtype
         self.dtype = parse_dtype((config.floatX if base == "float64" else base) if dtype is None else dtype)
@@ -144,7 +141,7 @@ class RandomVariable(Op):
         return (following, draws) if return_next_rng else draws
 
     def _prepare(
-        self, parameters: Sequence[TensorVariable | float], size: Any
+        self, parameters: Sequence[TensorVariable | float], size: TensorLike | None
     ) -> tuple[list[TensorVariable], list[TensorVariable]]:
         """Sizes of the batch, and the parameters with as many dimensions."""
         row = self.row
@@ -275,7 +272,7 @@ class RandomVariable(Op):
         """Why draws cannot be compiled here: NumPy's library is missing, or is none for this process."""
         return library.obstacle(self.native[0])
 
-    def emit(self, node: Apply, operands: Sequence[str], e: Any) -> list[str]:
+    def emit(self, node: Apply, operands: Sequence[str], e: Emitter) -> list[str]:
         row = self.row
         rng, sizes, parameters = self.split(operands)
         _, size_variables, variables = self.split(node.inputs)
@@ -309,7 +306,11 @@ class RandomVariable(Op):
         return [after, found]
 
     def _check_sizes(
-        self, indices: Sequence[str], parameters: Sequence[str], variables: Sequence[Any], e: Emitter
+        self,
+        indices: Sequence[str],
+        parameters: Sequence[str],
+        variables: Sequence[TensorVariable],
+        e: Emitter,
     ) -> None:
         zero = e.const_index(0)
         for index in indices:
@@ -349,7 +350,9 @@ class RandomVariable(Op):
     def pushforward(self, inputs: Variables, outputs: Variables, tangents: Maybe) -> list[Variable | None]:
         return pushforward(self, inputs, outputs, tangents)
 
-    def batch(self, node: Apply, inputs: Sequence[Any], batched: Sequence[bool], size: Any) -> list[Variable]:
+    def batch(
+        self, node: Apply, inputs: Sequence[TensorVariable], batched: Sequence[bool], size: SizeLike
+    ) -> list[Variable]:
         """One draw for each element of the batch, all from one generator, in order."""
         rng, sizes, parameters = self.split(inputs)
         _, sized, flags = self.split(batched)

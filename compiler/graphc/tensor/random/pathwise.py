@@ -12,7 +12,7 @@ Source: D. Kingma, M. Welling, "Auto-Encoding Variational Bayes" (2014), section
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,14 +23,18 @@ from graphc.graph.undefined import grad_undefined
 from graphc.ops.broadcast import unbroadcast
 from graphc.public import pt
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+    from graphc.tensor.random.op import RandomVariable
+
 Rule = Callable[..., Any]
 
 
-def _one(x: Any, *parameters: Any) -> Any:
+def _one(x: TensorVariable, *parameters: TensorVariable) -> TensorVariable:
     return pt.ones_like(x)
 
 
-def _deviation(x: Any, *parameters: Any) -> Any:
+def _deviation(x: TensorVariable, *parameters: TensorVariable) -> TensorVariable:
     """(x - loc) / scale, of the last two parameters."""
     return (x - parameters[-2]) / parameters[-1]
 
@@ -61,16 +65,16 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
 }
 
 
-def _has_derivative(op: Any) -> bool:
+def _has_derivative(op: RandomVariable) -> bool:
     return np.dtype(op.dtype).kind == "f" and bool(op.row.dtype == "float64")
 
 
-def _rule(op: Any, i: int) -> Rule | None:
+def _rule(op: RandomVariable, i: int) -> Rule | None:
     rules = RULES.get(op.distribution, ())
     return rules[i] if i < len(rules) else None
 
 
-def _reason(op: Any, i: int) -> str:
+def _reason(op: RandomVariable, i: int) -> str:
     """Why there is no derivative by a parameter, and what to do."""
     name = op.row.parameters[i].name
     known = [p.name for j, p in enumerate(op.row.parameters) if _rule(op, j) is not None]
@@ -82,7 +86,10 @@ def _reason(op: Any, i: int) -> str:
 
 
 def pullback(
-    op: Any, inputs: Sequence[Variable], outputs: Sequence[Variable], cotangents: Sequence[Variable | None]
+    op: RandomVariable,
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    cotangents: Sequence[Variable | None],
 ) -> list[Variable | None]:
     """Cotangents of the parameters; without a rule undefined ones, an error only if they are asked for."""
     g: Any = cotangents[1]
@@ -100,7 +107,10 @@ def pullback(
 
 
 def pushforward(
-    op: Any, inputs: Sequence[Variable], outputs: Sequence[Variable], tangents: Sequence[Variable | None]
+    op: RandomVariable,
+    inputs: Sequence[Variable],
+    outputs: Sequence[Variable],
+    tangents: Sequence[Variable | None],
 ) -> list[Variable | None]:
     """The tangent of the draws.
 

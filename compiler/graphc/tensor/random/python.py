@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from graphc.tensor.random.shared import shared_rng
 from graphc.tensor.random.type import as_generator, generator_type
 from graphc_runtime.generators import generator_of, state_of
 
+if TYPE_CHECKING:
+    from graphc.graph.tensor.variable import TensorVariable
+
 
 class PythonDraw(Op):
     """Base: inputs are the generator, sizes and parameters; outputs the generator after and the draws."""
@@ -30,7 +33,9 @@ class PythonDraw(Op):
         """The draws; inputs are the sizes and the parameters."""
         raise NotImplementedError
 
-    def apply(self, inputs: Sequence[Any], rng: Any, name: str | None, return_next_rng: bool) -> Any:
+    def apply(
+        self, inputs: Sequence[TensorVariable], rng: Any, name: str | None, return_next_rng: bool
+    ) -> Any:
         """A node, with a new generator if none is given."""
         own = rng is None
         if own:
@@ -152,7 +157,7 @@ class ChoiceWithoutReplacement(PythonDraw):
         rng: Any = None,
         name: str | None = None,
         return_next_rng: bool = False,
-    ) -> Any:
+    ) -> tuple[TensorVariable, TensorVariable]:
         """See `graphc.tensor.random.choice`."""
         weights = [] if p is None else [cast_to(as_tensor_variable(p), "float64")]
         return self.apply([*as_sizes(size, "choice"), count, *weights], rng, name, return_next_rng)
@@ -165,7 +170,7 @@ class ChoiceWithoutReplacement(PythonDraw):
         outputs = [generator_type(rng).make_variable(), TensorType("int64", shape).make_variable()]
         return Apply(self, [rng, *sizes, *inputs[len(inputs) - rest :]], outputs)
 
-    def draw(self, generator: np.random.Generator, inputs: Sequence[Any]) -> np.ndarray:
+    def draw(self, generator: np.random.Generator, inputs: Sequence[np.ndarray]) -> np.ndarray:
         rest = 1 + self.weighted
         sizes, (count, *weights) = inputs[: len(inputs) - rest], inputs[len(inputs) - rest :]
         p = weights[0] if weights else None

@@ -13,6 +13,8 @@ from graphc.public import pt
 from graphc.tensor.random.shared import shared_rng
 
 if TYPE_CHECKING:
+    from graphc.graph.tensor.like import TensorLike
+    from graphc.graph.tensor.variable import TensorVariable
     from graphc.tensor.random.shared import RandomGeneratorSharedVariable
     from graphc.tensor.random.type import RandomGeneratorVariable
 
@@ -65,7 +67,7 @@ class RandomStream:
         for (shared, _), child in zip(self.state_updates, children, strict=True):
             shared.set_value(self.rng_ctor(child))
 
-    def gen(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def gen(self, op: Callable[..., Any], *args: TensorLike, **kwargs: Any) -> Any:
         """Draws with a generator of its own.
 
         Args:
@@ -91,7 +93,7 @@ class RandomStream:
         if not callable(function):
             raise AttributeError(f"there is no distribution {name!r}")
 
-        def draw(*args: Any, **kwargs: Any) -> Any:
+        def draw(*args: Any, **kwargs: Any) -> TensorVariable:
             return self.gen(function, *args, **kwargs)
 
         draw.__name__, draw.__doc__ = name, function.__doc__

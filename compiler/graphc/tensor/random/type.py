@@ -88,7 +88,7 @@ class RandomGeneratorType(TensorType):
         """A generator that goes on from a state."""
         return generator_of(state)
 
-    def __getstate__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> tuple[str | None, ...]:
         return (self.bit_generator, self.name)
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class RandomGeneratorType(TensorType):
     __repr__ = __str__
 
 
-def as_generator(rng: Any) -> Any:
+def as_generator(rng: Any) -> TensorVariable:
     """A variable that is a generator, as draws take it.
 
     Args:
@@ -106,9 +106,9 @@ def as_generator(rng: Any) -> Any:
     Raises:
         TypeError: it is something else.
     """
-    if isinstance(rng, Variable) and isinstance(rng.type, RandomGeneratorType):
+    if isinstance(rng, TensorVariable) and isinstance(rng.type, RandomGeneratorType):
         return rng
-    if isinstance(rng, Variable) and isinstance(rng.type, TensorType) and rng.type.dtype == "uint64":
+    if isinstance(rng, TensorVariable) and rng.type.dtype == "uint64":
         if rng.type.shape in [(length,) for length in LENGTHS.values()]:
             return rng
     hint = (

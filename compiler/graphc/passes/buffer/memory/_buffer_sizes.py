@@ -86,7 +86,7 @@ def _product(value: ir.Value) -> tuple[int, list[ir.Value]]:
     return 1, [value]
 
 
-def size_of(memref: Any, axis: int) -> Any:
+def size_of(memref: ir.Value, axis: int) -> Any:
     """A size of a memref, as far as it can be told.
 
     Returns:
@@ -110,7 +110,7 @@ def size_of(memref: Any, axis: int) -> Any:
     return None
 
 
-def _given_size(op: ir.Operation, axis: int) -> Any:
+def _given_size(op: ir.Operation, axis: int) -> ir.Value | None:
     """A size of a view that states its sizes; None if it drops dimensions."""
     static = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
     if len(static) != op.results[0].type.rank:

@@ -70,7 +70,7 @@ def _parts(loop: ir.Operation) -> list[ir.Operation] | None:
     return found[1:] if fits else None
 
 
-def _trips(loop: ir.Operation) -> Any:
+def _trips(loop: ir.Operation) -> ir.Value | None:
     low, high, step = loop.operands[:3]
     return high if constant_value(low) == 0 and constant_value(step) == 1 else None
 

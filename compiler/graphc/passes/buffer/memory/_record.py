@@ -144,7 +144,7 @@ class _Record:
         return found
 
 
-def _operands_first(value: ir.Value, known: Container[Any]) -> Iterator[Any]:
+def _operands_first(value: ir.Value, known: Container[Any]) -> Iterator[ir.Value]:
     """The values that an arithmetic value is computed from, each after its operands, and then itself, without
     those that are known. Sums of many sizes are too deep for recursion.
     """

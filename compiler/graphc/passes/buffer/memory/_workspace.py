@@ -180,7 +180,7 @@ class Code:
             )
         return places
 
-    def _count(self, factors: tuple[Any, ...]) -> _Count:
+    def _count(self, factors: tuple[ir.Value, ...]) -> _Count:
         """The product of sizes; one that is negative, because its check comes later, counts as 0."""
         value, real = self._constant(1), None
         for factor in factors:
@@ -214,7 +214,7 @@ class Code:
     def _arith(self, name: str, a: Any, b: Any) -> Any:
         return self._create(f"arith.{name}", [a.type], [a, b])
 
-    def _times(self, value: ir.Value, factor: int) -> Any:
+    def _times(self, value: ir.Value, factor: int) -> ir.Value:
         return value if factor == 1 else self._arith("muli", value, self._constant(factor))
 
     def _take(self, workspace: library.Workspace, operand: Any) -> Any:

@@ -127,7 +127,7 @@ class _Estimate:
                 total = total + Cost(_cost_of(op))
         return total, blocks
 
-    def _call(self, call: Any) -> Cost:
+    def _call(self, call: ir.Operation) -> Cost:
         helper = self._helpers.get(callee_of(call))
         if isinstance(helper, Gemm):
             return self._product(call)

@@ -45,7 +45,7 @@ class _Loop:
     bound: Any
 
 
-def outline_blocks(function: Any, module_body: Any) -> None:
+def outline_blocks(function: ir.Operation, module_body: ir.Block) -> None:
     """Moves the inner loops of blocks to functions after it in a module.
 
     The function is inlined into its callers then, as little is left of it.
@@ -60,7 +60,7 @@ def outline_blocks(function: Any, module_body: Any) -> None:
             del function.attributes["no_inline"]
 
 
-def mark_long_loops(function: Any) -> None:
+def mark_long_loops(function: ir.Operation) -> None:
     """Has loops with long bodies vectorised without a second copy of the vectorised body.
 
     That hides latencies of short bodies, and only makes more code of long ones.
@@ -70,12 +70,12 @@ def mark_long_loops(function: Any) -> None:
         _last(loop.body).attributes["loop_annotation"] = once
 
 
-def _loops(function: Any) -> list[_Loop]:
+def _loops(function: ir.Operation) -> list[_Loop]:
     """The loops of two blocks whose bodies are long."""
     return [loop for block in function.regions[0].blocks if (loop := _loop(block)) is not None]
 
 
-def _loop(header: Any) -> _Loop | None:
+def _loop(header: ir.Block) -> _Loop | None:
     operations = [op.operation for op in header.operations]
     if len(operations) != 2 or operations[1].name != "llvm.cond_br" or not len(header.arguments):
         return None
@@ -91,11 +91,11 @@ def _loop(header: Any) -> _Loop | None:
     return _Loop(header, body, compare.operands[1]) if long and only and signed else None
 
 
-def _last(block: ir.Block) -> Any:
+def _last(block: ir.Block) -> ir.Operation:
     return list(block.operations)[-1].operation
 
 
-def _is_block(bound: Any) -> bool:
+def _is_block(bound: ir.Value) -> bool:
     """Whether a loop ends at the end of a block."""
     owner = bound.owner
     if isinstance(owner, ir.Block) or owner.name != "llvm.intr.smin":
@@ -148,7 +148,7 @@ class _Outlining:
         inside = (self._header, self._body)
         return any(use.owner.operation.block not in inside or use.owner == self._branch for use in value.uses)
 
-    def move(self, module_body: Any) -> None:
+    def move(self, module_body: ir.Block) -> None:
         """Moves the loop after the function, and calls it in its place."""
         initial = list(self._header.arguments)
         kinds = [str(value.type) for value in (*self._captured, *initial)]
@@ -176,14 +176,14 @@ class _Outlining:
         for old, new in replaced.items():
             old.replace_all_uses_except(new, call)
 
-    def _result(self) -> Any:
+    def _result(self) -> ir.Type | None:
         """The type that the new function returns, or None."""
         kinds = [value.type for value in self._results]
         if len(kinds) < 2:
             return kinds[0] if kinds else None
         return ir.Type.parse(f"!llvm.struct<({', '.join(map(str, kinds))})>")
 
-    def _define(self, module_body: Any, kinds: list[str], result: Any) -> Any:
+    def _define(self, module_body: ir.Block, kinds: list[str], result: Any) -> ir.Operation:
         """The new function, empty; what does not overlap does not there either."""
         noalias = self._apart()
         parameters = [
@@ -196,7 +196,7 @@ class _Outlining:
         ir.InsertionPoint(module_body).insert(made)
         return made
 
-    def _apart(self) -> set[Any]:
+    def _apart(self) -> set[ir.Value]:
         """The function's parameters that do not overlap others."""
         if "arg_attrs" not in self._function.attributes:
             return set()
@@ -204,7 +204,7 @@ class _Outlining:
         given = zip(arguments, self._function.attributes["arg_attrs"], strict=True)
         return {value for value, attributes in given if "llvm.noalias" in attributes}
 
-    def _taken_apart(self, call: Any) -> Iterator[Any]:
+    def _taken_apart(self, call: ir.Operation) -> Iterator[Any]:
         if len(self._results) < 2:
             return iter(call.results)
         return iter(
@@ -222,7 +222,7 @@ class _Outlining:
     def _jump(self, block: ir.Block, operands: list[Any]) -> None:
         ir.Operation.create("llvm.br", [], operands, {}, [block])
 
-    def _fill(self, made: Any, initial: list[Any]) -> None:
+    def _fill(self, made: ir.Operation, initial: list[ir.Value]) -> None:
         """Moves the loop into the new function."""
         types = [value.type for value in (*self._captured, *initial)]
         entry = ir.Block.create_at_start(made.regions[0], types)
@@ -260,8 +260,8 @@ class _Outlining:
         made.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
 
     def _return(self, values: list[Any]) -> None:
-        if len(values) > 1:
-            kind = self._result()
+        kind = self._result()
+        if len(values) > 1 and kind is not None:
             whole = ir.Operation.create("llvm.mlir.poison", [kind]).result
             for position, value in enumerate(values):
                 at = {"position": ir.DenseI64ArrayAttr.get([position])}

@@ -92,7 +92,7 @@ class Kernel:
             self._main.attributes["optimize_none"] = ir.UnitAttr.get()
             self._main.attributes["no_inline"] = ir.UnitAttr.get()
 
-    def _store(self, key: Any, slot: int, at: Any) -> Any:
+    def _store(self, key: ir.Value, slot: int, at: ir.InsertionPoint) -> ir.Operation:
         """Puts a value or a number into its word."""
         with self._main.location, at:
             value = key
@@ -142,7 +142,7 @@ class Kernel:
         return ir.Operation.create("llvm.mlir.addressof", [self._pointer], attributes=attributes).result
 
 
-def _is_glue(function: Any) -> bool:
+def _is_glue(function: ir.Operation) -> bool:
     """Whether a function's body does little but call others, once each.
 
     LLVM's code generator takes more than linear time for long blocks, unless it is told not to optimise,
