@@ -15,12 +15,9 @@ from _thread import get_ident
 from collections.abc import Iterator, Sequence
 from itertools import chain, starmap
 from operator import is_, itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from graphc_runtime import symbols
-
-if TYPE_CHECKING:
-    pass
 
 # How often a call of machine code starts.
 ATTEMPTS = 8

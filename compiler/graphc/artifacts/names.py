@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.artifacts.source import Source
 from graphc.graph.basic import Constant
-
-if TYPE_CHECKING:
-    pass
 
 
 class StateNames:

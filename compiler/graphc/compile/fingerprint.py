@@ -9,16 +9,13 @@ MLIR nor LLVM is loaded.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from graphc.emit.emitter import MAX_LITERAL
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.function_graph import FunctionGraph
-
-if TYPE_CHECKING:
-    pass
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 

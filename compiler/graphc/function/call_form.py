@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.function.arguments import ArgumentReader
 from graphc.function.io import In, OutputForm
@@ -17,9 +17,6 @@ from graphc.ir.donations import Donation
 from graphc_runtime import manifest
 from graphc_runtime.manifest import ArraySpec, Update
 from graphc_runtime.record import record
-
-if TYPE_CHECKING:
-    pass
 
 Cell = list[Any]
 

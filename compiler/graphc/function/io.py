@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.errors import UnusedInputError
 from graphc.graph.basic import Constant, Variable
 from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.convert import as_tensor_variable
-
-if TYPE_CHECKING:
-    pass
 
 
 class In:

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.emit.conditionals import obstacle
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.demand import Demands, is_conditional
 from graphc.graph.function_graph import FunctionGraph
-
-if TYPE_CHECKING:
-    pass
 
 Group = tuple[bool, list[Apply]]
 DemandOf = Callable[[Apply], Hashable]

@@ -16,9 +16,8 @@ from graphc.graph.shared import SharedVariable
 
 if TYPE_CHECKING:
     from graphc.function.io import In
-
-if TYPE_CHECKING:
     from graphc.function.types import Function
+
 
 Swap = dict[SharedVariable, SharedVariable]
 

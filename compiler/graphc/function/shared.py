@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.shared import TensorSharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.tensor.random.shared import share_generator
-
-if TYPE_CHECKING:
-    pass
 
 
 @singledispatch

@@ -11,7 +11,7 @@ unrolled, which needs a static number of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.errors import VectorizeError
 from graphc.gradient.reverse import as_written, grad, pullback
@@ -20,9 +20,6 @@ from graphc.graph.undefined import kind_of
 from graphc.ops.batch import batch_graph
 from graphc.ops.derivatives import gradient_dtype, total
 from graphc.public import pt, scan
-
-if TYPE_CHECKING:
-    pass
 
 _UNROLL_LIMIT = 256
 

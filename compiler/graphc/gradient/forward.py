@@ -8,7 +8,7 @@ is a variable or None for zero; integer variables have no tangents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
@@ -21,9 +21,6 @@ from graphc.graph.location import describe
 from graphc.graph.undefined import disconnected_type, is_disconnected, is_discrete, is_null
 from graphc.ops.derivatives import match_dtype, zeros_like
 from graphc.public import pt
-
-if TYPE_CHECKING:
-    pass
 
 _FIX = "pass disconnected_outputs='ignore' (or 'warn') to get zeros"
 

@@ -11,7 +11,7 @@ continued to the reals.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.errors import NullTypeGradError
 from graphc.gradient.accumulate import Cotangents
@@ -22,9 +22,6 @@ from graphc.graph.traversal import graph_inputs
 from graphc.graph.undefined import disconnected_type, is_disconnected, is_discrete, is_null, kind_of
 from graphc.ops.derivatives import conjugate, gradient_dtype, match_dtype, one_like, zeros_like
 from graphc.public import pt
-
-if TYPE_CHECKING:
-    pass
 
 _FIX = "pass disconnected_inputs='ignore' (or 'warn') to get zeros"
 _POLICIES = ("raise", "warn", "ignore")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable, reads_of, remember
 from graphc.graph.location import describe
@@ -12,9 +12,6 @@ from graphc.graph.shared import SharedVariable
 from graphc.graph.tensor.type import TensorType
 from graphc.graph.traversal import ancestors, graph_inputs, orphans_between, read_by, toposort
 from graphc.public import pt, raise_op, shapes
-
-if TYPE_CHECKING:
-    pass
 
 Replacements = Mapping[Variable, Any] | Iterable[tuple[Variable, Any]] | None
 

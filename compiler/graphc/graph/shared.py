@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.type import Type
 from graphc_runtime.commit import commit
-
-if TYPE_CHECKING:
-    pass
 
 
 class SharedVariable(Variable):

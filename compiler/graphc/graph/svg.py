@@ -7,16 +7,13 @@ from collections.abc import Iterator
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.graph.basic import Variable
 from graphc.graph.function_graph import FunctionGraph
 from graphc.graph.svg_layout import Box, Picture, layout
 from graphc.graph.svg_sources import picture_of_graph, picture_of_module
 from graphc.graph.traversal import toposort
-
-if TYPE_CHECKING:
-    pass
 
 _MARGIN = 14.0
 _STYLE = """

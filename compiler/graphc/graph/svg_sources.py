@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable
 from graphc.graph.shared import SharedVariable
 from graphc.graph.svg_layout import Box, Group, Picture
 from graphc.graph.traversal import io_toposort
-
-if TYPE_CHECKING:
-    pass
 
 _LONGEST = 38
 

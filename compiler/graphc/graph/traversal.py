@@ -5,13 +5,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.graph.basic import Apply, Constant, Variable, reads_of
 from graphc.graph.shared import SharedVariable
-
-if TYPE_CHECKING:
-    pass
 
 
 def walk(

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from graphc.graph.basic import Variable
 from graphc.graph.location import describe
 from graphc.graph.type import Type
-
-if TYPE_CHECKING:
-    pass
 
 
 class DisconnectedType(Type):

@@ -25,10 +25,9 @@ from graphc.immediate.tracing import NoVariables, active_trace, lift, trace_call
 if TYPE_CHECKING:
     from graphc.graph.tensor.type import TensorType
     from graphc.graph.tensor.variable import TensorVariable
+    from graphc.immediate.environment import Environment
     from graphc.immediate.kinds import Kind
 
-if TYPE_CHECKING:
-    from graphc.immediate.environment import Environment
 
 Ones = tuple[Any, ...]
 

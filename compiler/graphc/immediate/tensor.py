@@ -18,10 +18,9 @@ from graphc.immediate.shape import Shape, Size
 
 if TYPE_CHECKING:
     from graphc.graph.basic import Variable
+    from graphc.immediate.environment import Environment
     from graphc.immediate.standard import ArrayApi
 
-if TYPE_CHECKING:
-    from graphc.immediate.environment import Environment
 
 _new = object.__new__
 _NUMBERS = (bool, int, float, complex)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.errors import UndefinedGradientError
 from graphc.graph.basic import Apply, Maybe, Variable, Variables
@@ -23,9 +23,6 @@ from graphc.ops.matrices import (
 )
 from graphc.ops.solvers import SolveTriangular
 from graphc.public import pt
-
-if TYPE_CHECKING:
-    pass
 
 
 class Cholesky(_MatrixOp):

@@ -28,8 +28,6 @@ from graphc.public import gradient as symbolic
 
 if TYPE_CHECKING:
     from graphc.function.types import Function
-
-if TYPE_CHECKING:
     from graphc.graph.tensor.variable import TensorVariable
 
 

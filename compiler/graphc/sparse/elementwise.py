@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphc.public import pt
 from graphc.sparse.arithmetic import structured
 from graphc.sparse.basic import as_sparse_variable
-
-if TYPE_CHECKING:
-    pass
 
 # Functions that are 0 at 0, by the name of `graphc.tensor`: those of the matrix.
 _OF_ZERO = (

@@ -8,13 +8,10 @@ is called several times gets a row of numbers with each call, which says where t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from graphc.library.helpers import Split
 from graphc.library.pool.splits import SIZES, decision
-
-if TYPE_CHECKING:
-    pass
 
 # Types that fit a word of the frame.
 WORDS = frozenset(("!llvm.ptr", "i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64"))
