@@ -29,6 +29,7 @@ CHANGED = {
     "workspace_limit_mb": 5,
     "poison_memory": True,
     "arch": "sm_80",
+    "profile": True,
 }
 
 

@@ -97,7 +97,7 @@ def test_loops_wait_for_their_code(gate: threading.Event) -> None:
     f = graphc.function([x], h[-1], mode="tiered")
     threading.Timer(0.2, gate.set).start()
     found = f(X[0])
-    assert f.report.fast_call
+    assert f.report.native_nodes > 0
     np.testing.assert_allclose(found, graphc.function([x], h[-1], mode="reference")(X[0]), rtol=1e-12)
 
 

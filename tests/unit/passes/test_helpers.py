@@ -23,6 +23,7 @@ EXAMPLES = [
     helpers.Workspace(3, planned=True),
     helpers.Allocation(),
     helpers.Split(2, products=True),
+    helpers.ProfileCall("enter", 3),
 ]
 
 

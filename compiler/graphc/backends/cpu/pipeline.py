@@ -97,10 +97,9 @@ _BUFFER: list[Entry] = [
     ("graphc-poll-interrupts", "long loops notice Ctrl-C, where that costs nothing"),
 ]
 
-# Only where the time of operations is measured.
-_PROFILE: Entry = ("graphc-profile-operations", "loops as they will run; before they become parts")
-
 _PARTS: list[Entry] = [("graphc-outline-loops", "LLVM takes time n squared for n loops in one function")]
+# Before them where the time of operations is measured.
+_PROFILE: Entry = ("graphc-profile-operations", "loops as they will run; before they become parts")
 
 # Left out where a module has no complex numbers.
 _COMPLEX_FUNCTIONS: Entry = ("convert-complex-to-standard", "complex functions become real ones")
@@ -148,7 +147,6 @@ FAST_RUN: list[Entry] = [
     *_TENSOR,
     *_BUFFER,
     ("graphc-parallel-loops", "large loops are shared by several cores"),
-    _PROFILE,
     *_PARTS,
     *_MATH,
     *_LLVM,
@@ -165,7 +163,6 @@ FAST_COMPILE: list[Entry] = [
     _WIDE_SUMS,
     *_TENSOR,
     *_BUFFER,
-    _PROFILE,
     *_PARTS,
     *_MATH,
     *_LLVM,
@@ -194,7 +191,10 @@ def pipeline(
     if fastmath:
         flag = f"graphc-fast-math{{level={fastmath}}}"
         entries = [(flag, entry[1]) if entry[0] == "graphc-fast-math" else entry for entry in entries]
-    left_out: list[Entry] = [] if profile else [_PROFILE]
+    if profile:
+        parts = entries.index(_PARTS[0])
+        entries = [*entries[:parts], _PROFILE, *entries[parts:]]
+    left_out: list[Entry] = []
     if not has_scan:
         left_out += [*_SCAN, *_SCAN_MEMORY]
     if not has_complex:
