@@ -16,7 +16,9 @@ _MARKS = {
     "pytensor": ("#d9730d", "circle"),
     "jax": ("#2a6fbb", "square"),
     "numpy": ("#5f8f3e", "triangle"),
-    "numba": ("#d9730d", "circle"),
+    "torch": ("#8e44ad", "diamond"),
+    "numba": ("#b8324f", "circle"),
+    "C": ("#333333", "square"),
 }
 
 Rows = list[tuple[str, dict[str, float]]]
@@ -120,5 +122,8 @@ def _mark(name: str, x: float, y: float, value: float | None = None) -> str:
         return (
             f'<rect x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7" fill="{colour}">{label}</rect>'
         )
+    if shape == "diamond":
+        points = f"{x:.1f},{y - 5:.1f} {x + 5:.1f},{y:.1f} {x:.1f},{y + 5:.1f} {x - 5:.1f},{y:.1f}"
+        return f'<polygon points="{points}" fill="{colour}">{label}</polygon>'
     points = f"{x:.1f},{y - 4.5:.1f} {x - 4.5:.1f},{y + 3.5:.1f} {x + 4.5:.1f},{y + 3.5:.1f}"
     return f'<polygon points="{points}" fill="{colour}">{label}</polygon>'
