@@ -3,6 +3,7 @@
 
 from graphc_dialects._base import Bit, Operation, attribute_of, fail
 from graphc_dialects._mlir import ext, ir
+from graphc_dialects.walk import walk
 
 # The classes that a check can raise, by their names in the run time.
 ERRORS = (
@@ -30,3 +31,16 @@ class CheckOp(Operation, name="check"):
         if error not in ERRORS:
             return fail(self, f"error must be one of {', '.join(ERRORS)}, but is {error}")
         return True
+
+
+_NAME = CheckOp.OPERATION_NAME
+
+
+def raises(op: ir.Operation) -> bool:
+    """Whether an operation ends the call with an error unless its first operand holds."""
+    return op.name == _NAME
+
+
+def checks_in(root: ir.Operation) -> list[ir.Operation]:
+    """The operations below `root` that raise, in order."""
+    return [op for op in walk(root) if op.name == _NAME]

@@ -5,6 +5,7 @@ from typing import Any
 
 from graphc_dialects._base import const_index, constant_value, dim_of
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import checks_in
 from graphc_dialects.scan_verify import is_inside
 from graphc_dialects.walk import walk
 
@@ -15,8 +16,6 @@ _SCALAR_WORK = frozenset(
     for name in "add sub mul neg abs cast maximum minimum switch eq ne lt le gt ge and or logical_not".split()
 )
 _KEEP_SIGN = frozenset(f"arith.{name}" for name in "addi muli minsi select".split())
-_TERMINATORS = ("scf.yield", "graphc.scan_end")
-_EFFECTS = frozenset({"graphc.check", "graphc.scan_carry", "graphc.scan_collect", *_TERMINATORS})
 
 
 class UnknownSize(Exception):
@@ -236,8 +235,10 @@ def _results_below(op: Any) -> list[Any]:
 def _erase_unused(root: Any) -> None:
     """Erases what has no effect and no use."""
     for op in reversed(walk(root)):
-        if op.name in _EFFECTS or any(next(result.uses, None) is not None for result in op.results):
+        results = list(op.results)
+        if not results or any(next(result.uses, None) is not None for result in results):
             continue
-        if op.name != "graphc.scan" and any(inner.name == "graphc.check" for inner in walk(op)):
+        # What a loop checks is only of interest where its results are.
+        if not op.name.startswith("graphc.") and checks_in(op):
             continue
         op.erase()

@@ -34,6 +34,28 @@ def compare_index(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
     return create("arith.cmpi", [ir.IntegerType.get_signless(1)], [a, b], predicate=attribute).result
 
 
+def check(
+    condition: ir.Value,
+    given: ir.Value,
+    expected: ir.Value,
+    message: str,
+    error: str = "ValueError",
+) -> None:
+    """`graphc.check` at the current insertion point: an error of a class unless the condition holds.
+
+    `{given}` and `{expected}` in the message stand for these numbers.
+    """
+    attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get(error)}
+    ir.Operation.create("graphc.check", [], [condition, given, expected], attributes)
+
+
+def check_again(made: ir.Operation, operands: Sequence[ir.Value]) -> None:
+    """The check that an operation makes, of other operands, at the current insertion point."""
+    ir.Operation.create(
+        made.name, [], list(operands), {name: made.attributes[name] for name in made.attributes}
+    )
+
+
 def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> Any:
     return create("arith.select", [a.type], [condition, a, b]).result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphc.ir import build
 from graphc.ir.diagnostics import fail
 from graphc.ir.dims import Key
 from graphc.ir.rewrite import Rewriter, tensor_type
@@ -74,11 +75,8 @@ class SizeChecks:
     def check(
         self, rw: Rewriter, condition: ir.Value, given: ir.Value, expected: ir.Value, message: str, error: str
     ) -> None:
-        attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get(error)}
-        location, point = self._location or rw.anchor.location, ir.InsertionPoint(rw.anchor)
-        ir.Operation.create(
-            "graphc.check", [], [condition, given, expected], attributes, loc=location, ip=point
-        )
+        with ir.InsertionPoint(rw.anchor), self._location or rw.anchor.location:
+            build.check(condition, given, expected, message, error)
         self.inserted += 1
 
     def equal(self, rw: Rewriter, a: tuple[ir.Value, int], b: tuple[ir.Value, int], message: str) -> None:

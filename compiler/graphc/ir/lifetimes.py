@@ -31,7 +31,6 @@ _DATA = (
     "vector.mask",
     "vector.gather",
     "llvm.load",
-    "graphc.check",
 )
 VIEWS = tuple(
     f"memref.{name}" for name in ("cast", "collapse_shape", "expand_shape", "subview", "reinterpret_cast")

@@ -19,6 +19,7 @@ from graphc.ir.dims import DimKeys, broadcasts
 from graphc.ir.views import SAME_ELEMENTS
 from graphc.ir.walk import functions, walk
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import checks_in
 from graphc_dialects.conditional_shapes import blocks_of
 
 if TYPE_CHECKING:
@@ -27,24 +28,24 @@ if TYPE_CHECKING:
 Rule = Callable[["Rewriter", Any], Any]
 RuleTable = dict[str, list[Rule]]
 
-# Unused operations of these dialects are erased: at the graph stage all but `graphc.check` are pure.
+# Unused operations of these dialects are erased: at the graph stage all with results are pure.
 _PURE_DIALECTS = ("graphc.", "arith.", "tensor.", "math.", "complex.")
 
 # Operations that have regions, and their ends.
 _AROUND_REGIONS = frozenset({"graphc.scan", "graphc.scan_end", "scf.if", "scf.yield"})
 
-# They have an effect, on the caller or on the scan around them.
-_EFFECTS = frozenset({"graphc.check", "graphc.scan_carry", "graphc.scan_collect", "graphc.scan_end"})
-
 
 def is_removable(op: ir.Operation) -> bool:
-    """Whether an operation without used results may be erased."""
+    """Whether an operation without used results may be erased.
+
+    What has no results has an effect, on the caller or on the loop around it.
+    """
     name = op.name
     if name == "scf.if":
-        return all(inner.name != "graphc.check" for inner in walk(op))
-    if name in _EFFECTS or not name.startswith(_PURE_DIALECTS):
+        return not checks_in(op)
+    if not name.startswith(_PURE_DIALECTS) or not len(op.results):
         return False
-    return name == "graphc.scan" or not len(op.regions)
+    return name.startswith("graphc.") or not len(op.regions)
 
 
 def erase_unused(operations: list[ir.Operation]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphc.ir import build
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
 from graphc_runtime.record import record
 
 # What may be done before the check although it stands after it.
@@ -77,7 +78,7 @@ def _find(extremes: _Extremes, block: ir.Block) -> tuple[_Extremes, ir.Operation
             return (extremes, op, early) if _is_gather(op, extremes) else None
         is_result = op.name == "memref.load" and op.operands[0] in extremes.results
         if is_result or any(x in late for x in op.operands):
-            if not is_result and not op.name.startswith(("arith.", "graphc.check")):
+            if not is_result and not (op.name.startswith("arith.") or raises(op)):
                 return None
             late.update(op.results)
         elif op.name.startswith(_MOVABLE):

@@ -29,6 +29,7 @@ from graphc.lowering.scan import declared_sizes
 from graphc.lowering.units import Units, ancestors
 from graphc_dialects._base import constant_value
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import checks_in, raises
 
 _ALIASES = frozenset({*INLINED, *RENAMES})
 
@@ -149,7 +150,7 @@ class Donations:
         needs, unit = units.needs(), units.unit_of(start.writer)
         for op in earlier:
             if unit in ancestors(needs, units.unit_of(op)):
-                what = "can fail" if op.name == "graphc.check" else "reads it"
+                what = "can fail" if raises(op) else "reads it"
                 raise Refused(f"{op.name} {what} after the result has been computed")
         self._lend(request.argument, x, start, any(op in own for op in self._readers(x, own, start)))
         self.after += [(start.writer, op) for op in earlier]
@@ -202,9 +203,7 @@ class Donations:
     def _failing(self) -> list[ir.Operation]:
         """The operations of the block in which a check is."""
         return [
-            op.operation
-            for op in self._block.operations
-            if any(inner.name == "graphc.check" for inner in [op.operation, *walk(op.operation)])
+            op.operation for op in self._block.operations if raises(op.operation) or checks_in(op.operation)
         ]
 
 

@@ -124,5 +124,4 @@ def _call(
     for number, (error, message) in enumerate(kernel.errors, 1):
         fine = build.compare_index(1, index, build.const_index(number))
         zero = build.const_index(0)
-        text = {"message": ir.StringAttr.get(f"{kernel.name}: {message}"), "error": ir.StringAttr.get(error)}
-        build.create("graphc.check", [], [fine, zero, zero], **text)
+        build.check(fine, zero, zero, f"{kernel.name}: {message}", error)

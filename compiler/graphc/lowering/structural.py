@@ -54,8 +54,7 @@ def _constant(context: FunctionConverter, op: ir.Operation) -> None:
 
 @lowers("graphc.check")
 def _check(context: FunctionConverter, op: ir.Operation) -> None:
-    attributes = {name: op.attributes[name] for name in ("message", "error")}
-    build.create("graphc.check", [], [context.index_of(x) for x in op.operands], **attributes)
+    build.check_again(op, [context.index_of(x) for x in op.operands])
 
 
 @lowers("tensor.extract")

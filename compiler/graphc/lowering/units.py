@@ -18,6 +18,7 @@ from graphc.ir.walk import inputs_of
 from graphc.lowering.inheritance import computed_with
 from graphc.lowering.liveness import Liveness
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
 from graphc_dialects.write import root_of
 
 Unit = tuple[str, int]
@@ -121,7 +122,7 @@ class Units:
                 wanted.add(last_check)
             wanted.discard(unit)
             made_by.update((result, unit) for result in op.results)
-            if op.name == "graphc.check":
+            if raises(op):
                 last_check = unit
         for later, earlier in self._after:
             needs[self.unit_of(later)].add(self.unit_of(earlier))

@@ -21,8 +21,9 @@ from graphc.ir.references import (
     kernel_reference,
     random_reference,
 )
-from graphc.ir.walk import functions, walk
+from graphc.ir.walk import functions
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import checks_in
 from graphc_dialects.elementwise import ELEMENTWISE
 from graphc_dialects.signatures import SIGNATURES
 from graphc_runtime.errors import ERRORS
@@ -70,7 +71,7 @@ def run_function(
 
 def checks(module: ir.Module) -> list[Any]:
     """The `graphc.check` operations of a module, in its order."""
-    return [op for function in functions(module) for op in walk(function) if op.name == "graphc.check"]
+    return [op for function in functions(module) for op in checks_in(function)]
 
 
 class _Frame:

@@ -142,10 +142,10 @@ def _require_safe_bounds(b: Batching, x: ir.Value, bounds: list[ir.Value]) -> No
     for axis, size in enumerate(x.type.shape):
         offset, count, stride = (constant_value(bounds[axis + i * rank]) for i in range(3))
         if size < 0 or offset is None or count is None or stride is None:
-            raise CannotBatch("a slice may rely on a check in the body")
+            raise CannotBatch("a slice may rely on what the body checks")
         last = offset + stride * (count - 1)
         if count and not (0 <= offset < size and 0 <= last < size):
-            raise CannotBatch("a slice may rely on a check in the body")
+            raise CannotBatch("a slice may rely on what the body checks")
 
 
 # -- arrays of indices ---------------------------------------------------------------------------------------

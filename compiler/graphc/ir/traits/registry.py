@@ -60,7 +60,7 @@ class Trait(Generic[R]):
 
 
 class Marker:
-    """A set of operation names.
+    """A set of operation names. To ask costs little more than to compare a name.
 
     Args:
         package: whose files add names.
@@ -69,15 +69,21 @@ class Marker:
     def __init__(self, package: str = "graphc.ir.traits") -> None:
         self._package = package
         self._names: set[str] = set()
+        self._is_loaded = False
 
     def __call__(self, *names: str) -> None:
         """Marks operations."""
         self._names.update(names)
 
     def __contains__(self, name: str) -> bool:
-        load_families(self._package)
+        if not self._is_loaded:
+            self._load()
         return name in self._names
 
     def __iter__(self) -> Iterator[str]:
-        load_families(self._package)
+        self._load()
         return iter(self._names)
+
+    def _load(self) -> None:
+        load_families(self._package)
+        self._is_loaded = True

@@ -8,6 +8,7 @@ from typing import Any
 from graphc.ir.locations import node_of
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
 
 
 class KernelAbi(Pass):
@@ -92,7 +93,7 @@ class _Function:
             self._return(last)
         after: list[Any] = []  # last one first
         for op in reversed([op.operation for op in block.operations]):
-            if op.name != "graphc.check":
+            if not raises(op):
                 after.append(op)
                 continue
             rest = block.create_after()

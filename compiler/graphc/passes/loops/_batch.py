@@ -26,6 +26,7 @@ from graphc.passes.loops._batch_total import is_total
 from graphc.passes.loops._index import copy_index
 from graphc_dialects._base import const_index, dim_of
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
 
 Rule = Callable[["Batcher", Any, list[Batch]], Any]
 Source = Callable[["Batcher", Any], Any]
@@ -62,7 +63,7 @@ class Batcher:
         self._known: dict[ir.Value, Batch | None] = {}
         self._fitted: dict[Any, ir.Value] = {}
         self._no_rows: ir.Value | None = None
-        self._has_checks = any(op.name == "graphc.check" for op in view.operations())
+        self._has_checks = any(map(raises, view.operations()))
 
     # -- values ----------------------------------------------------------------------------------------------
 

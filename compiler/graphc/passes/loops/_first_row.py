@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir import build
 from graphc.ir.scan_view import ScanView, name_of, scan_name, taps_of
 from graphc_dialects._mlir import ir
 from graphc_dialects.scan_shapes import UnknownSize, outside_size
@@ -111,15 +112,12 @@ def _demand(view: ScanView, collect: ir.Operation, sizes: dict[int, Any]) -> Non
     with ir.InsertionPoint(collect), collect.location:
         given = [_create("tensor.dim", [row, _index(axis)]) for axis in range(len(row.type.shape))]
         for axis, size in sizes.items():
-            equal = ir.IntegerAttr.get(_i64(), 0)
-            i1 = ir.IntegerType.get_signless(1)
-            same = _create("arith.cmpi", [given[axis], size], i1, predicate=equal)
+            same = build.compare_index(0, given[axis], size)
             message = (
                 f"the rows of the output '{name_of(collect)}' of scan '{scan}' have size {{expected}} in "
                 f"dimension {axis} in the first iteration, but {{given}} in a later one"
             )
-            attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get("ValueError")}
-            ir.Operation.create("graphc.check", [], [same, given[axis], size], attributes)
+            build.check(same, given[axis], size, message)
         wanted = [sizes.get(axis, size) for axis, size in enumerate(given)]
         collect.operands[0] = _create("graphc.specify_shape", [row, *wanted], row.type)
 

@@ -17,6 +17,7 @@ from graphc.passes.loops._length import Length
 from graphc.passes.loops._numbering import Numbering
 from graphc.passes.loops._time import Row, row_of_trace
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
 
 
 class Fusion:
@@ -95,7 +96,7 @@ class Fusion:
         for op in self._dependents:
             if is_removable(op):
                 continue
-            if op.name != "graphc.check" or not self._holds(op.operands[0]):
+            if not raises(op) or not self._holds(op.operands[0]):
                 return False
             self._proved.append(op)
         return True

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ir import build
 from graphc.ir.affine import same_size
 from graphc.ir.constants import constant_attribute, element_dtype
 from graphc.ir.rewrite import tensor_type
@@ -127,16 +128,12 @@ class _Iterations:
             given, expected = dim_of(row, axis), dim_of(initial, axis + 1)
             if same_size(given, expected):
                 continue
-            i1, i64 = (ir.IntegerType.get_signless(bits) for bits in (1, 64))
-            equal = ir.Operation.create(
-                "arith.cmpi", [i1], [given, expected], {"predicate": ir.IntegerAttr.get(i64, _EQUAL)}
-            ).result
+            equal = build.compare_index(_EQUAL, given, expected)
             message = (
                 f"state '{name}' starts with rows of size {{expected}} in dimension {axis}, "
                 f"but iteration {step} computes {{given}}"
             )
-            attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get("ValueError")}
-            ir.Operation.create("graphc.check", [], [equal, given, expected], attributes)
+            build.check(equal, given, expected, message)
 
     # -- results ---------------------------------------------------------------------------------------------
 

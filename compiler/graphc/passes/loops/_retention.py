@@ -13,6 +13,7 @@ from graphc.passes.loops._index_code import as_value, larger, subtract
 from graphc.passes.loops._length import Length, head_of
 from graphc.passes.loops._move_up import move_up, operations_after
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
 from graphc_dialects.scan_shapes import UnknownSize, trace_size
 
 # A window is carried from iteration to iteration, a pointer for each of its rows.
@@ -109,7 +110,7 @@ class Retention:
         """Finds a check that fails for these numbers of iterations, and moves it before the scan."""
         later = operations_after(self._view.op)
         for op in [op.operation for op in self._view.op.block.operations]:
-            if op.name != "graphc.check" or not self._fails(op, regions):
+            if not raises(op) or not self._fails(op, regions):
                 continue
             if op not in later:
                 return True

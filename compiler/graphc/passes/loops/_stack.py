@@ -15,7 +15,7 @@ from graphc.ir.rewrite import erase_unused, tensor_type
 from graphc.ir.scan_view import ScanView
 from graphc.ir.traits.interfaces import Batch
 from graphc.ir.views import INLINED
-from graphc.ir.walk import inputs_of, walk
+from graphc.ir.walk import inputs_of
 from graphc.passes.loops._batch import Batcher
 from graphc.passes.loops._batch_rules import rule_of
 from graphc.passes.loops._cost import row_elements
@@ -23,6 +23,7 @@ from graphc.passes.loops._index import coefficient, copy_index
 from graphc.passes.loops._sources import is_sequence_row, sequence_stack
 from graphc_dialects._base import const_index
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import checks_in
 
 # Operations that become part of the loop that reads them.
 
@@ -213,7 +214,7 @@ def replace_traces(view: ScanView, name: str, value: ir.Value) -> None:
 
 def drop_if_empty(view: ScanView) -> bool:
     """Erases a scan that declares nothing any more and checks nothing; returns whether it did."""
-    if view.declarations() or any(op.name == "graphc.check" for op in walk(view.op)):
+    if view.declarations() or checks_in(view.op):
         return False
     if view.stop is not None:
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.ir import build
 from graphc.ir.affine import key_of
 from graphc.ir.constants import CONSTANTS, read_constant
 from graphc.ir.rewrite import tensor_type
@@ -89,13 +90,10 @@ def _slice_for_take(take: Any) -> Any:
 
 
 def _check_bounds(given: int, start: Any, size: Any) -> None:
-    i1, i64 = (ir.IntegerType.get_signless(bits) for bits in (1, 64))
     low, high = (as_value(0), as_value(start)) if given < 0 else (as_value(start), size)
-    predicate = ir.IntegerAttr.get(i64, _NOT_ABOVE if given < 0 else _BELOW)
-    inside = ir.Operation.create("arith.cmpi", [i1], [low, high], {"predicate": predicate}).result
+    inside = build.compare_index(_NOT_ABOVE if given < 0 else _BELOW, low, high)
     message = "index {given} is out of bounds for axis 0 of size {expected}"
-    attributes = {"message": ir.StringAttr.get(message), "error": ir.StringAttr.get("IndexError")}
-    ir.Operation.create("graphc.check", [], [inside, as_value(given), size], attributes)
+    build.check(inside, as_value(given), size, message, "IndexError")
 
 
 def _resolve_size(op: ir.Operation) -> int:

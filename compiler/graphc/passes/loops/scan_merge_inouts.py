@@ -17,6 +17,7 @@ from graphc.passes.loops._parts import (
 )
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
 
 
 @dataclass
@@ -128,7 +129,7 @@ class ScanMergeInouts(Pass):
     def _merge_operations(self, view: ScanView, numbering: Numbering) -> None:
         first: dict[int, Any] = {}
         for op in view.work():
-            if len(op.results) != 1 or op.name == "graphc.check":
+            if len(op.results) != 1 or raises(op):
                 continue
             result = op.results[0]
             other = first.setdefault(numbering[result], result)

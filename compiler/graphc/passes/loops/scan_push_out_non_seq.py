@@ -13,6 +13,7 @@ from graphc.ir.views import INLINED, RENAMES
 from graphc.ir.walk import functions, inputs_of, walk
 from graphc.passes.manager.base import Pass
 from graphc_dialects._base import constant_value
+from graphc_dialects.check import raises
 from graphc_dialects.scan_verify import DECLARATIONS
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class ScanPushOutNonSeq(Pass):
         varying, found, guarded = {view.index}, [], False
         runs = (constant_value(view.steps) or 0) > 0
         for op in view.operations():
-            if op.name == "graphc.check":
+            if raises(op):
                 if constant_value(op.operands[0]):
                     op.erase()
                     self.count("checks removed")

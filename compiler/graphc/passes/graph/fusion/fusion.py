@@ -18,6 +18,7 @@ from graphc.lowering.recompute import Recomputation
 from graphc.passes.graph.fusion._clusters import UnitGraph
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import raises
 
 Shape = tuple[int | None, ...]
 
@@ -129,12 +130,12 @@ class _Planner:
         inlines = member and name not in GATHERS
         inline = [k for k, operand in enumerate(operands) if inlines and self._covers(operand, domain)]
         needed = self._dependences(operands, set(inline) if member else None)
-        if not member and not needed and name != "graphc.check":
+        if not member and not needed and not raises(op):
             return  # constants and views of arguments lie on no path between units
         node = self.units.add(needed)
         for result in results:
             self._node_of[result] = node
-        if name == "graphc.check":
+        if raises(op):
             self._last_check = node
         if member:
             self.members.append((op, node))

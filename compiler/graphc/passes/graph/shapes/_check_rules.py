@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from graphc.ir.checks import PREDICATES, SizeChecks
+from graphc.ir.checks import SizeChecks
 from graphc.ir.dims import broadcasts
 from graphc.ir.rewrite import Rewriter, RuleTable
 from graphc.ir.traits.interfaces import CHECKS
@@ -22,21 +22,10 @@ Rule = Callable[[SizeChecks, Rewriter, ir.Operation], None]
 def rules(checks: SizeChecks) -> RuleTable:
     """A rule for each operation that has conditions; structured operations register theirs as a trait."""
     names: dict[str, Rule] = {name: elementwise for name, (arity, _) in ELEMENTWISE.items() if arity > 1}
-    names |= {"check": passed, "pow": power, **dict.fromkeys(SIGNATURES, kernel)}
+    names |= {"pow": power, **dict.fromkeys(SIGNATURES, kernel)}
     table = {f"graphc.{name}": rule for name, rule in names.items()}
     table |= {name: rule for name in CHECKS if (rule := CHECKS.get(name)) is not None}
     return {name: [partial(rule, checks)] for name, rule in table.items()}
-
-
-def passed(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:
-    """What a check that is there already says of sizes."""
-    made = rw.defining(op.operands[0], "arith.cmpi")
-    if made is not None and made.attributes["predicate"].value == PREDICATES["eq"]:
-        a, b = made.operands
-        if isinstance(a.type, ir.IndexType):
-            keys = rw.dims.size(a), rw.dims.size(b)
-            if not all(isinstance(key, int) for key in keys):
-                rw.dims.assume_equal(*keys)
 
 
 def elementwise(checks: SizeChecks, rw: Rewriter, op: ir.Operation) -> None:

@@ -12,6 +12,7 @@ from graphc.ir.walk import functions, inputs_of, walk
 from graphc.passes.graph.shapes._rules import RULES
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
+from graphc_dialects.check import checks_in, raises
 
 
 class OutlineShapes(Pass):
@@ -50,7 +51,7 @@ class OutlineShapes(Pass):
         self._erase_conditionals(shapes)
         kept = self._keep_cheap_checks(shapes)
         erase_unused(walk(shapes))
-        checks = [op for op in walk(main) if op.name == "graphc.check" and not self._is_nested(op)]
+        checks = [op for op in checks_in(main) if not self._is_nested(op)]
         for check, cheap in zip(checks, kept, strict=True):
             if cheap:
                 check.erase()
@@ -100,7 +101,7 @@ class OutlineShapes(Pass):
         kept, expensive = [], []
         for op in walk(shapes):
             stays = all(cheap.get(operand, True) for operand in op.operands)
-            if op.name == "graphc.check":
+            if raises(op):
                 if self._is_nested(op):
                     continue
                 kept.append(stays)
@@ -124,7 +125,7 @@ class OutlineShapes(Pass):
         found: set[Any] = set()
         risky = False
         for op in reversed(operations[:-1]):
-            if op.name == "graphc.check":
+            if raises(op):
                 needed = risky
                 found.update([op] if risky else [])
             else:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphc.ir.rewrite import apply_rules
-from graphc.ir.walk import walk
 from graphc.passes.graph.shapes._measured import check_measured
 from graphc.passes.graph.shapes._rules import RULES
 from graphc.passes.manager.base import Pass
+from graphc_dialects.check import checks_in
 
 if TYPE_CHECKING:
     from graphc.ir.rewrite import Rewriter
@@ -43,7 +43,7 @@ class ShapeSimplification(Pass):
             self._remove_true_checks(rewriter)
 
     def _remove_true_checks(self, rewriter: Rewriter) -> None:
-        for op in walk(rewriter.function):
-            if op.name == "graphc.check" and rewriter.constant(op.operands[0]) in (True, -1, 1):
+        for op in checks_in(rewriter.function):
+            if rewriter.constant(op.operands[0]) in (True, -1, 1):
                 op.erase()
                 self.count("checks removed")
