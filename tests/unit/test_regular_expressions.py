@@ -34,6 +34,8 @@ ALLOWED = {
     "graphc_tools.public_names": "documentation",
     "graphc_tools.lit_format": "commands of tests",
     "graphc_tools.run": "arguments",
+    "graphc_tools._lsp_text": "what people write in an editor",
+    "graphc_tools.short_reader": "the short form, which people write",
     "graphc_tools.new": "names of passes and operations",
     "graphc_tools.scan_tutorial": "documentation, and the IR that it shows",
     # What other programs and libraries say.
@@ -47,7 +49,8 @@ ALLOWED = {
     "graphc_tools._reproducer": "the pipeline in a comment",
     # What is shown: a picture or a page of a stage is made of its text.
     "graphc.graph.svg_sources": "stages in pictures",
-    "graphc_tools.short_form": "names in listings",
+    "graphc_tools.loop_notation": "names in listings",
+    "graphc_tools.short_form": "how types and numbers are written",
     # The hand-over from MLIR's LLVM to llvmlite's, and complex numbers, which the bindings print only.
     "graphc.backends.cpu.handoff": "spellings of another version",
     "graphc.ir.constants": "complex elements",

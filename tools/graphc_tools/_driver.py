@@ -14,7 +14,7 @@ from graphc.passes.manager.base import Pass
 from graphc.passes.manager.parse import parse_pipeline
 from graphc.passes.manager.run import PipelineReport, run_pipeline
 from graphc_dialects._mlir import ir, passmanager
-from graphc_dialects.diagnostics import Diagnostic, collect
+from graphc_dialects.diagnostics import Diagnostic, Position, collect
 from graphc_dialects.dialect import new_context
 from graphc_tools import _reproducer
 from graphc_tools._changes import ChangesPrinter
@@ -22,6 +22,7 @@ from graphc_tools._emit import EmitError, emit
 from graphc_tools._expected import compare, parse_expectations
 from graphc_tools._printing import print_diagnostic, print_statistics, print_timing
 from graphc_tools._usage import UsageError
+from graphc_tools.short_reader import ShortFormError, is_short, to_mlir
 
 _SEPARATOR = "// -----"
 _RESTRICTED = re.compile(r"restricted to '([\w.]+)' on a PassManager intended to run on 'builtin.module'")
@@ -133,7 +134,12 @@ class Driver:
         self, source: str, entries: list[Pass | str], diagnostics: list[Diagnostic]
     ) -> str | bytes | None:
         try:
+            source = to_mlir(source) if is_short(source) else source
             module = ir.Module.parse(source, context=self._context)
+        except ShortFormError as error:
+            position = Position("-", error.line, error.column)
+            diagnostics.append(Diagnostic("error", str(error), position))
+            return None
         except ir.MLIRError:
             if not diagnostics:
                 message = "MLIR cannot parse the module; operations of graphc are written in quotes"

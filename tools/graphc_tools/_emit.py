@@ -9,6 +9,7 @@ from typing import Any
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.ir.walk import functions
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
+from graphc_tools.loop_notation import loop_notation
 from graphc_tools.short_form import short_form
 
 
@@ -23,9 +24,11 @@ def emit(module: ir.Module, arguments: argparse.Namespace) -> str | bytes:
         EmitError: the module is not entirely in the llvm dialect, or LLVM rejects it.
     """
     if arguments.short:
+        return short_form(module, locations=arguments.mlir_print_debuginfo)
+    if arguments.loop_notation:
         if not any(_symbol(function) == "main" for function in functions(module)):
-            raise EmitError("--short prints the function @main, which this module does not have")
-        return "".join(f"{line}\n" for line in short_form(module))
+            raise EmitError("--loop-notation prints the function @main, which this module does not have")
+        return "".join(f"{line}\n" for line in loop_notation(module))
     if arguments.emit == "mlir":
         text = module.operation.get_asm(
             print_generic_op_form=arguments.mlir_print_op_generic,

@@ -75,6 +75,11 @@ def _input(group: argparse._ArgumentGroup) -> None:
     add(
         "--short",
         action="store_true",
+        help="print the short form: types where values are defined and nowhere else; it is read, too",
+    )
+    add(
+        "--loop-notation",
+        action="store_true",
         help="print @main of the graph stage in the notation of recurrences, to be read, not parsed",
     )
 

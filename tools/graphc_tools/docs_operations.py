@@ -358,12 +358,12 @@ def _dialect() -> Iterator[str]:
     yield "|---|---|---|---|"
     for name, cls in sorted(operation_classes().items()):
         if name.removeprefix("graphc.") not in ROWS:
-            operands, attributes = _fields(cls)
+            operands, attributes = fields_of(cls)
             summary = cell((inspect.getdoc(cls) or "").partition("\n\n")[0])
             yield f"| `{name}` | {operands} | {attributes} | {summary} |"
 
 
-def _fields(cls: Any) -> tuple[str, str]:
+def fields_of(cls: Any) -> tuple[str, str]:
     """Names of operands and attributes; variadic operands end with dots."""
     operands, attributes = [], []
     for field in cls._fields:

@@ -19,6 +19,7 @@ from typing import TextIO
 
 from graphc_tools._options import PROGRAM, build_parser, help_on
 from graphc_tools._usage import UsageError
+from graphc_tools.short_reader import ShortFormError, is_short, to_mlir
 
 
 def parse_arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -119,6 +120,18 @@ def process_quietly(
     return *process(arguments, passes, source, messages), messages.getvalue()
 
 
+def in_mlir(source: str) -> str:
+    """A text in MLIR's form, also if it is in the short one.
+
+    Raises:
+        UsageError: the short form is malformed.
+    """
+    try:
+        return to_mlir(source) if is_short(source) else source
+    except ShortFormError as error:
+        raise UsageError(f"{error.line}:{error.column}: {error}") from None
+
+
 def odd_iterators(source: str) -> str | None:
     """Where iterator types are no strings, which crashes upstream's parser of linalg.generic.
 
@@ -149,6 +162,7 @@ def process_isolated(
     from graphc.backends import worker
     from graphc.function.isolation import reproducers
 
+    source = in_mlir(source)
     call = ("graphc_tools.opt:process_quietly", arguments, passes, source)
     try:
         content, code, messages = worker.call(*call, seconds=arguments.time_limit)
@@ -197,7 +211,7 @@ def main(
             if not arguments.reduce:
                 print(_listing.about(arguments), file=stdout)
                 return 0
-            source = read_input(arguments.input, stdin)
+            source = in_mlir(read_input(arguments.input, stdin))
             write_output(arguments.output, _reduce.reduce(source, arguments.reduce, stderr), stdout)
             return 0
         source = read_input(arguments.input, stdin)

@@ -24,7 +24,7 @@ from graphc.passes.manager.base import find
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
-from graphc_tools.short_form import short_form
+from graphc_tools.loop_notation import loop_notation
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guide" / "scan-passes.md"
@@ -94,7 +94,7 @@ def tutorial_page() -> str:
     examples = dict(_EXAMPLE.findall(page))
     parts: dict[str, Callable[[], list[str]]] = {
         "dialect": lambda: _dialect(_Example(examples["decay"])),
-        "short-form": lambda: _fenced(_first_loop(_Example(examples["decay"]).short_form())),
+        "short-form": lambda: _fenced(_first_loop(_Example(examples["decay"]).loop_notation())),
         "checkpoints": lambda: _fenced(_Example(examples["checkpoints"]).loops_after()),
         "order": _order,
         "passes": _passes,
@@ -136,7 +136,7 @@ class _Example:
         lower(self.text, CompileOptions("fast_run"), log)
         return dict(log.stages or ())[name]
 
-    def short_form(self) -> list[str]:
+    def loop_notation(self) -> list[str]:
         """The short form once sizes are known, when the first pass for scans begins."""
         return next(lines for _, _, lines in self.history())
 
@@ -154,10 +154,10 @@ class _Example:
         with new_context(), ir.Location.unknown():
             module = ir.Module.parse(self.text)
             run_pipeline(module, entries[: scan[0]])
-            yield "", {}, short_form(module, self.arguments, checks=False)
+            yield "", {}, loop_notation(module, self.arguments, checks=False)
             for text in entries[scan[0] : scan[-1] + 1]:
                 run = run_pipeline(module, [text]).runs[0]
-                yield text, run.statistics, short_form(module, self.arguments, checks=False)
+                yield text, run.statistics, loop_notation(module, self.arguments, checks=False)
 
 
 # -- the dialect -----------------------------------------------------------------------------------
@@ -244,9 +244,9 @@ def _picture(flag: str) -> tuple[str, list[str]]:
     flags = [word[2:] for word in run_line.partition("|")[0].split() if word.startswith("--")]
     with new_context(), ir.Location.unknown():
         module = ir.Module.parse(_with_names(source))
-        before = short_form(module)
+        before = loop_notation(module)
         run_pipeline(module, flags)
-        return comment, _difference(before, short_form(module), 1000)
+        return comment, _difference(before, loop_notation(module), 1000)
 
 
 def _with_names(source: str) -> str:

@@ -1,400 +1,225 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Graph-stage IR in the notation of recurrences, for pages: one line for what takes five in the dialect.
+"""Modules in a short form: an operation a line, types where values are defined and nowhere else.
 
-A state's row that iteration t computes is `h[t]`, `h[t-1]` the one before; operations that are read once
-stand where they are read. Element types, axes of size 1 and casts between static shapes are left out.
+    // graphc short form
+    func @main(%x: f64[?]) -> f64[] {
+      %0 = exp(%x): f64[?]
+      %1 = reduce_sum(%0, axes=[0]): f64[]
+      return(%1)
+    }
+
+It is the generic form without what a reader can look up: the types of operands, quotes, the prefix of our
+dialect. So it has every operation of every dialect, and `short_reader.to_mlir` gives the module back.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from graphc.ir.walk import functions
+from graphc_dialects._mlir import ir
+from graphc_tools.short_reader import HEADER, SHORT_NAMES
 
-# Wider expressions get a name and a line of their own.
-_WIDTH = 44
-_SIGNS = {
-    "graphc": {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "true_div": ("/", 2)},
-    "arith": {"addi": ("+", 1), "subi": ("-", 1), "muli": ("*", 2), "andi": ("and", -1)},
-}
-_INFIX = {f"{dialect}.{name}": sign for dialect, signs in _SIGNS.items() for name, sign in signs.items()}
-_INFIX |= {
-    f"graphc.{name}": (sign, 0) for name, sign in (("lt", "<"), ("gt", ">"), ("le", "<="), ("ge", ">="))
-}
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-_TRANSPARENT = {
-    "tensor.cast",
-    "graphc.specify_shape",
-    "arith.index_cast",
-    "tensor.from_elements",
-    "tensor.extract",
-}
-_SILENT = {"graphc.scan_end", "func.return"}
-_ATOM = 9
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WORD = re.compile(r"[A-Za-z_][\w.$]*")
+_INTEGERS = re.compile(r"\[(-?\d+(, -?\d+)*)?\]")
+_NUMBER = re.compile(r"-?\d+\.\d+(e[+-]\d+)?")
+_NODE = re.compile(r"n\d+")
 
 
-class Text(NamedTuple):
-    """An expression and how tightly its outermost operator binds."""
-
-    text: str
-    binds: int = _ATOM
-
-    def within(self, binds: int) -> str:
-        """The text as an operand of an operator."""
-        return self.text if self.binds >= binds else f"({self.text})"
-
-
-def short_form(module: Any, arguments: Sequence[str] = (), *, checks: bool = True) -> list[str]:
-    """The lines of a module's `@main`.
+def short_form(module: ir.Module, *, locations: bool = False) -> str:
+    """A module as text.
 
     Args:
-        module: an `ir.Module` of the graph stage.
-        arguments: names of the function's arguments; by default those in their locations.
-        checks: show `graphc.check` too.
+        module: of any stage.
+        locations: write where operations and arguments come from.
+
+    Example:
+        >>> from graphc_dialects._mlir import ir
+        >>> from graphc_dialects.dialect import new_context
+        >>> text = 'func.func @f(%x: tensor<3xf64>) -> tensor<3xf64> { return %x : tensor<3xf64> }'
+        >>> print(short_form(ir.Module.parse(text, context=new_context())), end="")
+        // graphc short form
+        func @f(%arg0: f64[3]) -> f64[3] {
+          return(%arg0)
+        }
     """
-    function = next(f for f in functions(module) if f.attributes["sym_name"].value == "main")
-    writer = _Writer(arguments, checks)
-    writer.function(function)
-    return writer.lines
-
-
-class _Loop(NamedTuple):
-    """The loop being written."""
-
-    scan: Any
-    time: str
-    reverse: bool
-    outer: Any
+    writer = _Writer(locations)
+    top = module.operation
+    if len(top.attributes):
+        writer.operation(top, 0)
+    else:
+        for op in top.regions[0].blocks[0].operations:
+            writer.operation(op.operation, 0)
+    return "\n".join([HEADER, *writer.lines]) + "\n"
 
 
 class _Writer:
-    def __init__(self, arguments: Sequence[str], checks: bool) -> None:
+    def __init__(self, locations: bool) -> None:
         self.lines: list[str] = []
-        self._arguments = arguments
-        self._checks = checks
-        self._depth = 0
-        self._texts: dict[Any, Text] = {}
+        self._locations = locations
+        self._names: dict[ir.Value, str] = {}
         self._taken: set[str] = set()
-        self._loop = _Loop(None, "", False, None)
-        self._states: dict[tuple[Any, str], str] = {}
-        # Of values that a state or an output stores: its row, and what is kept.
-        self._rows: dict[Any, tuple[str, str]] = {}
+        self._counts: dict[str, int] = {}
+        self._types: dict[ir.Type, str] = {}
 
-    def _line(self, text: str, note: str = "") -> None:
-        self.lines.append("    " * self._depth + text + (f"    # {note}" if note else ""))
-
-    # -- structure -------------------------------------------------------------------------------------------
-
-    def function(self, op: Any) -> None:
-        block = op.regions[0].blocks[0]
-        names = list(self._arguments) or [_name(a.location) or "arg" for a in block.arguments]
-        for argument, name in zip(block.arguments, names, strict=True):
-            self._texts[argument] = Text(self._unique(name))
-        shapes = [f"{self._texts[a].text}{_shape_text(a.type)}" for a in block.arguments]
-        self._line(f"main({', '.join(shapes)}):")
-        self._depth = 1
-        self._block(block)
-        returned = next(o.operation for o in block.operations if o.operation.name == "func.return")
-        self._line(f"return {', '.join(self._of(x).text for x in returned.operands)}")
-
-    def _block(self, block: Any) -> None:
-        for op in block.operations:
-            if op.operation.name not in _SILENT:
-                self._operation(op.operation)
-
-    def _operation(self, op: Any) -> None:
-        if op.name == "graphc.scan":
-            self._scan(op)
-        elif op.name == "graphc.check":
-            if self._checks:
-                self._line(f"check {self._of(op.operands[0]).text}")
-        elif op.name in ("graphc.scan_carry", "graphc.scan_collect"):
-            self._store(op)
-        elif len(op.results) == 1:
-            self._define(op, op.results[0])
-
-    def _define(self, op: Any, result: Any) -> None:
-        """Gives a result its text: the expression itself where it is read once, a name otherwise."""
-        text = self._expression(op)
-        uses = _readers(result)
-        if not uses:
+    def operation(self, op: ir.Operation, depth: int) -> None:
+        """Appends the lines of an operation."""
+        indent = "  " * depth
+        if _is_function(op):
+            self._open(f"{indent}{self._function(op)}", op.regions[0], depth, entry=False)
             return
-        row, note = self._rows.get(result, ("", ""))
-        once = len(uses) == 1 and uses[0].block == op.block and len(text.text) <= _WIDTH
-        atom = text.binds == _ATOM and "(" not in text.text
-        if (row and len(uses) > 1) or (row and not once):
-            self._line(f"{row} = {text.text}", note)
-            self._texts[result] = Text(row)
-        elif atom or once or _is_index(result.type):
-            self._texts[result] = text
-        else:
-            name = self._unique(_name(op.location) or _default_name(op, text.text))
-            self._line(f"{name} = {text.text}")
-            self._texts[result] = Text(name)
+        names = [self._name(result, "") for result in op.results]
+        head = f"{', '.join(names)} = " if names else ""
+        literal = _literal(op)
+        line = f"{indent}{head}{literal or self._call(op)}"
+        if names:
+            line += f": {', '.join(self._type(result.type) for result in op.results)}"
+        line += self._place(op.location)
+        if not len(op.regions):
+            self.lines.append(line)
+        for number, region in enumerate(op.regions):
+            self._open(self.lines.pop() if number else line, region, depth, entry=True)
 
-    def _unique(self, name: str) -> str:
-        stem = name.rstrip("0123456789") or name
-        number = 1
-        while name in self._taken:
-            number += 1
-            name = f"{stem}{number}"
-        self._taken.add(name)
-        return name
+    def _open(self, line: str, region: ir.Region, depth: int, *, entry: bool) -> None:
+        """Appends a line, and a region in braces after it."""
+        blocks = list(region.blocks)
+        self.lines.append(f"{line} {{" if blocks else f"{line} {{}}")
+        labels = {block: f"^bb{number}" for number, block in enumerate(blocks)}
+        for block, label in labels.items():
+            bare = block == blocks[0] and len(block.operations) and not (entry and len(block.arguments))
+            if not bare:
+                self.lines.append(f"{'  ' * depth}{label}{self._arguments(block)}:")
+            for inner in block.operations:
+                self.operation(inner.operation, depth + 1)
+                if len(inner.operation.successors):
+                    self.lines[-1] = _with_labels(self.lines[-1], [labels[b] for b in inner.successors])
+        if blocks:
+            self.lines.append(f"{'  ' * depth}}}")
 
-    # -- loops -----------------------------------------------------------------------------------------------
-
-    def _scan(self, op: Any) -> None:
+    def _function(self, op: ir.Operation) -> str:
+        kind = ir.TypeAttr(op.attributes["function_type"]).value
+        results = [self._type(result) for result in ir.FunctionType(kind).results]
         block = op.regions[0].blocks[0]
-        t = self._unique(_name(block.arguments[0].location) or "t")
-        self._texts[block.arguments[0]] = Text(t)
-        n = self._of(op.operands[0]).within(2)
-        last = str(int(n) - 1) if n.isdigit() else f"{n}-1"
-        reverse = op.attributes["reverse"].value
-        bounds = f"{t} = {last} ... 0" if reverse else f"{t} = 0 ... {last}"
-        marks = [name for name in op.attributes if name not in ("name", "reverse")]
-        self._line(f'scan "{op.attributes["name"].value}", {", ".join([bounds, *marks])}:')
-        self._depth += 1
-        outer, self._loop = self._loop, _Loop(op, t, reverse, self._loop)
-        for inner in (o.operation for o in block.operations):
-            if inner.name in ("graphc.scan_carry", "graphc.scan_collect"):
-                for value, row, note in self._stored(inner):
-                    if _is_computed(value, block):
-                        self._rows.setdefault(value, (row, note))
-        self._block(block)
-        end = list(block.operations)[-1].operation
-        if len(end.operands):
-            self._line(f"until {self._of(end.operands[0]).text}")
-        self._depth -= 1
-        self._taken.discard(t)
-        self._loop = outer
+        symbol = str(ir.FlatSymbolRefAttr.get(ir.StringAttr(op.attributes["sym_name"]).value, op.context))
+        rest = [item for item in self._attributes(op) if not item.startswith(("sym_name=", "function_type="))]
+        text = f"func {symbol}{self._arguments(block) or '()'}"
+        if rest:
+            text += f" with({', '.join(rest)})"
+        if results:
+            text += " -> " + (results[0] if len(results) == 1 else f"({', '.join(results)})")
+        return text + self._place(op.location)
 
-    def _state(self, scan: Any, name: str) -> str:
-        """What a state is called here: other loops and values may have taken its name."""
-        if (scan, name) not in self._states:
-            self._states[scan, name] = self._unique(name)
-        return self._states[scan, name]
-
-    def _stored(self, op: Any) -> list[tuple[Any, str, str]]:
-        """Value, row and note of each row that a declaration stores."""
-        t, keep = self._loop.time, op.attributes["keep"].value
-        name = self._state(self._loop.scan, op.attributes["state"].value)
-        kept = {"all": "keep all", "steps": "keep the steps"}.get(keep, "")
-        if not kept:
-            rows = op.attributes["rows"].value
-            kept = f"keep the last {rows} rows" if rows > 1 else f"keep {'the last row' if rows else 'none'}"
-        if op.name == "graphc.scan_collect":
-            return [(op.operands[0], f"{name}[{t}]", kept)]
-        place = " in place" if "inplace" in op.attributes else ""
-        note = f"from {self._of(op.operands[0]).text}{place}, {kept}"
-        stored = []
-        for value, write in zip(list(op.operands)[1:], op.attributes["writes"], strict=True):
-            row = f"{name}[{_shifted(t, write, self._loop.reverse)}]"
-            stored.append((value, row, "" if write else note))
-        return stored
-
-    def _store(self, op: Any) -> None:
-        for value, row, note in self._stored(op):
-            if self._of(value).text != row:
-                self._line(f"{row} = {self._of(value).text}", note)
-
-    # -- expressions -----------------------------------------------------------------------------------------
-
-    def _of(self, value: Any) -> Text:
-        return self._texts[value]
-
-    def _expression(self, op: Any) -> Text:
-        operands = list(op.operands)
-        if op.name in _TRANSPARENT:
-            return self._of(operands[0])
-        if op.name in ("arith.constant", "graphc.constant"):
-            return Text(_constant(op.attributes["value"]))
-        if op.name in _INFIX:
-            return self._infix(op, *_INFIX[op.name])
-        rule = getattr(self, f"_{op.name.partition('.')[2]}", None)
-        if rule is not None:
-            return rule(op)
-        return self._call(op)
-
-    def _call(self, op: Any) -> Text:
-        name = op.name.partition(".")[2].removeprefix("reduce_").removesuffix("si")
-        words = [self._of(x).text for x in op.operands]
-        attributes = {k: _attribute(op.attributes[k]) for k in op.attributes if k != "cluster"}
-        words += [f"{key}={text}" for key, text in attributes.items() if text != "false"]
-        return Text(f"{name}({', '.join(words)})")
-
-    def _infix(self, op: Any, sign: str, binds: int) -> Text:
-        left, right = op.operands
-        if sign == "*" and _factor(left)[1] == [0, -1] and _factor(right)[1] == [-1, 0]:
-            return Text(f"outer({self._of(_factor(left)[0]).text}, {self._of(_factor(right)[0]).text})")
-        a, b = self._of(left).within(binds), self._of(right).within(binds + 1)
-        if sign == "+" and b.startswith("-") and b[1:].isdigit():
-            sign, b = "-", b[1:]
-        if sign == "+" and _is_index(op.results[0].type) and a.isdigit() and b.isdigit():
-            return Text(str(int(a) + int(b)))
-        tight = _is_index(op.results[0].type) and binds > 0
-        return Text(f"{a}{sign}{b}" if tight else f"{a} {sign} {b}", binds)
-
-    def _select(self, op: Any) -> Text:
-        return Text(f"where({', '.join(self._of(x).text for x in op.operands)})")
-
-    def _cmpi(self, op: Any) -> Text:
-        sign = _COMPARISONS[min(op.attributes["predicate"].value, 5)]
-        return Text(f"{self._of(op.operands[0]).within(1)} {sign} {self._of(op.operands[1]).within(1)}", 0)
-
-    def _sqr(self, op: Any) -> Text:
-        return Text(f"{self._of(op.operands[0]).within(4)}**2", 3)
-
-    def _neg(self, op: Any) -> Text:
-        return Text(f"-{self._of(op.operands[0]).within(3)}", 2)
-
-    def _dim(self, op: Any) -> Text:
-        axis = self._of(op.operands[1]).text
-        array = self._of(op.operands[0]).within(_ATOM)
-        return Text(f"len({array})" if axis == "0" else f"{array}.shape[{axis}]")
-
-    def _scan_seq(self, op: Any) -> Text:
-        return Text(f"{self._of(op.operands[0]).within(_ATOM)}[{self._of(op.operands[1]).text}]")
-
-    def _scan_prev(self, op: Any) -> Text:
-        loop = self._loop
-        while loop.time != self._of(op.operands[0]).text:
-            loop = loop.outer
-        row = _shifted(loop.time, op.attributes["tap"].value, loop.reverse)
-        return Text(f"{self._state(loop.scan, op.attributes['state'].value)}[{row}]")
-
-    def _scan_trace(self, op: Any) -> Text:
-        scan = op.operands[0].owner.operation
-        return Text(f"trace({self._state(scan, op.attributes['state'].value)})")
-
-    def _scan_steps(self, op: Any) -> Text:
-        return Text("steps()")
-
-    def _broadcast_to(self, op: Any) -> Text:
-        owner = op.operands[0].owner
-        if hasattr(owner, "operation") and owner.operation.name == "arith.constant":
-            return self._of(op.operands[0])
-        return Text(f"broadcast({', '.join(self._of(x).text for x in op.operands)})")
-
-    def _dimshuffle(self, op: Any) -> Text:
-        value, order = _factor(op.results[0])
-        kept = [axis for axis in order if axis >= 0]
-        text = self._of(value)
-        if kept == sorted(kept):
-            return text
-        return Text(f"{text.within(_ATOM)}.T" if kept == [1, 0] else f"transpose({text.text}, {kept})")
-
-    def _matmul(self, op: Any) -> Text:
-        sides = []
-        for number, name in enumerate(("transpose_a", "transpose_b")):
-            value, order = _factor(op.operands[number])
-            order = order[:-2] + order[:-3:-1] if op.attributes[name].value else order
-            sides.append((value, order))
-        (a, left), (b, right) = sides
-        if left == [0, -1] and right == [-1, 0]:
-            return Text(f"outer({self._of(a).text}, {self._of(b).text})")
-        words = [
-            self._of(v).within(_ATOM) + (".T" if min(order[-2:]) >= 0 and order[-2] > order[-1] else "")
-            for v, order in sides
+    def _arguments(self, block: ir.Block) -> str:
+        texts = [
+            f"{self._name(argument, 'arg')}: {self._type(argument.type)}{self._place(argument.location)}"
+            for argument in block.arguments
         ]
-        return Text(" @ ".join(words), 2)
+        return f"({', '.join(texts)})" if texts else ""
 
-    def _slice(self, op: Any) -> Text:
-        source = op.operands[0]
-        rank = source.type.rank
-        texts = [self._of(x).text for x in list(op.operands)[1:]]
-        offsets, sizes, strides = texts[:rank], texts[rank : 2 * rank], texts[2 * rank :]
-        parts = []
-        for axis, (start, size, stride) in enumerate(zip(offsets, sizes, strides, strict=True)):
-            full = start == "0" and stride == "1" and not source.type.is_dynamic_dim(axis)
-            if full and size == str(source.type.shape[axis]):
-                parts.append(":")
-            elif size == "1":
-                parts.append(start)
-            elif stride == "1" and size == f"len({self._of(source).text})-{start}":
-                parts.append(f"{start}:")
-            else:
-                parts.append(_range(start, size, stride))
-        while parts and parts[-1] == ":":
-            parts.pop()
-        if not parts:
-            return self._of(source)
-        return Text(f"{self._of(source).within(_ATOM)}[{', '.join(parts)}]")
+    def _call(self, op: ir.Operation) -> str:
+        dialect, _, name = op.name.partition(".")
+        name = name if dialect == "graphc" else SHORT_NAMES.get(op.name, op.name)
+        operands = [self._names.get(value) or self._name(value, "") for value in op.operands]
+        # Labels come where the block is written that has them.
+        labels = "[]" if len(op.successors) else ""
+        return f"{name}({', '.join([*operands, *self._attributes(op)])}){labels}"
+
+    def _attributes(self, op: ir.Operation) -> Iterator[str]:
+        for name, attribute in sorted((name, op.attributes[name]) for name in op.attributes):
+            word = name if _WORD.fullmatch(name) else f'"{name}"'
+            text = _attribute(attribute)
+            yield f"{word}={text}" if text else word
+
+    def _type(self, kind: ir.Type) -> str:
+        if kind not in self._types:
+            self._types[kind] = _type(str(kind))
+        return self._types[kind]
+
+    def _name(self, value: ir.Value, stem: str) -> str:
+        """The name of a value, made from its location where that has one and otherwise a number."""
+        if value in self._names:
+            return self._names[value]
+        name = _named(value)
+        if not name or name in self._taken:
+            number = self._counts.get(stem, 0)
+            while (name := f"{stem}{number}") in self._taken:
+                number += 1
+            self._counts[stem] = number + 1
+        self._taken.add(name)
+        self._names[value] = f"%{name}"
+        return self._names[value]
+
+    def _place(self, location: ir.Location) -> str:
+        return f" {location}" if self._locations else ""
 
 
-def _is_computed(value: Any, block: Any) -> bool:
-    """Whether a body computes a value, rather than reads it from somewhere."""
-    if not hasattr(value.owner, "operation"):
+def _with_labels(line: str, labels: list[str]) -> str:
+    """A line of an operation with successors, which has empty brackets for them."""
+    before, _, after = line.rpartition(")[]")
+    return f"{before})[{', '.join(labels)}]{after}"
+
+
+def _is_function(op: ir.Operation) -> bool:
+    """Whether an operation can be written as a function: it has a body that takes its arguments."""
+    if op.name != "func.func" or not len(op.regions[0].blocks):
         return False
-    op = value.owner.operation
-    return op.block == block and op.name not in ("graphc.scan_prev", "graphc.scan_seq")
+    kind = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+    return [argument.type for argument in op.regions[0].blocks[0].arguments] == list(kind.inputs)
 
 
-def _readers(value: Any) -> list[Any]:
-    """The operations that read a value, also through dimshuffles, which are not shown."""
-    readers = []
-    for use in value.uses:
-        op = use.owner.operation
-        readers += _readers(op.results[0]) if op.name == "graphc.dimshuffle" else [op]
-    return readers
+def _literal(op: ir.Operation) -> str:
+    """A constant as its value, where the type of its result says the rest; nothing for other operations."""
+    if op.name != "arith.constant" or len(op.attributes) != 1:
+        return ""
+    attribute, kind = op.attributes["value"], op.results[0].type
+    text, suffix = str(attribute), f" : {kind}"
+    plain = text.removesuffix(suffix)
+    if text == plain and text not in ("true", "false"):
+        return ""
+    if plain.startswith("dense<") and not plain.startswith(('dense<"', "dense<[", "dense<>")):
+        plain = plain[6:-1]  # one value for all elements
+    return _number(plain)
 
 
-def _default_name(op: Any, text: str) -> str:
-    if op.name == "graphc.scan_trace":
-        return f"{text[6:-1]}_trace"
-    return {"graphc.matmul": "product", "graphc.slice": "part", "graphc.broadcast_to": "filled"}.get(
-        op.name, "v"
-    )
-
-
-def _factor(value: Any) -> tuple[Any, list[int]]:
-    """The value that dimshuffles of a value start from, and where its axes went."""
-    order = list(range(value.type.rank))
-    while hasattr(value.owner, "operation") and value.owner.operation.name == "graphc.dimshuffle":
-        inner = list(value.owner.operation.attributes["order"])
-        order = [-1 if axis < 0 else inner[axis] for axis in order]
-        value = value.owner.operation.operands[0]
-    return value, order
-
-
-def _range(start: str, size: str, stride: str) -> str:
-    if stride != "1":
-        return f"{start}: +{size} :{stride}"
-    return f":{size}" if start == "0" else f"{start}:{start}+{size}"
-
-
-def _shifted(t: str, offset: int, reverse: bool) -> str:
-    moved = -offset if reverse else offset
-    return f"{t}{moved:+d}" if moved else t
-
-
-def _is_index(kind: Any) -> bool:
-    return str(kind) in ("index", "i1", "i64")
-
-
-def _shape_text(kind: Any) -> str:
-    text = str(kind)
-    return f": {text[7:].rpartition('x')[0]}" if text.startswith("tensor<") and "x" in text[7:] else ""
-
-
-def _constant(attribute: Any) -> str:
-    text = str(attribute).rpartition(" : ")[0] or str(attribute)
-    text = text.removeprefix("dense<").removesuffix(">")
-    try:
-        return f"{float(text):g}"
-    except ValueError:
+def _number(text: str) -> str:
+    """A number without digits that say nothing, as long as it is the same number."""
+    if not _NUMBER.fullmatch(text):
         return text
+    short = repr(float(text))
+    if "e" in short:
+        mantissa, _, exponent = short.partition("e")
+        short = f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent}"
+    return short
 
 
-def _attribute(attribute: Any) -> str:
+def _attribute(attribute: ir.Attribute) -> str:
+    """The text of an attribute; nothing for one that says only that it is there."""
     text = str(attribute)
-    if text.startswith("array<"):
-        return f"[{text.partition(': ')[2].removesuffix('>')}]"
-    return text.rpartition(" : ")[0] or text
+    if text == "unit":
+        return ""
+    if text.startswith("array<i64"):
+        return f"[{text[9:-1].removeprefix(': ')}]"
+    if _INTEGERS.fullmatch(text):
+        return f"#{text}"  # of attributes, which look the same
+    for suffix in (" : i64", " : f64"):
+        if text.endswith(suffix) and '"' not in text and "<" not in text:
+            return _number(text.removesuffix(suffix))
+    return text
 
 
-def _name(location: Any) -> str:
-    """The name in a location; "" if it has none, or only that of a node."""
-    found = re.search(r'loc\("([A-Za-z_]\w*)"(?:\(|\))', str(location))
-    return found[1] if found and not re.fullmatch(r"n\d+", found[1]) else ""
+def _type(text: str) -> str:
+    """`f64[?,3]` for `tensor<?x3xf64>`; other types are as they are."""
+    found = re.fullmatch(r"tensor<((?:(?:\d+|\?)x)*)([a-z]\w*|complex<\w+>)>", text)
+    return f"{found[2]}[{found[1].rstrip('x').replace('x', ',')}]" if found else text
+
+
+def _named(value: ir.Value) -> str:
+    """The name in a value's location, such as a variable's; nothing for names of nodes."""
+    location = value.location if isinstance(value.owner, ir.Block) else value.owner.location
+    if not isinstance(location, ir.NameLoc):
+        return ""
+    name = str(location.name_str)
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) and not _NODE.fullmatch(name) else ""

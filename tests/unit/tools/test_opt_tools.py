@@ -77,11 +77,11 @@ def test_bash_completes() -> None:
     assert done.stdout == "--graphc-fusion\n", done.stderr
 
 
-def test_short() -> None:
-    code, out, _ = run("--short")
+def test_loop_notation() -> None:
+    code, out, _ = run("--loop-notation")
     assert code == 0 and "log1p(exp(" in out and "graphc." not in out
-    code, _, errors = run("--short", source="func.func @f() { return }")
-    assert code == 1 and "--short prints the function @main" in errors
+    code, _, errors = run("--loop-notation", source="func.func @f() { return }")
+    assert code == 1 and "--loop-notation prints the function @main" in errors
 
 
 def test_differences() -> None:

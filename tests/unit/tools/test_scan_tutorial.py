@@ -14,15 +14,15 @@ from graphc.graph.function_graph import FunctionGraph
 from graphc.passes.manager.base import discover
 from graphc_dialects._mlir import ir
 from graphc_dialects.dialect import new_context
+from graphc_tools.loop_notation import loop_notation
 from graphc_tools.scan_picture import rows_picture
 from graphc_tools.scan_tutorial import _LIMITS, tutorial_page
-from graphc_tools.short_form import short_form
 
 
 def lines_of(inputs, outputs, **options) -> list[str]:
     text = emit_module(FunctionGraph(inputs, outputs)).text
     with new_context(), ir.Location.unknown():
-        return short_form(ir.Module.parse(text), [v.name for v in inputs], checks=False, **options)
+        return loop_notation(ir.Module.parse(text), [v.name for v in inputs], checks=False, **options)
 
 
 def test_states_are_recurrences():
