@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.native import builtins
-from graphc.native.types import BOOL, F64, I64, Slot, Static, Type, Value, kind_of
+from graphc.native.types import BOOL, F64, I64, Static, Type, Value, kind_of
 from graphc.native.vectors import Vectors
 
 _FOLD: dict[type, Callable[..., Any]] = {
@@ -38,7 +38,7 @@ _MATH = {name: f"llvm.{name}" for name in ("sqrt", "floor", "ceil", "exp", "log"
 
 
 class Expressions(Vectors):
-    """Translates expressions; `names` holds slots of variables, values that have names, and static values."""
+    """Translates expressions."""
 
     def lookup(self, name: str) -> Any:
         raise NotImplementedError
@@ -54,9 +54,7 @@ class Expressions(Vectors):
         return Static(node.value)
 
     def _on_name(self, node: ast.Name) -> Any:
-        known = self.names.get(node.id)
-        if isinstance(known, Slot):
-            return self.assign(f"load {known.type.llvm}, ptr {known.text}", known.type)
+        known = self.read(node.id)
         if known is not None:
             return known
         found = self.lookup(node.id)
@@ -125,17 +123,16 @@ class Expressions(Vectors):
             if bool(first.value) == stop or not values:
                 return Static(bool(first.value))
             first = self.expression(values.pop(0))
-        slot, after = self.alloca("i1"), self.label()
-        self.emit(f"store i1 {self.truth(first, node).text}, ptr {slot}")
+        after = self.label()
+        known = [(self.block, self.truth(first, node))]
         for other in values:
             more = self.label()
-            now = self.assign(f"load i1, ptr {slot}", BOOL)
-            self.branch(now, *((after, more) if stop else (more, after)))
+            self.branch(known[-1][1], *((after, more) if stop else (more, after)))
             self.start(more)
-            self.emit(f"store i1 {self.truth(self.expression(other), node).text}, ptr {slot}")
+            value = self.truth(self.expression(other), node)
+            known.append((self.block, value))
         self.jump(after)
-        self.start(after)
-        return self.assign(f"load i1, ptr {slot}", BOOL)
+        return self.either(after, known)
 
     def _on_ifexp(self, node: ast.IfExp) -> Any:
         test = self.expression(node.test)
@@ -145,15 +142,13 @@ class Expressions(Vectors):
         self.branch(self.truth(test, node), then, other)
         self.start(then)
         a = self.value(self.expression(node.body), node)
-        slot = self.alloca(a.type.llvm)
-        self.emit(f"store {a.type.llvm} {a.text}, ptr {slot}")
+        first = self.block
         self.jump(after)
         self.start(other)
         b = self.convert(self.expression(node.orelse), a.type, node)
-        self.emit(f"store {a.type.llvm} {b.text}, ptr {slot}")
+        second = self.block
         self.jump(after)
-        self.start(after)
-        return self.assign(f"load {a.type.llvm}, ptr {slot}", a.type)
+        return self.either(after, [(first, a), (second, b)])
 
     def _on_subscript(self, node: ast.Subscript) -> Any:
         pointer = self.expression(node.value)

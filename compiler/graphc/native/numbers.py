@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Numbers of the kernel language in LLVM IR: arithmetic, conversion, memory and control flow."""
+"""Numbers of the kernel language in LLVM IR: arithmetic, conversion and memory."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from graphc.native.types import BOOL, F64, I64, Static, Type, Value, literal
+from graphc.native.blocks import Blocks
+from graphc.native.types import BOOL, F64, I64, Static, Type, Value, literal, natural_type
 
 if TYPE_CHECKING:
     import ast
-
-    from graphc.native.translate import Translator
 
 _FLOAT = {"Add": "fadd", "Sub": "fsub", "Mult": "fmul", "Div": "fdiv"}
 _INTEGER = {
@@ -25,50 +24,11 @@ _INTEGER = {
 _COMPARE = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}
 
 
-class Numbers:
-    """Lines of one function, and operations on typed values."""
-
-    def __init__(self, translator: Translator) -> None:
-        self.translator = translator
-        self.lines: list[str] = []
-        self.allocas: list[str] = []
-        self.names: dict[str, Any] = {}
-        self._count = 0
+class Numbers(Blocks):
+    """Operations on typed values."""
 
     def fail(self, node: Any, message: str) -> NoReturn:
         raise NotImplementedError
-
-    # -- lines -----------------------------------------------------------------------------------------------
-
-    def emit(self, text: str) -> None:
-        self.lines.append(f"  {text}\n")
-
-    def assign(self, text: str, type_: Type) -> Value:
-        """A new value."""
-        self._count += 1
-        name = f"%v{self._count}"
-        self.emit(f"{name} = {text}")
-        return Value(name, type_)
-
-    def alloca(self, kind: str) -> str:
-        """Memory on the stack, taken once when the function begins."""
-        self._count += 1
-        name = f"%s{self._count}"
-        self.allocas.append(f"{name} = alloca {kind}")
-        return name
-
-    def label(self) -> str:
-        self._count += 1
-        return f"b{self._count}"
-
-    def start(self, label: str) -> None:
-        self.lines.append(f"{label}:\n")
-
-    def jump(self, label: str) -> None:
-        self.emit(f"br label %{label}")
-
-    def branch(self, condition: Value, then: str, other: str) -> None:
-        self.emit(f"br i1 {condition.text}, label %{then}, label %{other}")
 
     # -- memory ----------------------------------------------------------------------------------------------
 
@@ -96,8 +56,7 @@ class Numbers:
         """A static number as a value of its natural type."""
         if isinstance(x, Value):
             return x
-        kinds: dict[type, Type] = {bool: BOOL, int: I64, float: F64, complex: Type("c128")}
-        kind = kinds.get(type(x.value))
+        kind = natural_type(x.value)
         if kind is None:
             self.fail(node, f"{x.value!r} is no number")
         return Value(literal(x.value, kind), kind)

@@ -22,8 +22,7 @@ from typing import Any, NoReturn
 
 from graphc.native import builtins
 from graphc.native.expressions import Expressions
-from graphc.native.types import BOOL, I64, Slot, Static, Type, Value, float_literal
-from graphc.native.variables import fixed_names
+from graphc.native.types import BOOL, I64, Static, Type, Value, float_literal
 from graphc_runtime.record import record
 
 
@@ -57,8 +56,10 @@ def _tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
 
 
 @cache
-def _fixed_names_of(function: Callable[..., Any]) -> frozenset[str]:
-    return fixed_names(_tree_of(function))
+def _assigned_in(loop: ast.For | ast.While) -> tuple[str, ...]:
+    """The variables that a loop may assign, in order of appearance."""
+    nodes = [*ast.walk(loop)]
+    return (*dict.fromkeys(x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)),)
 
 
 class Translator:
@@ -186,7 +187,6 @@ class _Function(Expressions):
             raise KernelError(
                 f"{function.__name__} takes {', '.join(names)}; given {len(arguments)} arguments"
             )
-        self._fixed = _fixed_names_of(function)
         self._loops: list[tuple[str, str]] = []
         self._result: Type | None = None
         for name, value in zip(names, arguments, strict=True):
@@ -198,13 +198,9 @@ class _Function(Expressions):
     def translate(self) -> tuple[str, Type | None]:
         """The text of the body, and the type of the result."""
         self._block(self._tree.body)
-        if self._result is None:
-            self.emit("ret void")
-        else:
-            self.emit("unreachable")
-        return "entry:\n" + "".join(f"  {line}\n" for line in self.allocas) + "".join(
-            self.lines
-        ), self._result
+        if self.block:
+            self.end("ret void" if self._result is None else "unreachable")
+        return self.text(), self._result
 
     def lookup(self, name: str) -> Any:
         """What a name means that is no variable: something of the kernel's module, or a builtin."""
@@ -219,17 +215,17 @@ class _Function(Expressions):
 
     # -- statements ------------------------------------------------------------------------------------------
 
-    def _block(self, statements: Sequence[ast.stmt]) -> bool:
-        """Translates statements; says whether they certainly return. Nothing after that is looked at, so
-        that it need not make sense for the types at hand.
+    def _block(self, statements: Sequence[ast.stmt]) -> None:
+        """Translates statements up to where control does not come: what follows is not looked at, so that
+        it need not make sense for the types at hand.
         """
         for statement in statements:
+            if not self.block:
+                return
             method = getattr(self, f"_do_{type(statement).__name__.lower()}", None)
             if method is None:
                 self.fail(statement, f"{type(statement).__name__} is not part of the kernel language")
-            if method(statement):
-                return True
-        return False
+            method(statement)
 
     def _do_expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
@@ -266,53 +262,46 @@ class _Function(Expressions):
         if isinstance(value, Static) and not isinstance(value.value, bool | int | float | complex):
             self.names[name] = value
             return
-        if name in self._fixed:
-            self.names[name] = self.value(value, node)
-            return
-        known = self.names.get(name)
-        if not isinstance(known, Slot):
-            number = self.value(value, node)
-            slot = self.alloca(number.type.llvm)
-            self.names[name] = known = Slot(slot, number.type)
-        self.emit(f"store {known.type.llvm} {self.convert(value, known.type, node).text}, ptr {known.text}")
+        if name not in self.kinds:
+            self.kinds[name] = self.value(value, node).type
+        self.names[name] = self.convert(value, self.kinds[name], node)
 
-    def _do_return(self, node: ast.Return) -> bool:
+    def _do_return(self, node: ast.Return) -> None:
         if node.value is None:
-            self.emit("ret void")
-        else:
-            value = self.value(self.expression(node.value), node)
-            self._result = self._result or value.type
-            value = self.convert(value, self._result, node)
-            self.emit(f"ret {value.type.llvm} {value.text}")
-        self.start(self.label())
-        return True
+            self.end("ret void")
+            return
+        value = self.value(self.expression(node.value), node)
+        self._result = self._result or value.type
+        value = self.convert(value, self._result, node)
+        self.end(f"ret {value.type.llvm} {value.text}")
 
-    def _do_if(self, node: ast.If) -> bool:
+    def _do_if(self, node: ast.If) -> None:
         test = self.expression(node.test)
         if isinstance(test, Static):
-            return self._block(node.body if test.value else node.orelse)
+            self._block(node.body if test.value else node.orelse)
+            return
         then, other, after = self.label(), self.label(), self.label()
         self.branch(self.truth(test, node), then, other)
-        self.start(then)
-        self._block(node.body)
-        self.jump(after)
-        self.start(other)
-        self._block(node.orelse)
-        self.jump(after)
+        for label, statements in ((then, node.body), (other, node.orelse)):
+            self.start(label)
+            self._block(statements)
+            self.jump(after)
         self.start(after)
-        return False
 
     def _do_while(self, node: ast.While) -> None:
         head, body, after = self.label(), self.label(), self.label()
-        self.jump(head)
-        self.start(head)
+        loop = self.start_loop(head, _assigned_in(node))
         self.branch(self.truth(self.expression(node.test), node), body, after)
         self.start(body)
-        self._loops.append((head, after))
+        self._body(node, head, after)
+        self.close_loop(loop)
+        self.start(after)
+
+    def _body(self, node: ast.For | ast.While, following: str, after: str) -> None:
+        self._loops.append((following, after))
         self._block(node.body)
         self._loops.pop()
-        self.jump(head)
-        self.start(after)
+        self.jump(following)
 
     def _do_for(self, node: Any) -> None:
         call = node.iter
@@ -330,24 +319,19 @@ class _Function(Expressions):
         head, body, following, after = (self.label() for _ in range(4))
         end = self.convert(last, I64, node)
         # A counter of its own, so that assignments to the variable do not change the number of iterations.
-        counter = self.alloca("i64")
-        self.emit(f"store i64 {self.convert(first, I64, node).text}, ptr {counter}")
-        self.jump(head)
-        self.start(head)
-        now = self.assign(f"load i64, ptr {counter}", I64)
+        self._assign(head, self.convert(first, I64, node))
+        loop = self.start_loop(head, (head, *_assigned_in(node)))
+        now = self.read(head)
         comparison = "slt" if step.value > 0 else "sgt"
         self.branch(self.assign(f"icmp {comparison} i64 {now.text}, {end.text}", BOOL), body, after)
         self.start(body)
         self._assign(node.target.id, now, node)
-        self._loops.append((following, after))
-        self._block(node.body)
-        self._loops.pop()
-        self.jump(following)
+        self._body(node, following, after)
         self.start(following)
-        more = self.assign(f"add nsw i64 {now.text}, {step.value}", I64)
-        self.emit(f"store i64 {more.text}, ptr {counter}")
-        self.jump(head)
+        self.names[head] = self.assign(f"add nsw i64 {now.text}, {step.value}", I64)
+        self.close_loop(loop)
         self.start(after)
+        self.names.pop(head, None)
 
     def _unroll(self, node: Any, count: Static) -> None:
         if not isinstance(count, Static):
@@ -356,18 +340,15 @@ class _Function(Expressions):
         for i in range(count.value):
             following = self.label()
             self.names[node.target.id] = Static(i)
-            self._loops.append((following, after))
-            self._block(node.body)
-            self._loops.pop()
-            self.jump(following)
+            self._body(node, following, after)
             self.start(following)
+            if not self.block:
+                break
         self.jump(after)
         self.start(after)
 
     def _do_break(self, node: ast.Break) -> None:
         self.jump(self._loops[-1][1])
-        self.start(self.label())
 
     def _do_continue(self, node: ast.Continue) -> None:
         self.jump(self._loops[-1][0])
-        self.start(self.label())

@@ -123,19 +123,19 @@ class Value:
     type: Type
 
 
-@record(frozen=True)
-class Slot:
-    """A place on the stack for a variable of a type."""
-
-    text: str
-    type: Type
-
-
 @dataclass(frozen=True)
 class Static:
     """A Python value that is known while the kernel is translated."""
 
     value: Any
+
+
+_NATURAL: dict[type, Type] = {bool: BOOL, int: I64, float: F64, complex: Type("c128")}
+
+
+def natural_type(value: Any) -> Type | None:
+    """The type of a number of Python's; None for anything else."""
+    return _NATURAL.get(type(value))
 
 
 def literal(value: Any, type_: Type) -> str:
