@@ -30,7 +30,7 @@ class CallMixin:
         """A pure function ``double symbol(double, ...)``, for operands and a result of any float dtype.
 
         Args:
-            symbol: a name that `graphc_runtime.symbols` resolves, such as ``special_d_erfcx``, or that of a
+            symbol: a name that `graphc_runtime.symbols` resolves, such as ``special_d_dawsn``, or that of a
                 scalar kernel (`graphc.library.scalars.registry`), such as ``graphc_scalar.zeta``.
             xs: operands of one dtype.
         """

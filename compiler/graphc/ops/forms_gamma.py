@@ -31,7 +31,7 @@ def gamma(b: ScalarBuilder, x: Scalar) -> Scalar:
     return b.select(pole, b.const(np.nan, x.dtype), b.math("tgamma", x))
 
 
-def _polynomial(b: ScalarBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
+def polynomial(b: ScalarBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
     """The sum of coefficients times powers of x, the constant first."""
     total = b.const(coefficients[-1], x.dtype)
     for coefficient in reversed(coefficients[:-1]):
@@ -54,8 +54,8 @@ def gammaln(b: ScalarBuilder, x: Scalar) -> Scalar:
     y = b.sub(x, steps)
     from_1 = b.select(tiny, x, b.sub(y, one))
     from_2 = b.select(tiny, b.sub(x, one), b.sub(y, b.const(2, _F64)))
-    below = _polynomial(b, from_1, GAMMALN_LOW)
-    above = _polynomial(b, b.sub(y, b.const(2.25, _F64)), GAMMALN_HIGH)
+    below = polynomial(b, from_1, GAMMALN_LOW)
+    above = polynomial(b, b.sub(y, b.const(2.25, _F64)), GAMMALN_HIGH)
     product = one
     for k in range(7):
         offset = b.const(k, _F64)
@@ -66,7 +66,7 @@ def gammaln(b: ScalarBuilder, x: Scalar) -> Scalar:
     near = b.add(part, b.select(tiny, b.neg(logarithm), logarithm))
     inverse = b.truediv(one, x)
     terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-    series = b.mul(inverse, _polynomial(b, b.mul(inverse, inverse), terms))
+    series = b.mul(inverse, polynomial(b, b.mul(inverse, inverse), terms))
     rest = b.add(series, b.const(0.5 * math.log(2 * math.pi) - 0.5, _F64))
     value = b.select(far, b.fma(b.sub(x, half), b.sub(logarithm, one), rest), near)
     needed = b.select(b.lt(x, zero), one, zero)
@@ -78,7 +78,7 @@ def sine_of_pi_times(b: ScalarBuilder, x: Scalar) -> Scalar:
     """sin(pi x) / pi for |x| <= 1/2: x less a series that is smaller."""
     coefficients = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 12)]
     square = b.mul(x, x)
-    return b.fma(b.mul(x, square), _polynomial(b, square, coefficients), x)
+    return b.fma(b.mul(x, square), polynomial(b, square, coefficients), x)
 
 
 def _digamma_positive(b: ScalarBuilder, x: Scalar) -> Scalar:
@@ -101,7 +101,7 @@ def _digamma_positive(b: ScalarBuilder, x: Scalar) -> Scalar:
     centred = b.sub(y, b.const(DIGAMMA_ROOT[0], _F64))
     centred = b.sub(centred, b.const(DIGAMMA_ROOT[1], _F64))
     t = b.sub(y, b.const(1.5, _F64))
-    value = _polynomial(b, t, DIGAMMA)
+    value = polynomial(b, t, DIGAMMA)
     near = b.add(b.add(b.mul(centred, value), up), total)
     inverse = b.truediv(one, x)
     square = b.mul(inverse, inverse)

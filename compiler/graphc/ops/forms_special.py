@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.ops import forms
-from graphc.ops.forms_gamma import sine_of_pi_times
+from graphc.ops.erfcx_polynomial import ERFCX
+from graphc.ops.forms_gamma import polynomial, sine_of_pi_times
 
 if TYPE_CHECKING:
     from graphc.lowering.scalar import ScalarBuilder
@@ -31,13 +32,23 @@ def _square(b: ScalarBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
 
 @forms.in_double
 def erfcx(b: ScalarBuilder, x: Scalar) -> Scalar:
-    """SciPy's for positive x, 2 exp(x^2) - erfcx(-x) for negative x, with the rounding error of x^2."""
-    positive = b.call("special_d_erfcx", b.abs(x))
+    """One rational function for positive x, 2 exp(x^2) - erfcx(-x) for negative x, with the rounding error
+    of x^2. It has no branch, so that loops of it are vectors.
+    """
+    positive = _erfcx_positive(b, b.abs(x))
     high, low = _square(b, x)
     power = b.math("exp", high)
     power = b.select(b.isinf(power), power, b.fma(power, low, power))
     reflected = b.sub(b.add(power, power), positive)
     return b.select(b.lt(x, _zero(b, x)), reflected, positive)
+
+
+def _erfcx_positive(b: ScalarBuilder, x: Scalar) -> Scalar:
+    # Infinity has no quotient.
+    near = b.minimum(x, b.const(1e300, _F64))
+    three = b.const(3, _F64)
+    t = b.truediv(b.sub(near, three), b.add(near, three))
+    return b.truediv(polynomial(b, t, ERFCX), b.add(x, b.const(0.75, _F64)))
 
 
 def _odd_series(b: ScalarBuilder, x: Scalar, coefficients: list[float]) -> Scalar:
