@@ -18,7 +18,7 @@ from graphc.lowering.destinations import Destinations
 from graphc.lowering.donation import Donations
 from graphc.lowering.generic import GenericBuilder
 from graphc.lowering.returns import emit_return
-from graphc.lowering.rules import LOWERING
+from graphc.lowering.rules import LOWERING, ON_DEVICES, Rule
 from graphc.lowering.scalar import Scalar
 from graphc.lowering.scalar_work import ScalarWork, is_one_element
 from graphc.lowering.scan import declared_sizes
@@ -36,13 +36,14 @@ class FunctionConverter:
     Args:
         old: the graph-stage `func.func`; the new one is created right before it.
         donations: the arguments in whose memory results are computed.
+        device: whether the result is for a device.
 
     Attributes:
         is_ending: whether all but the results has been computed.
     """
 
-    def __init__(self, old: ir.Operation, donations: Donations) -> None:
-        self._old = old
+    def __init__(self, old: ir.Operation, donations: Donations, *, device: bool = False) -> None:
+        self._old, self._device = old, device
         self.donations = donations
         self.is_ending = False
         self._values: dict[Any, Any] = {}
@@ -280,11 +281,14 @@ class FunctionConverter:
                 self._emit_cluster(members)
             elif op.name == "func.return":
                 emit_return(self, op)
-            elif (rule := LOWERING.get(op.name)) is not None:
+            elif (rule := self._rule(op.name)) is not None:
                 rule(self, op)
             elif op.name not in INLINED:
                 self._clone(op)
             self.destinations.finish(placed)
+
+    def _rule(self, name: str) -> Rule | None:
+        return (ON_DEVICES.get(name) if self._device else None) or LOWERING.get(name)
 
     def _clone(self, op: ir.Operation) -> None:
         """An upstream operation (index arithmetic, tensor.dim, ...) on converted operands."""

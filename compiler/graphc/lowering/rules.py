@@ -14,6 +14,9 @@ from graphc_dialects._mlir import ir
 Rule = Callable[[Any, ir.Operation], None]
 LOWERING: Trait[Rule] = Trait("graphc.lowering")
 
+# What takes the place of these for devices, which have kernels of their own for whole operations.
+ON_DEVICES: Trait[Rule] = Trait("graphc.lowering")
+
 # They are computed in whatever memory they are given (`context.destinations.start`).
 STARTS_ANYWHERE = Marker("graphc.lowering")
 

@@ -11,6 +11,7 @@ import numpy as np
 import graphc
 import graphc.tensor as pt
 from graphc.graph.tensor.variable import TensorVariable
+from graphc.ops.cumulative import Cumulative, LinearRecurrence
 
 Variables = Sequence[TensorVariable]
 
@@ -159,8 +160,38 @@ CASES: dict[str, Case] = {
         kernels=3,
     ),
     "put": Case([("float32", 1), ("int64", 1)], lambda x, i: x[i].inc(1.0), [[(8,), (9,)]], kernels=5),
-    "running sums": Case([("float64", 1)], pt.cumsum, [[(0,)], [(29,)]], kernels=2),
-    "running sums of columns": Case([("float64", 2)], lambda x: pt.cumsum(x, axis=0), [[(3, 5)], [(3, 700)]]),
+    "running sums": Case([("float64", 1)], pt.cumsum, [[(0,)], [(29,)], [(9000,)]], kernels=2, registers=96),
+    "running sums of columns": Case(
+        [("float64", 2)], lambda x: pt.cumsum(x, axis=0), [[(3, 5)], [(3, 700)], [(300, 3)]], kernels=3
+    ),
+    "running products of rows": Case(
+        [("float32", 3)],
+        lambda x: pt.cumprod(x, axis=2),
+        [[(2, 3, 5)], [(1, 2, 2100)]],
+        kernels=2,
+        registers=72,
+    ),
+    "running maxima, backwards": Case(
+        [("float32", 1), ("complex128", 1)],
+        lambda x, z: [Cumulative("max", reverse=True)(x), Cumulative("add", reverse=True)(z)],
+        [[(5,), (0,)], [(8300,), (1100,)]],
+        kernels=5,
+        registers=96,
+    ),
+    "linear recurrence": Case(
+        [("float64", 1), ("float64", 0)],
+        lambda x, a: _scan(lambda row, state: pt.tanh(a) * state + row, x, pt.constant(0.5)),
+        [[(5,), ()], [(8300,), ()]],
+        kernels=3,
+        registers=96,
+    ),
+    "linear recurrences": Case(
+        [("float32", 2), ("float32", 2)],
+        lambda a, b: [LinearRecurrence(reverse)(pt.tanh(a), b) for reverse in (False, True)],
+        [[(0, 3), (0, 3)], [(3, 5), (3, 5)], [(130, 33), (130, 33)]],
+        kernels=6,
+        registers=96,
+    ),
     "join": Case(
         [("float32", 2), ("float32", 2)],
         lambda x, y: pt.join(0, pt.exp(x), -y),

@@ -10,8 +10,21 @@ from graphc.backends.cpu.pipeline import Entry, pipeline_of
 # The first pass after bufferization that is for CPUs.
 _CPU = "graphc-kernel-pointers"
 
+# What the passes before bufferization do otherwise than for CPUs.
+_INSTEAD: dict[str, Entry] = {
+    "graphc-scan-to-associative": (
+        "graphc-scan-to-associative{reassociate=true}",
+        "recurrences in parts: threads work on them together",
+    ),
+    "graphc-convert-to-linalg": (
+        "graphc-convert-to-linalg{device=true}",
+        "one loop nest per cluster; recurrences stay whole",
+    ),
+}
+
 # One kernel a nest; what is special before what takes everything.
 KERNELS: list[Entry] = [
+    ("graphc-gpu-running", "calls that no other pass looks into"),
     ("graphc-gpu-scan", "whole loops, before what is inside becomes launches"),
     ("graphc-gpu-loops", "loops over elements that have no nests"),
     ("graphc-gpu-matmul", "products, before they are taken for reductions"),
@@ -58,7 +71,7 @@ def kernels(text: str, fastmath: str = "") -> list[Entry]:
         fastmath: level of `graphc-fast-math`; empty leaves the flags that lowering sets.
     """
     entries = takewhile(lambda entry: entry[0] != _CPU, pipeline_of(text, "fast_run", fastmath))
-    return [*entries, *KERNELS, *HOST]
+    return [*(_INSTEAD.get(entry[0], entry) for entry in entries), *KERNELS, *HOST]
 
 
 def device(conversion: str = NVIDIA) -> list[Entry]:

@@ -188,3 +188,22 @@ def at_most(value: ir.Value, limit: int) -> ir.Value:
 def blocks_for(count: ir.Value, each: ir.Value, limit: int) -> ir.Value:
     """How many blocks of `each` make `count`, at most `limit`."""
     return at_most(build.index_op("ceildivsi", count, each), limit)
+
+
+def block_shape(columns: ir.Value, threads: int) -> tuple[ir.Value, ir.Value]:
+    """Threads of a block along the columns and along the rows: few of them idle where rows are short."""
+    width = build.const_index(4)
+    for least, wide in ((16, 32), (128, threads)):
+        longer = build.compare_index(4, columns, build.const_index(least))
+        width = build.select(longer, build.const_index(wide), width)
+    return width, build.index_op("floordivsi", build.const_index(threads), width)
+
+
+def allocate(sizes: Sequence[ir.Value], element: ir.Type) -> ir.Value:
+    """A new array of the device."""
+    known = [build.constant_value(size) for size in sizes]
+    shape = [build.DYNAMIC if size is None else size for size in known]
+    dynamic = [size for size, number in zip(sizes, known, strict=True) if number is None]
+    segments = ir.DenseI32ArrayAttr.get([len(dynamic), 0])
+    memref = ir.MemRefType.get(shape, element)
+    return build.create("memref.alloc", [memref], dynamic, operandSegmentSizes=segments).result

@@ -38,3 +38,21 @@ def size_key(buffer: ir.Value, axis: int) -> SizeKey:
         return value
     where = build.constant_value(made.operands[1])
     return value if where is None else size_key(made.operands[0], where)
+
+
+def splat_of(buffer: ir.Value) -> ir.Value | None:
+    """The real number that all elements of a constant array are, at the insertion point, or None."""
+    owner, kind = root_of(buffer).owner, ir.MemRefType(buffer.type).element_type
+    if isinstance(owner, ir.Block) or owner.name != "memref.get_global" or isinstance(kind, ir.ComplexType):
+        return None
+    module = owner.operation
+    while module.name != "builtin.module":
+        module = module.parent.operation
+    name = ir.FlatSymbolRefAttr(owner.attributes["name"]).value
+    for op in module.regions[0].blocks[0].operations:
+        attributes = op.operation.attributes
+        if op.operation.name == "memref.global" and ir.StringAttr(attributes["sym_name"]).value == name:
+            value = attributes["initial_value"]
+            if isinstance(value, ir.DenseElementsAttr) and value.is_splat:
+                return build.create("arith.constant", [kind], [], value=value.get_splat_value()).result
+    return None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from graphc.ir import build
 from graphc.lowering.partial_reductions import Combiner, combiner
-from graphc.passes.gpu._kernel import Kernel
+from graphc.passes.gpu._kernel import Kernel, allocate
 from graphc.passes.gpu._memory import root_of
 from graphc.passes.gpu._nest import Nest, Operand
 from graphc_dialects._mlir import ir
@@ -39,17 +39,8 @@ class Parts:
 
     def buffers(self, kernel: Kernel, sizes: Sequence[ir.Value]) -> list[ir.Value]:
         """New arrays for the parts, one for each accumulator."""
-        found = []
         with kernel.host():
-            for operand in self.accumulators:
-                known = [build.constant_value(size) for size in sizes]
-                shape = [build.DYNAMIC if size is None else size for size in known]
-                dynamic = [size for size, number in zip(sizes, known, strict=True) if number is None]
-                memref = ir.MemRefType.get(shape, ir.MemRefType(operand.buffer.type).element_type)
-                segments = ir.DenseI32ArrayAttr.get([len(dynamic), 0])
-                made = build.create("memref.alloc", [memref], dynamic, operandSegmentSizes=segments)
-                found.append(made.result)
-        return found
+            return [allocate(sizes, ir.MemRefType(o.buffer.type).element_type) for o in self.accumulators]
 
     def combine(self, anchor: ir.Operation, buffers: Sequence[ir.Value]) -> ir.Operation:
         """A nest that reduces the arrays of parts along their last axis into the accumulators.

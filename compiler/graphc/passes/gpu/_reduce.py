@@ -10,9 +10,8 @@ from __future__ import annotations
 from graphc.ir import build
 from graphc.lowering.partial_reductions import Combiner
 from graphc.passes.gpu._kernel import Kernel, barrier, position
+from graphc.passes.gpu._shuffle import WARP, shuffled
 from graphc_dialects._mlir import ir
-
-WARP = 32
 
 
 class BlockReduction:
@@ -72,54 +71,6 @@ def on_first_thread() -> on_condition:
 def _butterfly(value: ir.Value, combiner: Combiner) -> ir.Value:
     offset = WARP // 2
     while offset:
-        value = combiner.combine(value, _shuffled(value, offset))
+        value = combiner.combine(value, shuffled(value, offset))
         offset //= 2
     return value
-
-
-def _shuffled(value: ir.Value, offset: int) -> ir.Value:
-    """The value of the lane whose number differs in one bit."""
-    kind = value.type
-    if isinstance(kind, ir.ComplexType):
-        parts = [
-            _shuffled(build.create(f"complex.{part}", [kind.element_type], [value]).result, offset)
-            for part in ("re", "im")
-        ]
-        return build.create("complex.create", [kind], parts).result
-    bits = _integer(_width(kind))
-    if not isinstance(kind, ir.IntegerType):
-        moved = _shuffled(build.create("arith.bitcast", [bits], [value]).result, offset)
-        return build.create("arith.bitcast", [kind], [moved]).result
-    word = _integer(32)
-    if kind.width < 32:
-        moved = _shuffled(build.create("arith.extui", [word], [value]).result, offset)
-        return build.create("arith.trunci", [kind], [moved]).result
-    if kind.width == 32:
-        return _shuffled_word(value, offset)
-    half = build.create("arith.constant", [kind], [], value=ir.IntegerAttr.get(kind, 32)).result
-    low = build.create("arith.trunci", [word], [value]).result
-    high = build.create("arith.trunci", [word], [build.create("arith.shrui", [kind], [value, half]).result])
-    wide = [
-        build.create("arith.extui", [kind], [_shuffled_word(part, offset)]).result
-        for part in (low, high.result)
-    ]
-    top = build.create("arith.shli", [kind], [wide[1], half]).result
-    return build.create("arith.ori", [kind], [wide[0], top]).result
-
-
-def _shuffled_word(value: ir.Value, offset: int) -> ir.Value:
-    word = _integer(32)
-    numbers = [
-        build.create("arith.constant", [word], [], value=ir.IntegerAttr.get(word, number)).result
-        for number in (offset, WARP)
-    ]
-    mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
-    return build.create("gpu.shuffle", [word, _integer(1)], [value, *numbers], mode=mode).results[0]
-
-
-def _integer(width: int) -> ir.Type:
-    return ir.IntegerType.get_signless(width)
-
-
-def _width(kind: ir.Type) -> int:
-    return int(kind.width)

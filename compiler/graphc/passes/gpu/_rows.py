@@ -15,7 +15,8 @@ from graphc.lowering.carried import carry, loop
 from graphc.lowering.partial_reductions import Combiner, combiner
 from graphc.passes.gpu._kernel import Kernel, at_most, position
 from graphc.passes.gpu._nest import Nest, Operand, load, store
-from graphc.passes.gpu._reduce import WARP, BlockReduction, on_first_thread
+from graphc.passes.gpu._reduce import BlockReduction, on_first_thread
+from graphc.passes.gpu._shuffle import WARP
 from graphc_dialects._mlir import ir
 
 # Threads of a block, and elements that each has of a long row before there are more threads.

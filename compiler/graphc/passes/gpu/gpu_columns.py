@@ -11,7 +11,8 @@ from graphc.lowering.carried import carry, loop
 from graphc.passes.gpu._kernel import Kernel, at_most, barrier, blocks_for, position
 from graphc.passes.gpu._nest import Nest, load
 from graphc.passes.gpu._parts import Parts, in_parts
-from graphc.passes.gpu._reduce import WARP, on_condition
+from graphc.passes.gpu._reduce import on_condition
+from graphc.passes.gpu._shuffle import WARP
 from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 

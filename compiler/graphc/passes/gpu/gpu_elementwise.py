@@ -9,7 +9,7 @@ from graphc.ir import build
 from graphc.ir.walk import functions, walk
 from graphc.lowering.carried import carry, loop
 from graphc.passes.gpu import _flat
-from graphc.passes.gpu._kernel import Kernel, blocks_for, global_position
+from graphc.passes.gpu._kernel import Kernel, block_shape, blocks_for, global_position
 from graphc.passes.gpu._nest import Nest, Operand, load, store
 from graphc.passes.gpu._simple import NESTS, as_generic
 from graphc.passes.manager.base import Pass
@@ -75,7 +75,7 @@ class _Threads:
             rows = build.const_index(1)
             for axis in outer:
                 rows = build.index_op("muli", rows, extents[axis])
-            width, height = _block(columns, threads)
+            width, height = block_shape(columns, threads)
             grid = [blocks_for(columns, width, _COLUMNS), blocks_for(rows, height, _ROWS)]
         with self._kernel.body():
             (column, columns_stride), (row, rows_stride) = global_position(0), global_position(1)
@@ -140,12 +140,3 @@ class _Threads:
         place = [indices[axis] for axis in range(self._nest.rank)]
         for operand, value in zip(outputs, values, strict=True):
             store(value, operand, place)
-
-
-def _block(columns: ir.Value, threads: int) -> tuple[ir.Value, ir.Value]:
-    """Threads of a block along the columns and along the rows: few of them idle where rows are short."""
-    width = build.const_index(4)
-    for least, wide in ((16, 32), (128, threads)):
-        longer = build.compare_index(4, columns, build.const_index(least))
-        width = build.select(longer, build.const_index(wide), width)
-    return width, build.index_op("floordivsi", build.const_index(threads), width)

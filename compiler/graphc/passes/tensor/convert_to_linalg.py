@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from graphc.ir.diagnostics import fail
@@ -15,6 +16,7 @@ from graphc.passes.manager.base import Pass
 from graphc_dialects._mlir import ir
 
 
+@dataclass
 class ConvertToLinalg(Pass):
     """Turns every cluster of fused operations into one `linalg.generic`; the rest becomes tensor and scf.
 
@@ -31,7 +33,12 @@ class ConvertToLinalg(Pass):
     caller's memory, a part of a join, a row of a scan, or new memory); results of one element are scalars.
 
     Operations without a `cluster` attribute (the fusion pass did not run) get a loop of their own.
+
+    Attributes:
+        device: for a device: running sums and recurrences are calls, which kernels take the place of.
     """
+
+    device: bool = False
 
     stage = "tensor"
 
@@ -44,7 +51,7 @@ class ConvertToLinalg(Pass):
                 if donations.pairs or donations.spares or donations.notes:
                     outcome = ir.Attribute.parse(donations.outcome.to_text())
                     module.operation.attributes[DONATED] = outcome
-                FunctionConverter(function.operation, donations).run()
+                FunctionConverter(function.operation, donations, device=self.device).run()
                 self.count("donated arguments", len(donations.pairs))
                 self.count("functions", 1)
 
