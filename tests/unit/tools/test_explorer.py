@@ -292,3 +292,12 @@ def test_differences_are_right(page):
     )
     assert found["wrong"] == 0
     assert found["signs"] == [{"sign": "-", "line": 20}]
+
+
+def test_a_file_name_is_no_argument():
+    x = pt.vector("x")
+    f = graphc.function([x], x + 1, mode="reference")
+    with pytest.raises(
+        TypeError, match=r"argument 0 is the name of a file, 'page.html'.*\.save\('page.html'\)"
+    ):
+        f.explore("page.html")
