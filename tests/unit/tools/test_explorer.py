@@ -297,7 +297,5 @@ def test_differences_are_right(page):
 def test_a_file_name_is_no_argument():
     x = pt.vector("x")
     f = graphc.function([x], x + 1, mode="reference")
-    with pytest.raises(
-        TypeError, match=r"argument 0 is the name of a file, 'page.html'.*\.save\('page.html'\)"
-    ):
+    with pytest.raises(TypeError, match=r"argument 0 is the name of a file.*\.save\('page.html'\)"):
         f.explore("page.html")

@@ -51,8 +51,8 @@ def explore(function: Function, args: Sequence[object]) -> Page:
     for i, value in enumerate(args):
         if isinstance(value, (str, PathLike)):
             raise TypeError(
-                f"explore(): argument {i} is the name of a file, {str(value)!r}; arguments are example values of "
-                f"inputs or their shapes. A page is written with .explore().save({str(value)!r})"
+                f"explore(): argument {i} is the name of a file, {str(value)!r}; arguments are example "
+                f"values of inputs or their shapes. A page is written with .explore().save({str(value)!r})"
             )
     found = collect(function, args)
     return Page(found.name, page_of(found))
