@@ -35,6 +35,8 @@ ARRAY_API_ARGS ?=
 
 BIN := $(VENV)/bin
 CODE := compiler dialects runtime tools
+# Tests start hundreds of processes: each would compile all sources it imports where bytecode is not kept.
+export PYTHONDONTWRITEBYTECODE :=
 # An installed copy is not needed to run the sources, and the sources win over one.
 export PYTHONPATH := $(subst $() $(),:,$(addprefix $(CURDIR)/,$(CODE)))
 
