@@ -50,7 +50,6 @@ from graphc.public import pt
 if TYPE_CHECKING:
     from graphc.emit.emitter import Emitter
     from graphc.graph.tensor.like import TensorLike
-    from graphc.lowering.converter import FunctionConverter
 
 
 class {cls}(Op):
@@ -171,6 +170,8 @@ from graphc.lowering.carried import loop
 from graphc.lowering.rules import lowers
 from graphc_dialects._mlir import ir
 
+if TYPE_CHECKING:
+    from graphc.lowering.converter import FunctionConverter
 
 
 @lowers("graphc.{name}", starts_anywhere=True)
