@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
 from gpu_cases import CASES
+from ptx_assembler import report
 
 from graphc.backends.cuda.lower import Lowered, lower
 from graphc.backends.cuda.ptx import to_ptx
@@ -19,31 +18,9 @@ from graphc_runtime.cuda.schedule_check import check
 _ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 
 
-def _ptxas() -> str | None:
-    """The assembler of the wheel nvidia-cuda-nvcc-cu12."""
-    if importlib.util.find_spec("nvidia") is None or importlib.util.find_spec("nvidia.cuda_nvcc") is None:
-        return None
-    spec = importlib.util.find_spec("nvidia.cuda_nvcc")
-    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    found = [Path(folder, "bin", "ptxas") for folder in folders]
-    return next((str(path) for path in found if path.is_file()), None)
-
-
 @cache
 def lowered(name: str) -> Lowered:
     return lower(CASES[name].text(), "sm_90")
-
-
-def _report(ptx: str, arch: str, folder: Path) -> list[str]:
-    """The lines in which ptxas says what kernels need."""
-    ptxas = _ptxas()
-    if ptxas is None:
-        pytest.skip("ptxas is not installed: pip install nvidia-cuda-nvcc-cu12")
-    (folder / "kernels.ptx").write_text(ptx)
-    command = [ptxas, "-v", f"-arch={arch}", "kernels.ptx", "-o", "kernels.cubin"]
-    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
-    assert made.returncode == 0, made.stdout + made.stderr
-    return made.stderr.splitlines()
 
 
 @pytest.mark.parametrize("arch", _ARCHITECTURES)
@@ -51,7 +28,7 @@ def _report(ptx: str, arch: str, folder: Path) -> list[str]:
 def test_kernels_stay_in_registers(name: str, arch: str, tmp_path: Path) -> None:
     found = lowered(name)
     ptx = found.ptx if arch == "sm_90" else to_ptx(found.llvm_ir, arch)
-    lines = _report(ptx, arch, tmp_path)
+    lines = report(ptx, arch, tmp_path)
     spills = [line for line in lines if "spill stores" in line]
     assert len(spills) == CASES[name].kernels
     assert all("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in line for line in spills)

@@ -211,6 +211,12 @@ def _chosen(function: Function) -> Function:
     return lambda a, b: np.asarray(np.where(function(_signed(a), _signed(b)), a, b))
 
 
+def _complex(real: Array, imag: Array) -> Array:
+    made = np.empty(np.broadcast(real, imag).shape, np.result_type(real, np.complex64))
+    made.real, made.imag = real, imag
+    return made
+
+
 _PLAIN: dict[str, Function] = {
     **dict.fromkeys(("arith.addi", "arith.addf", "index.add", "complex.add"), np.add),
     **dict.fromkeys(("arith.subi", "arith.subf", "index.sub", "complex.sub"), np.subtract),
@@ -263,7 +269,7 @@ _PLAIN: dict[str, Function] = {
     **{f"math.{name}": _double(getattr(np, f"arc{name[1:]}")) for name in "asin acos atan".split()},
     **{f"math.{name}": _double(getattr(np, f"arc{name[1:]}")) for name in "asinh acosh atanh".split()},
     **{f"math.{name}": _count(name) for name in ("ctpop", "ctlz", "cttz")},
-    "complex.create": lambda a, b: (a + 1j * b).astype(np.result_type(a, np.complex64)),
+    "complex.create": _complex,
     "complex.re": np.real,
     "complex.im": np.imag,
     "complex.abs": np.abs,

@@ -54,7 +54,7 @@ class Kernels(Mapping[str, Kernel]):
 
     def _collect(self, module: ir.Operation) -> None:
         for op in module.regions[0].blocks[0].operations:
-            if op.operation.name == "func.func":
+            if op.operation.name in ("func.func", "llvm.func"):
                 self._functions[op.attributes["sym_name"].value] = op.operation
             elif op.operation.name == "gpu.func":
                 kernel = Kernel(op.operation, Decoder(decode, self._functions.__getitem__))

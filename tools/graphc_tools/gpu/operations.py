@@ -11,6 +11,7 @@ from graphc.ir.constants import element_dtype
 from graphc_dialects._mlir import ir
 from graphc_tools.gpu import arithmetic
 from graphc_tools.gpu.control import CONTROL
+from graphc_tools.gpu.device_functions import device_function
 from graphc_tools.gpu.interpreter import WARP, Decoder, Frame, Run
 from graphc_tools.gpu.memory import DivergenceError, KernelError
 from graphc_tools.gpu.memrefs import MEMREFS
@@ -223,7 +224,10 @@ def _dynamic_shared(decoder: Decoder, op: ir.Operation) -> Run:
 
 def _call(decoder: Decoder, op: ir.Operation) -> Run:
     """A function of the module; each call has values of its own."""
-    block = decoder.call(op.attributes["callee"].value).regions[0].blocks[0]
+    function = decoder.call(op.attributes["callee"].value)
+    if not len(function.regions[0].blocks):
+        return _external(decoder, op)
+    block = function.regions[0].blocks[0]
     operands, results = decoder.slots_of(list(op.operands)), decoder.slots_of(list(op.results))
     inner = Decoder(decode, decoder.call)
     arguments = inner.slots_of(list(block.arguments))
@@ -243,6 +247,18 @@ def _call(decoder: Decoder, op: ir.Operation) -> Run:
     return run
 
 
+def _external(decoder: Decoder, op: ir.Operation) -> Run:
+    """A function of numbers that the module only declares: what devices get for it."""
+    operands, result = decoder.slots_of(list(op.operands)), decoder.slot(op.results[0])
+    dtype = arithmetic.dtype_of(op.results[0].type).name
+    function = device_function(op.attributes["callee"].value, dtype, len(operands))
+
+    def run(frame: Frame, lanes: np.ndarray) -> None:
+        frame.values[result] = function(*(frame.array(operand) for operand in operands))
+
+    return run
+
+
 DECODERS: dict[str, Callable[[Decoder, ir.Operation], Run]] = {
     **dict.fromkeys(("arith.constant", "complex.constant", "index.constant"), _constant),
     "arith.select": _select,
@@ -253,7 +269,7 @@ DECODERS: dict[str, Callable[[Decoder, ir.Operation], Run]] = {
     "gpu.shuffle": _shuffle,
     "gpu.subgroup_reduce": _subgroup_reduce,
     "gpu.dynamic_shared_memory": _dynamic_shared,
-    "func.call": _call,
+    **dict.fromkeys(("func.call", "llvm.call"), _call),
     **CONTROL,
     **MEMREFS,
     **VECTORS,

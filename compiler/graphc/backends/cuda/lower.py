@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from graphc.backends.contexts import pooled_context
 from graphc.backends.cpu.handoff import to_llvmlite
 from graphc.backends.cuda import pipeline
+from graphc.backends.cuda.functions import missing
 from graphc.backends.cuda.instructions import INSTRUCTIONS
 from graphc.backends.cuda.ptx import to_ptx
 from graphc.backends.cuda.schedule import checks, schedule_of, site_of
 from graphc.backends.target import CompileLog
 from graphc.errors import CompileError
+from graphc.ir.helpers import callee_of
 from graphc.ir.walk import walk
 from graphc.passes.manager.run import run_pipeline
 from graphc_dialects._mlir import ir, translate_module_to_llvmir
@@ -101,18 +103,19 @@ def kernels_to_llvm(module: ir.Module) -> str:
 
 
 def refuse_calls(module: ir.Module) -> None:
-    """Looks for elementary functions that neither have an expansion nor are instructions.
+    """Looks for functions that are no instructions, and that no code is known for.
 
     Raises:
         CompileError: there are some; the message names them.
     """
-    names = {op.name for op in walk(module.operation) if op.name.startswith(("math.", "complex."))}
-    missing = sorted(names - INSTRUCTIONS - _COMPLEX)
-    if missing:
-        listed = ", ".join(name.partition(".")[2] for name in missing)
+    inside = [op for outer in module.body.operations for op in walk(outer.operation)]
+    names = {op.name for op in inside if op.name.startswith(("math.", "complex."))}
+    unknown = [name.partition(".")[2] for name in names - INSTRUCTIONS - _COMPLEX]
+    unknown += missing(dict.fromkeys(callee_of(op) for op in inside if op.name == "llvm.call"))
+    if unknown:
         raise CompileError(
-            f"kernels for devices have no code for {listed} yet: they use no library of functions, and these "
-            "have no expansion (docs/math.md); compute this part with a function of mode 'fast_run'"
+            f"kernels for devices have no code for {', '.join(sorted(unknown))}: they use no library of "
+            "functions; compute this part with a function of mode 'fast_run'"
         )
 
 

@@ -46,6 +46,7 @@ HOST: list[Entry] = [
 MATH: list[Entry] = [
     ("convert-complex-to-standard", "complex functions become real ones"),
     ("graphc-expand-math{limit=1000000}", "no library of elementary functions is needed on the device"),
+    ("graphc-gpu-functions", "calls of functions of our own for what has no expansion"),
 ]
 
 # Thread numbers, barriers and shuffles of a vendor's devices.

@@ -19,12 +19,18 @@ from graphc.library.scalars import corrections
 from graphc.native.translate import Translator
 from graphc.native.types import F64, Type, Value
 
-FAMILIES = ("zeta", "incomplete", "hypergeometric", "inverse", "digamma", "gamma", "integers", "lambert")
+FAMILIES = (
+    *("zeta", "incomplete", "hypergeometric", "inverse", "digamma", "gamma", "integers", "lambert"),
+    # What is the C library's elsewhere.
+    *("long_powers", "circular", "elementary", "gamma_functions"),
+)
 # Calls whose result nobody reads go, and those of equal operands are one.
 _PURE = "nofree nosync nounwind willreturn memory(none)"
 
 SCALARS: dict[str, Callable[..., Any]] = {}
 CORRECTIONS: set[str] = set()
+# Kernels of integers.
+WHOLE = frozenset({"gcd"})
 
 
 def scalar(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,7 +78,7 @@ def define_scalars(helpers: Iterable[Helper]) -> str:
     definitions: list[str] = []
     declarations: set[str] = set()
     for call in calls:
-        definition, needed = _definition(call)
+        definition, needed = definition_of(call)
         definitions.append(definition)
         declarations |= needed
     kept = corrections.keep([call.symbol for call in calls if call.name in CORRECTIONS])
@@ -80,13 +86,22 @@ def define_scalars(helpers: Iterable[Helper]) -> str:
 
 
 @cache
-def _definition(call: ScalarCall) -> tuple[str, frozenset[str]]:
+def definition_of(call: ScalarCall, *, vector_forms: bool = True) -> tuple[str, frozenset[str]]:
+    """A scalar kernel in LLVM IR.
+
+    Args:
+        call: which one.
+        vector_forms: whether corrections have theirs.
+
+    Returns:
+        The definition, and the declarations that it needs, a line each.
+    """
     symbol = call.symbol
     # Routines of two kernels in one module must not have one symbol.
     translator = Translator(pure=_PURE, prefix=f"{symbol}.routine")
     kind = Type("u64") if call.whole else F64
     function = find(call.name)
-    is_correction = call.name in CORRECTIONS
+    is_correction = vector_forms and call.name in CORRECTIONS
     variants = corrections.variants(symbol, call.operands) if is_correction else ""
     translator.define(function, symbol, [Value(f"%x{i}", kind) for i in range(call.operands)], "", variants)
     more = corrections.definitions(symbol, call.operands) if is_correction else ""

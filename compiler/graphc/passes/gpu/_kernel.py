@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from graphc.ir import build
 from graphc.ir.walk import walk
+from graphc.passes.gpu._functions import declare_callees
 from graphc_dialects._mlir import ir
 
 MODULE = "kernels"
@@ -111,6 +112,7 @@ class Kernel:
             for position, operand in enumerate(op.operands):
                 if operand in new:
                     op.operands[position] = new[operand]
+        declare_callees(kernels, function)
 
 
 def _is_constant(value: ir.Value) -> bool:

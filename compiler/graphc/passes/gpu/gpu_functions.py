@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of numbers that are neither instructions nor have an expansion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphc.ir import build
+from graphc.ir.helpers import callee_of
+from graphc.ir.walk import walk
+from graphc.passes.gpu._functions import call, declare
+from graphc.passes.manager.base import Pass
+from graphc_dialects._mlir import ir
+
+# Operations, and the scalar kernels that compute them for float64.
+_KERNELS = {
+    **{f"math.{name}": name for name in "acosh asinh atan2 atanh cbrt cos erfc sin tan".split()},
+    "math.powf": "pow",
+    "arith.remf": "fmod",
+}
+
+
+@dataclass
+class GpuFunctions(Pass):
+    """Replaces functions in kernels by calls of scalar kernels, which need no library on the device.
+
+    `sin cos tan pow cbrt erfc atan2 asinh acosh atanh` and remainders of floats are computed in float64 by
+    `graphc_scalar.<name>` (`graphc.library.scalars`), and rounded once for smaller types. A reciprocal square
+    root is a root and a division, a power with an integer exponent one with a float.
+    """
+
+    stage = "buffer"
+
+    def run(self, module: ir.Module) -> None:
+        for outer in [op.operation for op in module.body.operations]:
+            if outer.name == "gpu.module":
+                block = outer.regions[0].blocks[0]
+                for op in walk(outer):
+                    self._replace(op, block)
+
+    def _replace(self, op: ir.Operation, kernels: ir.Block) -> None:
+        if op.name not in _KERNELS and op.name not in ("func.call", "math.rsqrt", "math.fpowi"):
+            return
+        with ir.InsertionPoint(op), op.location:
+            if op.name == "func.call":
+                declare(kernels, callee_of(op), [x.type for x in op.operands])
+                value = call(callee_of(op), list(op.operands))
+            elif op.name == "math.rsqrt":
+                kind = op.results[0].type
+                root = build.create("math.sqrt", [kind], list(op.operands)).result
+                value = build.create("arith.divf", [kind], [_one(kind), root]).result
+            elif op.name == "math.fpowi":
+                base, power = op.operands
+                as_float = build.create("arith.sitofp", [ir.F64Type.get()], [power]).result
+                value = _called("pow", [base, as_float], kernels)
+            else:
+                value = _called(_KERNELS[op.name], list(op.operands), kernels)
+        op.results[0].replace_all_uses_with(value)
+        op.erase()
+        self.count("functions")
+
+
+def _one(kind: ir.Type) -> ir.Value:
+    return build.create("arith.constant", [kind], [], value=ir.FloatAttr.get(kind, 1.0)).result
+
+
+def _called(name: str, operands: Sequence[ir.Value], kernels: ir.Block) -> ir.Value:
+    """A scalar kernel of numbers in float64; the result has the type of the first one."""
+    kind, double = operands[0].type, ir.F64Type.get()
+    symbol = f"graphc_scalar.{name}"
+    declare(kernels, symbol, [double] * len(operands))
+    wide = [x if x.type == double else build.create("arith.extf", [double], [x]).result for x in operands]
+    value = call(symbol, wide)
+    return value if kind == double else build.create("arith.truncf", [kind], [value]).result
